@@ -1,0 +1,41 @@
+# Every third-party package and the one room it may enter. A missing one leaves its door out, by name.
+find_package(Threads REQUIRED)
+
+find_package(PkgConfig)
+function(lockstep_door name package header debian)
+  pkg_check_modules(${name} IMPORTED_TARGET QUIET ${package})
+  if(${name}_FOUND)
+    set(LOCKSTEP_HAS_${name} ON PARENT_SCOPE)
+  else()
+    message(WARNING "${header} not found: the ${name} door is left out (Debian: ${debian})")
+    set(LOCKSTEP_HAS_${name} OFF PARENT_SCOPE)
+  endif()
+endfunction()
+lockstep_door(jpeg libjpeg jpeglib.h libjpeg62-turbo-dev)
+lockstep_door(png libpng png.h libpng-dev)
+
+# libtorch from the PyPI wheel: link torch_cpu and c10 only; CUDA is opened at run time.
+set(LOCKSTEP_HAS_torch OFF)
+if(EXISTS ${LOCKSTEP_TORCH}/torch/lib/libtorch_cpu.so)
+  set(LOCKSTEP_HAS_torch ON)
+  set(torch_lib ${LOCKSTEP_TORCH}/torch/lib)
+  file(GLOB nvidia_lib LIST_DIRECTORIES ON ${LOCKSTEP_TORCH}/nvidia/*/lib)
+  add_library(lockstep_libtorch INTERFACE)
+  target_include_directories(lockstep_libtorch SYSTEM INTERFACE
+    ${LOCKSTEP_TORCH}/torch/include ${LOCKSTEP_TORCH}/torch/include/torch/csrc/api/include)
+  target_link_libraries(lockstep_libtorch INTERFACE ${torch_lib}/libtorch_cpu.so ${torch_lib}/libc10.so)
+  set(torch_link_options -Wl,--no-as-needed -Wl,--allow-shlib-undefined)
+  foreach(folder ${torch_lib} ${nvidia_lib})
+    list(APPEND torch_link_options "-Wl,-rpath,${folder}" "-Wl,-rpath-link,${folder}")
+  endforeach()
+  target_link_options(lockstep_libtorch INTERFACE ${torch_link_options})
+else()
+  message(WARNING "libtorch not found in ${LOCKSTEP_TORCH}: train, eval, predict and bench are left out "
+                  "(PyPI: torch==2.11.0; `make deps`)")
+endif()
+
+find_package(MPI QUIET COMPONENTS CXX)
+set(LOCKSTEP_HAS_mpi ${MPI_CXX_FOUND})
+if(NOT MPI_CXX_FOUND)
+  message(WARNING "mpi.h not found: the MPI plug-in is left out, --ranks needs it (Debian: libopenmpi-dev)")
+endif()

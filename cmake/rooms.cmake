@@ -1,0 +1,82 @@
+# A room is a folder under lockstep/; this order is the include order (tests/tree reads it from lockstep/ROOMS).
+# Torch-free rooms form liblockstep_core.so, the others liblockstep_torch.so.
+file(STRINGS ${CMAKE_SOURCE_DIR}/lockstep/ROOMS room_rows REGEX "^[a-z]")
+file(STRINGS ${CMAKE_SOURCE_DIR}/lockstep/verbs/verbs.def verb_rows REGEX "^VERB")
+
+function(lockstep_room target folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lockstep/${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  foreach(door jpeg png)
+    if(NOT LOCKSTEP_HAS_${door})
+      list(FILTER sources EXCLUDE REGEX "/${door}_door\\.cpp$")
+    endif()
+  endforeach()
+  add_library(${target} OBJECT ${sources})
+  target_link_libraries(${target} PUBLIC lockstep_flags ${ARGN})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+endfunction()
+
+function(lockstep_add target folder kind)
+  file(GLOB any CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lockstep/${folder}/*.cpp)
+  if(NOT any)
+    return()
+  endif()
+  if(kind STREQUAL "torch")
+    if(LOCKSTEP_HAS_torch)
+      lockstep_room(${target} ${folder} lockstep_libtorch)
+      set_property(GLOBAL APPEND PROPERTY lockstep_torch_rooms ${target})
+    endif()
+  else()
+    lockstep_room(${target} ${folder})
+    set_property(GLOBAL APPEND PROPERTY lockstep_core_rooms ${target})
+  endif()
+endfunction()
+
+foreach(row ${room_rows})
+  string(REGEX MATCH "^([a-z]+) +([a-z]+)" _ "${row}")
+  lockstep_add(room_${CMAKE_MATCH_1} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+endforeach()
+foreach(row ${verb_rows})
+  string(REGEX MATCH "^VERB\\(([a-z]+), ([a-z]+)" _ "${row}")
+  lockstep_add(verb_${CMAKE_MATCH_1} verbs/${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+endforeach()
+
+if(LOCKSTEP_HAS_jpeg AND TARGET room_data)
+  target_link_libraries(room_data PUBLIC PkgConfig::jpeg)
+  target_compile_definitions(room_data PRIVATE LOCKSTEP_HAS_JPEG)
+endif()
+if(LOCKSTEP_HAS_png AND TARGET room_data)
+  target_link_libraries(room_data PUBLIC PkgConfig::png)
+  target_compile_definitions(room_data PRIVATE LOCKSTEP_HAS_PNG)
+endif()
+
+# Files that travel inside the program: catalogue rows, the report's page.
+file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/catalogue/*.json ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/page/*)
+set(embedded_cpp ${CMAKE_BINARY_DIR}/generated/embedded.cpp)
+add_custom_command(OUTPUT ${embedded_cpp}
+  COMMAND python3 ${CMAKE_SOURCE_DIR}/cmake/embed.py ${CMAKE_SOURCE_DIR} ${embedded_cpp} ${embedded}
+  DEPENDS ${embedded} ${CMAKE_SOURCE_DIR}/cmake/embed.py VERBATIM)
+
+get_property(core_rooms GLOBAL PROPERTY lockstep_core_rooms)
+add_library(lockstep_core SHARED ${embedded_cpp})
+target_link_libraries(lockstep_core PUBLIC lockstep_flags PRIVATE ${core_rooms} Threads::Threads ${CMAKE_DL_LIBS})
+
+add_executable(lockstep lockstep/main.cpp)
+target_link_libraries(lockstep PRIVATE lockstep_core ${CMAKE_DL_LIBS})
+set_target_properties(lockstep PROPERTIES BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib")
+target_link_options(lockstep PRIVATE -Wl,--disable-new-dtags)  # so that dlopen searches the same folder
+install(TARGETS lockstep lockstep_core RUNTIME DESTINATION bin LIBRARY DESTINATION lib)
+
+get_property(torch_rooms GLOBAL PROPERTY lockstep_torch_rooms)
+if(torch_rooms)
+  file(WRITE ${CMAKE_BINARY_DIR}/generated/torch_anchor.cpp "// liblockstep_torch.so is made of rooms only\n")
+  add_library(lockstep_torch SHARED ${CMAKE_BINARY_DIR}/generated/torch_anchor.cpp)
+  target_link_libraries(lockstep_torch PUBLIC lockstep_core lockstep_libtorch PRIVATE ${torch_rooms})
+  install(TARGETS lockstep_torch LIBRARY DESTINATION lib)
+endif()
+
+if(LOCKSTEP_HAS_mpi AND EXISTS ${CMAKE_SOURCE_DIR}/plugins/mpi/mpi_plugin.cpp)
+  add_library(lockstep_mpi MODULE plugins/mpi/mpi_plugin.cpp)
+  target_link_libraries(lockstep_mpi PRIVATE lockstep_flags MPI::MPI_CXX)
+  install(TARGETS lockstep_mpi LIBRARY DESTINATION lib)
+endif()

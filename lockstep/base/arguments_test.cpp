@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/base/arguments.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::base {
+namespace {
+
+const CommandLine& line() {
+  static const CommandLine kLine{"train",
+                                 "JOB",
+                                 "job -> run folder",
+                                 {{"--ranks", "N", "ranks"}, {"--set", "K=V", "override"}, {"--here", "", "here"}},
+                                 ""};
+  return kLine;
+}
+
+std::string complaint(const std::vector<std::string>& words) {
+  try {
+    parse_arguments(line(), words);
+  } catch (const Error& error) {
+    return std::string(error.what()) + " | " + error.fix();
+  }
+  return "";
+}
+
+TEST(ArgumentsTest, TakesOptionsInAnyOrder) {
+  const auto parsed = parse_arguments(line(), {"--ranks=2", "job.json", "--set", "a.b=c", "--set", "d=e", "--here"});
+  EXPECT_EQ(parsed.only("job"), "job.json");
+  EXPECT_EQ(parsed.int_or("--ranks", 1), 2);
+  EXPECT_EQ(parsed.values("--set"), (std::vector<std::string>{"a.b=c", "d=e"}));
+  EXPECT_TRUE(parsed.has("--here"));
+  EXPECT_FALSE(parsed.has("--help"));
+}
+
+TEST(ArgumentsTest, NamesTheNearestOption) {
+  EXPECT_EQ(complaint({"--rank", "2"}), "lockstep train has no option '--rank' | did you mean '--ranks'?");
+  EXPECT_EQ(complaint({"--ranks"}), "--ranks needs a value | --ranks N");
+  EXPECT_EQ(complaint({"--here=1"}), "--here takes no value | ");
+}
+
+TEST(ArgumentsTest, ChecksIntegersAndPositionals) {
+  EXPECT_THROW((void)parse_arguments(line(), {"--ranks", "two"}).int_or("--ranks", 1), Error);
+  EXPECT_THROW((void)parse_arguments(line(), {}).only("job"), Error);
+  EXPECT_EQ(parse_arguments(line(), {"--", "--odd-name"}).only("job"), "--odd-name");
+}
+
+TEST(ArgumentsTest, HelpListsEveryOption) {
+  const std::string help = help_text(line());
+  for (const char* part : {"usage: lockstep train JOB", "--ranks N", "--here", "--help"}) {
+    EXPECT_NE(help.find(part), std::string::npos) << part;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::base

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::base {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+int open_for_reading(const Path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor >= 0) return descriptor;
+  const bool missing = errno == ENOENT || errno == ENOTDIR;
+  const std::string reason = missing ? "there is no such file" : "cannot open it";
+  const std::string detail = missing ? "" : text(" (", std::generic_category().message(errno), ")");
+  throw Error(Blame::user, text(path.string(), ": ", reason, detail),
+              missing ? "check the path" : "check the permissions: ls -l");
+}
+
+uint64_t size_of(int descriptor, const Path& path) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) throw_errno(text("cannot stat ", path.string()));
+  if (!S_ISDIR(status.st_mode)) return static_cast<uint64_t>(status.st_size);
+  throw Error(Blame::user, text(path.string(), ": this is a folder, a file is expected"));
+}
+
+std::string write_fix(const Path& path) {
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  if (errno == ENOSPC || errno == EDQUOT) return text("free some space: df -h ", folder, "; quota -s");
+  if (errno == EROFS || errno == EACCES) return text("choose a folder you may write to; ls -ld ", folder);
+  return "";
+}
+
+}  // namespace
+
+std::string read_file(const Path& path, uint64_t max_bytes) {
+  const Descriptor file(open_for_reading(path));
+  const uint64_t expected = size_of(file.get(), path);
+  std::string content;
+  content.reserve(expected);
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_errno(text("cannot read ", path.string()));
+    if (got == 0) return content;
+    content.append(buffer, static_cast<size_t>(got));
+    if (content.size() > max_bytes) {
+      throw Error(Blame::user, text(path.string(), ": more than ", max_bytes, " bytes"), "is this the right file?");
+    }
+  }
+}
+
+Json read_json(const Path& path, const JsonLimits& limits) {
+  return parse_json(read_file(path, limits.max_bytes + 1), path.string(), limits);
+}
+
+void make_folders(const Path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return;
+  errno = error.value();
+  const std::string fix = write_fix(path);
+  throw_errno(text("cannot make the folder ", path.string()), fix);
+}
+
+void fsync_folder(const Path& path) {
+  const Path folder = path.empty() ? Path(".") : path;
+  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some network file systems refuse to sync a folder (EINVAL); their rename is already synchronous.
+  if (descriptor.get() < 0 || (::fsync(descriptor.get()) != 0 && errno != EINVAL)) {
+    throw_errno(text("cannot sync the folder ", folder.string()));
+  }
+}
+
+void write_file(const Path& path, std::string_view content) {
+  const Path temporary = path.string() + text(".tmp-", ::getpid());
+  try {
+    FileWriter file(temporary, FileWriter::Mode::truncate);
+    file.write(content);
+    file.sync();
+    file.close();
+    if (::rename(temporary.c_str(), path.c_str()) != 0) throw_errno(text("cannot rename to ", path.string()));
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  fsync_folder(path.parent_path());
+}
+
+void write_json(const Path& path, const Json& value) {
+  write_file(path, value.dump() + "\n");
+}
+
+FileWriter::FileWriter(const Path& path, Mode mode) : path_(path) {
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (mode == Mode::append ? O_APPEND : O_TRUNC);
+  descriptor_ = ::open(path.c_str(), flags, 0666);
+  if (descriptor_ >= 0) return;
+  const std::string fix = write_fix(path);
+  throw_errno(text("cannot open ", path.string(), " for writing"), fix);
+}
+
+FileWriter::~FileWriter() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(descriptor_, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) {
+      const std::string fix = write_fix(path_);
+      throw_errno(text("cannot write ", path_.string()), fix);
+    }
+    bytes = bytes.subspan(static_cast<size_t>(put));
+  }
+}
+
+void FileWriter::sync() {
+  if (::fsync(descriptor_) == 0) return;
+  const std::string fix = write_fix(path_);
+  throw_errno(text("cannot sync ", path_.string()), fix);
+}
+
+void FileWriter::close() {
+  if (::close(std::exchange(descriptor_, -1)) != 0) throw_errno(text("cannot close ", path_.string()));
+}
+
+MappedFile::MappedFile(const Path& path) {
+  const Descriptor file(open_for_reading(path));
+  size_ = size_of(file.get(), path);
+  if (size_ == 0) return;
+  void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (address == MAP_FAILED) throw_errno(text("cannot map ", path.string()));
+  data_ = static_cast<const std::byte*>(address);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+TemporaryFolder::TemporaryFolder() {
+  const char* base = std::getenv("TMPDIR");
+  std::string pattern = text(base ? base : "/tmp", "/lockstep-XXXXXX");
+  if (!::mkdtemp(pattern.data())) throw_errno(text("cannot make a temporary folder ", pattern));
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace lockstep::base

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <vector>
+
+namespace lockstep::comm {
+
+// The ranks of one run. `group` is what libtorch's reducer takes; the plain functions block.
+// One Group per process; make it before any other thread uses MPI.
+class Group {
+ public:
+  virtual ~Group() = default;
+  virtual int64_t rank() const = 0;
+  virtual int64_t size() const = 0;
+  virtual c10::intrusive_ptr<c10d::ProcessGroup> group() = 0;
+
+  virtual void all_reduce_sum(at::Tensor& tensor) = 0;
+  virtual void broadcast(at::Tensor& tensor, int64_t root) = 0;
+  virtual std::vector<at::Tensor> all_gather(const at::Tensor& tensor) = 0;  // one per rank, same shape everywhere
+  virtual void barrier() = 0;
+  virtual double seconds_waited() const = 0;  // in the blocking calls above and in waits of the reducer
+};
+
+// The group this process was launched into: MPI when an MPI launcher's environment is seen (opens the plug-in),
+// else a group of one rank that needs no MPI.
+std::unique_ptr<Group> join_group();
+
+}  // namespace lockstep::comm

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/spec/job.h"
+
+namespace lockstep::model {
+
+struct Named {
+  std::string name;  // as torchvision or timm spells it: "layer1.0.conv1.weight"
+  at::Tensor tensor;
+};
+
+enum class Mode { train, evaluate };
+
+// One named stretch of a network: the unit of freezing, recomputation, gathering, heat maps and per-layer planning.
+class Block {
+ public:
+  explicit Block(std::string name) : name_(std::move(name)) {}
+  virtual ~Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  const std::string& name() const { return name_; }
+  virtual at::Tensor forward(const at::Tensor& input, Mode mode) = 0;
+  // Auxiliary logits of the last training-mode forward (GoogLeNet); empty elsewhere. Taking them clears them.
+  virtual std::vector<at::Tensor> take_auxiliary() { return {}; }
+
+  std::vector<Named> parameters;  // in the order of the reference implementation
+  std::vector<Named> buffers;     // batch-norm statistics; saved with the weights, not trained
+
+ private:
+  std::string name_;
+};
+
+struct Output {
+  at::Tensor logits;                  // [batch, classes]
+  std::vector<at::Tensor> auxiliary;  // likewise, each
+};
+
+// Stem, ordered named blocks, head: blocks().front() is "stem", blocks().back() is "head".
+class Network {
+ public:
+  Network(std::string name, std::vector<std::unique_ptr<Block>> blocks);
+  const std::string& name() const { return name_; }
+  const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
+  size_t index_of(const std::string& block) const;  // user error with the nearest names
+
+  // images: [batch, 3, size, size], any memory format. Runs blocks [from, to).
+  Output forward(const at::Tensor& images, Mode mode) const;
+  at::Tensor run(at::Tensor value, Mode mode, size_t from, size_t to) const;
+
+  std::vector<Named> parameters() const;  // of all blocks, in order
+  std::vector<Named> buffers() const;
+  int64_t parameter_count() const;
+
+ private:
+  std::string name_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+};
+
+// Builds the network that `model` names with freshly initialised weights from `seed` (the same on every rank and
+// thread count). `classes` and `image_size` must be known by now. User error with the nearest names when unknown.
+Network make_network(const spec::Model& model, int64_t image_size, int64_t seed, at::Device device = at::kCPU);
+
+std::vector<std::string> network_names();
+
+}  // namespace lockstep::model

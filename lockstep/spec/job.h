@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::spec {
+
+// The job document: what to train. Plain values; fields.cpp declares each once (help, unit, default, check).
+// Enumerators are spelt exactly as in JSON.
+
+enum class Task { classify };
+enum class Augment { none, standard, strong };  // strong = standard + colour jitter + erasing
+enum class OnBadSample { stop, skip };
+enum class Precision { fp32, bf16 };
+enum class OptimizerName { sgd, adamw };
+enum class ScheduleName { constant, step, cosine, onecycle, polynomial };
+
+struct Data {
+  std::string train;     // folder with one sub-folder a class, or "synthetic"
+  std::string validate;  // likewise; empty: no validation
+  std::string test;
+  int64_t samples = 0;  // length of "synthetic"
+  int64_t image_size = 224;
+  Augment augment = Augment::standard;
+  double crop_scale_min = 0.35;  // smallest area of RandomResizedCrop
+  double center_crop = 0.875;    // share of the short side that evaluation keeps
+  bool flip = true;
+  std::vector<double> mean = {0.485, 0.456, 0.406};
+  std::vector<double> std = {0.229, 0.224, 0.225};
+  OnBadSample on_bad_sample = OnBadSample::stop;
+  int64_t threads = 0;  // decode threads per rank; 0: chosen from the cores
+
+  bool operator==(const Data&) const = default;
+};
+
+struct Model {
+  std::string name;
+  int64_t classes = 0;  // 0: as many as the training data has
+  std::string weights;  // safetensors or .pth to start from; a head of another class count is made anew
+  // Overrides of the named architecture; 0 keeps the architecture's own.
+  int64_t width = 0;
+  int64_t depth = 0;
+  int64_t heads = 0;
+  int64_t patch = 0;
+  double mlp_ratio = 0;
+  double dropout = 0;
+  double drop_path = 0;
+  bool auxiliary_heads = true;  // GoogLeNet
+
+  bool operator==(const Model&) const = default;
+};
+
+struct Optimizer {
+  OptimizerName name = OptimizerName::sgd;
+  double lr = 0.1;
+  double momentum = 0.9;
+  bool nesterov = false;
+  double weight_decay = 1e-4;
+  bool decay_norm_and_bias = false;  // false: norms and biases are not decayed
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+
+  bool operator==(const Optimizer&) const = default;
+};
+
+struct Schedule {
+  ScheduleName name = ScheduleName::cosine;
+  double warmup_epochs = 0;
+  double final_lr = 0;                   // cosine, onecycle, polynomial: where the rate ends
+  std::vector<double> step_epochs = {};  // step: when the rate is multiplied by gamma
+  double gamma = 0.1;
+  double power = 1;           // polynomial
+  double peak_share = 0.3;    // onecycle: share of the run at which the peak is reached
+  double start_divisor = 25;  // onecycle: the run starts at lr / start_divisor
+
+  bool operator==(const Schedule&) const = default;
+};
+
+// A stretch of training with its own set of trained blocks (the transfer-learning recipe). The schedule runs over each
+// phase anew, with lr * lr_scale. Without phases the whole network is trained for `epochs`.
+struct Phase {
+  double epochs = 1;
+  std::string train_from;  // first block that is trained: "head", a block's name; empty: all
+  double lr_scale = 1;
+  bool cache_features = false;  // frozen blocks run once per sample (no augmentation), their output is kept
+
+  bool operator==(const Phase&) const = default;
+};
+
+struct Training {
+  int64_t global_batch = 32;  // samples per optimizer step, all ranks together
+  int64_t micro_batch = 0;    // samples per rank and pass; 0: the whole share of the rank at once
+  double epochs = 0;          // epochs or steps
+  int64_t steps = 0;
+  Precision precision = Precision::fp32;
+  Optimizer optimizer;
+  Schedule schedule;
+  std::vector<Phase> phases = {};
+  double clip_norm = 0;  // 0: no clipping
+  double ema_decay = 0;  // 0: no moving average of the weights
+  double label_smoothing = 0;
+  double mixup = 0;               // alpha of the Beta distribution; 0: off
+  double cutmix = 0;              // likewise; with both, each batch draws one of the two
+  double auxiliary_weight = 0.3;  // weight of auxiliary heads' losses
+  int64_t seed = 1;
+  int64_t threads = 0;              // compute threads per rank; 0: cores / ranks
+  int64_t max_nonfinite_steps = 3;  // that many steps in a row without a finite loss end the run
+
+  bool operator==(const Training&) const = default;
+};
+
+struct Evaluation {
+  double every_epochs = 1;
+  int64_t batch = 0;   // samples per rank and pass; 0: as in training
+  int64_t worst = 24;  // mistakes kept with their pictures
+
+  bool operator==(const Evaluation&) const = default;
+};
+
+struct Checkpoint {
+  double every_epochs = 1;
+  int64_t keep = 2;  // newest ones kept; the best by validation is kept besides
+
+  bool operator==(const Checkpoint&) const = default;
+};
+
+struct Limits {
+  double walltime = 0;  // seconds; written "48:00:00"; 0: none
+
+  bool operator==(const Limits&) const = default;
+};
+
+struct Job {
+  std::string name;
+  Task task = Task::classify;
+  Data data;
+  Model model;
+  Training training;
+  Evaluation evaluation;
+  Checkpoint checkpoint;
+  Limits limits;
+
+  bool operator==(const Job&) const = default;
+};
+
+}  // namespace lockstep::spec
