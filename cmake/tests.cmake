@@ -28,3 +28,18 @@ foreach(row ${verb_rows})
   string(REGEX MATCH "^VERB\\(([a-z]+), ([a-z]+)" _ "${row}")
   lockstep_test(verb_${CMAKE_MATCH_1} verbs/${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
+
+# tests/oracles/x_probe.cpp becomes build/bin/x_probe: a small program that an oracle script drives. One whose name
+# ends in _torch_probe.cpp may use the torch rooms.
+file(GLOB probes CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/oracles/*_probe.cpp)
+foreach(source ${probes})
+  get_filename_component(probe ${source} NAME_WE)
+  if(probe MATCHES "_torch_probe$" AND NOT LOCKSTEP_HAS_torch)
+    continue()
+  endif()
+  add_executable(${probe} ${source})
+  target_link_libraries(${probe} PRIVATE lockstep_core)
+  if(probe MATCHES "_torch_probe$")
+    target_link_libraries(${probe} PRIVATE lockstep_torch)
+  endif()
+endforeach()
