@@ -25,14 +25,19 @@ struct Collection {
   std::string fingerprint() const;  // SHA-256 over classes, names and labels: a resume refuses another one
 };
 
+// A sample that could not be read under `on_bad_sample: skip` keeps its row, so that every rank knows every batch's
+// shape without a message; its target says that it has no part in loss, gradient or metric. Who averages over the
+// batch divides by the number of rows that have a target, summed over the ranks.
+constexpr int64_t kNoTarget = -1;
+
 // One rank's share of one global batch, ready for the network.
 struct Batch {
   int64_t step = 0;         // global step
   int64_t epoch = 0;        // the epoch all its samples belong to
-  int64_t global_size = 0;  // samples in the whole batch, all ranks: the loss is divided by this
+  int64_t global_size = 0;  // rows in the whole batch, all ranks; those with kNoTarget count here, but not in a loss
   int64_t image_size = 0;
   std::vector<int64_t> sample_ids;  // this rank's, in order
-  std::vector<int64_t> targets;     // label per sample
+  std::vector<int64_t> targets;     // label per sample; kNoTarget for one that was skipped (its pixels are zero)
   std::vector<float> images;        // [samples, image_size, image_size, 3], normalised (NHWC)
   double wait_seconds = 0;          // how long next() waited for it
 
