@@ -30,8 +30,10 @@ class Block {
   // Auxiliary logits of the last training-mode forward (GoogLeNet); empty elsewhere. Taking them clears them.
   virtual std::vector<at::Tensor> take_auxiliary() { return {}; }
 
-  std::vector<Named> parameters;  // in the order of the reference implementation
-  std::vector<Named> buffers;     // batch-norm statistics; saved with the weights, not trained
+  // In the order of the reference implementation. forward() reads the tensors from here each time, never from a copy
+  // taken earlier: the step puts 16-bit casts in their place for the length of one pass (precision bf16).
+  std::vector<Named> parameters;
+  std::vector<Named> buffers;  // batch-norm statistics; saved with the weights, not trained
 
  private:
   std::string name_;
