@@ -97,10 +97,15 @@ void fsync_folder(const Path& path) {
 }
 
 void write_file(const Path& path, std::string_view content) {
+  const std::span<const std::byte> whole = std::as_bytes(std::span(content.data(), content.size()));
+  write_file(path, std::span(&whole, 1));
+}
+
+void write_file(const Path& path, std::span<const std::span<const std::byte>> parts) {
   const Path temporary = path.string() + text(".tmp-", ::getpid());
   try {
     FileWriter file(temporary, FileWriter::Mode::truncate);
-    file.write(content);
+    for (const auto& part : parts) file.write(part);
     file.sync();
     file.close();
     if (::rename(temporary.c_str(), path.c_str()) != 0) throw_errno(text("cannot rename to ", path.string()));

@@ -20,6 +20,7 @@ Json read_json(const Path& path, const JsonLimits& limits = {});
 // Writes to a temporary name in the same folder, fsyncs it, renames it over `path`, fsyncs the folder: readers see
 // the old or the new content, never a part. Machine error (and no temporary left behind) when any of it fails.
 void write_file(const Path& path, std::string_view content);
+void write_file(const Path& path, std::span<const std::span<const std::byte>> parts);  // one after the other
 void write_json(const Path& path, const Json& value);
 
 void make_folders(const Path& path);
