@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing: deps.sh build|test|torch|oracles...
+#   build    Debian packages to build and run (root or sudo)
+#   test     Debian packages that only the tests need (root or sudo)
+#   torch    libtorch 2.11.0 from its PyPI wheel, CPU part only, into .deps/libtorch (1.2 GB)
+#   oracles  a Python environment with the packages that judge our results, into .deps/oracles (5 GB)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build_packages=(g++ make cmake ninja-build ccache pkg-config git python3 python3-venv ca-certificates
+  libjpeg62-turbo-dev libpng-dev libopenmpi-dev openmpi-bin libgtest-dev libgmock-dev)
+test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev binutils chromium fonts-dejavu-core curl)
+torch_wheels=(torch==2.11.0 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
+oracle_wheels=(torch==2.11.0 torchvision==0.26.0 timm==1.0.30 safetensors==0.8.0 tensorboard==2.21.0 numpy==2.4.6
+  pillow==13.0.0 jsonschema==4.26.0 scikit-learn==1.9.1)
+
+install_debian() {
+  local missing=()
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  local sudo=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || { echo "missing: ${missing[*]}; ask your administrator, or see 'Without root' in README.md" >&2; exit 3; }
+    sudo=(sudo)
+  fi
+  echo "installing Debian packages: ${missing[*]}"
+  "${sudo[@]}" apt-get update -q >/dev/null
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# Each target folder is filled under another name and renamed, so that an interrupted install is not taken for a whole one.
+install_torch() {
+  [ -e .deps/libtorch/torch/lib/libtorch_cpu.so ] && return
+  echo "installing libtorch 2.11.0 (CPU part) into .deps/libtorch"
+  rm -rf .deps/libtorch.part .deps/pip && mkdir -p .deps && python3 -m venv .deps/pip
+  .deps/pip/bin/pip install -q --no-deps --no-compile --target .deps/libtorch.part "${torch_wheels[@]}"
+  mv .deps/libtorch.part .deps/libtorch
+}
+
+install_oracles() {
+  local stamp="${oracle_wheels[*]}"
+  [ "$(cat .deps/oracles/wheels 2>/dev/null)" = "$stamp" ] && return
+  echo "installing the oracles into .deps/oracles"
+  rm -rf .deps/oracles && mkdir -p .deps && python3 -m venv .deps/oracles
+  .deps/oracles/bin/pip install -q --no-compile "${oracle_wheels[@]}"
+  echo "$stamp" > .deps/oracles/wheels
+}
+
+for part in "$@"; do
+  case $part in
+    build) install_debian "${build_packages[@]}" ;;
+    test) install_debian "${test_packages[@]}" ;;
+    torch) install_torch ;;
+    oracles) install_oracles ;;
+    *) echo "deps.sh: no part '$part'" >&2; exit 2 ;;
+  esac
+done

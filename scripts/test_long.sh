@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What takes longer: sanitizer builds, a real Slurm, longer fuzzing, fault loops. Time-boxed; says what it did and what
+# it left out. LONG_SECONDS (default 2700) is the box.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+box=${LONG_SECONDS:-2700}
+passed=0 failed=0 skipped=0 results=()
+
+part() {  # part NAME SECONDS COMMAND...: skipped when that much time is not left
+  local name=$1 needs=$2 start=$SECONDS
+  shift 2
+  if [ $((SECONDS + needs)) -gt "$box" ]; then
+    skipped=$((skipped + 1)); results+=("skip  $name: needs $needs s, $((box - SECONDS)) s of the box left"); return
+  fi
+  printf '\n== %s (at most %s s)\n' "$name" "$needs"
+  if timeout -k 10 "$needs" "$@"; then passed=$((passed + 1)); results+=("ok    $name $((SECONDS - start)) s")
+  else failed=$((failed + 1)); results+=("FAIL  $name $((SECONDS - start)) s"); fi
+}
+
+# The torch-free rooms under address and undefined-behaviour sanitizers (libtorch itself is not instrumented).
+sanitized() {
+  cmake --preset "$1" -DLOCKSTEP_TORCH=/nonexistent > "build-$1.log" 2>&1 || { cat "build-$1.log"; return 1; }
+  ninja -C "build-$1" -j2 && ctest --test-dir "build-$1" -L unit --output-on-failure
+}
+export -f sanitized
+
+part asan 900 bash -c 'sanitized asan'
+part tsan 900 bash -c 'sanitized tsan'
+[ -x tests/slurm/login_node.sh ] && part slurm 600 tests/slurm/login_node.sh
+part fuzz 600 bash -c 'tests/fuzz/build.sh build/fuzz && tests/fuzz/run.sh 60 build/fuzz'
+
+printf '\n%s\n' "${results[@]}"
+echo "test-long: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

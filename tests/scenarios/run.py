@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs text scenarios: run.py [FILE...], default every *.txt beside this script.
+
+A file is a list of blocks separated by blank lines:
+    $ command          run by bash in a folder that is fresh for each file
+    exit 2             expected exit code, 0 when absent
+    ~ regex            must be found in standard output + standard error
+    !~ regex           must not
+A block whose command ends in a backslash goes on in the next line. `# skip-unless COMMAND` as a line of its own skips
+the rest of the file, by name and counted, when COMMAND fails. Other lines that start with # are comments.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
+TIMEOUT_SECONDS = 300
+
+
+def parse(path):
+    """Yields (line number, kind, payload) for each block or skip condition."""
+    block, start = [], 0
+    lines = path.read_text().splitlines() + [""]
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        number += 1
+        if line.startswith("# skip-unless "):
+            yield number, "skip-unless", line[len("# skip-unless "):]
+        elif line.startswith("#"):
+            continue
+        elif line.strip():
+            if not block:
+                start = number
+            while line.endswith("\\") and number < len(lines):
+                line = line[:-1] + lines[number].strip()
+                number += 1
+            block.append(line)
+        elif block:
+            yield start, "block", block
+            block = []
+
+
+def run(command, folder, env):
+    done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def check(block, folder, env):
+    """Returns (what went wrong, output); nothing wrong is an empty list."""
+    command, expected, wanted, unwanted = block[0], 0, [], []
+    if not command.startswith("$ "):
+        return [f"a block starts with '$ command', not '{command}'"], ""
+    for line in block[1:]:
+        if line.startswith("exit "):
+            expected = int(line[5:])
+        elif line.startswith("~ "):
+            wanted.append(line[2:])
+        elif line.startswith("!~ "):
+            unwanted.append(line[3:])
+        else:
+            return [f"not understood: '{line}'"], ""
+    try:
+        code, output = run(command[2:], folder, env)
+    except subprocess.TimeoutExpired:
+        return [f"still running after {TIMEOUT_SECONDS} s"], ""
+    wrong = [] if code == expected else [f"exit {code}, expected {expected}"]
+    wrong += [f"not found: {regex}" for regex in wanted if not re.search(regex, output, re.M)]
+    wrong += [f"found: {regex}" for regex in unwanted if re.search(regex, output, re.M)]
+    return wrong, output
+
+
+def main():
+    files = [pathlib.Path(name) for name in sys.argv[1:]] or sorted(HERE.glob("*.txt"))
+    env = dict(os.environ, PATH=f"{BUILD / 'bin'}:{os.environ['PATH']}", ROOT=str(ROOT), LC_ALL="C.UTF-8",
+               OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    passed = failed = skipped = 0
+    for path in files:
+        started = time.monotonic()
+        before = failed
+        with tempfile.TemporaryDirectory(prefix="lockstep-scenario-") as folder:
+            skipping = None
+            for number, kind, payload in parse(path):
+                if kind == "skip-unless":
+                    skipping = payload if run(payload, folder, env)[0] != 0 else skipping
+                elif skipping:
+                    skipped += 1
+                else:
+                    wrong, output = check(payload, folder, env)
+                    failed += 1 if wrong else 0
+                    passed += 0 if wrong else 1
+                    if wrong:
+                        print(f"FAIL {path.name}:{number}: {payload[0]}\n  " + "\n  ".join(wrong))
+                        print("  output:\n    " + "\n    ".join(output.splitlines()[-40:]))
+            if skipping:
+                print(f"skip {path.name}: needs `{skipping}`")
+        print(f"{'ok  ' if failed == before else 'FAIL'} {path.name} ({time.monotonic() - started:.1f} s)", flush=True)
+    print(f"scenarios: {passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

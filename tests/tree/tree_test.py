@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Breaks a copy of the tree in each way that tree.py must catch."""
+import pathlib
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from tree import Tree  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def append(text):
+    return lambda path: path.write_text(path.read_text() + text)
+
+
+def create(text="// SPDX-License-Identifier: Apache-2.0\n"):
+    def write(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return write
+
+
+BREAKS = [  # what, file, how, what the complaint says
+    ("an upward include", "lockstep/base/text.cpp", append('#include "lockstep/spec/job.h"\n'), "which stands above it"),
+    ("a room that uses a verb", "lockstep/base/text.cpp", append('#include "lockstep/verbs/verb.h"\n'), "verb"),
+    ("a third-party header outside its door", "lockstep/base/text.cpp", append("#include <jpeglib.h>\n"),
+     "third-party header <jpeglib.h> outside its door"),
+    ("torch in a core room", "lockstep/spec/job.h", append("#include <ATen/core/Tensor.h>\n"), "outside its door"),
+    ("a verb without a folder", "lockstep/verbs/verbs.def", append('VERB(fly, core, "x")\n'), "has no folder"),
+    ("a folder without a verb", "lockstep/verbs/fly/command.cpp", create(), "has no row"),
+    ("a room outside the table", "lockstep/attic/x.h", create(), "not in lockstep/ROOMS"),
+    ("a file without its test", "lockstep/base/orphan.cpp", create(), "no test beside it"),
+    ("a junk-drawer name", "lockstep/base/string_utils.h", create(), "junk-drawer"),
+    ("a missing licence line", "lockstep/base/bare.h", create("#pragma once\n"), "no licence line"),
+]
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        clean = pathlib.Path(folder) / "clean"
+        for part in ("lockstep", "plugins", "tests"):
+            if (ROOT / part).exists():
+                shutil.copytree(ROOT / part, clean / part)
+        baseline = set(Tree(clean).check())
+        for number, (what, file, breaks, says) in enumerate(BREAKS):
+            copy = pathlib.Path(folder) / str(number)
+            shutil.copytree(clean, copy)
+            breaks(copy / file)
+            news = [w for w in Tree(copy).check() if w not in baseline]
+            caught = any(says in complaint for complaint in news)
+            failed += 0 if caught else 1
+            print(f"{'caught' if caught else 'MISSED'}: {what}")
+    print(f"tree_test: {len(BREAKS) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
