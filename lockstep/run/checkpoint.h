@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/run/disk.h"
+
+namespace lockstep::run {
+
+using Sink = std::function<void(std::span<const std::byte>)>;
+
+// One file of a checkpoint, given as the bytes it shall hold, in order.
+struct CheckpointPart {
+  std::string name;   // "weights.safetensors"
+  int64_t bytes = 0;  // what write() will give: free space is checked before anything is written
+  std::function<void(const Sink&)> write;
+};
+
+struct Save {
+  int64_t step = 0;
+  base::Json state;  // becomes state.json with "format" and "step" in front; an object
+  std::vector<CheckpointPart> parts;
+  int64_t keep = 2;   // newest ones kept, the new one included; the best is kept besides
+  bool best = false;  // the best so far by validation
+};
+
+// A checkpoint on the disk whose every checksum held when it was found.
+struct Checkpoint {
+  base::Path folder;
+  int64_t step = 0;
+  base::Json state;
+
+  base::Path file(std::string_view name) const { return folder / name; }
+};
+
+struct Found {
+  std::optional<Checkpoint> checkpoint;
+  std::vector<std::string> passed_over;  // one line for each newer one that is damaged: what and why
+};
+
+// The checkpoints of a run, format 1 (docs/formats/checkpoint.md). A checkpoint appears under its final name only when
+// all of it, checksums included, is on the disk; older ones are removed only after that. Nothing here deletes a good
+// checkpoint before a newer good one is durable. Not for use from two threads or processes at once (see RunFolder).
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(base::Path folder, std::shared_ptr<Disk> disk = real_disk());
+
+  // Returns the new folder. Machine error when the disk is full or fails: nothing is left under a final name, the
+  // earlier checkpoints are untouched, and a later save may be tried.
+  base::Path save(const Save& save);
+
+  // The newest one whose every checksum holds, walking back; never deletes.
+  Found newest() const;
+  // The one marked best when it is good, else as newest().
+  Found best() const;
+
+ private:
+  base::Path folder_;
+  std::shared_ptr<Disk> disk_;
+};
+
+// Why the checkpoint in `folder` cannot be trusted; empty when every checksum holds.
+std::string damage(const base::Path& folder);
+
+}  // namespace lockstep::run

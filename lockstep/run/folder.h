@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lockstep/base/file.h"
+
+namespace lockstep::run {
+
+using base::Path;
+
+// Who writes to a run folder: the content of its `lock` file.
+struct Holder {
+  std::string host;
+  std::string pid_space;  // the PID namespace: a pid of another container says nothing here
+  int64_t pid = 0;
+  int64_t pid_start = 0;  // start time of that process in clock ticks: a reused pid is not the holder
+  std::string since;      // UTC, for people
+
+  bool operator==(const Holder&) const = default;
+};
+
+// The file names of a run: `runs/<name>/...`. Plain paths, nothing is touched.
+struct RunPaths {
+  Path root;
+
+  Path job() const { return root / "job.json"; }    // resolved
+  Path plan() const { return root / "plan.json"; }  // only when the run was planned
+  Path journal() const { return root / "journal.jsonl"; }
+  Path checkpoints() const { return root / "checkpoints"; }
+  Path events() const { return root / "events"; }                // TensorBoard
+  Path weights() const { return root / "weights.safetensors"; }  // the result, written at the end
+  Path evaluation() const { return root / "eval.json"; }
+  Path pictures() const { return root / "eval"; }  // thumbnails of the worst mistakes
+  Path report() const { return root / "report.html"; }
+  Path lock() const { return root / "lock"; }
+};
+
+// A run folder held for writing: made when absent, locked until the end of the scope. One process holds it (rank 0).
+// The lock is a file, made atomically, that names host and pid; a thread renews its time stamp every 10 s, so that a
+// holder on another host is known to be dead after `kStaleSeconds`; on the same host the process table decides.
+class RunFolder {
+ public:
+  static constexpr double kStaleSeconds = 120;
+
+  // User error naming host and pid when another process holds it; machine error when it cannot be written.
+  explicit RunFolder(const Path& root);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  const RunPaths& paths() const { return paths_; }
+  // Machine error when another process took the lock meanwhile (this one was stopped for long): ask before a save.
+  void ensure_held() const;
+
+ private:
+  class Heartbeat;
+  RunPaths paths_;
+  Holder self_;
+  std::unique_ptr<Heartbeat> heartbeat_;
+};
+
+// Who holds the folder now; none when it is free or its lock is stale.
+std::optional<Holder> holder_of(const Path& root);
+
+// An existing run for reading, without a lock. User error when there is no journal or job in it.
+RunPaths open_run(const Path& root);
+
+}  // namespace lockstep::run

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+
+namespace lockstep::run {
+
+// The append-only history of a run across all its restarts: one JSON object a line. Events and their fields:
+// docs/formats/journal.md. Each append is one write(2), so a killed process can tear the last line only; the next
+// Journal cuts that line off, and readers skip it.
+class Journal {
+ public:
+  explicit Journal(const base::Path& path);
+
+  // Adds "v", "t" (Unix seconds) and "event" in front of `fields`. REQUIRES: fields is an object.
+  void append(std::string_view event, const base::Json& fields);
+  void sync() { file_.sync(); }
+
+ private:
+  base::FileWriter file_;
+};
+
+struct History {
+  std::vector<base::Json> events;  // every well-formed line, in order
+  int64_t skipped = 0;             // lines that are not events: a torn end, an unknown version
+
+  // The events that count: after a "resume" at step S, earlier "step", "epoch", "evaluate" and "save" events beyond S
+  // are void, because those steps were done again.
+  std::vector<base::Json> effective() const;
+  // Those of effective() with that name.
+  std::vector<base::Json> named(std::string_view event) const;
+};
+
+// User error when the file is missing; a journal of an unknown version gives skipped lines, not an error.
+History read_journal(const base::Path& path);
+
+}  // namespace lockstep::run
