@@ -5,17 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/spec/choice.h"
+
 namespace lockstep::spec {
 
-// The job document: what to train. Plain values; fields.cpp declares each once (help, unit, default, check).
-// Enumerators are spelt exactly as in JSON.
+// The job document: what to train. Plain values; job.cpp declares each field once (unit, check, help), the defaults
+// stand here. Enumerators are spelt exactly as in JSON; name_of() gives that spelling.
 
-enum class Task { classify };
-enum class Augment { none, standard, strong };  // strong = standard + colour jitter + erasing
-enum class OnBadSample { stop, skip };
-enum class Precision { fp32, bf16 };
-enum class OptimizerName { sgd, adamw };
-enum class ScheduleName { constant, step, cosine, onecycle, polynomial };
+LOCKSTEP_CHOICE(Task, classify)
+LOCKSTEP_CHOICE(Augment, none, standard, strong)  // strong = standard + colour jitter + erasing
+LOCKSTEP_CHOICE(OnBadSample, stop, skip)
+LOCKSTEP_CHOICE(Precision, fp32, bf16)
+LOCKSTEP_CHOICE(OptimizerName, sgd, adamw)
+LOCKSTEP_CHOICE(ScheduleName, constant, step, cosine, onecycle, polynomial)
 
 struct Data {
   std::string train;     // folder with one sub-folder a class, or "synthetic"
@@ -145,5 +149,16 @@ struct Job {
 
   bool operator==(const Job&) const = default;
 };
+
+// Reads, overrides and checks a job document. `sets` are the words behind --set: "training.global_batch=512",
+// "training.phases[0].epochs=3"; the value is JSON, or else a string. User error that names file, line, column, key,
+// reason and fix of every problem found.
+Job load_job(const base::Path& path, const std::vector<std::string>& sets = {});
+Job parse_job(const base::Json& document, const std::vector<std::string>& sets = {});
+
+// Every field, defaults included; parse_job gives an equal job back.
+base::Json to_json(const Job& job);
+// Only the fields that differ from their defaults: the shortest document that means the same job.
+base::Json changed_json(const Job& job);
 
 }  // namespace lockstep::spec
