@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::site {
+
+// The file that the shell would run for `name`; nothing when it is not on PATH.
+std::optional<std::string> find_on_path(std::string_view name);
+
+// Standard output of the program (at most 1 MiB), errors thrown away, no shell in between. Nothing when it cannot be
+// started, exits with another code than 0, or is not done in `patience` (it is killed then).
+std::optional<std::string> output_of(const std::vector<std::string>& words, std::chrono::milliseconds patience);
+
+}  // namespace lockstep::site

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/site/command.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::site {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(CommandTest, FindsWhatTheShellWouldRun) {
+  EXPECT_TRUE(find_on_path("sh").has_value());
+  EXPECT_EQ(find_on_path("no-such-program-anywhere"), std::nullopt);
+}
+
+TEST(CommandTest, GivesTheOutputOfAProgram) {
+  EXPECT_EQ(output_of({"echo", "two words"}, milliseconds(5000)), "two words\n");
+}
+
+TEST(CommandTest, GivesNothingForAFailureOrAMissingProgram) {
+  EXPECT_EQ(output_of({"false"}, milliseconds(5000)), std::nullopt);
+  EXPECT_EQ(output_of({"no-such-program-anywhere"}, milliseconds(5000)), std::nullopt);
+}
+
+TEST(CommandTest, DoesNotWaitForAProgramThatHangs) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(output_of({"sleep", "20"}, milliseconds(50)), std::nullopt);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace lockstep::site

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/site/manners.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/site/cores.h"
+#include "lockstep/site/scheduler.h"
+
+namespace lockstep::site {
+
+bool is_login_node() {
+  return read_scheduler().login_node();
+}
+
+int64_t threads_allowed(int64_t cores) {
+  return is_login_node() ? std::min(cores, kLoginThreads) : cores;
+}
+
+int64_t behave_on_login_node() {
+  const int64_t cores = usable_cores();
+  if (!is_login_node()) return cores;
+  // A refusal of setpriority (already nicer, or a container's rule) costs nothing but manners.
+  (void)::setpriority(PRIO_PROCESS, 0, kLoginNice);
+  const int64_t threads = std::min(cores, kLoginThreads);
+  ::setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
+  return threads;
+}
+
+void refuse_on_login_node(std::string_view verb, std::string_view arguments, bool here, std::chrono::seconds walltime) {
+  const Scheduler scheduler = read_scheduler();
+  if (!scheduler.login_node()) return;
+  if (here) {
+    behave_on_login_node();
+    return;
+  }
+  throw base::Error(
+      base::Blame::user,
+      base::text("this is a login node (", name_of(scheduler.name),
+                 " commands, no allocation) and others share it: `lockstep ", verb, "` belongs on a compute node"),
+      base::text(submit_line(scheduler.name, verb, arguments, walltime),
+                 "\n       (--here runs it on this node after all, with 2 threads at nice 19)"));
+}
+
+}  // namespace lockstep::site
