@@ -43,3 +43,17 @@ foreach(source ${probes})
     target_link_libraries(${probe} PRIVATE lockstep_torch)
   endif()
 endforeach()
+
+# tests/mpi: one binary, run as 2 and as 3 ranks (label mpi).
+file(GLOB mpi_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/mpi/*.cpp)
+if(mpi_sources AND TARGET lockstep_mpi AND TARGET lockstep_torch)
+  add_executable(test_mpi ${mpi_sources})
+  target_link_libraries(test_mpi PRIVATE lockstep_torch GTest::gtest GTest::gmock)
+  set_target_properties(test_mpi PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  add_dependencies(test_mpi lockstep_mpi)
+  foreach(ranks 2 3)
+    add_test(NAME mpi.ranks${ranks} COMMAND ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none
+      -n ${ranks} $<TARGET_FILE:test_mpi> WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(mpi.ranks${ranks} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
+  endforeach()
+endif()

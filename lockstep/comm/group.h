@@ -10,7 +10,8 @@
 namespace lockstep::comm {
 
 // The ranks of one run. `group` is what libtorch's reducer takes; the plain functions block.
-// One Group per process; make it before any other thread uses MPI.
+// One Group per process; make it before any other thread uses MPI. Collectives are started in the same order on every
+// rank. Tensors: CPU, contiguous; float, double, int32, int64 or bfloat16 for sums, anything for the rest.
 class Group {
  public:
   virtual ~Group() = default;
@@ -22,11 +23,17 @@ class Group {
   virtual void broadcast(at::Tensor& tensor, int64_t root) = 0;
   virtual std::vector<at::Tensor> all_gather(const at::Tensor& tensor) = 0;  // one per rank, same shape everywhere
   virtual void barrier() = 0;
-  virtual double seconds_waited() const = 0;  // in the blocking calls above and in waits of the reducer
+  virtual double seconds_waited() const = 0;  // in the blocking calls above
 };
 
 // The group this process was launched into: MPI when an MPI launcher's environment is seen (opens the plug-in),
 // else a group of one rank that needs no MPI.
 std::unique_ptr<Group> join_group();
+
+// One rank, no MPI: every collective is the identity.
+std::unique_ptr<Group> single_group();
+
+// Whether an MPI launcher (mpirun, srun with PMI) started this process with company, by its environment.
+bool launched_by_mpi();
 
 }  // namespace lockstep::comm

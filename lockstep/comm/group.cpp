@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/comm/group.h"
+
+#include <ATen/ops/empty_like.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+
+#include "lockstep/comm/mpi_backend.h"
+
+namespace lockstep::comm {
+namespace {
+
+// Ends MPI with the scope, except while an error unwinds: the others would wait for us in vain, whereas a process that
+// leaves without MPI_Finalize makes the launcher end them all.
+class MpiScope {
+ public:
+  explicit MpiScope(const lockstep_mpi& mpi) : mpi_(mpi) { check_mpi(mpi, mpi.init(), "start"); }
+  ~MpiScope() {
+    if (std::uncaught_exceptions() == exceptions_) mpi_.finalize();
+  }
+  MpiScope(const MpiScope&) = delete;
+  MpiScope& operator=(const MpiScope&) = delete;
+
+ private:
+  const lockstep_mpi& mpi_;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+class MpiGroup : public Group {
+ public:
+  explicit MpiGroup(const lockstep_mpi& mpi)
+      : scope_(mpi),
+        group_(
+            c10::make_intrusive<c10d::ProcessGroup>(c10::make_intrusive<c10d::HashStore>(), mpi.rank(), mpi.size())) {
+    group_->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::CUSTOM,
+                       c10::make_intrusive<MpiBackend>(mpi));
+    group_->setDefaultBackend(c10d::ProcessGroup::BackendType::CUSTOM);
+  }
+
+  int64_t rank() const override { return group_->getRank(); }
+  int64_t size() const override { return group_->getSize(); }
+  c10::intrusive_ptr<c10d::ProcessGroup> group() override { return group_; }
+
+  void all_reduce_sum(at::Tensor& tensor) override {
+    std::vector<at::Tensor> tensors{tensor};
+    wait(group_->allreduce(tensors));
+  }
+  void broadcast(at::Tensor& tensor, int64_t root) override {
+    std::vector<at::Tensor> tensors{tensor};
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    wait(group_->broadcast(tensors, options));
+  }
+  std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override {
+    std::vector<std::vector<at::Tensor>> out(1);
+    for (int64_t i = 0; i < size(); ++i) out[0].push_back(at::empty_like(tensor));
+    std::vector<at::Tensor> in{tensor};
+    wait(group_->allgather(out, in));
+    return out[0];
+  }
+  void barrier() override { wait(group_->barrier()); }
+  double seconds_waited() const override { return seconds_waited_; }
+
+ private:
+  void wait(const c10::intrusive_ptr<c10d::Work>& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work->wait();
+    seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  MpiScope scope_;  // first: MPI outlives the group's poller
+  c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  double seconds_waited_ = 0;
+};
+
+int number_in(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value ? std::atoi(value) : 0;
+}
+
+}  // namespace
+
+bool launched_by_mpi() {
+  if (number_in("OMPI_COMM_WORLD_SIZE") > 0) return number_in("OMPI_COMM_WORLD_SIZE") > 1;
+  if (number_in("PMI_SIZE") > 0) return number_in("PMI_SIZE") > 1;
+  // srun sets SLURM_NTASKS for the batch shell too: only with a PMI of its own is this process one of many.
+  return number_in("SLURM_NTASKS") > 1 && (std::getenv("PMIX_RANK") || std::getenv("PMI_RANK"));
+}
+
+std::unique_ptr<Group> join_group() {
+  if (!launched_by_mpi()) return single_group();
+  return std::make_unique<MpiGroup>(open_mpi_plugin());
+}
+
+}  // namespace lockstep::comm

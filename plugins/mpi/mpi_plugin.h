@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The whole interface between Lockstep and MPI: a versioned struct of C functions. No torch, no Lockstep headers, so
+ * that a site's own compiler makes the plug-in from this folder alone:
+ *   mpicxx -O2 -shared -fPIC mpi_plugin.cpp -o liblockstep_mpi.so      (then put it beside liblockstep_core.so)
+ */
+#ifndef LOCKSTEP_MPI_PLUGIN_H
+#define LOCKSTEP_MPI_PLUGIN_H
+
+#include <stdint.h>
+
+#define LOCKSTEP_MPI_VERSION 1
+#define LOCKSTEP_MPI_ENTRY "lockstep_mpi_plugin"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum lockstep_mpi_type {
+  LOCKSTEP_MPI_F32 = 0,
+  LOCKSTEP_MPI_F64 = 1,
+  LOCKSTEP_MPI_I32 = 2,
+  LOCKSTEP_MPI_I64 = 3,
+  LOCKSTEP_MPI_BF16 = 4 /* summed in f32, rounded to nearest even */
+} lockstep_mpi_type;
+
+typedef struct lockstep_mpi_request lockstep_mpi_request; /* freed by the test() that finds it done, and by wait() */
+
+/* Functions return 0, or an MPI error code that `explain` turns into words. Collectives run over all ranks and must be
+ * started in the same order on each. Buffers stay the plug-in's until the request is done. */
+typedef struct lockstep_mpi {
+  int32_t version;
+  int (*init)(void); /* asks for MPI_THREAD_MULTIPLE; -1 when the library offers less */
+  int32_t (*rank)(void);
+  int32_t (*size)(void);
+  int (*all_reduce_sum)(void* buffer, int64_t count, lockstep_mpi_type type, lockstep_mpi_request** request);
+  int (*broadcast)(void* buffer, int64_t bytes, int32_t root, lockstep_mpi_request** request);
+  int (*all_gather)(const void* from, void* to, int64_t bytes_each, lockstep_mpi_request** request);
+  int (*barrier)(lockstep_mpi_request** request);
+  int (*test)(lockstep_mpi_request* request, int32_t* done);
+  int (*wait)(lockstep_mpi_request* request);
+  int (*finalize)(void);
+  void (*abort)(int32_t exit_code);
+  void (*explain)(int code, char* text, int32_t bytes);
+  const char* (*library)(void); /* "Open MPI v4.1.4, ..." */
+} lockstep_mpi;
+
+/* The only exported symbol. */
+const lockstep_mpi* lockstep_mpi_plugin(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
