@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/run/folder.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <ctime>
+#include <mutex>
+#include <thread>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::run {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::Json;
+using base::text;
+
+constexpr auto kHeartbeat = std::chrono::seconds(10);
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char buffer[32];
+  std::strftime(buffer, sizeof buffer, "%Y-%m-%d %H:%M:%S UTC", &parts);
+  return buffer;
+}
+
+std::string pid_space() {
+  std::error_code none;
+  return std::filesystem::read_symlink("/proc/self/ns/pid", none).string();
+}
+
+// Field 22 of /proc/<pid>/stat; 0 when there is no such process. The command name (field 2) may hold blanks and
+// brackets, so counting starts behind the last bracket.
+int64_t start_of(int64_t pid) {
+  try {
+    const std::string stat = base::read_file(text("/proc/", pid, "/stat"));
+    const auto fields = base::split(std::string_view(stat).substr(stat.rfind(')') + 2), ' ');
+    return fields.size() > 19 ? std::stoll(fields[19]) : 0;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+Holder this_process() {
+  return {host_name(), pid_space(), ::getpid(), start_of(::getpid()), utc_now()};
+}
+
+std::string to_line(const Holder& holder) {
+  Json line = Json::object();
+  line["host"] = holder.host;
+  line["pid_space"] = holder.pid_space;
+  line["pid"] = holder.pid;
+  line["pid_start"] = holder.pid_start;
+  line["since"] = holder.since;
+  return line.dump(-1) + "\n";
+}
+
+// None when there is no lock, or none that can be read as one.
+std::optional<Holder> read_lock(const Path& lock) {
+  try {
+    const Json line = base::read_json(lock);
+    return Holder{line.at("host").as_string(), line.string_or("pid_space", ""), line.at("pid").as_int(),
+                  line.int_or("pid_start", 0), line.string_or("since", "")};
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<double> modified(const Path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec);
+}
+
+// Seconds since the lock was renewed, by the clock of the file system: hosts need not agree about the time.
+double age_of(const Path& lock) {
+  const Path probe = lock.string() + text(".clock-", host_name(), "-", ::getpid());
+  const auto renewed = modified(lock);
+  std::optional<double> now;
+  const int descriptor = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor >= 0) {
+    if (::futimens(descriptor, nullptr) == 0) now = modified(probe);
+    ::close(descriptor);
+    ::unlink(probe.c_str());
+  }
+  if (!now) now = static_cast<double>(std::time(nullptr));
+  return renewed ? *now - *renewed : 0;
+}
+
+bool is_alive(const Holder& holder, const Path& lock) {
+  const Holder self = this_process();
+  if (holder.host != self.host || holder.pid_space != self.pid_space) return age_of(lock) < RunFolder::kStaleSeconds;
+  const int64_t start = start_of(holder.pid);
+  return start != 0 && start == holder.pid_start;
+}
+
+[[noreturn]] void throw_held(const Path& root, const Holder& holder) {
+  throw Error(
+      Blame::user,
+      text(root.string(), ": this run is in use by process ", holder.pid, " on host ", holder.host, " since ",
+           holder.since),
+      text("wait for it, end it (on ", holder.host, ": kill ", holder.pid, "), or choose another --run folder"));
+}
+
+// A hard link appears at once with its content, also over NFS, and fails when the name exists.
+bool try_lock(const Path& lock, const Holder& self) {
+  const Path draft = lock.string() + text(".", self.host, "-", self.pid);
+  base::write_file(draft, to_line(self));
+  const int result = ::link(draft.c_str(), lock.c_str());
+  const int code = errno;
+  ::unlink(draft.c_str());
+  if (result == 0) return true;
+  if (code == EEXIST) return false;
+  errno = code;
+  base::throw_errno(text("cannot make the lock ", lock.string()));
+}
+
+// Moves a dead holder's lock away. When another process was faster, its fresh lock is put back.
+void remove_stale(const Path& lock, const std::optional<Holder>& dead) {
+  const Path aside = lock.string() + text(".stale-", host_name(), "-", ::getpid());
+  if (::rename(lock.c_str(), aside.c_str()) != 0) return;
+  if (read_lock(aside) != dead && ::link(aside.c_str(), lock.c_str()) != 0 && errno != EEXIST) {
+    base::throw_errno(text("cannot restore the lock ", lock.string()));
+  }
+  ::unlink(aside.c_str());
+}
+
+}  // namespace
+
+// Renews the lock's time stamp until the end of the scope.
+class RunFolder::Heartbeat {
+ public:
+  explicit Heartbeat(Path lock) : lock_(std::move(lock)), thread_([this](const std::stop_token& stop) { beat(stop); }) {
+    ::pthread_setname_np(thread_.native_handle(), "run-lock");
+  }
+
+ private:
+  void beat(const std::stop_token& stop) {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals belong to the training thread
+    std::unique_lock hold(mutex_);
+    while (!wake_.wait_for(hold, stop, kHeartbeat, [&] { return stop.stop_requested(); })) {
+      ::utimensat(AT_FDCWD, lock_.c_str(), nullptr, 0);
+    }
+  }
+
+  Path lock_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread thread_;
+};
+
+RunFolder::RunFolder(const Path& root) : paths_{root}, self_(this_process()) {
+  base::make_folders(root);
+  for (int attempt = 0; !try_lock(paths_.lock(), self_); ++attempt) {
+    const auto holder = read_lock(paths_.lock());
+    if (holder && is_alive(*holder, paths_.lock())) throw_held(root, *holder);
+    if (attempt == 10) {
+      throw Error(Blame::machine, text(paths_.lock().string(), ": cannot take the lock"), "remove that file");
+    }
+    remove_stale(paths_.lock(), holder);
+  }
+  heartbeat_ = std::make_unique<Heartbeat>(paths_.lock());
+}
+
+RunFolder::~RunFolder() {
+  heartbeat_.reset();
+  if (read_lock(paths_.lock()) == self_) ::unlink(paths_.lock().c_str());
+}
+
+void RunFolder::ensure_held() const {
+  const auto holder = read_lock(paths_.lock());
+  if (holder == self_) return;
+  const std::string who = holder ? text("process ", holder->pid, " on host ", holder->host) : std::string("someone");
+  throw Error(Blame::machine, text(paths_.root.string(), ": ", who, " took over this run while we stood still"),
+              "let that one go on; this one stops without writing");
+}
+
+std::optional<Holder> holder_of(const Path& root) {
+  const Path lock = RunPaths{root}.lock();
+  const auto holder = read_lock(lock);
+  return holder && is_alive(*holder, lock) ? holder : std::nullopt;
+}
+
+RunPaths open_run(const Path& root) {
+  const RunPaths paths{root};
+  if (!std::filesystem::is_directory(root)) {
+    throw Error(Blame::user, text(root.string(), ": there is no such run folder"), "check the path: ls runs");
+  }
+  if (!std::filesystem::exists(paths.journal()) && !std::filesystem::exists(paths.job())) {
+    throw Error(Blame::user, text(root.string(), ": this is not a run folder (no journal.jsonl, no job.json)"),
+                "give the folder that `lockstep train` made");
+  }
+  return paths;
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/run/folder.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::run {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+std::string lock_of(const std::string& host, int64_t pid, int64_t pid_start) {
+  return text("{\"host\":\"", host, "\",\"pid_space\":\"x\",\"pid\":", pid, ",\"pid_start\":", pid_start,
+              ",\"since\":\"yesterday\"}\n");
+}
+
+void age(const Path& path, int64_t seconds) {
+  struct timespec times[2] = {{std::time(nullptr) - seconds, 0}, {std::time(nullptr) - seconds, 0}};
+  ::utimensat(AT_FDCWD, path.c_str(), times, 0);
+}
+
+TEST(RunFolderTest, IsMadeAndFreedAtTheEndOfTheScope) {
+  const base::TemporaryFolder temporary;
+  const Path root = temporary.path() / "runs" / "pets";
+  {
+    const RunFolder folder(root);
+    EXPECT_TRUE(std::filesystem::exists(folder.paths().lock()));
+    ASSERT_TRUE(holder_of(root));
+    EXPECT_EQ(holder_of(root)->pid, ::getpid());
+    folder.ensure_held();
+  }
+  EXPECT_FALSE(holder_of(root));
+  EXPECT_TRUE(std::filesystem::is_empty(root));
+}
+
+TEST(RunFolderTest, SecondProcessIsToldHostAndPid) {
+  const base::TemporaryFolder temporary;
+  const RunFolder folder(temporary.path());
+  try {
+    const RunFolder second(temporary.path());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.blame(), Blame::user);
+    EXPECT_THAT(error.what(), testing::HasSubstr(text("in use by process ", ::getpid(), " on host ")));
+  }
+}
+
+TEST(RunFolderTest, LockOfAKilledProcessIsTakenOver) {
+  const base::TemporaryFolder temporary;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunFolder folder(temporary.path());
+    ::raise(SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  ASSERT_TRUE(std::filesystem::exists(temporary.path() / "lock"));
+  EXPECT_FALSE(holder_of(temporary.path()));
+  const RunFolder folder(temporary.path());
+  EXPECT_EQ(holder_of(temporary.path())->pid, ::getpid());
+}
+
+TEST(RunFolderTest, ReusedPidIsNotTheHolder) {
+  const base::TemporaryFolder temporary;
+  Holder us;
+  {
+    const RunFolder folder(temporary.path());
+    us = *holder_of(temporary.path());
+  }
+  base::write_file(temporary.path() / "lock", text("{\"host\":\"", us.host, "\",\"pid_space\":\"", us.pid_space,
+                                                   "\",\"pid\":", us.pid, ",\"pid_start\":", us.pid_start + 1, "}\n"));
+  EXPECT_FALSE(holder_of(temporary.path()));
+}
+
+TEST(RunFolderTest, HolderOnAnotherHostIsJudgedByItsHeartbeat) {
+  const base::TemporaryFolder temporary;
+  base::write_file(temporary.path() / "lock", lock_of("node07", 4711, 1));
+  EXPECT_THROW(RunFolder{temporary.path()}, Error);
+  age(temporary.path() / "lock", static_cast<int64_t>(RunFolder::kStaleSeconds) + 5);
+  EXPECT_NO_THROW(RunFolder{temporary.path()});
+}
+
+TEST(RunFolderTest, UnreadableLockDoesNotBlockForEver) {
+  const base::TemporaryFolder temporary;
+  base::write_file(temporary.path() / "lock", "{\"host\":");
+  EXPECT_NO_THROW(RunFolder{temporary.path()});
+}
+
+TEST(RunFolderTest, NoticesThatItLostTheLock) {
+  const base::TemporaryFolder temporary;
+  {
+    const RunFolder folder(temporary.path());
+    base::write_file(folder.paths().lock(), lock_of("node07", 4711, 1));
+    EXPECT_THROW(folder.ensure_held(), Error);
+  }
+  EXPECT_TRUE(std::filesystem::exists(temporary.path() / "lock"));  // another's lock is not ours to remove
+}
+
+TEST(RunFolderTest, FolderThatCannotBeMadeIsAMachineError) {
+  const base::TemporaryFolder temporary;
+  base::write_file(temporary.path() / "file", "");
+  try {
+    const RunFolder folder(temporary.path() / "file" / "run");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.blame(), Blame::machine);
+  }
+}
+
+TEST(RunFolderTest, ReadOnlyFolderIsAMachineError) {
+  // The kernel's own read-only folder: root may write to any other, whatever its mode.
+  try {
+    const RunFolder folder("/proc/self");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.blame(), Blame::machine);
+    EXPECT_THAT(error.what(), testing::HasSubstr("/proc/self/lock"));
+  }
+}
+
+TEST(RunFolderTest, OpeningForReadingAsksForARun) {
+  const base::TemporaryFolder temporary;
+  EXPECT_THROW(open_run(temporary.path() / "none"), Error);
+  EXPECT_THROW(open_run(temporary.path()), Error);
+  base::write_file(temporary.path() / "journal.jsonl", "");
+  EXPECT_EQ(open_run(temporary.path()).root, temporary.path());
+}
+
+}  // namespace
+}  // namespace lockstep::run

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/run/journal.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::run {
+namespace {
+
+using base::Json;
+
+constexpr int64_t kVersion = 1;
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// Cuts off what stands behind the last line end: a write that a kill or a full disk tore.
+const base::Path& heal(const base::Path& path) {
+  if (!std::filesystem::exists(path)) return path;
+  const std::string content = base::read_file(path, uint64_t{1} << 32);
+  const size_t last = content.rfind('\n');
+  const size_t whole = last == std::string::npos ? 0 : last + 1;
+  if (whole < content.size() && ::truncate(path.c_str(), static_cast<off_t>(whole)) != 0) {
+    base::throw_errno(base::text("cannot mend ", path.string()));
+  }
+  return path;
+}
+
+bool is_event(const Json& line) {
+  if (!line.is_object()) return false;
+  const Json* version = line.find("v");
+  const Json* event = line.find("event");
+  return version && version->is_integer() && version->as_int() == kVersion && event && event->is_string();
+}
+
+// Events that tell of a step and are void once that step is done again.
+bool belongs_to_a_step(const Json& line) {
+  const std::string& event = line.at("event").as_string();
+  return event == "step" || event == "epoch" || event == "evaluate" || event == "save";
+}
+
+int64_t step_of(const Json& line) {
+  const Json* step = line.find("step");
+  return step && step->is_integer() ? step->as_int() : 0;
+}
+
+}  // namespace
+
+Journal::Journal(const base::Path& path) : file_(heal(path), base::FileWriter::Mode::append) {}
+
+void Journal::append(std::string_view event, const Json& fields) {
+  Json line = Json::object();
+  line["v"] = kVersion;
+  line["t"] = std::round(unix_seconds() * 1000) / 1000;
+  line["event"] = Json(event);
+  for (const auto& member : fields.members()) line[member.key] = member.value;
+  file_.write(line.dump(-1) + "\n");
+}
+
+std::vector<Json> History::effective() const {
+  std::vector<Json> kept;
+  for (const auto& line : events) {
+    if (line.at("event").as_string() == "resume") {
+      const int64_t from = step_of(line);
+      std::erase_if(kept, [&](const Json& earlier) { return belongs_to_a_step(earlier) && step_of(earlier) > from; });
+    }
+    kept.push_back(line);
+  }
+  return kept;
+}
+
+std::vector<Json> History::named(std::string_view event) const {
+  std::vector<Json> all = effective();
+  std::erase_if(all, [&](const Json& line) { return line.at("event").as_string() != event; });
+  return all;
+}
+
+History read_journal(const base::Path& path) {
+  const std::string content = base::read_file(path, uint64_t{1} << 32);
+  History history;
+  for (const auto& line : base::split(content, '\n')) {
+    if (line.empty()) continue;
+    try {
+      Json event = base::parse_json(line, path.string(), {.comments = false});
+      if (is_event(event)) {
+        history.events.push_back(std::move(event));
+      } else {
+        ++history.skipped;
+      }
+    } catch (const base::Error&) {
+      ++history.skipped;  // torn by a kill: the lines around it still tell the story
+    }
+  }
+  return history;
+}
+
+}  // namespace lockstep::run

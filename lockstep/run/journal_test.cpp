@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/run/journal.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::run {
+namespace {
+
+using base::Json;
+
+Json at_step(int64_t step) {
+  Json fields = Json::object();
+  fields["step"] = step;
+  return fields;
+}
+
+std::vector<int64_t> steps_of(const std::vector<Json>& events) {
+  std::vector<int64_t> steps;
+  for (const auto& event : events) steps.push_back(event.at("step").as_int());
+  return steps;
+}
+
+TEST(JournalTest, ReadsBackWhatItWrote) {
+  const base::TemporaryFolder folder;
+  const auto path = folder.path() / "journal.jsonl";
+  {
+    Journal journal(path);
+    journal.append("start", Json::object());
+    journal.append("step", at_step(1));
+  }
+  const History history = read_journal(path);
+  ASSERT_EQ(history.events.size(), 2U);
+  EXPECT_EQ(history.skipped, 0);
+  EXPECT_EQ(history.events[0].at("event").as_string(), "start");
+  EXPECT_EQ(history.events[1].at("step").as_int(), 1);
+  EXPECT_EQ(history.events[1].at("v").as_int(), 1);
+  EXPECT_GT(history.events[1].at("t").as_double(), 1.6e9);
+}
+
+TEST(JournalTest, IsOneHistoryAcrossRestarts) {
+  const base::TemporaryFolder folder;
+  const auto path = folder.path() / "journal.jsonl";
+  for (int64_t step = 1; step <= 3; ++step) Journal(path).append("step", at_step(step));
+  EXPECT_EQ(steps_of(read_journal(path).named("step")), (std::vector<int64_t>{1, 2, 3}));
+}
+
+TEST(JournalTest, ToleratesATornLineAndHealsItOnAppend) {
+  const base::TemporaryFolder folder;
+  const auto path = folder.path() / "journal.jsonl";
+  Journal(path).append("step", at_step(1));
+  const std::string whole = base::read_file(path);
+  for (size_t cut = 1; cut < whole.size(); ++cut) {
+    base::write_file(path, whole + whole.substr(0, cut));
+    EXPECT_EQ(read_journal(path).events.size(), cut + 1 == whole.size() ? 2U : 1U);
+    Journal(path).append("step", at_step(2));
+    const History history = read_journal(path);
+    EXPECT_EQ(steps_of(history.named("step")), (std::vector<int64_t>{1, 2})) << "cut at " << cut;
+    EXPECT_EQ(history.skipped, 0);
+  }
+}
+
+TEST(JournalTest, SkipsLinesOfAnotherVersionAndOtherRubbish) {
+  const base::TemporaryFolder folder;
+  const auto path = folder.path() / "journal.jsonl";
+  base::write_file(path,
+                   "{\"v\":2,\"t\":1,\"event\":\"step\"}\n[]\n7\n\xff\xfe\n{\"v\":1}\n"
+                   "{\"v\":1,\"t\":1,\"event\":\"end\",\"step\":9}\n");
+  const History history = read_journal(path);
+  EXPECT_EQ(history.events.size(), 1U);
+  EXPECT_EQ(history.skipped, 5);
+}
+
+TEST(JournalTest, StepsDoneAgainAfterACrashCountOnce) {
+  const base::TemporaryFolder folder;
+  const auto path = folder.path() / "journal.jsonl";
+  Journal journal(path);
+  for (int64_t step = 1; step <= 5; ++step) journal.append("step", at_step(step));
+  journal.append("evaluate", at_step(5));
+  journal.append("resume", at_step(3));
+  for (int64_t step = 4; step <= 6; ++step) journal.append("step", at_step(step));
+  const History history = read_journal(path);
+  EXPECT_EQ(steps_of(history.named("step")), (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_TRUE(history.named("evaluate").empty());
+  EXPECT_EQ(history.events.size(), 10U);  // the file keeps them all
+}
+
+TEST(JournalTest, MissingJournalIsAUserError) {
+  EXPECT_THROW(read_journal("no/such/journal.jsonl"), base::Error);
+}
+
+}  // namespace
+}  // namespace lockstep::run
