@@ -7,23 +7,10 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
+#include "lockstep/data/collection.h"
 #include "lockstep/spec/job.h"
 
 namespace lockstep::data {
-
-// A labelled collection: what there is, not yet any pixel. `id` is the index in `samples`, the same on every rank.
-struct Sample {
-  std::string path;
-  int32_t label = 0;
-};
-
-struct Collection {
-  std::string root;
-  std::vector<std::string> classes;  // label -> name, sorted
-  std::vector<Sample> samples;       // sorted by class, then file name
-
-  std::string fingerprint() const;  // SHA-256 over classes, names and labels: a resume refuses another one
-};
 
 // A sample that could not be read under `on_bad_sample: skip` keeps its row, so that every rank knows every batch's
 // shape without a message; its target says that it has no part in loss, gradient or metric. Who averages over the
@@ -69,31 +56,37 @@ struct LoaderOptions {
   int64_t seed = 1;
   int64_t rank = 0;
   int64_t num_ranks = 1;
-  int64_t threads = 1;   // decode threads
+  int64_t threads = 1;   // decode threads; 0: as many as this process has cores
   int64_t prefetch = 4;  // batches in flight at most
   bool augment = true;   // false with Use::train: shuffled order, centre crop (cached features)
 };
 
-// Gives batches in the order fixed by (seed, epoch): step s of an epoch holds the shuffled samples
+// Gives batches in the order fixed by (seed, epoch): step s of an epoch holds the samples (shuffled to train)
 // [s * B, min((s + 1) * B, N)), of which rank r takes the contiguous slice [r * n / R, (r + 1) * n / R).
 // The last, smaller batch is given too. Decoding runs on its own threads; a pixel depends on (seed, epoch, sample)
 // only, never on threads or ranks.
 class Loader {
  public:
   virtual ~Loader() = default;
-  virtual Batch next() = 0;  // goes on to the next epoch by itself (train); past the end of one epoch: empty (evaluate)
+  // Goes on to the next epoch by itself (train); past the end of one epoch global_size is 0 (evaluate).
+  // A rank's share may be empty while others have one: only global_size says that it is over.
+  // Under on_bad_sample: stop, a user error that names the first file of the batch that cannot be read.
+  virtual Batch next() = 0;
+  // Optional: hands a used batch's memory back for the next one.
+  virtual void recycle(Batch&& batch) = 0;
   virtual int64_t steps_per_epoch() const = 0;
-  virtual LoaderState state() const = 0;                   // after the last batch that next() returned
-  virtual std::vector<BadSample> bad_samples() const = 0;  // skipped so far (on_bad_sample: skip)
+  virtual LoaderState state() const = 0;  // after the last batch that next() returned
+  // Skipped so far in what next() returned, each once (on_bad_sample: skip).
+  virtual std::vector<BadSample> bad_samples() const = 0;
 };
 
-Collection scan_folder(const std::string& root);
-
-// Starts at `from`. User error for an empty class, no class, a missing folder. `collection` must outlive the loader.
+// Starts at `from`, which another number of ranks may have left. `collection` must outlive the loader.
+// User error: no samples, fewer than two classes to train on, a `from` of another seed (once it has begun).
 std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,
                                     const LoaderState& from);
 
-// "synthetic" data: `samples` random images of `classes` classes, no files; for plan and bench.
-Collection synthetic_collection(int64_t samples, int64_t classes);
+// The pixels that evaluation shows the network for one image: [image_size, image_size, 3], normalised (NHWC).
+// User error that names the path when it cannot be read.
+std::vector<float> load_image(const std::string& path, const spec::Data& data);
 
 }  // namespace lockstep::data

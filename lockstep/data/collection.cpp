@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/collection.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <memory>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::data {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+struct Listing {
+  std::vector<std::string> folders;
+  std::vector<std::string> files;
+};
+
+// readdir tells the kind of most entries; only links (may be folders) and file systems that do not tell cost a stat.
+bool is_folder(const std::string& parent, const dirent& entry, bool links_may_be_folders) {
+  if (entry.d_type == DT_DIR) return true;
+  if (entry.d_type != DT_UNKNOWN && !(entry.d_type == DT_LNK && links_may_be_folders)) return false;
+  struct stat status {};
+  return ::stat(text(parent, "/", entry.d_name).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+Listing list_folder(const std::string& path, bool links_may_be_folders) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+  if (!folder) {
+    const int code = errno;
+    if (code == ENOENT)
+      throw Error(Blame::user, text(path, ": there is no such folder"), "check data.train in the job");
+    if (code == ENOTDIR) throw Error(Blame::user, text(path, ": this is a file, a folder of images is expected"));
+    errno = code;
+    base::throw_errno(text("cannot read the folder ", path), text("check the permissions: ls -ld ", path));
+  }
+  Listing listing;
+  errno = 0;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    if (entry->d_name[0] != '.') {
+      auto& names = is_folder(path, *entry, links_may_be_folders) ? listing.folders : listing.files;
+      names.emplace_back(entry->d_name);
+    }
+    errno = 0;
+  }
+  if (errno != 0) base::throw_errno(text("cannot read the folder ", path));
+  std::sort(listing.folders.begin(), listing.folders.end());
+  std::sort(listing.files.begin(), listing.files.end());
+  return listing;
+}
+
+bool has_image_name(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string::npos) return false;
+  std::string extension = name.substr(dot + 1);
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return extension == "jpg" || extension == "jpeg" || extension == "png";
+}
+
+std::vector<std::string> class_folders(const std::string& root) {
+  const Listing top = list_folder(root, true);
+  if (!top.folders.empty()) return top.folders;
+  const auto num_images = std::count_if(top.files.begin(), top.files.end(), has_image_name);
+  const std::string found =
+      num_images > 0 ? text("holds ", num_images, " images but no class folder") : std::string("holds no class folder");
+  throw Error(Blame::user, text(root, ": ", found),
+              "put the images of each class into a sub-folder named by the class");
+}
+
+void add_class(Collection& all, const std::string& name, int32_t label) {
+  const std::string folder = text(all.root, "/", name);
+  const size_t before = all.samples.size();
+  int64_t ignored = 0;
+  std::string first_ignored;
+  for (const auto& file : list_folder(folder, false).files) {
+    if (has_image_name(file)) {
+      all.samples.push_back({text(folder, "/", file), label});
+    } else if (++ignored == 1) {
+      first_ignored = text(folder, "/", file);
+    }
+  }
+  if (all.samples.size() == before) {
+    const std::string others = ignored ? text(" (", ignored, " other files, such as ", first_ignored, ")") : "";
+    throw Error(Blame::user, text(folder, ": this class has no image", others),
+                "put .jpg, .jpeg or .png files into it, or remove the folder");
+  }
+  if (all.num_ignored == 0) all.first_ignored = first_ignored;
+  all.num_ignored += ignored;
+}
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+Collection scan_folder(const std::string& root) {
+  Collection all{.root = without_trailing_slashes(root)};
+  all.classes = class_folders(all.root);
+  for (size_t i = 0; i < all.classes.size(); ++i) add_class(all, all.classes[i], static_cast<int32_t>(i));
+  return all;
+}
+
+Collection scan_folder(const std::string& root, const std::vector<std::string>& classes) {
+  Collection all{.root = without_trailing_slashes(root), .classes = classes};
+  for (const auto& name : class_folders(all.root)) {
+    const auto found = std::find(classes.begin(), classes.end(), name);
+    if (found == classes.end()) {
+      throw Error(Blame::user, text(all.root, "/", name, ": the training data has no class '", name, "'"),
+                  base::did_you_mean(name, classes));
+    }
+    add_class(all, name, static_cast<int32_t>(found - classes.begin()));
+  }
+  return all;
+}
+
+Collection synthetic_collection(int64_t samples, int64_t classes) {
+  if (samples < 1) {
+    throw Error(Blame::user, text("synthetic data of ", samples, " samples"), "set data.samples, for example 10000");
+  }
+  Collection all{.root = "synthetic"};
+  const std::string last = std::to_string(std::max<int64_t>(classes - 1, 0));
+  for (int64_t i = 0; i < classes; ++i) {  // zero-padded, so that the names are sorted
+    const std::string number = std::to_string(i);
+    all.classes.push_back(text("class", std::string(last.size() - number.size(), '0'), number));
+  }
+  all.samples.resize(static_cast<size_t>(samples));
+  for (int64_t i = 0; i < samples; ++i) {  // in blocks, sorted by class like a folder
+    all.samples[static_cast<size_t>(i)].label = static_cast<int32_t>(i * classes / samples);
+  }
+  return all;
+}
+
+std::string Collection::fingerprint() const {
+  base::Sha256 hash;
+  const auto add = [&hash](std::string_view part) {  // length first: no two lists of names look the same
+    hash.update(text(part.size(), ":"));
+    hash.update(part);
+  };
+  for (const auto& name : classes) add(name);
+  for (const auto& sample : samples) {
+    const std::string_view path = sample.path;
+    add(path.starts_with(root) ? path.substr(root.size()) : path);
+    add(std::to_string(sample.label));
+  }
+  return hash.hex();
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::data {
+
+// A labelled collection: what there is, not yet any pixel. `id` is the index in `samples`, the same on every rank.
+struct Sample {
+  std::string path;  // empty in a synthetic collection
+  int32_t label = 0;
+
+  bool operator==(const Sample&) const = default;
+};
+
+struct Collection {
+  std::string root;
+  std::vector<std::string> classes = {};  // label -> name, sorted
+  std::vector<Sample> samples = {};       // sorted by class, then file name
+  int64_t num_ignored = 0;                // visible files in class folders that are no .jpg, .jpeg or .png
+  std::string first_ignored = {};
+
+  // SHA-256 over classes, names and labels, not the root: a resume refuses another one, a moved folder is the same.
+  std::string fingerprint() const;
+};
+
+// Each sub-folder of `root` is a class, its .jpg, .jpeg and .png files (any case) are the samples; hidden files are
+// passed over, links are followed. One listing per folder and no look at any file: fast on a shared file system.
+// User error: a missing folder, no class folder, a class folder without an image (named).
+Collection scan_folder(const std::string& root);
+
+// Labels by the names of `classes` (those of the training data), of which `root` may hold a part.
+// User error for a class folder that is not among them.
+Collection scan_folder(const std::string& root, const std::vector<std::string>& classes);
+
+// "synthetic" data: `samples` random images of `classes` classes, no files; for plan and bench.
+Collection synthetic_collection(int64_t samples, int64_t classes);
+
+}  // namespace lockstep::data

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/collection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+
+namespace lockstep::data {
+namespace {
+
+using testing::HasSubstr;
+
+class CollectionTest : public testing::Test {
+ protected:
+  void put(const std::string& name) {
+    const base::Path path = folder_.path() / name;
+    base::make_folders(path.parent_path());
+    base::FileWriter(path, base::FileWriter::Mode::truncate).write("x");
+  }
+  std::string root() const { return folder_.path().string(); }
+  std::string complaint() const {
+    try {
+      scan_folder(root());
+    } catch (const base::Error& error) {
+      EXPECT_EQ(error.blame(), base::Blame::user);
+      return error.message();
+    }
+    return "no complaint";
+  }
+
+  base::TemporaryFolder folder_;
+};
+
+TEST_F(CollectionTest, TakesSubFoldersAsSortedClasses) {
+  for (const char* name : {"dog/b.JPG", "dog/a.jpeg", "cat/z.png", "dog/.hidden.jpg", "dog/notes.txt", "cat/B.PNG"}) {
+    put(name);
+  }
+  put("readme.txt");
+  const Collection all = scan_folder(root() + "/");
+  EXPECT_EQ(all.classes, (std::vector<std::string>{"cat", "dog"}));
+  const std::vector<Sample> expected{
+      {root() + "/cat/B.PNG", 0}, {root() + "/cat/z.png", 0}, {root() + "/dog/a.jpeg", 1}, {root() + "/dog/b.JPG", 1}};
+  EXPECT_EQ(all.samples, expected);
+  EXPECT_EQ(all.num_ignored, 1);
+  EXPECT_THAT(all.first_ignored, HasSubstr("dog/notes.txt"));
+}
+
+TEST_F(CollectionTest, FollowsLinksToFilesAndFolders) {
+  put("elsewhere/picture.jpg");
+  base::make_folders(folder_.path() / "data" / "cat");
+  std::filesystem::create_symlink(folder_.path() / "elsewhere/picture.jpg", folder_.path() / "data/cat/link.jpg");
+  std::filesystem::create_directory_symlink(folder_.path() / "elsewhere", folder_.path() / "data/dog");
+  const Collection all = scan_folder((folder_.path() / "data").string());
+  EXPECT_EQ(all.classes, (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(all.samples.size(), 2u);
+}
+
+TEST_F(CollectionTest, NamesAMissingFolder) {
+  EXPECT_THROW(scan_folder(root() + "/absent"), base::Error);
+  put("file");
+  try {
+    scan_folder(root() + "/file");
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("a folder of images is expected"));
+  }
+}
+
+TEST_F(CollectionTest, SaysWhenThereIsNoClassFolder) {
+  EXPECT_THAT(complaint(), HasSubstr("holds no class folder"));
+  put("a.jpg");
+  EXPECT_THAT(complaint(), HasSubstr("holds 1 images but no class folder"));
+}
+
+TEST_F(CollectionTest, NamesAnEmptyClassFolder) {
+  put("cat/a.jpg");
+  base::make_folders(folder_.path() / "dog");
+  EXPECT_THAT(complaint(), HasSubstr("dog: this class has no image"));
+  put("dog/a.webp");
+  EXPECT_THAT(complaint(), HasSubstr("1 other files, such as"));
+}
+
+TEST_F(CollectionTest, LabelsByTheTrainingClasses) {
+  put("dog/a.jpg");
+  const Collection part = scan_folder(root(), {"cat", "dog"});
+  EXPECT_EQ(part.samples.front().label, 1);
+  EXPECT_EQ(part.classes.size(), 2u);
+  try {
+    scan_folder(root(), {"cat", "dogs"});
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("did you mean 'dogs'?"));
+  }
+}
+
+TEST_F(CollectionTest, FingerprintKnowsNamesAndLabelsButNotTheRoot) {
+  Collection all{.root = "/a", .classes = {"x", "y"}, .samples = {{"/a/x/1.jpg", 0}, {"/a/y/2.jpg", 1}}};
+  Collection moved{.root = "/b/c", .classes = {"x", "y"}, .samples = {{"/b/c/x/1.jpg", 0}, {"/b/c/y/2.jpg", 1}}};
+  EXPECT_EQ(all.fingerprint(), moved.fingerprint());
+  moved.samples[0].label = 1;
+  EXPECT_NE(all.fingerprint(), moved.fingerprint());
+  moved = all;
+  moved.classes[1] = "z";
+  EXPECT_NE(all.fingerprint(), moved.fingerprint());
+}
+
+TEST_F(CollectionTest, SyntheticClassesAreBalancedAndSorted) {
+  const Collection all = synthetic_collection(100, 11);
+  EXPECT_EQ(all.classes.front(), "class00");
+  EXPECT_EQ(all.classes.back(), "class10");
+  EXPECT_TRUE(std::is_sorted(all.samples.begin(), all.samples.end(),
+                             [](const Sample& a, const Sample& b) { return a.label < b.label; }));
+  EXPECT_EQ(all.samples.back().label, 10);
+  EXPECT_THROW(synthetic_collection(0, 2), base::Error);
+}
+
+}  // namespace
+}  // namespace lockstep::data
