@@ -33,7 +33,8 @@ class Block {
   // In the order of the reference implementation. forward() reads the tensors from here each time, never from a copy
   // taken earlier: the step puts 16-bit casts in their place for the length of one pass (precision bf16).
   std::vector<Named> parameters;
-  std::vector<Named> buffers;  // batch-norm statistics; saved with the weights, not trained
+  std::vector<Named> buffers;           // batch-norm statistics; saved with the weights, not trained
+  std::vector<std::string> classifier;  // parameters whose first dimension is the class count
 
  private:
   std::string name_;

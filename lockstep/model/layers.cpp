@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/model/layers.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+
+#include <cmath>
+
+namespace lockstep::model {
+namespace {
+
+double normal_cdf(double x) {
+  return (1 + std::erf(x / std::sqrt(2.0))) / 2;
+}
+
+// By inversion, within [-2, 2] whatever the deviation: so do torch.nn.init and timm.
+void fill_truncated_normal(at::Tensor& tensor, double deviation, const at::Generator& generator) {
+  const double low = normal_cdf(-2 / deviation);
+  const double high = normal_cdf(2 / deviation);
+  tensor.uniform_(2 * low - 1, 2 * high - 1, generator);
+  tensor.erfinv_().mul_(deviation * std::sqrt(2.0)).clamp_(-2, 2);
+}
+
+Fill conv_fill(const ConvShape& shape) {
+  const auto area = static_cast<double>(shape.kernel * shape.kernel);
+  const double fan_in = area * static_cast<double>(shape.in / shape.groups);
+  const double fan_out = area * static_cast<double>(shape.out / shape.groups);
+  switch (shape.init) {
+    case ConvInit::kaiming_fan_in:
+      return Fill::normal(std::sqrt(2 / fan_in));
+    case ConvInit::kaiming_fan_out:
+      return Fill::normal(std::sqrt(2 / fan_out));
+    case ConvInit::truncated:
+      return Fill::truncated_normal(0.01);
+    case ConvInit::torch_default:
+      break;
+  }
+  return Fill::uniform(1 / std::sqrt(fan_in));
+}
+
+Fill linear_fill(LinearInit init, double fan_in) {
+  if (init == LinearInit::truncated_002) return Fill::truncated_normal(0.02);
+  if (init == LinearInit::truncated_001) return Fill::truncated_normal(0.01);
+  return Fill::uniform(1 / std::sqrt(fan_in));
+}
+
+Fill linear_bias_fill(LinearInit init, double fan_in) {
+  const bool zero = init == LinearInit::zero_bias || init == LinearInit::truncated_002;
+  return zero ? Fill::constant(0) : Fill::uniform(1 / std::sqrt(fan_in));
+}
+
+Parameter optional_bias(const Site& site, const ConvShape& shape) {
+  if (!shape.bias) return {};
+  const auto fan_in = static_cast<double>(shape.kernel * shape.kernel * shape.in / shape.groups);
+  return {site, "bias", {shape.out}, Fill::uniform(1 / std::sqrt(fan_in))};
+}
+
+}  // namespace
+
+Maker::Maker(int64_t seed, at::Device device)
+    : generator_(at::detail::createCPUGenerator(static_cast<uint64_t>(seed))), device_(device) {}
+
+at::Tensor Maker::make(at::IntArrayRef shape, Fill fill) {
+  if (device_.is_meta()) return at::empty(shape, at::TensorOptions().device(device_));
+  at::Tensor tensor = at::empty(shape);
+  switch (fill.kind) {
+    case Fill::Kind::constant:
+      tensor.fill_(fill.scale);
+      break;
+    case Fill::Kind::uniform:
+      tensor.uniform_(-fill.scale, fill.scale, generator_);
+      break;
+    case Fill::Kind::normal:
+      tensor.normal_(0, fill.scale, generator_);
+      break;
+    case Fill::Kind::truncated_normal:
+      fill_truncated_normal(tensor, fill.scale, generator_);
+      break;
+  }
+  return tensor.to(device_);
+}
+
+Parameter::Parameter(const Site& site, const std::string& name, at::IntArrayRef shape, Fill fill)
+    : block_(&site.block), index_(site.block.parameters.size()) {
+  at::Tensor tensor = site.maker.make(shape, fill);
+  tensor.requires_grad_(true);
+  site.block.parameters.push_back({site.prefix + name, std::move(tensor)});
+}
+
+Buffer::Buffer(const Site& site, const std::string& name, at::IntArrayRef shape, Fill fill)
+    : block_(&site.block), index_(site.block.buffers.size()) {
+  site.block.buffers.push_back({site.prefix + name, site.maker.make(shape, fill)});
+}
+
+Conv2d::Conv2d(const Site& site, const ConvShape& shape)
+    : shape_(shape),
+      weight_(site, "weight", {shape.out, shape.in / shape.groups, shape.kernel, shape.kernel}, conv_fill(shape)),
+      bias_(optional_bias(site, shape)) {}
+
+at::Tensor Conv2d::operator()(const at::Tensor& input) const {
+  const at::Tensor bias = bias_ ? bias_().to(weight_().scalar_type()) : at::Tensor();
+  return at::conv2d(input, weight_(), bias, shape_.stride, shape_.padding, 1, shape_.groups);
+}
+
+at::Tensor Conv2d::same_padded(const at::Tensor& input) const {
+  const auto total = [&](int64_t size) {
+    const int64_t outputs = (size + shape_.stride - 1) / shape_.stride;
+    return std::max<int64_t>((outputs - 1) * shape_.stride + shape_.kernel - size, 0);
+  };
+  const int64_t height = total(input.size(2));
+  const int64_t width = total(input.size(3));
+  if (height % 2 == 0 && width % 2 == 0) {
+    return at::conv2d(input, weight_(), at::Tensor(), shape_.stride, {height / 2, width / 2}, 1, shape_.groups);
+  }
+  const at::Tensor padded =
+      at::constant_pad_nd(input, {width / 2, width - width / 2, height / 2, height - height / 2}, 0);
+  return at::conv2d(padded, weight_(), at::Tensor(), shape_.stride, at::IntArrayRef{0, 0}, 1, shape_.groups);
+}
+
+BatchNorm2d::BatchNorm2d(const Site& site, int64_t channels, NormOptions options)
+    : options_(options),
+      weight_(site, "weight", {channels}, Fill::constant(1)),
+      bias_(site, "bias", {channels}, Fill::constant(0)),
+      mean_(site, "running_mean", {channels}, Fill::constant(0)),
+      variance_(site, "running_var", {channels}, Fill::constant(1)) {}
+
+at::Tensor BatchNorm2d::operator()(const at::Tensor& input, Mode mode) const {
+  const at::ScalarType exact = mean_().scalar_type();  // statistics and their scale stay exact under 16-bit inputs
+  return at::batch_norm(input, weight_().to(exact), bias_().to(exact), mean_(), variance_(), mode == Mode::train,
+                        options_.momentum, options_.epsilon, /*cudnn_enabled=*/true);
+}
+
+Linear::Linear(const Site& site, int64_t in, int64_t out, LinearInit init)
+    : weight_(site, "weight", {out, in}, linear_fill(init, static_cast<double>(in))),
+      bias_(site, "bias", {out}, linear_bias_fill(init, static_cast<double>(in))) {}
+
+at::Tensor Linear::operator()(const at::Tensor& input) const {
+  return at::linear(input, weight_(), bias_().to(weight_().scalar_type()));
+}
+
+Linear make_classifier(const Site& site, int64_t in, int64_t classes, LinearInit init) {
+  Linear layer(site, in, classes, init);
+  site.block.classifier.push_back(site.prefix + "weight");
+  site.block.classifier.push_back(site.prefix + "bias");
+  return layer;
+}
+
+LayerNorm::LayerNorm(const Site& site, int64_t width, double epsilon)
+    : epsilon_(epsilon),
+      width_(width),
+      weight_(site, "weight", {width}, Fill::constant(1)),
+      bias_(site, "bias", {width}, Fill::constant(0)) {}
+
+at::Tensor LayerNorm::operator()(const at::Tensor& input) const {
+  return at::layer_norm(input, {width_}, weight_(), bias_(), epsilon_);
+}
+
+at::Tensor drop_path(const at::Tensor& branch, double rate, Mode mode) {
+  if (rate <= 0 || mode == Mode::evaluate) return branch;
+  std::vector<int64_t> shape(static_cast<size_t>(branch.dim()), 1);
+  shape[0] = branch.size(0);
+  at::Tensor keep = at::empty(shape, branch.options().requires_grad(false)).bernoulli_(1 - rate).div_(1 - rate);
+  return branch.mul(keep);
+}
+
+at::Tensor dropout(const at::Tensor& input, double rate, Mode mode) {
+  return rate <= 0 || mode == Mode::evaluate ? input : at::dropout(input, rate, true);
+}
+
+at::Tensor global_average(const at::Tensor& input) {
+  return input.mean({2, 3});
+}
+
+}  // namespace lockstep::model

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Generator.h>
+
+#include <string>
+#include <vector>
+
+#include "lockstep/model/network.h"
+
+// The layers that networks are built of: thin, without state of their own. Their tensors live in the block that owns
+// them; a layer remembers where. Declared in the order of the reference, members register in that order too.
+namespace lockstep::model {
+
+// How a fresh tensor is filled.
+struct Fill {
+  enum class Kind { constant, uniform, normal, truncated_normal };  // truncated: within [-2, 2], as in the references
+  Kind kind = Kind::constant;
+  double scale = 0;  // the constant, half the range, or the standard deviation
+
+  static Fill constant(double value) { return {Kind::constant, value}; }
+  static Fill uniform(double bound) { return {Kind::uniform, bound}; }
+  static Fill normal(double deviation) { return {Kind::normal, deviation}; }
+  static Fill truncated_normal(double deviation) { return {Kind::truncated_normal, deviation}; }
+};
+
+// Makes fresh tensors: values always come from one CPU generator, so that every rank and device gets the same ones.
+class Maker {
+ public:
+  Maker(int64_t seed, at::Device device);
+  at::Tensor make(at::IntArrayRef shape, Fill fill);
+
+ private:
+  at::Generator generator_;
+  at::Device device_;
+};
+
+// The place of a layer in the network: the block that owns its tensors and the prefix of their names.
+struct Site {
+  Block& block;
+  Maker& maker;
+  std::string prefix;
+
+  Site in(const std::string& name) const { return {block, maker, prefix + name + "."}; }
+};
+
+// A tensor of a block, found by index at each use: the step may have exchanged it.
+class Parameter {
+ public:
+  Parameter() = default;  // absent
+  Parameter(const Site& site, const std::string& name, at::IntArrayRef shape, Fill fill);
+  explicit operator bool() const { return block_ != nullptr; }
+  const at::Tensor& operator()() const { return block_->parameters[index_].tensor; }
+
+ private:
+  const Block* block_ = nullptr;
+  size_t index_ = 0;
+};
+
+class Buffer {
+ public:
+  Buffer(const Site& site, const std::string& name, at::IntArrayRef shape, Fill fill);
+  const at::Tensor& operator()() const { return block_->buffers[index_].tensor; }
+
+ private:
+  const Block* block_;
+  size_t index_;
+};
+
+enum class ConvInit { kaiming_fan_in, kaiming_fan_out, truncated, torch_default };
+
+struct ConvShape {
+  int64_t in = 0;
+  int64_t out = 0;
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t padding = 0;
+  int64_t groups = 1;
+  bool bias = false;
+  ConvInit init = ConvInit::kaiming_fan_out;
+};
+
+class Conv2d {
+ public:
+  Conv2d(const Site& site, const ConvShape& shape);
+  at::Tensor operator()(const at::Tensor& input) const;  // [batch, in, height, width] -> [batch, out, ...]
+  // TensorFlow's "SAME": as much padding as the size needs, the odd one at the right and bottom.
+  at::Tensor same_padded(const at::Tensor& input) const;
+
+ private:
+  ConvShape shape_;
+  Parameter weight_;
+  Parameter bias_;
+};
+
+struct NormOptions {
+  double epsilon = 1e-5;
+  double momentum = 0.1;
+};
+
+class BatchNorm2d {
+ public:
+  BatchNorm2d(const Site& site, int64_t channels, NormOptions options = {});
+  at::Tensor operator()(const at::Tensor& input, Mode mode) const;
+
+ private:
+  NormOptions options_;
+  Parameter weight_;
+  Parameter bias_;
+  Buffer mean_;
+  Buffer variance_;
+};
+
+enum class LinearInit { torch_default, zero_bias, truncated_002, truncated_001 };
+
+class Linear {
+ public:
+  Linear(const Site& site, int64_t in, int64_t out, LinearInit init = LinearInit::torch_default);
+  at::Tensor operator()(const at::Tensor& input) const;
+
+ private:
+  Parameter weight_;
+  Parameter bias_;
+};
+
+// The layer that gives the logits: weights of another class count leave it as it is.
+Linear make_classifier(const Site& site, int64_t in, int64_t classes, LinearInit init = LinearInit::torch_default);
+
+class LayerNorm {
+ public:
+  LayerNorm(const Site& site, int64_t width, double epsilon);
+  at::Tensor operator()(const at::Tensor& input) const;
+
+ private:
+  double epsilon_;
+  int64_t width_;
+  Parameter weight_;
+  Parameter bias_;
+};
+
+// Drops whole samples of a residual branch with probability `rate` and scales up the rest; needs a training mode.
+at::Tensor drop_path(const at::Tensor& branch, double rate, Mode mode);
+at::Tensor dropout(const at::Tensor& input, double rate, Mode mode);
+
+at::Tensor global_average(const at::Tensor& input);  // [batch, channels, height, width] -> [batch, channels]
+
+}  // namespace lockstep::model

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/model/network.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::model {
+
+Network::Network(std::string name, std::vector<std::unique_ptr<Block>> blocks)
+    : name_(std::move(name)), blocks_(std::move(blocks)) {
+  base::ensure(blocks_.size() >= 2 && blocks_.front()->name() == "stem" && blocks_.back()->name() == "head",
+               "a network starts with a stem and ends with a head");
+}
+
+size_t Network::index_of(const std::string& block) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    if (blocks_[i]->name() == block) return i;
+    names.push_back(blocks_[i]->name());
+  }
+  throw base::Error(base::Blame::user, base::text(name_, " has no block '", block, "'"),
+                    base::did_you_mean(block, names));
+}
+
+Output Network::forward(const at::Tensor& images, Mode mode) const {
+  Output output;
+  output.logits = run(images, mode, 0, blocks_.size());
+  for (const auto& block : blocks_) {
+    auto auxiliary = block->take_auxiliary();
+    std::move(auxiliary.begin(), auxiliary.end(), std::back_inserter(output.auxiliary));
+  }
+  return output;
+}
+
+at::Tensor Network::run(at::Tensor value, Mode mode, size_t from, size_t to) const {
+  base::ensure(from <= to && to <= blocks_.size(), "the blocks to run exist");
+  for (size_t i = from; i < to; ++i) value = blocks_[i]->forward(value, mode);
+  return value;
+}
+
+std::vector<Named> Network::parameters() const {
+  std::vector<Named> all;
+  for (const auto& block : blocks_) all.insert(all.end(), block->parameters.begin(), block->parameters.end());
+  return all;
+}
+
+std::vector<Named> Network::buffers() const {
+  std::vector<Named> all;
+  for (const auto& block : blocks_) all.insert(all.end(), block->buffers.begin(), block->buffers.end());
+  return all;
+}
+
+int64_t Network::parameter_count() const {
+  int64_t count = 0;
+  for (const auto& block : blocks_) {
+    for (const Named& parameter : block->parameters) count += parameter.tensor.numel();
+  }
+  return count;
+}
+
+}  // namespace lockstep::model

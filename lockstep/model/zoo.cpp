@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of networks: names, families, and which keys of `model` each family understands.
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/model/architecture.h"
+
+namespace lockstep::model {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+struct Family {
+  Blocks (*build)(const Request&);
+  std::vector<std::string> names;
+  std::vector<std::string> keys;  // overrides in `model` that it takes; any other is an error, never ignored
+};
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> table = {
+      {linear_blocks, {"linear"}, {}},
+      {mlp_blocks, {"mlp"}, {"width", "depth", "dropout"}},
+      {smallcnn_blocks, {"smallcnn"}, {"width", "dropout"}},
+      {resnet_blocks, {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152"}, {"width"}},
+  };
+  return table;
+}
+
+const Family& find_family(const std::string& name) {
+  for (const Family& family : families()) {
+    if (std::find(family.names.begin(), family.names.end(), name) != family.names.end()) return family;
+  }
+  throw Error(Blame::user, text("model.name: there is no network '", name, "'"),
+              base::did_you_mean(name, network_names()));
+}
+
+void check_overrides(const spec::Model& model, const Family& family) {
+  const std::pair<const char*, double> given[] = {{"width", static_cast<double>(model.width)},
+                                                  {"depth", static_cast<double>(model.depth)},
+                                                  {"heads", static_cast<double>(model.heads)},
+                                                  {"patch", static_cast<double>(model.patch)},
+                                                  {"mlp_ratio", model.mlp_ratio},
+                                                  {"dropout", model.dropout},
+                                                  {"drop_path", model.drop_path}};
+  for (const auto& [key, value] : given) {
+    const bool known = std::find(family.keys.begin(), family.keys.end(), key) != family.keys.end();
+    if (value == 0 || (known && value > 0)) continue;
+    const std::string takes = family.keys.empty() ? "nothing" : base::join(family.keys, ", ");
+    throw Error(Blame::user,
+                text("model.", key, ": ", model.name, known ? " needs a positive value" : " cannot change this"),
+                text(model.name, " takes ", takes, "; leave out model.", key));
+  }
+  if (model.dropout >= 1 || model.drop_path >= 1) {
+    throw Error(Blame::user, "model.dropout and model.drop_path are shares below 1", "0.1 is a usual value");
+  }
+}
+
+}  // namespace
+
+Network make_network(const spec::Model& model, int64_t image_size, int64_t seed, at::Device device) {
+  const Family& family = find_family(model.name);
+  check_overrides(model, family);
+  base::ensure(model.classes > 0 && image_size > 0, "class count and image size are known when a network is made");
+  Maker maker(seed, device);
+  return {model.name, family.build({model, image_size, maker})};
+}
+
+std::vector<std::string> network_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.insert(names.end(), family.names.begin(), family.names.end());
+  return names;
+}
+
+}  // namespace lockstep::model

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/ones.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "lockstep/base/error.h"
+#include "lockstep/model/network.h"
+
+namespace lockstep::model {
+namespace {
+
+spec::Model named(const std::string& name, int64_t classes = 10) {
+  spec::Model model;
+  model.name = name;
+  model.classes = classes;
+  return model;
+}
+
+TEST(ZooTest, EveryNetworkIsAStemBlocksAndAHeadWithDistinctNames) {
+  for (const std::string& name : network_names()) {
+    const Network network = make_network(named(name), 224, 1, at::kMeta);
+    std::set<std::string> names;
+    for (const auto& block : network.blocks()) EXPECT_TRUE(names.insert(block->name()).second) << block->name();
+    EXPECT_EQ(network.blocks().front()->name(), "stem");
+    EXPECT_EQ(network.blocks().back()->name(), "head");
+    EXPECT_FALSE(network.blocks().back()->classifier.empty()) << name;
+    std::set<std::string> tensors;
+    for (const Named& parameter : network.parameters()) EXPECT_TRUE(tensors.insert(parameter.name).second);
+    for (const Named& buffer : network.buffers()) EXPECT_TRUE(tensors.insert(buffer.name).second);
+  }
+}
+
+TEST(ZooTest, TheSameSeedGivesTheSameWeights) {
+  const auto first = make_network(named("smallcnn"), 64, 7).parameters();
+  const auto second = make_network(named("smallcnn"), 64, 7).parameters();
+  const auto other = make_network(named("smallcnn"), 64, 8).parameters();
+  ASSERT_EQ(first.size(), second.size());
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(first[i].tensor.equal(second[i].tensor)) << first[i].name;
+  EXPECT_FALSE(first[0].tensor.equal(other[0].tensor));
+}
+
+TEST(ZooTest, ForwardGivesOneLogitPerClassAndEveryParameterGetsAGradient) {
+  for (const char* name : {"linear", "mlp", "smallcnn", "resnet18"}) {
+    const Network network = make_network(named(name, 3), 32, 1);
+    const Output output = network.forward(at::ones({2, 3, 32, 32}), Mode::train);
+    EXPECT_EQ(output.logits.sizes().vec(), (std::vector<int64_t>{2, 3}));
+    output.logits.sum().backward();
+    for (const Named& parameter : network.parameters())
+      EXPECT_TRUE(parameter.tensor.grad().defined()) << parameter.name;
+  }
+}
+
+TEST(ZooTest, RunningInTwoPartsIsRunningAtOnce) {
+  const Network network = make_network(named("smallcnn"), 32, 1);
+  const at::Tensor images = at::ones({2, 3, 32, 32});
+  const at::Tensor features = network.run(images, Mode::evaluate, 0, 3);
+  const at::Tensor logits = network.run(features, Mode::evaluate, 3, network.blocks().size());
+  EXPECT_TRUE(logits.equal(network.forward(images, Mode::evaluate).logits));
+}
+
+TEST(ZooTest, SmallCnnIsSmall) {
+  const Network network = make_network(named("smallcnn"), 64, 1);
+  EXPECT_GT(network.parameter_count(), 300'000);
+  EXPECT_LT(network.parameter_count(), 500'000);
+}
+
+TEST(ZooTest, AnUnknownNameOrBlockNamesTheNearest) {
+  try {
+    make_network(named("resnet5O"), 224, 1);
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    EXPECT_THAT(error.fix(), testing::HasSubstr("resnet50"));
+  }
+  try {
+    make_network(named("resnet18"), 224, 1, at::kMeta).index_of("layer9.0");
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.fix(), testing::HasSubstr("layer1.0"));
+  }
+}
+
+TEST(ZooTest, AnOverrideTheNetworkCannotObeyIsAnError) {
+  spec::Model model = named("resnet18");
+  model.heads = 4;
+  try {
+    make_network(model, 224, 1);
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_STREQ(error.what(), "model.heads: resnet18 cannot change this");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::model
