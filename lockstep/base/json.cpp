@@ -358,7 +358,7 @@ const char* Json::kind_name() const {
 }
 
 std::string Json::where() const {
-  return source_.empty() ? "" : text(source_, ":", place_.line, ":", place_.column);
+  return source_.empty() || place_.line == 0 ? source_ : text(source_, ":", place_.line, ":", place_.column);
 }
 
 void Json::wrong_kind(const char* wanted) const {

@@ -81,7 +81,7 @@ class Json {
     place_ = place;
     source_ = std::move(source);
   }
-  std::string where() const;  // "job.json:3:14", or "" without a source
+  std::string where() const;  // "job.json:3:14", "" without a source, the source alone without a line
 
   // Same value; places do not count.
   bool operator==(const Json& other) const;

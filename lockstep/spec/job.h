@@ -11,6 +11,8 @@
 
 namespace lockstep::spec {
 
+struct Section;  // fields.h
+
 // The job document: what to train. Plain values; job.cpp declares each field once (unit, check, help), the defaults
 // stand here. Enumerators are spelt exactly as in JSON; name_of() gives that spelling.
 
@@ -160,5 +162,7 @@ Job parse_job(const base::Json& document, const std::vector<std::string>& sets =
 base::Json to_json(const Job& job);
 // Only the fields that differ from their defaults: the shortest document that means the same job.
 base::Json changed_json(const Job& job);
+
+const Section& job_section();  // the table of its fields
 
 }  // namespace lockstep::spec

@@ -11,6 +11,8 @@
 
 namespace lockstep::spec {
 
+struct Section;  // fields.h
+
 // The machine document: where to train. Plain values; machine.cpp declares each field once. 0 and "" mean "not
 // stated" unless said otherwise. Whether the catalogue knows a GPU or CPU is for the catalogue room to say.
 
@@ -90,5 +92,7 @@ Machine parse_machine(const base::Json& document, const std::vector<std::string>
 base::Json to_json(const Machine& machine);                         // every field
 base::Json changed_json(const Machine& machine);                    // only what differs from the default
 void save_machine(const base::Path& path, const Machine& machine);  // atomically; only what differs
+
+const Section& machine_section();  // the table of its fields
 
 }  // namespace lockstep::spec

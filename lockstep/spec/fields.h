@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "lockstep/base/json.h"
+
+namespace lockstep::spec {
+
+// The tables that declare each field of a document once. Parser, checks, printing, --set, explain, JSON Schema and
+// docs/config.md all walk them.
+
+enum class Type { boolean, integer, number, text, choice, duration, bytes, rate, numbers, section, sections };
+const char* type_name(Type type);  // for people: "an integer", "a duration"
+
+struct Check {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_open = false;   // low itself is refused
+  bool high_open = false;  // high itself is refused
+  bool required = false;   // must stand in the document, and not be empty
+  size_t length = 0;       // of lists; 0: any
+};
+inline constexpr Check anything{};
+inline constexpr Check positive{.low = 0, .low_open = true};
+inline constexpr Check non_negative{.low = 0};
+inline constexpr Check share{.low = 0, .high = 1};
+inline constexpr Check positive_share{.low = 0, .high = 1, .low_open = true};
+inline constexpr Check below_one{.low = 0, .high = 1, .high_open = true};
+inline constexpr Check required{.required = true};
+constexpr Check between(double low, double high) {
+  return {.low = low, .high = high};
+}
+std::string check_text(const Check& check);  // "greater than 0", "at least 0 and at most 1", ""
+
+struct Section;
+
+struct Field {
+  std::string key;
+  Type type = Type::text;
+  std::string unit;  // "samples", "epochs"; empty where the type says it all
+  Check check;
+  std::string help;                  // one line
+  std::vector<std::string> choices;  // of a choice
+  base::Json otherwise;              // the default, as it would stand in the document
+  const Section* section = nullptr;  // of section and sections
+
+  // Access to the member of its struct. `set` REQUIRES a value that passed the checks.
+  std::function<base::Json(const void* owner)> get;
+  std::function<void(void* owner, const base::Json& value)> set;
+  // Of section and sections: how many there are, the i-th, and a fresh one (the only one of a section).
+  std::function<size_t(const void* owner)> size;
+  std::function<const void*(const void* owner, size_t index)> at;
+  std::function<void*(void* owner)> open;
+};
+
+struct Section {
+  std::string name;
+  std::string help;
+  std::vector<Field> fields;
+  std::vector<std::string> one_of;  // exactly one of these keys is stated; --set of one drops the others
+
+  const Field* find(std::string_view key) const;
+  std::vector<std::string> keys() const;
+};
+
+// A duration, an amount of memory or a rate: numbers in the struct, strings with a unit in the document.
+base::Json quantity_json(Type type, double value);
+double quantity_of(Type type, const base::Json& value);  // user error without a place when it is malformed
+
+// Builds the Section of a struct:
+//   Table<Link>("link", "a connection").add("name", &Link::name, "", anything, "what it is called").done()
+template <class Owner>
+class Table {
+ public:
+  Table(std::string name, std::string help) : section_{std::move(name), std::move(help), {}, {}} {}
+
+  template <class Value>
+  Table& add(std::string key, Value Owner::*member, std::string unit, Check check, std::string help) {
+    Field field = make(std::move(key), type_of<Value>(), std::move(unit), check, std::move(help));
+    if constexpr (std::is_enum_v<Value>) {
+      field.choices = choices_of(Value{});
+      field.get = [member](const void* owner) { return base::Json(name_of(as(owner).*member)); };
+      field.set = [member, names = field.choices](void* owner, const base::Json& value) {
+        for (size_t i = 0; i < names.size(); ++i) {
+          if (names[i] == value.as_string()) as(owner).*member = static_cast<Value>(i);
+        }
+      };
+    } else if constexpr (std::is_same_v<Value, std::vector<double>>) {
+      field.get = [member](const void* owner) { return base::Json::array_of(as(owner).*member); };
+      field.set = [member](void* owner, const base::Json& value) {
+        auto& numbers = as(owner).*member;
+        numbers.clear();
+        for (const auto& item : value.items()) numbers.push_back(item.as_double());
+      };
+    } else {
+      field.get = [member](const void* owner) { return base::Json(as(owner).*member); };
+      field.set = [member](void* owner, const base::Json& value) { assign(as(owner).*member, value); };
+    }
+    return keep(std::move(field));
+  }
+
+  // A member that is a number here and a string with a unit in the document.
+  template <class Value>
+  Table& add(std::string key, Value Owner::*member, Type type, Check check, std::string help) {
+    Field field = make(std::move(key), type, "", check, std::move(help));
+    field.get = [member, type](const void* owner) {
+      return quantity_json(type, static_cast<double>(as(owner).*member));
+    };
+    field.set = [member, type](void* owner, const base::Json& value) {
+      as(owner).*member = static_cast<Value>(quantity_of(type, value));
+    };
+    return keep(std::move(field));
+  }
+
+  template <class Nested>
+  Table& nest(std::string key, Nested Owner::*member, const Section& section, const std::string& help = "") {
+    Field field = make(std::move(key), Type::section, "", anything, help.empty() ? section.help : help);
+    field.section = &section;
+    field.size = [](const void*) { return size_t{1}; };
+    field.at = [member](const void* owner, size_t) -> const void* { return &(as(owner).*member); };
+    field.open = [member](void* owner) -> void* { return &(as(owner).*member); };
+    section_.fields.push_back(std::move(field));
+    return *this;
+  }
+
+  template <class Nested>
+  Table& list(std::string key, std::vector<Nested> Owner::*member, const Section& section) {
+    Field field = make(std::move(key), Type::sections, "", anything, section.help);
+    field.section = &section;
+    field.otherwise = base::Json::array();
+    field.size = [member](const void* owner) { return (as(owner).*member).size(); };
+    field.at = [member](const void* owner, size_t index) -> const void* { return &(as(owner).*member)[index]; };
+    field.open = [member](void* owner) -> void* { return &(as(owner).*member).emplace_back(); };
+    section_.fields.push_back(std::move(field));
+    return *this;
+  }
+
+  Table& one_of(std::vector<std::string> keys) {
+    section_.one_of = std::move(keys);
+    return *this;
+  }
+
+  Section done() { return std::move(section_); }
+
+ private:
+  static Owner& as(void* owner) { return *static_cast<Owner*>(owner); }
+  static const Owner& as(const void* owner) { return *static_cast<const Owner*>(owner); }
+  static void assign(bool& member, const base::Json& value) { member = value.as_bool(); }
+  static void assign(int64_t& member, const base::Json& value) { member = value.as_int(); }
+  static void assign(double& member, const base::Json& value) { member = value.as_double(); }
+  static void assign(std::string& member, const base::Json& value) { member = value.as_string(); }
+
+  template <class Value>
+  static constexpr Type type_of() {
+    if constexpr (std::is_same_v<Value, bool>) return Type::boolean;
+    if constexpr (std::is_same_v<Value, int64_t>) return Type::integer;
+    if constexpr (std::is_same_v<Value, double>) return Type::number;
+    if constexpr (std::is_same_v<Value, std::vector<double>>) return Type::numbers;
+    if constexpr (std::is_enum_v<Value>) return Type::choice;
+    return Type::text;
+  }
+  static Field make(std::string key, Type type, std::string unit, Check check, std::string help) {
+    Field field;
+    field.key = std::move(key);
+    field.type = type;
+    field.unit = std::move(unit);
+    field.check = check;
+    field.help = std::move(help);
+    return field;
+  }
+  Table& keep(Field field) {
+    const Owner fresh{};
+    field.otherwise = field.get(&fresh);
+    section_.fields.push_back(std::move(field));
+    return *this;
+  }
+
+  Section section_;
+};
+
+// What is wrong with a document, gathered so that all of it is told at once.
+class Problems {
+ public:
+  void add(const base::Json& at, const std::string& key, std::string what, std::string fix);
+  void add(const std::string& where, const std::string& key, std::string what, std::string fix);
+  bool empty() const { return all_.empty(); }
+  void throw_if_any() const;  // user error with place, key, reason and fix of each
+
+ private:
+  struct Problem {
+    std::string what;  // with place and key
+    std::string fix;
+  };
+  std::vector<Problem> all_;
+};
+
+// Fills `owner`, the struct that `root` describes, from the document; `$schema` at the top is left to editors.
+void read_document(const Section& root, void* owner, const base::Json& document, Problems& problems);
+
+enum class Which { all, changed };  // changed: only what differs from the default
+base::Json write_document(const Section& root, const void* owner, Which which);
+
+// The value at "training.phases[0].epochs", or the innermost part of the way there that exists.
+const base::Json& locate(const base::Json& document, std::string_view key);
+
+}  // namespace lockstep::spec

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/spec/job.h"
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/spec/fields.h"
+#include "lockstep/spec/override.h"
+
+namespace lockstep::spec {
+namespace {
+
+constexpr Check kThreads = between(0, 4096);
+
+const Section& data_section() {
+  static const Section section =
+      Table<Data>("data", "which samples, and how they are read")
+          .add("train", &Data::train, "", required,
+               "folder with one sub-folder of images a class, or \"synthetic\" with data.samples")
+          .add("validate", &Data::validate, "", anything, "likewise, for validation; empty: no validation")
+          .add("test", &Data::test, "", anything, "likewise, for the last judgement; training never reads it")
+          .add("samples", &Data::samples, "samples", non_negative, "length of \"synthetic\" data")
+          .add("image_size", &Data::image_size, "pixels", between(1, 16384), "width and height the network sees")
+          .add("augment", &Data::augment, "", anything,
+               "none, standard (random crop, flip) or strong (and colour jitter, erasing)")
+          .add("crop_scale_min", &Data::crop_scale_min, "share", positive_share,
+               "smallest area of an image that the random crop keeps")
+          .add("center_crop", &Data::center_crop, "share", positive_share,
+               "part of the short side that evaluation keeps")
+          .add("flip", &Data::flip, "", anything, "mirror half of the training images")
+          .add("mean", &Data::mean, "of 0..1", Check{.length = 3},
+               "subtracted from red, green and blue (default: ImageNet's)")
+          .add("std", &Data::std, "of 0..1", Check{.low = 0, .low_open = true, .length = 3},
+               "red, green and blue are divided by it (default: ImageNet's)")
+          .add("on_bad_sample", &Data::on_bad_sample, "", anything,
+               "an unreadable image stops the run or is skipped and counted")
+          .add("threads", &Data::threads, "threads per rank", kThreads, "that decode images; 0: chosen from the cores")
+          .done();
+  return section;
+}
+
+const Section& model_section() {
+  static const Section section =
+      Table<Model>("model", "which network, and the weights it starts from")
+          .add("name", &Model::name, "", required,
+               "as torchvision or timm spells it: resnet50, densenet121, vit_base_patch16_224, smallcnn")
+          .add("classes", &Model::classes, "classes", non_negative, "outputs of the head; 0: as many as the data has")
+          .add("weights", &Model::weights, "", anything,
+               "safetensors or .pth file to start from; a head of another class count is made anew; empty: random")
+          .add("width", &Model::width, "channels", non_negative, "overrides the architecture's; 0 keeps it")
+          .add("depth", &Model::depth, "blocks", non_negative, "overrides the architecture's; 0 keeps it")
+          .add("heads", &Model::heads, "heads", non_negative, "of attention; overrides the architecture's; 0 keeps it")
+          .add("patch", &Model::patch, "pixels", non_negative, "side of a ViT's patch; 0 keeps the architecture's")
+          .add("mlp_ratio", &Model::mlp_ratio, "of width", non_negative,
+               "hidden width of a ViT's MLP; 0 keeps the architecture's")
+          .add("dropout", &Model::dropout, "probability", below_one, "before the head")
+          .add("drop_path", &Model::drop_path, "probability", below_one, "of leaving a residual branch out")
+          .add("auxiliary_heads", &Model::auxiliary_heads, "", anything, "GoogLeNet's two extra heads while training")
+          .done();
+  return section;
+}
+
+const Section& optimizer_section() {
+  static const Section section =
+      Table<Optimizer>("optimizer", "how gradients move the weights")
+          .add("name", &Optimizer::name, "", anything, "sgd with momentum, or adamw")
+          .add("lr", &Optimizer::lr, "", positive, "learning rate at its peak, for this global batch")
+          .add("momentum", &Optimizer::momentum, "", below_one, "of sgd")
+          .add("nesterov", &Optimizer::nesterov, "", anything, "Nesterov's momentum, of sgd")
+          .add("weight_decay", &Optimizer::weight_decay, "", non_negative,
+               "added to the gradient by sgd, decoupled in adamw")
+          .add("decay_norm_and_bias", &Optimizer::decay_norm_and_bias, "", anything, "decay norms and biases too")
+          .add("beta1", &Optimizer::beta1, "", below_one, "of adamw: memory of the gradient")
+          .add("beta2", &Optimizer::beta2, "", below_one, "of adamw: memory of its square")
+          .add("epsilon", &Optimizer::epsilon, "", positive, "of adamw: added to the root of the square")
+          .done();
+  return section;
+}
+
+const Section& schedule_section() {
+  static const Section section = Table<Schedule>("schedule", "how the learning rate changes over the run")
+                                     .add("name", &Schedule::name, "", anything, "shape of the curve")
+                                     .add("warmup_epochs", &Schedule::warmup_epochs, "epochs", non_negative,
+                                          "linear rise from 0 to lr before the curve")
+                                     .add("final_lr", &Schedule::final_lr, "", non_negative,
+                                          "of cosine, onecycle and polynomial: where the rate ends")
+                                     .add("step_epochs", &Schedule::step_epochs, "epochs", positive,
+                                          "of step: when the rate is multiplied by gamma")
+                                     .add("gamma", &Schedule::gamma, "", positive, "of step: the factor")
+                                     .add("power", &Schedule::power, "", positive, "of polynomial: the exponent")
+                                     .add("peak_share", &Schedule::peak_share, "share of the run", below_one,
+                                          "of onecycle: when the peak is reached")
+                                     .add("start_divisor", &Schedule::start_divisor, "", positive,
+                                          "of onecycle: the run starts at lr / start_divisor")
+                                     .done();
+  return section;
+}
+
+const Section& phase_section() {
+  static const Section section =
+      Table<Phase>("phase", "stretches of training with their own set of trained blocks; they stand instead of epochs")
+          .add("epochs", &Phase::epochs, "epochs", positive, "length of the phase; the schedule runs over it anew")
+          .add("train_from", &Phase::train_from, "", anything,
+               "first block that is trained: \"head\" or a block's name; empty: all")
+          .add("lr_scale", &Phase::lr_scale, "", positive, "multiplies the learning rate in this phase")
+          .add("cache_features", &Phase::cache_features, "", anything,
+               "run the frozen blocks once per sample, without augmentation, and keep their output")
+          .done();
+  return section;
+}
+
+const Section& training_section() {
+  static const Section section =
+      Table<Training>("training", "the training itself: batch, length, precision, optimizer, schedule")
+          .add("global_batch", &Training::global_batch, "samples", between(1, 1 << 24),
+               "samples per optimizer step, all ranks together")
+          .add("micro_batch", &Training::micro_batch, "samples per rank", non_negative,
+               "samples per rank and pass; smaller ones are accumulated; 0: the rank's whole share at once")
+          .add("epochs", &Training::epochs, "epochs", non_negative, "length of the run, instead of steps or phases")
+          .add("steps", &Training::steps, "optimizer steps", non_negative,
+               "length of the run, instead of epochs or phases")
+          .add("precision", &Training::precision, "", anything, "of activations and matrix products; weights stay fp32")
+          .nest("optimizer", &Training::optimizer, optimizer_section())
+          .nest("schedule", &Training::schedule, schedule_section())
+          .list("phases", &Training::phases, phase_section())
+          .add("clip_norm", &Training::clip_norm, "", non_negative, "largest norm of the gradient; 0: no clipping")
+          .add("ema_decay", &Training::ema_decay, "per step", below_one,
+               "moving average of the weights, used to evaluate; 0: off")
+          .add("label_smoothing", &Training::label_smoothing, "share", below_one,
+               "of the target given to all classes alike")
+          .add("mixup", &Training::mixup, "alpha", non_negative,
+               "of the Beta distribution that blends two samples; 0: off")
+          .add("cutmix", &Training::cutmix, "alpha", non_negative,
+               "likewise for pasted patches; with both, each batch draws one")
+          .add("auxiliary_weight", &Training::auxiliary_weight, "", non_negative,
+               "weight of the auxiliary heads' losses")
+          .add("seed", &Training::seed, "", non_negative,
+               "of weights, order and augmentation: the same seed gives the same bits")
+          .add("threads", &Training::threads, "threads per rank", kThreads, "that compute; 0: cores / ranks")
+          .add("max_nonfinite_steps", &Training::max_nonfinite_steps, "steps", positive,
+               "this many steps in a row without a finite loss end the run")
+          .one_of({"epochs", "steps", "phases"})
+          .done();
+  return section;
+}
+
+const Section& evaluation_section() {
+  static const Section section =
+      Table<Evaluation>("evaluation", "when and how the network is judged while training")
+          .add("every_epochs", &Evaluation::every_epochs, "epochs", non_negative,
+               "between validations; 0: only at the end")
+          .add("batch", &Evaluation::batch, "samples per rank", non_negative, "per pass; 0: as in training")
+          .add("worst", &Evaluation::worst, "samples", between(0, 10000), "worst mistakes kept with their pictures")
+          .done();
+  return section;
+}
+
+const Section& checkpoint_section() {
+  static const Section section = Table<Checkpoint>("checkpoint", "what is saved while training")
+                                     .add("every_epochs", &Checkpoint::every_epochs, "epochs", non_negative,
+                                          "between checkpoints; 0: only at the end")
+                                     .add("keep", &Checkpoint::keep, "checkpoints", between(1, 1e6),
+                                          "newest ones kept; the best by validation is kept besides")
+                                     .done();
+  return section;
+}
+
+const Section& limits_section() {
+  static const Section section = Table<Limits>("limits", "what the run may use")
+                                     .add("walltime", &Limits::walltime, Type::duration, non_negative,
+                                          "the run saves and stops before this much time is over")
+                                     .done();
+  return section;
+}
+
+// Rules that tie fields together. Each complaint stands at the field that should change.
+class JobRules {
+ public:
+  JobRules(const Job& job, const base::Json& document, Problems& problems)
+      : job_(job), document_(document), problems_(problems) {}
+
+  void check() {
+    check_name();
+    check_data();
+    check_training();
+    check_schedule();
+    check_phases();
+  }
+
+ private:
+  void complain(const std::string& key, const std::string& what, const std::string& fix) {
+    problems_.add(locate(document_, key), key, what, fix);
+  }
+
+  void check_name() {
+    const auto good = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+    };
+    if (std::all_of(job_.name.begin(), job_.name.end(), good) && job_.name[0] != '.') return;
+    complain("name", base::text("'", job_.name, "' cannot name a folder"), "use letters, digits, '-', '_' and '.'");
+  }
+
+  void check_data() {
+    const bool synthetic = job_.data.train == "synthetic";
+    if (synthetic && job_.data.samples == 0) {
+      complain("data.train", "\"synthetic\" data need a length", "give data.samples");
+    }
+    if (synthetic && job_.model.classes == 0) {
+      complain("data.train", "\"synthetic\" data have no class folders to count", "give model.classes");
+    }
+    if (!synthetic && job_.data.samples > 0) {
+      complain("data.samples", "a folder has its own length", "leave it out, or \"train\": \"synthetic\"");
+    }
+  }
+
+  void check_training() {
+    const Training& training = job_.training;
+    if (training.micro_batch > training.global_batch) {
+      complain("training.micro_batch",
+               base::text("is ", training.micro_batch, ", more than training.global_batch, ", training.global_batch),
+               "make it smaller, or 0");
+    }
+    if (training.optimizer.nesterov &&
+        (training.optimizer.name != OptimizerName::sgd || training.optimizer.momentum == 0)) {
+      complain("training.optimizer.nesterov", "needs sgd with momentum", "\"name\": \"sgd\", \"momentum\": 0.9");
+    }
+  }
+
+  void check_schedule() {
+    const Schedule& schedule = job_.training.schedule;
+    if (job_.training.epochs > 0) check_warmup(job_.training.epochs, "the run");
+    const auto& at = schedule.step_epochs;
+    if (schedule.name == ScheduleName::step && at.empty()) {
+      complain("training.schedule.name", "the step schedule has no steps", "give step_epochs, e.g. [30, 60, 80]");
+    }
+    if (!std::is_sorted(at.begin(), at.end(), std::less_equal<>())) {
+      complain("training.schedule.step_epochs", "must increase", "for example [30, 60, 80]");
+    }
+    if (job_.training.epochs > 0 && !at.empty() && at.back() >= job_.training.epochs) {
+      complain("training.schedule.step_epochs", base::text("ends after the run of ", job_.training.epochs, " epochs"),
+               "name epochs before the end");
+    }
+  }
+
+  void check_warmup(double epochs, const std::string& what) {
+    const double warmup = job_.training.schedule.warmup_epochs;
+    if (warmup == 0 || warmup < epochs) return;
+    complain("training.schedule.warmup_epochs",
+             base::text("is ", warmup, ", not shorter than ", what, " of ", epochs, " epochs"), "make it shorter");
+  }
+
+  void check_phases() {
+    const auto& phases = job_.training.phases;
+    for (size_t i = 0; i < phases.size(); ++i) {
+      const std::string key = base::text("training.phases[", i, "]");
+      check_warmup(phases[i].epochs, key);
+      if (phases[i].cache_features && phases[i].train_from.empty()) {
+        complain(key + ".cache_features", "without train_from nothing is frozen", "\"train_from\": \"head\"");
+      }
+    }
+  }
+
+  const Job& job_;
+  const base::Json& document_;
+  Problems& problems_;
+};
+
+}  // namespace
+
+const Section& job_section() {
+  static const Section section = Table<Job>("job", "what to train: data, network, schedule")
+                                     .add("name", &Job::name, "", required, "of the job; names its run folder")
+                                     .add("task", &Job::task, "", anything, "what the network learns to do")
+                                     .nest("data", &Job::data, data_section())
+                                     .nest("model", &Job::model, model_section())
+                                     .nest("training", &Job::training, training_section())
+                                     .nest("evaluation", &Job::evaluation, evaluation_section())
+                                     .nest("checkpoint", &Job::checkpoint, checkpoint_section())
+                                     .nest("limits", &Job::limits, limits_section())
+                                     .done();
+  return section;
+}
+
+Job parse_job(const base::Json& document, const std::vector<std::string>& sets) {
+  base::Json changed = document;
+  apply_sets(job_section(), changed, sets);
+  Job job;
+  Problems problems;
+  read_document(job_section(), &job, changed, problems);
+  if (problems.empty()) JobRules(job, changed, problems).check();
+  problems.throw_if_any();
+  return job;
+}
+
+Job load_job(const base::Path& path, const std::vector<std::string>& sets) {
+  return parse_job(base::read_json(path), sets);
+}
+
+base::Json to_json(const Job& job) {
+  return write_document(job_section(), &job, Which::all);
+}
+
+base::Json changed_json(const Job& job) {
+  return write_document(job_section(), &job, Which::changed);
+}
+
+}  // namespace lockstep::spec

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/spec/machine.h"
+
+#include "lockstep/base/text.h"
+#include "lockstep/spec/fields.h"
+#include "lockstep/spec/override.h"
+
+namespace lockstep::spec {
+namespace {
+
+const Section& link_section() {
+  static const Section section =
+      Table<Link>("link", "a connection")
+          .add("name", &Link::name, "", anything, "as its maker calls it: NVLink 3, PCIe 3.0 x16, InfiniBand HDR")
+          .add("rate", &Link::rate, Type::rate, non_negative,
+               "one direction; per GPU inside a node, per node between nodes")
+          .add("latency", &Link::latency, Type::duration, non_negative, "of the smallest message")
+          .done();
+  return section;
+}
+
+const Section& links_section() {
+  static const Section section = Table<Links>("links", "what connects the GPUs and the nodes")
+                                     .nest("intra", &Links::intra, link_section(), "between the GPUs of a node")
+                                     .nest("inter", &Links::inter, link_section(), "between nodes")
+                                     .done();
+  return section;
+}
+
+const Section& file_system_section() {
+  static const Section section =
+      Table<FileSystem>("file_system", "where the data lie")
+          .add("kind", &FileSystem::kind, "", anything, "what kind of file system it is")
+          .add("path", &FileSystem::path, "", anything, "where it is mounted")
+          .add("read_rate", &FileSystem::read_rate, Type::rate, non_negative, "what one node reads")
+          .add("capacity", &FileSystem::capacity, Type::bytes, non_negative, "room for one project")
+          .done();
+  return section;
+}
+
+const Section& scheduler_section() {
+  static const Section section =
+      Table<Scheduler>("scheduler", "who hands out the nodes")
+          .add("kind", &Scheduler::kind, "", anything, "none: log in and run")
+          .add("partition", &Scheduler::partition, "", anything, "partition (Slurm) or queue (PBS)")
+          .add("account", &Scheduler::account, "", anything, "project that is charged")
+          .add("walltime", &Scheduler::walltime, Type::duration, non_negative, "longest job; none: no limit known")
+          .add("max_nodes", &Scheduler::max_nodes, "nodes", non_negative, "largest job; 0: not stated")
+          .add("exclusive_nodes", &Scheduler::exclusive_nodes, "", anything, "a job gets whole nodes")
+          .done();
+  return section;
+}
+
+const Section& prices_section() {
+  static const Section section =
+      Table<Prices>("prices", "what it costs; 0: not stated")
+          .add("currency", &Prices::currency, "", anything, "of all prices")
+          .add("gpu_hour", &Prices::gpu_hour, "currency per hour", non_negative, "renting one GPU")
+          .add("node_hour", &Prices::node_hour, "currency per hour", non_negative, "renting one node")
+          .add("node", &Prices::node, "currency", non_negative, "buying one node")
+          .add("kwh", &Prices::kwh, "currency per kWh", non_negative, "electricity")
+          .done();
+  return section;
+}
+
+bool is_date(const std::string& words) {
+  if (words.size() != 4 && words.size() != 7 && words.size() != 10) return false;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const bool dash = i == 4 || i == 7;
+    if (dash ? words[i] != '-' : words[i] < '0' || words[i] > '9') return false;
+  }
+  return true;
+}
+
+void check_machine(const Machine& machine, const base::Json& document, Problems& problems) {
+  const auto complain = [&](const std::string& key, const std::string& what, const std::string& fix) {
+    problems.add(locate(document, key), key, what, fix);
+  };
+  if (machine.gpus_per_node > 0 && machine.gpu.empty()) {
+    complain("gpus_per_node", "the GPUs have no name", "give \"gpu\", a name of the catalogue, e.g. \"v100-32\"");
+  }
+  if (!machine.date.empty() && !is_date(machine.date)) {
+    complain("date", base::text("'", machine.date, "' is not a date"), "write \"2026-11-15\", \"2026-11\" or \"2026\"");
+  }
+  if (machine.nodes > 0 && machine.scheduler.max_nodes > machine.nodes) {
+    complain("scheduler.max_nodes", base::text("is more than the ", machine.nodes, " nodes there are"),
+             "make it smaller, or leave it out");
+  }
+}
+
+}  // namespace
+
+const Section& machine_section() {
+  static const Section section =
+      Table<Machine>("machine", "where to train: nodes, GPUs, links, scheduler, prices")
+          .add("name", &Machine::name, "", required, "short name: letters, digits, '-'")
+          .add("title", &Machine::title, "", anything, "as people call it")
+          .add("nodes", &Machine::nodes, "nodes", non_negative, "of this kind; 0: not stated")
+          .add("gpus_per_node", &Machine::gpus_per_node, "GPUs", between(0, 1024),
+               "devices that a program sees (a K80 board is two)")
+          .add("gpu", &Machine::gpu, "", anything, "name in the catalogue: k40, v100-32, a100-80, h200")
+          .add("cpu", &Machine::cpu, "", anything, "name in the catalogue, or the maker's")
+          .add("sockets_per_node", &Machine::sockets_per_node, "CPUs", between(0, 1024), "0: not stated")
+          .add("cores_per_node", &Machine::cores_per_node, "cores", between(0, 1 << 20),
+               "physical cores; 0: not stated")
+          .add("memory_per_node", &Machine::memory_per_node, Type::bytes, non_negative, "main memory")
+          .nest("links", &Machine::links, links_section())
+          .nest("file_system", &Machine::file_system, file_system_section())
+          .nest("scheduler", &Machine::scheduler, scheduler_section())
+          .nest("prices", &Machine::prices, prices_section())
+          .add("source", &Machine::source, "", anything, "where the figures come from")
+          .add("date", &Machine::date, "", anything, "of the source, 2026-11-15")
+          .add("notes", &Machine::notes, "", anything, "what the figures leave out")
+          .done();
+  return section;
+}
+
+Machine parse_machine(const base::Json& document, const std::vector<std::string>& sets) {
+  base::Json changed = document;
+  apply_sets(machine_section(), changed, sets);
+  Machine machine;
+  Problems problems;
+  read_document(machine_section(), &machine, changed, problems);
+  if (problems.empty()) check_machine(machine, changed, problems);
+  problems.throw_if_any();
+  return machine;
+}
+
+Machine load_machine(const base::Path& path, const std::vector<std::string>& sets) {
+  return parse_machine(base::read_json(path), sets);
+}
+
+base::Json to_json(const Machine& machine) {
+  return write_document(machine_section(), &machine, Which::all);
+}
+
+base::Json changed_json(const Machine& machine) {
+  return write_document(machine_section(), &machine, Which::changed);
+}
+
+void save_machine(const base::Path& path, const Machine& machine) {
+  base::write_json(path, changed_json(machine));
+}
+
+}  // namespace lockstep::spec
