@@ -295,7 +295,13 @@ Safetensors parse_safetensors(std::span<const std::byte> content, const std::str
 SafetensorsFile::SafetensorsFile(const Path& path)
     : file_(path), parsed_(parse_safetensors(file_.bytes(), path.string())) {}
 
-void write_safetensors(const Path& path, std::span<const TensorView> tensors, const TensorMetadata& metadata) {
+uint64_t SafetensorsPieces::num_bytes() const {
+  uint64_t total = head.size();
+  for (const auto piece : data) total += piece.size();
+  return total;
+}
+
+SafetensorsPieces safetensors_pieces(std::span<const TensorView> tensors, const TensorMetadata& metadata) {
   std::vector<const TensorView*> order;
   std::unordered_set<std::string_view> names;
   for (const TensorView& tensor : tensors) {
@@ -310,9 +316,16 @@ void write_safetensors(const Path& path, std::span<const TensorView> tensors, co
   const std::string header = header_of(order, metadata);
   ensure(header.size() <= kMaxHeaderBytes, "a safetensors header stays below 100 MB");
   const uint64_t length = header.size();
-  std::vector<std::span<const std::byte>> parts = {std::as_bytes(std::span(&length, 1)),
-                                                   std::as_bytes(std::span(header.data(), header.size()))};
-  for (const TensorView* tensor : order) parts.push_back(tensor->bytes);
+  SafetensorsPieces pieces{std::string(kLengthBytes, '\0') + header, {}};
+  std::memcpy(pieces.head.data(), &length, kLengthBytes);
+  for (const TensorView* tensor : order) pieces.data.push_back(tensor->bytes);
+  return pieces;
+}
+
+void write_safetensors(const Path& path, std::span<const TensorView> tensors, const TensorMetadata& metadata) {
+  const SafetensorsPieces pieces = safetensors_pieces(tensors, metadata);
+  std::vector<std::span<const std::byte>> parts = {std::as_bytes(std::span(pieces.head.data(), pieces.head.size()))};
+  parts.insert(parts.end(), pieces.data.begin(), pieces.data.end());
   write_file(path, parts);
 }
 

@@ -59,6 +59,16 @@ class SafetensorsFile {
   Safetensors parsed_;
 };
 
+// A file as the pieces that make it up, for writers of their own: `head` (length and header), then `data` in order,
+// which are the tensors' own bytes, not copies. REQUIRES as write_safetensors.
+struct SafetensorsPieces {
+  std::string head;
+  std::vector<std::span<const std::byte>> data;
+
+  uint64_t num_bytes() const;
+};
+SafetensorsPieces safetensors_pieces(std::span<const TensorView> tensors, const TensorMetadata& metadata = {});
+
 // Atomic (see write_file). The bytes depend on the content only, not on the order of `tensors`.
 // REQUIRES: distinct names, none "__metadata__"; bytes.size() == tensor_bytes(dtype, shape).
 void write_safetensors(const Path& path, std::span<const TensorView> tensors, const TensorMetadata& metadata = {});
