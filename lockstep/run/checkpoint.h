@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
+#include "lockstep/base/safetensors.h"
 #include "lockstep/run/disk.h"
 
 namespace lockstep::run {
@@ -22,6 +23,10 @@ struct CheckpointPart {
   int64_t bytes = 0;  // what write() will give: free space is checked before anything is written
   std::function<void(const Sink&)> write;
 };
+
+// A safetensors file of these tensors, whose bytes must stay alive and unchanged until the save is done.
+CheckpointPart safetensors_part(std::string name, std::vector<base::TensorView> tensors,
+                                base::TensorMetadata metadata = {});
 
 struct Save {
   int64_t step = 0;

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/run/checkpoint.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::run {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::Json;
+using base::Path;
+using base::text;
+
+constexpr int64_t kFormat = 1;
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kState = "state.json";
+constexpr uint64_t kSpareBytes = 1 << 20;  // state, manifest and folder entries
+
+std::string folder_name(int64_t step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step-%08lld", static_cast<long long>(step));
+  return name;
+}
+
+// The step in "step-00000123" or "step-00000123.old"; none for other names.
+std::optional<int64_t> step_in(std::string name) {
+  if (name.ends_with(".old")) name.resize(name.size() - 4);
+  if (!name.starts_with("step-") || name.size() < 13 || name.size() > 20) return std::nullopt;
+  const std::string digits = name.substr(5);
+  if (!std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
+  return std::stoll(digits);
+}
+
+struct Entry {
+  int64_t step;
+  Path folder;
+};
+
+// Newest first; of one step, the plain name before the ".old" one.
+std::vector<Entry> entries_of(const Path& folder) {
+  std::vector<Entry> entries;
+  std::error_code none;
+  for (const auto& item : std::filesystem::directory_iterator(folder, none)) {
+    if (const auto step = step_in(item.path().filename().string())) entries.push_back({*step, item.path()});
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.step != b.step ? a.step > b.step : a.folder.native() < b.folder.native();
+  });
+  return entries;
+}
+
+std::string manifest_text(Json manifest) {
+  manifest.erase("sha256");
+  const std::string self = base::sha256_hex(manifest.dump(-1));
+  manifest["sha256"] = self;
+  return manifest.dump() + "\n";
+}
+
+std::string sha256_of_file(const Path& path) {
+  const base::MappedFile file(path);
+  return base::sha256_hex(file.bytes());
+}
+
+std::string damage_of_file(const Path& folder, const Json& row) {
+  const std::string& name = row.at("name").as_string();
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(folder / name, error);
+  if (error) return text(name, " is missing");
+  const auto expected = static_cast<uint64_t>(row.at("bytes").as_int());
+  if (bytes != expected) return text(name, " has ", bytes, " bytes instead of ", expected);
+  if (sha256_of_file(folder / name) != row.at("sha256").as_string()) return text(name, " has a wrong checksum");
+  return "";
+}
+
+// The file's row for the manifest, after writing and syncing it.
+Json write_part(Disk& disk, const Path& folder, const CheckpointPart& part) {
+  const auto file = disk.create(folder / part.name);
+  base::Sha256 hash;
+  int64_t bytes = 0;
+  part.write([&](std::span<const std::byte> piece) {
+    hash.update(piece);
+    bytes += static_cast<int64_t>(piece.size());
+    file->write(piece);
+  });
+  file->sync();
+  file->close();
+  base::ensure(bytes == part.bytes, "a checkpoint part has the size it announced");
+  Json row = Json::object();
+  row["name"] = part.name;
+  row["bytes"] = bytes;
+  row["sha256"] = hash.hex();
+  return row;
+}
+
+void write_text(Disk& disk, const Path& path, std::string_view content) {
+  const auto file = disk.create(path);
+  file->write(std::as_bytes(std::span(content.data(), content.size())));
+  file->sync();
+  file->close();
+}
+
+CheckpointPart state_part(const Save& save) {
+  Json state = Json::object();
+  state["format"] = kFormat;
+  state["step"] = save.step;
+  for (const auto& member : save.state.members()) state[member.key] = member.value;
+  const std::string content = state.dump() + "\n";
+  return {kState, static_cast<int64_t>(content.size()),
+          [content](const Sink& sink) { sink(std::as_bytes(std::span(content.data(), content.size()))); }};
+}
+
+void check_space(Disk& disk, const Path& folder, const Save& save) {
+  uint64_t needed = kSpareBytes;
+  for (const auto& part : save.parts) needed += static_cast<uint64_t>(part.bytes);
+  const uint64_t free = disk.free_bytes(folder);
+  if (needed <= free) return;
+  throw Error(
+      Blame::machine,
+      text(folder.string(), ": the checkpoint of step ", save.step, " needs ", needed, " bytes, ", free, " are free"),
+      text("free some space: df -h ", folder.string(), "; earlier checkpoints are untouched"));
+}
+
+// Replaces a small file by rename, on the disk when this returns.
+void replace_text(Disk& disk, const Path& path, const std::string& content) {
+  const Path draft = path.parent_path() / ("." + path.filename().string() + ".tmp");
+  write_text(disk, draft, content + "\n");
+  disk.rename(draft, path);
+  disk.sync_folder(path.parent_path());
+}
+
+std::string name_in(const Path& pointer) {
+  try {
+    return std::string(base::trim(base::read_file(pointer, 256)));
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+// A folder under a final name is always whole: it leaves that name before its files go.
+void discard(Disk& disk, const Path& folder) {
+  const Path leaving = folder.parent_path() / (".removing-" + folder.filename().string());
+  disk.rename(folder, leaving);
+  disk.remove(leaving);
+}
+
+// REQUIRES: the checkpoint of `save` is durable.
+void remove_superseded(Disk& disk, const Path& folder, const Save& save) {
+  std::set<std::string> kept = {folder_name(save.step), name_in(folder / "best")};
+  int64_t left = std::max<int64_t>(save.keep, 1) - 1;
+  const auto entries = entries_of(folder);
+  for (const auto& entry : entries) {
+    const std::string name = entry.folder.filename().string();
+    if (entry.step < save.step && left > 0 && !name.ends_with(".old")) kept.insert(name), --left;
+  }
+  for (const auto& entry : entries) {
+    if (!kept.contains(entry.folder.filename().string())) discard(disk, entry.folder);
+  }
+}
+
+void remove_leftovers(Disk& disk, const Path& folder) {
+  std::error_code none;
+  std::vector<Path> leftovers;
+  for (const auto& item : std::filesystem::directory_iterator(folder, none)) {
+    const std::string name = item.path().filename().string();
+    if (name.starts_with(".saving-") || name.starts_with(".removing-")) leftovers.push_back(item.path());
+  }
+  for (const auto& path : leftovers) disk.remove(path);
+}
+
+Found first_good(const std::vector<Path>& folders) {
+  Found found;
+  for (const auto& folder : folders) {
+    const std::string why = damage(folder);
+    if (why.empty()) {
+      const Json state = base::read_json(folder / kState, {.max_bytes = 64 << 20});
+      found.checkpoint = Checkpoint{folder, state.at("step").as_int(), state};
+      return found;
+    }
+    found.passed_over.push_back(text(folder.string(), ": ", why));
+  }
+  return found;
+}
+
+}  // namespace
+
+CheckpointPart safetensors_part(std::string name, std::vector<base::TensorView> tensors,
+                                base::TensorMetadata metadata) {
+  auto pieces = std::make_shared<const base::SafetensorsPieces>(base::safetensors_pieces(tensors, metadata));
+  return {std::move(name), static_cast<int64_t>(pieces->num_bytes()), [pieces](const Sink& sink) {
+            sink(std::as_bytes(std::span(pieces->head.data(), pieces->head.size())));
+            for (const auto piece : pieces->data) sink(piece);
+          }};
+}
+
+std::string damage(const Path& folder) {
+  try {
+    const std::string content = base::read_file(folder / kManifest, 1 << 20);
+    const Json manifest = base::parse_json(content, (folder / kManifest).string());
+    if (content != manifest_text(manifest)) return "manifest.json has a wrong checksum";
+    const int64_t format = manifest.at("format").as_int();
+    if (format != kFormat) return text("format ", format, " is not known here");
+    for (const auto& row : manifest.at("files").items()) {
+      const std::string why = damage_of_file(folder, row);
+      if (!why.empty()) return why;
+    }
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+CheckpointStore::CheckpointStore(Path folder, std::shared_ptr<Disk> disk)
+    : folder_(std::move(folder)), disk_(std::move(disk)) {}
+
+Path CheckpointStore::save(const Save& save) {
+  disk_->make_folder(folder_);
+  remove_leftovers(*disk_, folder_);
+  check_space(*disk_, folder_, save);
+  const std::string name = folder_name(save.step);
+  const Path draft = folder_ / (".saving-" + name);
+  const Path place = folder_ / name;
+  try {
+    disk_->make_folder(draft);
+    Json files = Json::array();
+    for (const auto& part : save.parts) files.push_back(write_part(*disk_, draft, part));
+    files.push_back(write_part(*disk_, draft, state_part(save)));
+    Json manifest = Json::object();
+    manifest["format"] = kFormat;
+    manifest["step"] = save.step;
+    manifest["files"] = std::move(files);
+    write_text(*disk_, draft / kManifest, manifest_text(manifest));
+    disk_->sync_folder(draft);
+    if (std::filesystem::exists(place)) {  // readers look at ".old" folders too: nothing is lost in between
+      if (std::filesystem::exists(place.string() + ".old")) discard(*disk_, place.string() + ".old");
+      disk_->rename(place, place.string() + ".old");
+    }
+    disk_->rename(draft, place);
+  } catch (const Error&) {
+    try {
+      disk_->remove(draft);
+    } catch (const Error&) {  // the next save removes it; the first error is the one to report
+    }
+    throw;
+  }
+  disk_->sync_folder(folder_);
+  replace_text(*disk_, folder_ / "latest", name);
+  if (save.best) replace_text(*disk_, folder_ / "best", name);
+  remove_superseded(*disk_, folder_, save);
+  return place;
+}
+
+Found CheckpointStore::newest() const {
+  std::vector<Path> folders;
+  for (const auto& entry : entries_of(folder_)) folders.push_back(entry.folder);
+  return first_good(folders);
+}
+
+Found CheckpointStore::best() const {
+  const std::string name = name_in(folder_ / "best");
+  if (!step_in(name)) return newest();
+  std::vector<Path> folders = {folder_ / name};
+  for (const auto& entry : entries_of(folder_)) folders.push_back(entry.folder);
+  return first_good(folders);
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/run/faulty_disk.h"
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::run {
+namespace {
+
+[[noreturn]] void no_space() {
+  throw base::Error(base::Blame::machine, "No space left on device (test)");
+}
+
+}  // namespace
+
+class FaultyDisk::File : public DiskFile {
+ public:
+  File(FaultyDisk& disk, const base::Path& path) : disk_(disk), path_(path), file_(disk.real_->create(path)) {}
+  void write(std::span<const std::byte> bytes) override {
+    const bool wrong = disk_.goes_wrong();
+    file_->write(wrong ? bytes.first(bytes.size() / 2) : bytes);
+    if (wrong) no_space();
+  }
+  void sync() override {
+    if (disk_.goes_wrong()) no_space();
+    disk_.files_[path_] = true;
+  }
+  void close() override {
+    if (disk_.goes_wrong()) no_space();
+    file_->close();
+  }
+
+ private:
+  FaultyDisk& disk_;
+  base::Path path_;
+  std::unique_ptr<DiskFile> file_;
+};
+
+bool FaultyDisk::goes_wrong() {
+  const int64_t act = acts_++;
+  if (fault_ == Fault::crash && act >= at_) throw PowerLost{};
+  return (fault_ == Fault::fail && act == at_) || (fault_ == Fault::persist && act >= at_);
+}
+
+uint64_t FaultyDisk::free_bytes(const base::Path& folder) {
+  return goes_wrong() ? 0 : real_->free_bytes(folder);
+}
+
+void FaultyDisk::make_folder(const base::Path& path) {
+  if (goes_wrong()) no_space();
+  real_->make_folder(path);
+}
+
+std::unique_ptr<DiskFile> FaultyDisk::create(const base::Path& path) {
+  if (goes_wrong()) no_space();
+  files_[path] = false;
+  return std::make_unique<File>(*this, path);
+}
+
+void FaultyDisk::rename(const base::Path& from, const base::Path& to) {
+  if (goes_wrong()) no_space();
+  Renamed act{from, to, "", std::filesystem::is_regular_file(to)};
+  if (act.had) act.replaced = base::read_file(to);
+  real_->rename(from, to);
+  renamed_.push_back(std::move(act));
+}
+
+void FaultyDisk::sync_folder(const base::Path& path) {
+  if (goes_wrong()) no_space();
+  std::erase_if(renamed_, [&](const Renamed& act) { return act.to.parent_path() == path; });
+}
+
+void FaultyDisk::remove(const base::Path& path) {
+  if (goes_wrong()) no_space();
+  real_->remove(path);
+}
+
+void FaultyDisk::lose_unsynced() {
+  std::for_each(renamed_.rbegin(), renamed_.rend(), [&](const Renamed& act) {
+    real_->rename(act.to, act.from);
+    if (act.had) base::write_file(act.to, act.replaced);
+  });
+  renamed_.clear();
+  for (const auto& [path, synced] : files_) {
+    std::error_code none;
+    const auto bytes = std::filesystem::file_size(path, none);
+    if (!synced && !none) std::filesystem::resize_file(path, bytes / 2);
+  }
+}
+
+}  // namespace lockstep::run
