@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/decode.h"
+
+#include <string_view>
+#include <utility>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/jpeg_door.h"
+#include "lockstep/data/png_door.h"
+#include "lockstep/data/resample.h"
+
+namespace lockstep::data {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+using std::string_view_literals::operator""sv;
+
+struct Signature {
+  size_t at;
+  std::string_view bytes;
+  const char* name;
+};
+
+constexpr Signature kOtherFormats[] = {
+    {0, "GIF8"sv, "a GIF"},
+    {8, "WEBP"sv, "a WebP"},
+    {0, "II*\0"sv, "a TIFF"},
+    {0, "MM\0*"sv, "a TIFF"},
+    {4, "ftypavif"sv, "an AVIF"},
+    {4, "ftyphei"sv, "a HEIC"},
+    {0, "BM"sv, "a BMP"},
+    {0, "%PDF"sv, "a PDF"},
+    {0, "<svg"sv, "an SVG"},
+    {0, "<!DOCTYPE"sv, "an HTML"},
+    {0, "<html"sv, "an HTML"},
+    {0, "version https://git-lfs"sv, "a Git LFS pointer"},
+    {0, "\0\0\0\x0cjP  "sv, "a JPEG 2000"},
+};
+
+ImageFormat format_of(std::span<const std::byte> file) {
+  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
+  if (bytes.starts_with("\xFF\xD8\xFF")) return ImageFormat::jpeg;
+  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return ImageFormat::png;
+  if (bytes.empty()) throw Error(Blame::user, "the file is empty", "fetch it again or remove it");
+  for (const auto& other : kOtherFormats) {
+    if (bytes.size() > other.at && bytes.substr(other.at).starts_with(other.bytes)) {
+      throw Error(Blame::user, text("neither JPEG nor PNG: this is ", other.name, " file"),
+                  "convert it to JPEG or PNG");
+    }
+  }
+  throw Error(Blame::user, "neither JPEG nor PNG", "convert it to JPEG or PNG, or remove it");
+}
+
+[[noreturn]] [[maybe_unused]] void throw_without_door(const char* format, const char* package) {
+  throw Error(Blame::machine, text("this lockstep was built without ", format),
+              text("install the package ", package, " and build again"));
+}
+
+#ifndef LOCKSTEP_HAS_JPEG
+[[noreturn]] void without_jpeg() {
+  throw_without_door("JPEG", "libjpeg62-turbo-dev");
+}
+#endif
+#ifndef LOCKSTEP_HAS_PNG
+[[noreturn]] void without_png() {
+  throw_without_door("PNG", "libpng-dev");
+}
+#endif
+
+}  // namespace
+
+#ifndef LOCKSTEP_HAS_JPEG  // the door was left out: its functions say so
+ImageInfo read_jpeg_info(std::span<const std::byte>) {
+  without_jpeg();
+}
+void decode_jpeg_part(std::span<const std::byte>, const PartRequest&, DecodedPart&) {
+  without_jpeg();
+}
+std::string encode_jpeg_file(const Image&, int) {
+  without_jpeg();
+}
+#endif
+#ifndef LOCKSTEP_HAS_PNG
+ImageInfo read_png_info(std::span<const std::byte>) {
+  without_png();
+}
+void decode_png(std::span<const std::byte>, Image&) {
+  without_png();
+}
+#endif
+
+ImageInfo read_image_info(std::span<const std::byte> file) {
+  return format_of(file) == ImageFormat::jpeg ? read_jpeg_info(file) : read_png_info(file);
+}
+
+void decode_part(std::span<const std::byte> file, const ImageInfo& info, const PartRequest& request,
+                 DecodedPart& part) {
+  if (info.format == ImageFormat::png) {
+    part.x = part.y = 0;
+    part.denominator = 1;
+    decode_png(file, part.image);
+    return;
+  }
+  if (info.orientation == 1) return decode_jpeg_part(file, request, part);
+  // Turned pictures are rare: all of it is decoded, then turned.
+  const bool swapped = info.orientation >= 5;
+  const PartRequest whole{0, 0, swapped ? info.height : info.width, swapped ? info.width : info.height,
+                          request.denominator};
+  decode_jpeg_part(file, whole, part);
+  part.image = orient(std::move(part.image), info.orientation);
+}
+
+Image decode_image(std::span<const std::byte> file) {
+  const ImageInfo info = read_image_info(file);
+  DecodedPart part;
+  decode_part(file, info, {0, 0, info.width, info.height, 1}, part);
+  return std::move(part.image);
+}
+
+Image orient(Image stored, int orientation) {
+  if (orientation <= 1) return stored;
+  const int64_t w = stored.width, h = stored.height;
+  const bool swapped = orientation >= 5;
+  const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+  const bool from_bottom = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+  Image seen(swapped ? h : w, swapped ? w : h);
+  uint8_t* out = seen.pixels.data();
+  for (int64_t y = 0; y < seen.height; ++y) {
+    for (int64_t x = 0; x < seen.width; ++x) {
+      const int64_t across = swapped ? y : x, down = swapped ? x : y;
+      const uint8_t* in = stored.row(from_bottom ? h - 1 - down : down) + 3 * (from_right ? w - 1 - across : across);
+      *out++ = in[0];
+      *out++ = in[1];
+      *out++ = in[2];
+    }
+  }
+  return seen;
+}
+
+std::string encode_jpeg(const Image& image, int quality) {
+  return encode_jpeg_file(image, quality);
+}
+
+Image resize_image(const Image& image, int64_t width, int64_t height) {
+  const auto axis = [](int64_t from, int64_t to) {
+    return Axis{.num_outputs = to, .scale = static_cast<double>(from) / static_cast<double>(to), .high = from};
+  };
+  std::vector<float> values(static_cast<size_t>(width * height * 3));
+  Resampler().run(image, axis(image.width, width), axis(image.height, height), {}, values.data());
+  Image resized(width, height);
+  for (size_t i = 0; i < values.size(); ++i) resized.pixels[i] = static_cast<uint8_t>(values[i] * 255 + 0.5f);
+  return resized;
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace lockstep::data {
+
+// The orientation 1 to 8 in the content of a JPEG's APP1 marker ("Exif\0\0" + TIFF); 1 when it says nothing sensible.
+int exif_orientation(std::span<const std::byte> app1);
+
+}  // namespace lockstep::data

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/loader.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/random.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/order.h"
+#include "lockstep/data/render.h"
+
+namespace lockstep::data {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+std::span<const std::byte> bytes_of(const std::string& content) {
+  return std::as_bytes(std::span(content.data(), content.size()));
+}
+
+std::string with_path(const std::string& path, const std::string& reason) {
+  return reason.starts_with(path) ? reason : text(path, ": ", reason);
+}
+
+int64_t cores_of_this_process() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+// Decoding must not take turns away from the threads that compute, nor signals from those that wait for them.
+void settle_decode_thread(int64_t number) {
+  pthread_setname_np(pthread_self(), text("ls-decode-", number).substr(0, 15).c_str());
+  const sched_param parameters{};
+  pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);  // a wish: refused in some containers
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+// One batch on its way: rows are handed to threads one by one, in order.
+struct Slot {
+  enum class Memory { absent, coming, there };
+  Batch batch;
+  LoaderState after;  // the loader's state once this batch is given out
+  Memory memory = Memory::absent;
+  int64_t num_taken = 0;
+  int64_t num_done = 0;
+  std::vector<std::pair<int64_t, BadSample>> bad;  // row and reason
+  int64_t error_row = 0;
+  std::exception_ptr error;  // of the first such row
+
+  bool is_done() const { return memory == Memory::there && num_done == batch.size(); }
+};
+
+class ThreadedLoader final : public Loader {
+ public:
+  ThreadedLoader(const Collection& collection, const LoaderOptions& options, const LoaderState& from)
+      : collection_(collection),
+        options_(options),
+        num_samples_(static_cast<int64_t>(collection.samples.size())),
+        state_{options.seed, from.epoch, from.consumed},
+        planned_(wrapped(state_)) {
+    state_ = planned_;
+    for (int64_t i = 0; i < std::max<int64_t>(options_.prefetch, 1); ++i) plan_batch();
+    const int64_t num_threads = options_.threads > 0 ? options_.threads : cores_of_this_process();
+    for (int64_t i = 0; i < num_threads; ++i) {
+      threads_.emplace_back([this, i](const std::stop_token& stop) {
+        settle_decode_thread(i);
+        decode_rows(stop);
+      });
+    }
+  }
+
+  ~ThreadedLoader() override {
+    for (auto& thread : threads_) thread.request_stop();
+    threads_.clear();  // joins, before what the threads use is gone
+  }
+
+  Batch next() override {
+    const auto start = std::chrono::steady_clock::now();
+    std::unique_lock lock(mutex_);
+    if (slots_.empty()) return {};  // the end of an evaluation
+    batch_done_.wait(lock, [this] { return slots_.front()->is_done(); });
+    const std::unique_ptr<Slot> slot = std::move(slots_.front());
+    slots_.pop_front();
+    plan_batch();
+    work_there_.notify_all();
+    state_ = slot->after;
+    if (slot->error) std::rethrow_exception(slot->error);
+    std::sort(slot->bad.begin(), slot->bad.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [row, sample] : slot->bad) {
+      if (bad_ids_.insert(sample.id).second) bad_samples_.push_back(std::move(sample));
+    }
+    Batch batch = std::move(slot->batch);
+    batch.wait_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return batch;
+  }
+
+  void recycle(Batch&& batch) override {
+    const std::lock_guard lock(mutex_);
+    if (spare_.size() < slots_.size() + 1) spare_.push_back(std::move(batch.images));
+  }
+
+  int64_t steps_per_epoch() const override { return num_steps(num_samples_, options_.global_batch); }
+
+  LoaderState state() const override {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+
+  std::vector<BadSample> bad_samples() const override {
+    const std::lock_guard lock(mutex_);
+    return bad_samples_;
+  }
+
+ private:
+  bool is_training() const { return options_.use == Use::train; }
+
+  LoaderState wrapped(LoaderState state) const {
+    if (is_training() && state.consumed >= num_samples_) return {state.seed, state.epoch + 1, 0};
+    return state;
+  }
+
+  // Appends the next batch, without pixels yet. REQUIRES: the mutex, or no threads yet.
+  void plan_batch() {
+    const Range places = batch_range(num_samples_, options_.global_batch, planned_.consumed);
+    if (places.size() == 0) return;
+    const Range mine = rank_range(places, options_.rank, options_.num_ranks);
+    auto slot = std::make_unique<Slot>();
+    Batch& batch = slot->batch;
+    batch.epoch = planned_.epoch;
+    batch.step = planned_.epoch * steps_per_epoch() + planned_.consumed / options_.global_batch;
+    batch.global_size = places.size();
+    batch.image_size = options_.data.image_size;
+    const Order order(num_samples_, options_.seed, planned_.epoch);
+    for (int64_t place = mine.begin; place < mine.end; ++place) {
+      const int64_t id = is_training() ? order(place) : place;
+      batch.sample_ids.push_back(id);
+      batch.targets.push_back(collection_.samples[static_cast<size_t>(id)].label);
+    }
+    planned_ = wrapped({planned_.seed, planned_.epoch, places.end});
+    slot->after = planned_;
+    slots_.push_back(std::move(slot));
+  }
+
+  // The earliest batch that has something to do for one more thread. REQUIRES: the mutex.
+  Slot* slot_with_work() {
+    for (const auto& slot : slots_) {
+      if (slot->memory == Slot::Memory::absent) return slot.get();
+      if (slot->memory == Slot::Memory::there && slot->num_taken < slot->batch.size()) return slot.get();
+    }
+    return nullptr;
+  }
+
+  void decode_rows(const std::stop_token& stop) {
+    Renderer renderer(options_.data);
+    std::unique_lock lock(mutex_);
+    while (true) {
+      Slot* slot = nullptr;
+      if (!work_there_.wait(lock, stop, [&] { return (slot = slot_with_work()) != nullptr; })) return;
+      if (slot->memory == Slot::Memory::absent) {
+        find_memory(*slot, lock);
+      } else {
+        decode_row(*slot, slot->num_taken++, renderer, lock);
+      }
+      if (slot->is_done()) batch_done_.notify_all();
+    }
+  }
+
+  // Large and zeroed by the vector: done by a decode thread, outside of the lock.
+  void find_memory(Slot& slot, std::unique_lock<std::mutex>& lock) {
+    slot.memory = Slot::Memory::coming;
+    std::vector<float> images;
+    if (!spare_.empty()) {
+      images = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    lock.unlock();
+    images.resize(static_cast<size_t>(slot.batch.size() * row_length()));
+    lock.lock();
+    slot.batch.images = std::move(images);
+    slot.memory = Slot::Memory::there;
+    work_there_.notify_all();
+  }
+
+  int64_t row_length() const { return options_.data.image_size * options_.data.image_size * 3; }
+
+  void decode_row(Slot& slot, int64_t row, Renderer& renderer, std::unique_lock<std::mutex>& lock) {
+    const int64_t id = slot.batch.sample_ids[static_cast<size_t>(row)];
+    float* const out = slot.batch.images.data() + row * row_length();
+    std::optional<BadSample> bad;
+    std::exception_ptr error;
+    lock.unlock();
+    try {
+      fill_row(id, slot.batch.epoch, renderer, out);
+    } catch (const Error& wrong) {
+      const std::string& path = collection_.samples[static_cast<size_t>(id)].path;
+      if (options_.data.on_bad_sample == spec::OnBadSample::skip && wrong.blame() == Blame::user) {
+        bad = BadSample{id, path, wrong.what()};
+        std::fill(out, out + row_length(), 0.0f);
+      } else {
+        error = std::make_exception_ptr(Error(wrong.blame(), with_path(path, wrong.what()), wrong.fix()));
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (bad) {
+      slot.batch.targets[static_cast<size_t>(row)] = kNoTarget;
+      slot.bad.emplace_back(row, std::move(*bad));
+    }
+    if (error && (!slot.error || row < slot.error_row)) {
+      slot.error = error;
+      slot.error_row = row;
+    }
+    ++slot.num_done;
+  }
+
+  void fill_row(int64_t id, int64_t epoch, Renderer& renderer, float* out) const {
+    const Sample& sample = collection_.samples[static_cast<size_t>(id)];
+    const auto seed = static_cast<uint64_t>(options_.seed);
+    const auto index = static_cast<uint64_t>(id);
+    if (sample.path.empty()) {
+      renderer.noise(base::Random(base::derive_seed(seed, "synthetic"), 0, index), out);
+      return;
+    }
+    const std::string file = base::read_file(sample.path);
+    if (is_training() && options_.augment) {
+      renderer.random(bytes_of(file),
+                      base::Random(base::derive_seed(seed, "augment"), static_cast<uint32_t>(epoch), index), out);
+    } else {
+      renderer.center(bytes_of(file), out);
+    }
+  }
+
+  const Collection& collection_;
+  const LoaderOptions options_;
+  const int64_t num_samples_;
+
+  mutable std::mutex mutex_;  // guards everything below
+  std::condition_variable_any work_there_;
+  std::condition_variable batch_done_;
+  LoaderState state_;
+  LoaderState planned_;  // where the next batch to be planned begins
+  std::deque<std::unique_ptr<Slot>> slots_;
+  std::vector<std::vector<float>> spare_;
+  std::vector<BadSample> bad_samples_;
+  std::set<int64_t> bad_ids_;
+  std::vector<std::jthread> threads_;
+};
+
+void check(const Collection& collection, const LoaderOptions& options, const LoaderState& from) {
+  if (collection.samples.empty()) throw Error(Blame::user, text(collection.root, ": there is no sample"));
+  if (options.use == Use::train && collection.classes.size() < 2) {
+    const std::string names = base::join(collection.classes, ", ");
+    throw Error(Blame::user, text(collection.root, ": only one class (", names, "), nothing can be learnt from it"),
+                "give each class its own sub-folder; two at least");
+  }
+  base::ensure(options.global_batch > 0, "a global batch of one sample at least");
+  base::ensure(options.rank >= 0 && options.rank < options.num_ranks, "a rank within the ranks");
+  const bool begun = from.epoch > 0 || from.consumed > 0;
+  if (begun && from.seed != options.seed) {
+    throw Error(Blame::user, text("the saved position belongs to seed ", from.seed, ", the job has ", options.seed),
+                text("set training.seed=", from.seed, " to go on, or start a new run"));
+  }
+  if (from.epoch < 0 || from.consumed < 0 || from.consumed > static_cast<int64_t>(collection.samples.size())) {
+    throw Error(Blame::user,
+                text("the saved position (", from.consumed, " samples of epoch ", from.epoch, ") lies outside of ",
+                     collection.root, " with its ", collection.samples.size(), " samples"),
+                "resume with the data that the run began with");
+  }
+}
+
+}  // namespace
+
+base::Json LoaderState::to_json() const {
+  base::Json all = base::Json::object();
+  all["seed"] = seed;
+  all["epoch"] = epoch;
+  all["consumed"] = consumed;
+  return all;
+}
+
+LoaderState LoaderState::from_json(const base::Json& value) {
+  return {value.at("seed").as_int(), value.at("epoch").as_int(), value.at("consumed").as_int()};
+}
+
+std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,
+                                    const LoaderState& from) {
+  check(collection, options, from);
+  return std::make_unique<ThreadedLoader>(collection, options, from);
+}
+
+std::vector<float> load_image(const std::string& path, const spec::Data& data) {
+  std::vector<float> pixels(static_cast<size_t>(data.image_size * data.image_size * 3));
+  const std::string file = base::read_file(path);
+  try {
+    Renderer(data).center(bytes_of(file), pixels.data());
+  } catch (const Error& error) {
+    throw Error(error.blame(), with_path(path, error.what()), error.fix());
+  }
+  return pixels;
+}
+
+}  // namespace lockstep::data

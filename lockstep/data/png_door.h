@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "lockstep/data/decode.h"
+
+namespace lockstep::data {
+
+// libpng stands behind these; decode.cpp is their only caller. They throw as decode.h says.
+ImageInfo read_png_info(std::span<const std::byte> file);
+void decode_png(std::span<const std::byte> file, Image& image);
+
+}  // namespace lockstep::data

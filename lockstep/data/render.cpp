@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/render.h"
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::data {
+namespace {
+
+void normalise(float* pixels, int64_t num_pixels, const Normalisation& by) {
+  for (int64_t i = 0; i < num_pixels; ++i) {
+    for (size_t c = 0; c < 3; ++c, ++pixels) *pixels = (*pixels - by.mean[c]) / by.std[c];
+  }
+}
+
+}  // namespace
+
+Renderer::Renderer(const spec::Data& data) : data_(data) {
+  base::ensure(data.mean.size() == 3 && data.std.size() == 3, "mean and std of three channels");
+  for (size_t c = 0; c < 3; ++c) {
+    normalisation_.mean[c] = static_cast<float>(data.mean[c]);
+    normalisation_.std[c] = static_cast<float>(data.std[c]);
+  }
+}
+
+void Renderer::center(std::span<const std::byte> file, float* out) {
+  const ImageInfo info = read_image_info(file);
+  show(file, info, center_view(info.width, info.height, data_), out);
+}
+
+void Renderer::random(std::span<const std::byte> file, const base::Random& numbers, float* out) {
+  const ImageInfo info = read_image_info(file);
+  show(file, info, random_view(info.width, info.height, data_, numbers), out);
+}
+
+void Renderer::noise(base::Random numbers, float* out) {
+  const int64_t num_pixels = data_.image_size * data_.image_size;
+  for (int64_t i = 0; i < num_pixels; ++i, out += 3) {
+    const uint32_t bits = numbers.bits();
+    for (size_t c = 0; c < 3; ++c) {
+      out[c] = (static_cast<float>(bits >> (8 * c) & 0xFF) / 255 - normalisation_.mean[c]) / normalisation_.std[c];
+    }
+  }
+}
+
+void Renderer::show(std::span<const std::byte> file, const ImageInfo& info, const View& view, float* out) {
+  decode_part(file, info, part_for(view, info), part_);
+  const Axis x = axis_in_part(view.x, part_.x, part_.image.width, part_.denominator);
+  const Axis y = axis_in_part(view.y, part_.y, part_.image.height, part_.denominator);
+  const int64_t size = data_.image_size;
+  if (view.colour == Colour{}) {
+    resampler_.run(part_.image, x, y, normalisation_, out);
+  } else {  // colour works on 0 .. 1
+    resampler_.run(part_.image, x, y, {}, out);
+    change_colour(out, size * size, view.colour);
+    normalise(out, size * size, normalisation_);
+  }
+  for (int64_t row = view.erased.y; row < view.erased.y + view.erased.height; ++row) {
+    float* begin = out + (row * size + view.erased.x) * 3;
+    std::fill(begin, begin + view.erased.width * 3, 0.0f);  // 0 is the mean colour
+  }
+}
+
+}  // namespace lockstep::data

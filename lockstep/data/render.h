@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "lockstep/base/random.h"
+#include "lockstep/data/augment.h"
+#include "lockstep/data/decode.h"
+#include "lockstep/data/resample.h"
+#include "lockstep/spec/job.h"
+
+namespace lockstep::data {
+
+// From a file in memory to the network's pixels: decodes no more than the view needs, then crops, resizes, mirrors and
+// normalises in one pass. Keeps its memory from one picture to the next; one per thread.
+class Renderer {
+ public:
+  explicit Renderer(const spec::Data& data);
+
+  // `out` is [image_size, image_size, 3]. Throws as decode.h says.
+  void center(std::span<const std::byte> file, float* out);
+  void random(std::span<const std::byte> file, const base::Random& numbers, float* out);
+  // A picture of noise that depends on `numbers` only, as bench and plan use it.
+  void noise(base::Random numbers, float* out);
+
+ private:
+  void show(std::span<const std::byte> file, const ImageInfo& info, const View& view, float* out);
+
+  spec::Data data_;
+  Normalisation normalisation_;
+  DecodedPart part_;
+  Resampler resampler_;
+};
+
+}  // namespace lockstep::data

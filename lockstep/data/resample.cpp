@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/resample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::data {
+namespace {
+
+using Bytes8 = uint8_t __attribute__((vector_size(8)));
+using Words8 = int32_t __attribute__((vector_size(32)));
+using Floats8 = float __attribute__((vector_size(32)));
+using Floats4 = float __attribute__((vector_size(16)));
+
+struct Job {
+  const Image* image;
+  const Resampler::Taps* x;
+  const Resampler::Taps* y;
+  int64_t first_column;  // what the row buffer's first pixel shows
+  int64_t num_columns;
+  float* row;  // [num_columns * 3 + 1]
+  float* out;
+  Floats4 factor;
+  Floats4 offset;
+};
+
+// Adds `count` weighted source rows: row[i] (+)= sum of weights[t] * source_t[i].
+template <int count>
+[[gnu::always_inline]] inline void add_rows(const uint8_t* source, int64_t stride, const float* weights, int64_t length,
+                                            bool first, float* row) {
+  int64_t i = 0;
+  for (; i + 8 <= length; i += 8) {
+    Floats8 sum{};
+    if (!first) std::memcpy(&sum, row + i, sizeof sum);
+    for (int t = 0; t < count; ++t) {
+      Bytes8 bytes;
+      std::memcpy(&bytes, source + t * stride + i, sizeof bytes);
+      sum += weights[t] * __builtin_convertvector(__builtin_convertvector(bytes, Words8), Floats8);
+    }
+    std::memcpy(row + i, &sum, sizeof sum);
+  }
+  for (; i < length; ++i) {
+    float sum = first ? 0 : row[i];
+    for (int t = 0; t < count; ++t) sum += weights[t] * static_cast<float>(source[t * stride + i]);
+    row[i] = sum;
+  }
+}
+
+[[gnu::always_inline]] inline void mix_rows(const Job& job, int64_t y) {
+  const int64_t stride = job.image->width * 3, length = job.num_columns * 3;
+  const uint8_t* source = job.image->row(job.y->first[static_cast<size_t>(y)]) + job.first_column * 3;
+  const float* weights = job.y->weights.data() + y * job.y->count;
+  int64_t t = 0;
+  for (; t + 4 <= job.y->count; t += 4) {
+    add_rows<4>(source + t * stride, stride, weights + t, length, t == 0, job.row);
+  }
+  const bool first = t == 0;
+  source += t * stride, weights += t;
+  switch (job.y->count - t) {
+    case 1:
+      return add_rows<1>(source, stride, weights, length, first, job.row);
+    case 2:
+      return add_rows<2>(source, stride, weights, length, first, job.row);
+    case 3:
+      return add_rows<3>(source, stride, weights, length, first, job.row);
+    default:
+      return;
+  }
+}
+
+// A pixel is read as four floats (the fourth belongs to the next one) and written as four: the next pixel overwrites
+// the fourth, only the very last is written as three.
+[[gnu::always_inline]] inline void mix_columns(const Job& job, float* out) {
+  const auto num_outputs = static_cast<int64_t>(job.x->first.size());
+  const float* weights = job.x->weights.data();
+  for (int64_t i = 0; i < num_outputs; ++i) {
+    const float* source = job.row + (job.x->first[static_cast<size_t>(i)] - job.first_column) * 3;
+    Floats4 sum{};
+    for (int64_t t = 0; t < job.x->count; ++t) {
+      Floats4 pixel;
+      std::memcpy(&pixel, source + 3 * t, sizeof pixel);
+      sum += *weights++ * pixel;
+    }
+    sum = sum * job.factor + job.offset;
+    std::memcpy(out + 3 * i, &sum, i + 1 < num_outputs ? sizeof sum : 3 * sizeof(float));
+  }
+}
+
+[[gnu::always_inline]] inline void run_rows(const Job& job) {
+  const auto num_rows = static_cast<int64_t>(job.y->first.size());
+  const auto row_length = static_cast<int64_t>(job.x->first.size()) * 3;
+  for (int64_t y = 0; y < num_rows; ++y) {
+    mix_rows(job, y);
+    mix_columns(job, job.out + y * row_length);
+  }
+}
+
+// The same text compiled for two kinds of CPU. (target_clones would do it through an ifunc, which sanitizers and
+// static functions do not like.)
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) void run_rows_avx2(const Job& job) {
+  run_rows(job);
+}
+#endif
+
+void run_rows_plain(const Job& job) {
+  run_rows(job);
+}
+
+void run_rows_here(const Job& job) {
+#if defined(__x86_64__)
+  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (avx2) return run_rows_avx2(job);
+#endif
+  run_rows_plain(job);
+}
+
+}  // namespace
+
+void Resampler::fill(const Axis& axis, Taps& taps) {
+  const double width = std::max(axis.scale, 1.0);  // the triangle reaches this far on each side
+  const int64_t span = axis.high - axis.low;
+  taps.count = std::min(static_cast<int64_t>(std::ceil(width)) * 2 + 1, span);
+  taps.first.resize(static_cast<size_t>(axis.num_outputs));
+  taps.weights.assign(static_cast<size_t>(axis.num_outputs * taps.count), 0);
+  for (int64_t i = 0; i < axis.num_outputs; ++i) {
+    const int64_t place = axis.reversed ? axis.num_outputs - 1 - i : i;
+    const double center = axis.begin + (static_cast<double>(place) + 0.5) * axis.scale;
+    auto begin = static_cast<int64_t>(std::floor(center - width + 0.5));
+    auto end = static_cast<int64_t>(std::floor(center + width + 0.5));
+    begin = std::clamp(begin, axis.low, axis.high - 1);
+    end = std::clamp(end, begin + 1, std::min(axis.high, begin + taps.count));
+    const int64_t first = std::min(begin, axis.high - taps.count);  // so that all `count` pixels exist
+    float* weights = taps.weights.data() + i * taps.count;
+    double sum = 0;
+    for (int64_t j = begin; j < end; ++j) {
+      const double weight = std::max(0.0, 1 - std::abs(static_cast<double>(j) + 0.5 - center) / width);
+      weights[j - first] = static_cast<float>(weight);
+      sum += weight;
+    }
+    if (sum <= 0) weights[begin - first] = 1, sum = 1;  // an interval beyond the edge shows the edge
+    for (int64_t t = 0; t < taps.count; ++t) weights[t] = static_cast<float>(weights[t] / sum);
+    taps.first[static_cast<size_t>(i)] = static_cast<int32_t>(first);
+  }
+}
+
+void Resampler::run(const Image& image, const Axis& x, const Axis& y, const Normalisation& normalisation, float* out) {
+  base::ensure(x.low >= 0 && x.low < x.high && x.high <= image.width, "columns within the image");
+  base::ensure(y.low >= 0 && y.low < y.high && y.high <= image.height, "rows within the image");
+  fill(x, x_taps_);
+  fill(y, y_taps_);
+  const auto [left, right] = std::minmax(x_taps_.first.front(), x_taps_.first.back());
+  Job job{};
+  job.image = &image;
+  job.x = &x_taps_;
+  job.y = &y_taps_;
+  job.first_column = left;
+  job.num_columns = right + x_taps_.count - left;
+  row_.resize(static_cast<size_t>(job.num_columns * 3 + 1));
+  row_.back() = 0;
+  job.row = row_.data();
+  job.out = out;
+  for (int c = 0; c < 3; ++c) {
+    const auto channel = static_cast<size_t>(c);
+    job.factor[c] = 1 / (255 * normalisation.std[channel]);
+    job.offset[c] = -normalisation.mean[channel] / normalisation.std[channel];
+  }
+  run_rows_here(job);
+}
+
+}  // namespace lockstep::data

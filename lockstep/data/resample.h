@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "lockstep/data/image.h"
+
+namespace lockstep::data {
+
+// One axis of a resize: output i shows the source interval [begin + i * scale, begin + (i + 1) * scale) and is made of
+// the pixels low .. high - 1 only. scale > 1 shrinks, with a filter as much wider (antialiasing).
+struct Axis {
+  int64_t num_outputs = 0;
+  double begin = 0;
+  double scale = 1;
+  int64_t low = 0;
+  int64_t high = 0;
+  bool reversed = false;  // output 0 is the last interval: a mirror
+
+  bool operator==(const Axis&) const = default;
+};
+
+struct Normalisation {  // (value / 255 - mean) / std per channel
+  std::array<float, 3> mean = {0, 0, 0};
+  std::array<float, 3> std = {1, 1, 1};
+};
+
+// Crop, resize, mirror and normalise in one pass over the source: bilinear, triangle filter, single precision between
+// the two directions. Keeps its tables' memory from one image to the next; one per thread. The result depends on the
+// arguments and on the CPU's vector units alone.
+class Resampler {
+ public:
+  // `out` is [y.num_outputs, x.num_outputs, 3]. REQUIRES: low < high, both within the image.
+  void run(const Image& image, const Axis& x, const Axis& y, const Normalisation& normalisation, float* out);
+
+  struct Taps {  // output i = sum over t < count of weights[i * count + t] * source[first[i] + t]
+    int64_t count = 0;
+    std::vector<int32_t> first;
+    std::vector<float> weights;
+  };
+  static void fill(const Axis& axis, Taps& taps);
+
+ private:
+  Taps x_taps_;
+  Taps y_taps_;
+  std::vector<float> row_;
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/resample.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/random.h"
+
+namespace lockstep::data {
+namespace {
+
+Image noise_image(int64_t width, int64_t height) {
+  Image image(width, height);
+  base::Random random(3);
+  for (auto& value : image.pixels) value = static_cast<uint8_t>(random.bits());
+  return image;
+}
+
+Axis whole_axis(int64_t from, int64_t to) {
+  return {.num_outputs = to, .scale = static_cast<double>(from) / static_cast<double>(to), .high = from};
+}
+
+// The definition, pixel by pixel in double precision.
+double by_definition(const Image& image, const Axis& x, const Axis& y, int64_t column, int64_t row, int64_t channel) {
+  const auto weight = [](const Axis& axis, int64_t output, int64_t pixel) {
+    const double width = std::max(axis.scale, 1.0);
+    const int64_t place = axis.reversed ? axis.num_outputs - 1 - output : output;
+    const double center = axis.begin + (static_cast<double>(place) + 0.5) * axis.scale;
+    return std::max(0.0, 1 - std::abs(static_cast<double>(pixel) + 0.5 - center) / width);
+  };
+  double sum = 0, total = 0;
+  for (int64_t j = y.low; j < y.high; ++j) {
+    for (int64_t i = x.low; i < x.high; ++i) {
+      const double w = weight(x, column, i) * weight(y, row, j);
+      sum += w * image.row(j)[i * 3 + channel];
+      total += w;
+    }
+  }
+  return sum / total / 255;
+}
+
+TEST(ResamplerTest, MatchesTheDefinitionForCropsAndScales) {
+  const Image image = noise_image(41, 33);
+  const std::pair<Axis, Axis> cases[] = {
+      {whole_axis(41, 8), whole_axis(33, 8)},
+      {whole_axis(41, 60), whole_axis(33, 50)},
+      {{.num_outputs = 9, .begin = 5, .scale = 20.0 / 9, .low = 5, .high = 25, .reversed = true},
+       {.num_outputs = 7, .begin = 11, .scale = 2.0 / 7, .low = 11, .high = 13}},
+      {{.num_outputs = 5, .begin = 3.4, .scale = 1.7, .low = 0, .high = 41},
+       {.num_outputs = 6, .begin = 0.3, .scale = 1, .low = 0, .high = 33}},
+  };
+  Resampler resampler;
+  for (const auto& [x, y] : cases) {
+    std::vector<float> out(static_cast<size_t>(x.num_outputs * y.num_outputs * 3));
+    resampler.run(image, x, y, {}, out.data());
+    for (int64_t row = 0; row < y.num_outputs; ++row) {
+      for (int64_t column = 0; column < x.num_outputs; ++column) {
+        for (int64_t c = 0; c < 3; ++c) {
+          ASSERT_NEAR(out[static_cast<size_t>((row * x.num_outputs + column) * 3 + c)],
+                      by_definition(image, x, y, column, row, c), 1e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST(ResamplerTest, SameSizeLeavesEveryPixel) {
+  const Image image = noise_image(13, 9);
+  std::vector<float> out(image.pixels.size());
+  Resampler().run(image, whole_axis(13, 13), whole_axis(9, 9), {}, out.data());
+  for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i] * 255, image.pixels[i], 1e-3);
+}
+
+TEST(ResamplerTest, NormalisesEachChannel) {
+  Image image(4, 4);
+  for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(51 * (i % 3 + 1));
+  std::vector<float> out(2 * 2 * 3);
+  Resampler().run(image, whole_axis(4, 2), whole_axis(4, 2), {{0.1f, 0.2f, 0.3f}, {0.5f, 0.25f, 2}}, out.data());
+  EXPECT_NEAR(out[0], (0.2 - 0.1) / 0.5, 1e-6);
+  EXPECT_NEAR(out[1], (0.4 - 0.2) / 0.25, 1e-6);
+  EXPECT_NEAR(out[2], (0.6 - 0.3) / 2, 1e-6);
+}
+
+TEST(ResamplerTest, WeightsSumToOneAndStayInside) {
+  for (const double scale : {0.1, 0.99, 1.0, 1.01, 2.5, 7.9}) {
+    for (int64_t length = 1; length < 12; ++length) {
+      Resampler::Taps taps;
+      Resampler::fill({.num_outputs = 10, .begin = 0.5, .scale = scale, .low = 2, .high = 2 + length}, taps);
+      for (size_t i = 0; i < 10; ++i) {
+        ASSERT_GE(taps.first[i], 2);
+        ASSERT_LE(taps.first[i] + taps.count, 2 + length);
+        const auto* weights = taps.weights.data() + static_cast<int64_t>(i) * taps.count;
+        ASSERT_NEAR(std::accumulate(weights, weights + taps.count, 0.0), 1, 1e-5);
+      }
+    }
+  }
+}
+
+TEST(ResamplerTest, RefusesColumnsOutsideTheImage) {
+  const Image image = noise_image(4, 4);
+  float out[12];
+  EXPECT_THROW(Resampler().run(image, whole_axis(5, 2), whole_axis(4, 2), {}, out), base::Error);
+}
+
+}  // namespace
+}  // namespace lockstep::data
