@@ -51,6 +51,7 @@ std::string write_fix(const Path& path) {
   const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
   if (errno == ENOSPC || errno == EDQUOT) return text("free some space: df -h ", folder, "; quota -s");
   if (errno == EROFS || errno == EACCES) return text("choose a folder you may write to; ls -ld ", folder);
+  if (errno == ENOENT && !std::filesystem::exists(folder)) return text("make the folder: mkdir -p ", folder);
   return "";
 }
 
@@ -75,7 +76,7 @@ std::string read_file(const Path& path, uint64_t max_bytes) {
 }
 
 Json read_json(const Path& path, const JsonLimits& limits) {
-  return parse_json(read_file(path, limits.max_bytes + 1), path.string(), limits);
+  return parse_json(read_file(path, limits.max_bytes), path.string(), limits);
 }
 
 void make_folders(const Path& path) {

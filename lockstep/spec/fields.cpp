@@ -226,10 +226,10 @@ std::string check_text(const Check& check) {
   if (check.required) parts.emplace_back("required");
   if (check.length > 0) parts.push_back(text(check.length, " values"));
   if (check.low > -std::numeric_limits<double>::infinity()) {
-    parts.push_back(text(check.low_open ? "greater than " : "at least ", check.low));
+    parts.push_back(text(check.low_open ? "greater than " : "at least ", Json(check.low).dump(-1)));
   }
   if (check.high < std::numeric_limits<double>::infinity()) {
-    parts.push_back(text(check.high_open ? "less than " : "at most ", check.high));
+    parts.push_back(text(check.high_open ? "less than " : "at most ", Json(check.high).dump(-1)));
   }
   return base::join(parts, " and ");
 }

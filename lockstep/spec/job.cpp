@@ -35,7 +35,8 @@ const Section& data_section() {
                "red, green and blue are divided by it (default: ImageNet's)")
           .add("on_bad_sample", &Data::on_bad_sample, "", anything,
                "an unreadable image stops the run or is skipped and counted")
-          .add("threads", &Data::threads, "threads per rank", kThreads, "that decode images; 0: chosen from the cores")
+          .add("threads", &Data::threads, "threads per rank", kThreads,
+               "threads that decode images; 0: chosen from the cores")
           .done();
   return section;
 }
@@ -48,14 +49,18 @@ const Section& model_section() {
           .add("classes", &Model::classes, "classes", non_negative, "outputs of the head; 0: as many as the data has")
           .add("weights", &Model::weights, "", anything,
                "safetensors or .pth file to start from; a head of another class count is made anew; empty: random")
-          .add("width", &Model::width, "channels", non_negative, "overrides the architecture's; 0 keeps it")
-          .add("depth", &Model::depth, "blocks", non_negative, "overrides the architecture's; 0 keeps it")
-          .add("heads", &Model::heads, "heads", non_negative, "of attention; overrides the architecture's; 0 keeps it")
+          .add("width", &Model::width, "channels", non_negative,
+               "width of the blocks; overrides the architecture's; 0 keeps it")
+          .add("depth", &Model::depth, "blocks", non_negative,
+               "number of blocks; overrides the architecture's; 0 keeps it")
+          .add("heads", &Model::heads, "heads", non_negative,
+               "attention heads; overrides the architecture's; 0 keeps it")
           .add("patch", &Model::patch, "pixels", non_negative, "side of a ViT's patch; 0 keeps the architecture's")
           .add("mlp_ratio", &Model::mlp_ratio, "of width", non_negative,
                "hidden width of a ViT's MLP; 0 keeps the architecture's")
-          .add("dropout", &Model::dropout, "probability", below_one, "before the head")
-          .add("drop_path", &Model::drop_path, "probability", below_one, "of leaving a residual branch out")
+          .add("dropout", &Model::dropout, "probability", below_one, "dropout before the head")
+          .add("drop_path", &Model::drop_path, "probability", below_one,
+               "probability of leaving a residual branch out while training")
           .add("auxiliary_heads", &Model::auxiliary_heads, "", anything, "GoogLeNet's two extra heads while training")
           .done();
   return section;
@@ -66,7 +71,7 @@ const Section& optimizer_section() {
       Table<Optimizer>("optimizer", "how gradients move the weights")
           .add("name", &Optimizer::name, "", anything, "sgd with momentum, or adamw")
           .add("lr", &Optimizer::lr, "", positive, "learning rate at its peak, for this global batch")
-          .add("momentum", &Optimizer::momentum, "", below_one, "of sgd")
+          .add("momentum", &Optimizer::momentum, "", below_one, "momentum of sgd")
           .add("nesterov", &Optimizer::nesterov, "", anything, "Nesterov's momentum, of sgd")
           .add("weight_decay", &Optimizer::weight_decay, "", non_negative,
                "added to the gradient by sgd, decoupled in adamw")
@@ -120,7 +125,8 @@ const Section& training_section() {
           .add("epochs", &Training::epochs, "epochs", non_negative, "length of the run, instead of steps or phases")
           .add("steps", &Training::steps, "optimizer steps", non_negative,
                "length of the run, instead of epochs or phases")
-          .add("precision", &Training::precision, "", anything, "of activations and matrix products; weights stay fp32")
+          .add("precision", &Training::precision, "", anything,
+               "number format of activations and matrix products; weights stay fp32")
           .nest("optimizer", &Training::optimizer, optimizer_section())
           .nest("schedule", &Training::schedule, schedule_section())
           .list("phases", &Training::phases, phase_section())
@@ -128,16 +134,16 @@ const Section& training_section() {
           .add("ema_decay", &Training::ema_decay, "per step", below_one,
                "moving average of the weights, used to evaluate; 0: off")
           .add("label_smoothing", &Training::label_smoothing, "share", below_one,
-               "of the target given to all classes alike")
+               "share of the target that is spread over all classes")
           .add("mixup", &Training::mixup, "alpha", non_negative,
-               "of the Beta distribution that blends two samples; 0: off")
+               "blends two samples, by a Beta distribution of this alpha; 0: off")
           .add("cutmix", &Training::cutmix, "alpha", non_negative,
-               "likewise for pasted patches; with both, each batch draws one")
+               "pastes a patch of another sample, likewise; with mixup too, each batch draws one")
           .add("auxiliary_weight", &Training::auxiliary_weight, "", non_negative,
                "weight of the auxiliary heads' losses")
           .add("seed", &Training::seed, "", non_negative,
-               "of weights, order and augmentation: the same seed gives the same bits")
-          .add("threads", &Training::threads, "threads per rank", kThreads, "that compute; 0: cores / ranks")
+               "seed of weights, order and augmentation: the same seed gives the same bits")
+          .add("threads", &Training::threads, "threads per rank", kThreads, "threads that compute; 0: cores / ranks")
           .add("max_nonfinite_steps", &Training::max_nonfinite_steps, "steps", positive,
                "this many steps in a row without a finite loss end the run")
           .one_of({"epochs", "steps", "phases"})
@@ -149,8 +155,9 @@ const Section& evaluation_section() {
   static const Section section =
       Table<Evaluation>("evaluation", "when and how the network is judged while training")
           .add("every_epochs", &Evaluation::every_epochs, "epochs", non_negative,
-               "between validations; 0: only at the end")
-          .add("batch", &Evaluation::batch, "samples per rank", non_negative, "per pass; 0: as in training")
+               "distance between validations; 0: only at the end")
+          .add("batch", &Evaluation::batch, "samples per rank", non_negative,
+               "samples per rank and pass; 0: as in training")
           .add("worst", &Evaluation::worst, "samples", between(0, 10000), "worst mistakes kept with their pictures")
           .done();
   return section;
@@ -159,9 +166,9 @@ const Section& evaluation_section() {
 const Section& checkpoint_section() {
   static const Section section = Table<Checkpoint>("checkpoint", "what is saved while training")
                                      .add("every_epochs", &Checkpoint::every_epochs, "epochs", non_negative,
-                                          "between checkpoints; 0: only at the end")
+                                          "distance between checkpoints; 0: only at the end")
                                      .add("keep", &Checkpoint::keep, "checkpoints", between(1, 1e6),
-                                          "newest ones kept; the best by validation is kept besides")
+                                          "newest checkpoints kept; the best by validation is kept besides")
                                      .done();
   return section;
 }
@@ -270,7 +277,7 @@ class JobRules {
 
 const Section& job_section() {
   static const Section section = Table<Job>("job", "what to train: data, network, schedule")
-                                     .add("name", &Job::name, "", required, "of the job; names its run folder")
+                                     .add("name", &Job::name, "", required, "names the job and its run folder")
                                      .add("task", &Job::task, "", anything, "what the network learns to do")
                                      .nest("data", &Job::data, data_section())
                                      .nest("model", &Job::model, model_section())

@@ -14,7 +14,7 @@ const Section& link_section() {
           .add("name", &Link::name, "", anything, "as its maker calls it: NVLink 3, PCIe 3.0 x16, InfiniBand HDR")
           .add("rate", &Link::rate, Type::rate, non_negative,
                "one direction; per GPU inside a node, per node between nodes")
-          .add("latency", &Link::latency, Type::duration, non_negative, "of the smallest message")
+          .add("latency", &Link::latency, Type::duration, non_negative, "time of the smallest message")
           .done();
   return section;
 }
@@ -54,7 +54,7 @@ const Section& scheduler_section() {
 const Section& prices_section() {
   static const Section section =
       Table<Prices>("prices", "what it costs; 0: not stated")
-          .add("currency", &Prices::currency, "", anything, "of all prices")
+          .add("currency", &Prices::currency, "", anything, "currency of all prices")
           .add("gpu_hour", &Prices::gpu_hour, "currency per hour", non_negative, "renting one GPU")
           .add("node_hour", &Prices::node_hour, "currency per hour", non_negative, "renting one node")
           .add("node", &Prices::node, "currency", non_negative, "buying one node")
@@ -95,12 +95,12 @@ const Section& machine_section() {
       Table<Machine>("machine", "where to train: nodes, GPUs, links, scheduler, prices")
           .add("name", &Machine::name, "", required, "short name: letters, digits, '-'")
           .add("title", &Machine::title, "", anything, "as people call it")
-          .add("nodes", &Machine::nodes, "nodes", non_negative, "of this kind; 0: not stated")
+          .add("nodes", &Machine::nodes, "nodes", non_negative, "nodes of this kind; 0: not stated")
           .add("gpus_per_node", &Machine::gpus_per_node, "GPUs", between(0, 1024),
                "devices that a program sees (a K80 board is two)")
           .add("gpu", &Machine::gpu, "", anything, "name in the catalogue: k40, v100-32, a100-80, h200")
           .add("cpu", &Machine::cpu, "", anything, "name in the catalogue, or the maker's")
-          .add("sockets_per_node", &Machine::sockets_per_node, "CPUs", between(0, 1024), "0: not stated")
+          .add("sockets_per_node", &Machine::sockets_per_node, "CPUs", between(0, 1024), "CPU packages; 0: not stated")
           .add("cores_per_node", &Machine::cores_per_node, "cores", between(0, 1 << 20),
                "physical cores; 0: not stated")
           .add("memory_per_node", &Machine::memory_per_node, Type::bytes, non_negative, "main memory")
@@ -109,7 +109,7 @@ const Section& machine_section() {
           .nest("scheduler", &Machine::scheduler, scheduler_section())
           .nest("prices", &Machine::prices, prices_section())
           .add("source", &Machine::source, "", anything, "where the figures come from")
-          .add("date", &Machine::date, "", anything, "of the source, 2026-11-15")
+          .add("date", &Machine::date, "", anything, "day of the source, as in 2026-11-15")
           .add("notes", &Machine::notes, "", anything, "what the figures leave out")
           .done();
   return section;

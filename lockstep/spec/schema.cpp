@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/spec/schema.h"
+
+#include <cmath>
+
+#include "lockstep/base/text.h"
+
+namespace lockstep::spec {
+namespace {
+
+using base::Json;
+
+constexpr const char* kNumber = R"(\s*[0-9]+(\.[0-9]*)?\s*)";
+constexpr const char* kByteUnit = "(B|[kKMGTP]B|[KMGTP]iB)";
+
+const char* schema_type(Type type) {
+  switch (type) {
+    case Type::boolean:
+      return "boolean";
+    case Type::integer:
+      return "integer";
+    case Type::number:
+      return "number";
+    case Type::numbers:
+    case Type::sections:
+      return "array";
+    case Type::section:
+      return "object";
+    default:
+      return "string";
+  }
+}
+
+std::string quantity_pattern(Type type) {
+  if (type == Type::bytes) return base::text("^", kNumber, kByteUnit, "\\s*$");
+  if (type == Type::rate) return base::text("^", kNumber, "(", kByteUnit, "|[kMGT]?bit)/s\\s*$");
+  return base::text("^(none|\\s*([0-9]+-)?[0-9]+:[0-5]?[0-9]:[0-5]?[0-9]\\s*|(", kNumber,
+                    "(us|ms|s|sec|min|h|hours?|d|days?))+\\s*)$");
+}
+
+void add_range(Json& schema, const Check& check) {
+  if (std::isfinite(check.low)) schema[check.low_open ? "exclusiveMinimum" : "minimum"] = check.low;
+  if (std::isfinite(check.high)) schema[check.high_open ? "exclusiveMaximum" : "maximum"] = check.high;
+}
+
+Json object_schema(const Section& section);
+
+Json field_schema(const Field& field) {
+  if (field.type == Type::section) {
+    Json schema = object_schema(*field.section);
+    schema["description"] = field.help;
+    return schema;
+  }
+  Json schema = Json::object();
+  schema["type"] = schema_type(field.type);
+  schema["description"] = field.unit.empty() ? field.help : base::text(field.help, " [", field.unit, "]");
+  if (!field.check.required) schema["default"] = field.otherwise;
+  if (field.type == Type::choice) schema["enum"] = Json::array_of(field.choices);
+  if (field.type == Type::integer || field.type == Type::number) add_range(schema, field.check);
+  if (field.type == Type::text && field.check.required) schema["minLength"] = 1;
+  if (field.type == Type::duration || field.type == Type::bytes || field.type == Type::rate) {
+    schema["pattern"] = quantity_pattern(field.type);
+  }
+  if (field.type == Type::sections) schema["items"] = object_schema(*field.section);
+  if (field.type == Type::numbers) {
+    schema["items"]["type"] = "number";
+    add_range(schema["items"], field.check);
+    if (field.check.length > 0) schema["minItems"] = schema["maxItems"] = static_cast<int64_t>(field.check.length);
+  }
+  return schema;
+}
+
+// True of an object in which `field` is given and is not its default, 0 or an empty list.
+Json stated_schema(const Field& field) {
+  Json stated = Json::object();
+  stated["required"] = Json::array({field.key});
+  if (field.type == Type::sections) {
+    stated["properties"][field.key]["minItems"] = 1;
+  } else {
+    stated["properties"][field.key]["not"]["const"] = field.otherwise;
+  }
+  return stated;
+}
+
+bool holds_required(const Section& section) {
+  for (const auto& field : section.fields) {
+    if (field.check.required || (field.type == Type::section && holds_required(*field.section))) return true;
+  }
+  return !section.one_of.empty();
+}
+
+Json object_schema(const Section& section) {
+  Json schema = Json::object();
+  schema["type"] = "object";
+  schema["description"] = section.help;
+  schema["additionalProperties"] = false;
+  Json needed = Json::array();
+  Json& properties = schema["properties"] = Json::object();
+  for (const auto& field : section.fields) {
+    properties[field.key] = field_schema(field);
+    if (field.check.required || (field.type == Type::section && holds_required(*field.section))) {
+      needed.push_back(field.key);
+    }
+  }
+  if (needed.size() > 0) schema["required"] = needed;
+  for (const auto& key : section.one_of) schema["oneOf"].push_back(stated_schema(*section.find(key)));
+  return schema;
+}
+
+}  // namespace
+
+Json json_schema(const Section& root) {
+  Json schema = Json::object();
+  schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
+  schema["title"] = base::text("Lockstep ", root.name, " document");
+  const Json body = object_schema(root);
+  for (const auto& member : body.members()) schema[member.key] = member.value;
+  schema["properties"]["$schema"]["type"] = "string";
+  return schema;
+}
+
+}  // namespace lockstep::spec

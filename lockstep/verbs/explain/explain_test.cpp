@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/explain/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using testing::HasSubstr;
+
+std::string explain_complaint(const std::string& key) {
+  try {
+    explain_key(key);
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.exit_code(), 2);
+    return error.message();
+  }
+  return "";
+}
+
+TEST(ExplainTest, DescribesAKey) {
+  EXPECT_EQ(explanation_text(explain_key("training.global_batch")),
+            "training.global_batch: samples per optimizer step, all ranks together\n"
+            "  document  job\n"
+            "  type      integer\n"
+            "  unit      samples\n"
+            "  default   32\n"
+            "  check     at least 1 and at most 16777216\n");
+  EXPECT_THAT(explanation_text(explain_key("training.precision")), HasSubstr("one of    fp32, bf16"));
+}
+
+TEST(ExplainTest, ListsTheFieldsOfASection) {
+  const std::string section = explanation_text(explain_key("training"));
+  EXPECT_THAT(section, HasSubstr("exactly one of [\"epochs\",\"steps\",\"phases\"]"));
+  EXPECT_THAT(section, HasSubstr("\n  global_batch "));
+  EXPECT_THAT(explanation_text(explain_key("machine")), HasSubstr("\n  memory_per_node "));
+}
+
+TEST(ExplainTest, FindsKeysByTheirLastPartAndWithTheirDocument) {
+  EXPECT_EQ(explain_key("lr").at("key").as_string(), "training.optimizer.lr");
+  EXPECT_EQ(explain_key("machine.links.inter.rate").at("document").as_string(), "machine");
+  EXPECT_EQ(explain_key("job.training.phases[0].epochs").at("unit").as_string(), "epochs");
+  EXPECT_THAT(explain_complaint("epochs"), HasSubstr("name one: training.epochs, training.phases.epochs"));
+}
+
+TEST(ExplainTest, NamesTheNearestKeyOfATypo) {
+  EXPECT_THAT(explain_complaint("training.global_bach"), HasSubstr("did you mean training.global_batch"));
+  EXPECT_THAT(explain_complaint("momentun"), HasSubstr("training.optimizer.momentum"));
+  EXPECT_THAT(explain_complaint("zzzzzzzz"), HasSubstr("`lockstep explain` lists the documents"));
+  EXPECT_THROW(document_section("plan"), base::Error);
+}
+
+TEST(ExplainTest, OverviewNamesBothDocuments) {
+  EXPECT_THAT(overview_text(), HasSubstr("job: what to train"));
+  EXPECT_THAT(overview_text(), HasSubstr("machine: where to train"));
+  EXPECT_EQ(explain_all().size(), 2u);
+}
+
+TEST(ExplainTest, ConfigPageIsUpToDate) {
+  EXPECT_TRUE(base::read_file("docs/config.md") == config_markdown())
+      << "run: build/bin/lockstep explain --markdown > docs/config.md";
+}
+
+}  // namespace
+}  // namespace lockstep::verbs

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds `lockstep explain --schema` to the PyPI package jsonschema: the schema is valid, examples pass, bad jobs fail,
+and schema and parser agree on each."""
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import jsonschema
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+LOCKSTEP = str(pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve() / "bin/lockstep")
+
+GOOD = {"name": "a", "data": {"train": "t"}, "model": {"name": "m"}, "training": {"epochs": 2}}
+# (where to put it, what): each makes GOOD bad.
+BAD = [("training.global_batch", -5), ("training.global_batch", 0), ("training.global_batch", "8"),
+       ("training.global_batch", 2.5), ("training.globl_batch", 8), ("training.precision", "fp8"),
+       ("training.steps", 3), ("training.epochs", 0), ("training.epochs", None), ("training.phases", [{}]),
+       ("training.label_smoothing", 1), ("training.optimizer", "sgd"), ("training.optimizer.lr", 0),
+       ("data.mean", [0.5]), ("data.std", [0.1, 0.1, 0]), ("data.flip", 1), ("data.train", ""),
+       ("limits.walltime", 48), ("limits.walltime", "48"), ("limits.walltime", "90:00"), ("name", ""), ("extra", 1)]
+MORE_GOOD = [("limits.walltime", "2 h 30 min"), ("limits.walltime", "1-12:00:00"), ("training.steps", 0),
+             ("training.phases", []), ("data.mean", [0, 0, 0]), ("training.optimizer.lr", 1), ("$schema", "x")]
+
+
+def put(job, key, value):
+    job = copy.deepcopy(job)
+    at = job
+    *way, last = key.split(".")
+    for part in way:
+        at = at.setdefault(part, {})
+    at[last] = value
+    return job
+
+
+def explain(*words):
+    return subprocess.run([LOCKSTEP, "explain", *words], capture_output=True, text=True)
+
+
+def main():
+    wrong = 0
+    checkers = {}
+    for kind in ("job", "machine"):
+        schema = json.loads(explain("--schema", kind).stdout)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        checkers[kind] = jsonschema.Draft202012Validator(schema)
+
+    def judge(what, kind, document, good):
+        nonlocal wrong
+        by_schema = checkers[kind].is_valid(document)
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(document, file)
+            file.flush()
+            parsed = explain("--check", file.name, kind)
+        resolved_ok = parsed.returncode != 0 or checkers[kind].is_valid(json.loads(parsed.stdout))
+        if by_schema != good or (parsed.returncode == 0) != good or not resolved_ok:
+            wrong += 1
+            print(f"{what}: expected {'good' if good else 'bad'}; schema {by_schema}, parser exit {parsed.returncode}, "
+                  f"resolved form valid {resolved_ok}")
+
+    judge("plain", "job", GOOD, True)
+    for key, value in BAD:
+        judge(f"{key}={value!r}", "job", put(GOOD, key, value), False)
+    for key, value in MORE_GOOD:
+        judge(f"{key}={value!r}", "job", put(GOOD, key, value), True)
+    for key in GOOD:
+        judge(f"without {key}", "job", {k: v for k, v in GOOD.items() if k != key}, False)
+    machine = {"name": "m", "gpus_per_node": 4, "gpu": "k80", "memory_per_node": "128 GB",
+               "links": {"inter": {"rate": "100 Gbit/s"}}}
+    judge("machine", "machine", machine, True)
+    for key, value in [("memory_per_node", 128), ("memory_per_node", "128"), ("links.inter.rate", "7 GB"),
+                       ("scheduler.kind", "lsf"), ("nodes", -1)]:
+        judge(f"machine {key}={value!r}", "machine", put(machine, key, value), False)
+
+    examples = [p for p in sorted((ROOT / "examples").rglob("*.json")) if p.name != "machine.json"]
+    for path in examples:  # comments go through our own reader first
+        resolved = explain("--check", str(path))
+        if resolved.returncode != 0 or not checkers["job"].is_valid(json.loads(resolved.stdout)):
+            wrong += 1
+            print(f"{path}: {resolved.stderr}")
+    total = 1 + len(BAD) + len(MORE_GOOD) + len(GOOD) + 6 + len(examples)
+    print(f"schema: {total - wrong} of {total} documents judged alike by schema and parser")
+    return 1 if wrong or not examples else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
