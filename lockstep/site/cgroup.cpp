@@ -3,22 +3,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <functional>
-#include <sstream>
 
 #include "lockstep/base/text.h"
 #include "lockstep/site/cores.h"
+#include "lockstep/site/kernel_file.h"
 
 namespace lockstep::site {
 namespace {
-
-std::string content_of(const std::string& file) {
-  std::ifstream in(file);
-  std::ostringstream all;
-  all << in.rdbuf();
-  return all.str();
-}
 
 std::optional<double> number(std::string_view digits) {
   double value = 0;
@@ -28,10 +20,10 @@ std::optional<double> number(std::string_view digits) {
   return value;
 }
 
-using Limit = std::function<std::optional<double>(const std::string& folder)>;
+using LimitOf = std::function<std::optional<double>(const std::string& folder)>;
 
 // A limit binds from any level above: the least over the path and its parents.
-std::optional<double> tightest(const std::string& root, std::string path, const Limit& limit_of) {
+std::optional<double> tightest(const std::string& root, std::string path, const LimitOf& limit_of) {
   std::optional<double> least;
   while (true) {
     const auto limit = limit_of(root + path);
@@ -60,9 +52,9 @@ std::string cgroup_path(const std::string& proc_self_cgroup, const std::string& 
 
 std::optional<uint64_t> cgroup_memory_limit() {
   constexpr double kNoLimit = 1LL << 60;  // version 1 writes a huge number for "none"
-  const std::string self = content_of("/proc/self/cgroup");
+  const std::string self = kernel_text("/proc/self/cgroup");
   const auto read = [](const char* file) {
-    return [file](const std::string& folder) { return number(content_of(folder + file)); };
+    return [file](const std::string& folder) { return number(kernel_text(folder + file)); };
   };
   const auto limit =
       least_of(tightest("/sys/fs/cgroup", cgroup_path(self, ""), read("/memory.max")),
@@ -72,11 +64,11 @@ std::optional<uint64_t> cgroup_memory_limit() {
 }
 
 std::optional<double> cgroup_cpu_quota() {
-  const std::string self = content_of("/proc/self/cgroup");
-  const auto version2 = [](const std::string& folder) { return quota_cores(content_of(folder + "/cpu.max")); };
+  const std::string self = kernel_text("/proc/self/cgroup");
+  const auto version2 = [](const std::string& folder) { return quota_cores(kernel_text(folder + "/cpu.max")); };
   const auto version1 = [](const std::string& folder) {
-    const std::string quota = content_of(folder + "/cpu.cfs_quota_us");
-    return quota_cores(base::text(base::trim(quota), " ", content_of(folder + "/cpu.cfs_period_us")));
+    const std::string quota = kernel_text(folder + "/cpu.cfs_quota_us");
+    return quota_cores(base::text(base::trim(quota), " ", kernel_text(folder + "/cpu.cfs_period_us")));
   };
   return least_of(tightest("/sys/fs/cgroup", cgroup_path(self, ""), version2),
                   tightest("/sys/fs/cgroup/cpu", cgroup_path(self, "cpu"), version1));

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::site {
+
+struct GpuDevice {
+  std::string name;           // as the driver spells it: "NVIDIA H200"
+  uint64_t memory_bytes = 0;  // whole
+  uint64_t used_bytes = 0;    // by everybody, now
+  int capability_major = 0;   // compute capability
+  int capability_minor = 0;
+  double power_limit_w = 0;
+
+  bool operator==(const GpuDevice&) const = default;
+};
+
+// What the NVIDIA driver says, asked through NVML (libnvidia-ml.so.1, opened at run time: no CUDA context, no memory).
+struct GpuReport {
+  std::vector<GpuDevice> devices;
+  std::string driver;  // "580.95.05"; empty: no driver
+  int cuda_major = 0;  // newest CUDA that the driver runs
+  int cuda_minor = 0;
+  std::string absent;         // why there are no devices, in words; empty: there are
+  int64_t nvidia_on_bus = 0;  // NVIDIA display or compute devices on the PCI bus, driven or not
+  int64_t amd_on_bus = 0;     // AMD compute devices (Instinct), likewise
+};
+
+GpuReport read_gpus();
+
+}  // namespace lockstep::site

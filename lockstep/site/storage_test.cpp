@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/site/storage.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::site {
+namespace {
+
+TEST(StorageTest, FindsTheMountThatHoldsAFolder) {
+  const std::string mounts =
+      "/dev/a / ext4 rw 0 0\nmds:/w /work lustre rw 0 0\nhome:/ /home nfs4 rw 0 0\ntmpfs /my\\040disk tmpfs rw 0 0\n";
+  EXPECT_EQ(mount_type(mounts, "/work/pets"), "lustre");
+  EXPECT_EQ(mount_type(mounts, "/work"), "lustre");
+  EXPECT_EQ(mount_type(mounts, "/workshop"), "ext4");
+  EXPECT_EQ(mount_type(mounts, "/my disk/x"), "tmpfs");
+  EXPECT_TRUE(is_network("lustre"));
+  EXPECT_FALSE(is_network("ext4"));
+}
+
+TEST(StorageTest, ReadsAFolderAndMeasuresIt) {
+  const base::TemporaryFolder folder;
+  Storage found = read_storage("here", folder.path());
+  EXPECT_GT(found.total_bytes, 0u);
+  EXPECT_TRUE(found.writable);
+  EXPECT_FALSE(found.type.empty());
+  const auto start = std::chrono::steady_clock::now();
+  measure_rates(found, {.bytes = uint64_t{8} << 20, .time = std::chrono::milliseconds(500)});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_GT(found.write_rate.value_or(0), 0);
+  EXPECT_GT(found.read_rate.value_or(0), 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(StorageTest, SaysNothingAboutAFolderThatIsNotThere) {
+  Storage found = read_storage("here", "/no/such/folder");
+  EXPECT_EQ(found.total_bytes, 0u);
+  EXPECT_FALSE(found.writable);
+  measure_rates(found);
+  EXPECT_EQ(found.read_rate, std::nullopt);
+}
+
+}  // namespace
+}  // namespace lockstep::site
