@@ -1,19 +1,17 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
 /* The whole interface between Lockstep and MPI: a versioned struct of C functions. No torch, no Lockstep headers, so
  * that a site's own compiler makes the plug-in from this folder alone:
  *   mpicxx -O2 -shared -fPIC mpi_plugin.cpp -o liblockstep_mpi.so      (then put it beside liblockstep_core.so)
  */
-#ifndef LOCKSTEP_MPI_PLUGIN_H
-#define LOCKSTEP_MPI_PLUGIN_H
-
-#include <stdint.h>
 
 #define LOCKSTEP_MPI_VERSION 1
 #define LOCKSTEP_MPI_ENTRY "lockstep_mpi_plugin"
 
-#ifdef __cplusplus
 extern "C" {
-#endif
 
 typedef enum lockstep_mpi_type {
   LOCKSTEP_MPI_F32 = 0,
@@ -47,8 +45,4 @@ typedef struct lockstep_mpi {
 /* The only exported symbol. */
 const lockstep_mpi* lockstep_mpi_plugin(void);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+}  // extern "C"

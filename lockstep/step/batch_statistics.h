@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "lockstep/comm/group.h"
+#include "lockstep/model/network.h"
+
+namespace lockstep::step {
+
+// The running statistics of the batch norms of blocks [from, end), the same on all ranks after every step: the mean
+// over the ranks, weighted by their samples. So a checkpoint at any step, taken by any rank, is the state of the run.
+class BatchStatistics {
+ public:
+  BatchStatistics(const model::Network& network, size_t from);
+
+  void keep();     // before forward
+  void restore();  // back to what keep() saw: the step was not taken
+  // After forward over `samples` of the batch's `global_size` on this rank. A statistic that is not finite (the
+  // variance of a single value) counts as unchanged.
+  void merge(comm::Group& group, int64_t samples, int64_t global_size);
+
+ private:
+  at::Tensor flat() const;
+  void write(const at::Tensor& flat);
+
+  std::vector<at::Tensor> buffers_;  // floating ones
+  at::Tensor kept_;
+};
+
+}  // namespace lockstep::step

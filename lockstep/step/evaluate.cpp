@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/step/evaluate.h"
+
+#include <ATen/ops/from_blob.h>
+#include <c10/core/GradMode.h>
+
+#include "lockstep/step/precision.h"
+#include "lockstep/step/step.h"
+
+namespace lockstep::step {
+namespace {
+
+void add(task::Metrics& metrics, const at::Tensor& logits, const data::Batch& batch) {
+  const at::Tensor rows = logits.to(at::kCPU, at::kFloat).contiguous();  // [samples, classes]
+  const int64_t classes = rows.size(1);
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    const auto k = static_cast<size_t>(i);
+    if (batch.targets[k] == data::kNoTarget) continue;
+    metrics.add({rows.const_data_ptr<float>() + i * classes, static_cast<size_t>(classes)}, {&batch.targets[k], 1},
+                {&batch.sample_ids[k], 1});
+  }
+}
+
+}  // namespace
+
+task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm::Group& group,
+                       const EvaluateOptions& options) {
+  const c10::AutoGradMode no_gradients(false);
+  const WeightCasts casts(network, options.precision);
+  task::Metrics mine(options.classes, options.worst);
+  int64_t seen = 0;
+  for (int64_t i = 0; i < loader.steps_per_epoch(); ++i) {
+    const data::Batch batch = loader.next();
+    seen += batch.size();
+    if (batch.size() > 0) {
+      const Samples samples = to_samples(batch, options.device);
+      add(mine, network.forward(samples.values.to(compute_type(options.precision)), model::Mode::evaluate).logits,
+          batch);
+    }
+    if (options.seen) options.seen(seen);
+  }
+  if (group.size() == 1) return mine;
+  std::vector<double> packed = mine.pack();
+  const auto all = group.all_gather(at::from_blob(packed.data(), {static_cast<int64_t>(packed.size())}, at::kDouble));
+  task::Metrics sum(options.classes, options.worst);
+  for (const auto& one : all) {
+    sum.merge(task::Metrics::unpack({one.const_data_ptr<double>(), static_cast<size_t>(one.numel())}));
+  }
+  return sum;
+}
+
+}  // namespace lockstep::step

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "lockstep/comm/group.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/model/network.h"
+#include "lockstep/spec/job.h"
+#include "lockstep/task/metrics.h"
+
+namespace lockstep::step {
+
+struct EvaluateOptions {
+  int64_t classes = 0;
+  int64_t worst = 24;
+  spec::Precision precision = spec::Precision::fp32;
+  at::Device device = at::kCPU;
+  std::function<void(int64_t samples)> seen = {};  // told after each batch: samples of this rank so far
+};
+
+// Runs the network in evaluation mode over the rest of the loader's epoch, each sample once over all ranks, and returns
+// the metrics of all of them on every rank. Rows without a target are left out.
+task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm::Group& group,
+                       const EvaluateOptions& options);
+
+}  // namespace lockstep::step

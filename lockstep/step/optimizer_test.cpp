@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/step/optimizer.h"
+
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::step {
+namespace {
+
+std::vector<model::Named> two_parameters() {
+  return {{"fc.weight", at::full({2, 2}, 1.0).requires_grad_(true)},
+          {"fc.bias", at::full({2}, 1.0).requires_grad_(true)}};
+}
+
+void give_gradients(const std::vector<model::Named>& parameters, double value) {
+  for (auto parameter : parameters) parameter.tensor.mutable_grad() = at::full(parameter.tensor.sizes(), value);
+}
+
+double first(const at::Tensor& tensor) {
+  return tensor.detach().flatten()[0].item<double>();
+}
+
+TEST(OptimizerTest, SgdFollowsItsFormula) {
+  spec::Optimizer options;
+  options.momentum = 0.9;
+  options.weight_decay = 0.1;
+  Optimizer optimizer(options, two_parameters());
+  give_gradients(optimizer.parameters(), 2);
+  optimizer.step(0.5);
+  const double after_one = 1 - 0.5 * (2 + 0.1);
+  EXPECT_NEAR(first(optimizer.parameters()[0].tensor), after_one, 1e-6);
+  give_gradients(optimizer.parameters(), 2);
+  optimizer.step(0.5);
+  const double momentum = 0.9 * 2.1 + (2 + 0.1 * after_one);
+  EXPECT_NEAR(first(optimizer.parameters()[0].tensor), after_one - 0.5 * momentum, 1e-6);
+}
+
+TEST(OptimizerTest, BiasesAreNotDecayedUnlessAskedFor) {
+  for (const bool decay : {false, true}) {
+    spec::Optimizer options;
+    options.weight_decay = 0.5;
+    options.decay_norm_and_bias = decay;
+    Optimizer optimizer(options, two_parameters());
+    give_gradients(optimizer.parameters(), 0);
+    optimizer.step(1);
+    EXPECT_NEAR(first(optimizer.parameters()[0].tensor), 0.5, 1e-6);
+    EXPECT_NEAR(first(optimizer.parameters()[1].tensor), decay ? 0.5 : 1, 1e-6);
+  }
+}
+
+TEST(OptimizerTest, AdamwsFirstStepIsTheRateTimesTheSign) {
+  spec::Optimizer options;
+  options.name = spec::OptimizerName::adamw;
+  options.weight_decay = 0;
+  Optimizer optimizer(options, two_parameters());
+  give_gradients(optimizer.parameters(), 3);
+  optimizer.step(0.01);
+  EXPECT_NEAR(first(optimizer.parameters()[0].tensor), 0.99, 1e-6);
+}
+
+TEST(OptimizerTest, AResumedOptimizerGoesOnBitForBit) {
+  for (const auto name : {spec::OptimizerName::sgd, spec::OptimizerName::adamw}) {
+    spec::Optimizer options;
+    options.name = name;
+    Optimizer straight(options, two_parameters());
+    for (int i = 0; i < 3; ++i) {
+      give_gradients(straight.parameters(), 1 + i);
+      straight.step(0.1);
+    }
+    auto copies = two_parameters();
+    for (size_t k = 0; k < copies.size(); ++k) copies[k].tensor.detach().copy_(straight.parameters()[k].tensor);
+    Optimizer resumed(options, copies);
+    resumed.load_state(straight.state());
+    for (auto* one : {&straight, &resumed}) {
+      give_gradients(one->parameters(), 0.25);
+      one->step(0.1);
+    }
+    for (size_t k = 0; k < copies.size(); ++k) {
+      EXPECT_TRUE(at::equal(straight.parameters()[k].tensor, resumed.parameters()[k].tensor));
+    }
+  }
+}
+
+TEST(OptimizerTest, RefusesTheStateOfAnotherShapeByName) {
+  Optimizer optimizer({}, two_parameters());
+  auto state = optimizer.state();
+  state[1].tensor = at::zeros({3});
+  try {
+    optimizer.load_state(state);
+    FAIL() << "accepted";
+  } catch (const base::Error& error) {
+    EXPECT_NE(error.message().find("momentum/fc.weight"), std::string::npos);
+  }
+}
+
+TEST(ClipTest, BringsTheGlobalNormToTheLimitAndLeavesSmallOnesAlone) {
+  std::vector<at::Tensor> gradients{at::full({4}, 3.0), at::full({1}, 8.0)};  // norm 10
+  EXPECT_NEAR(global_norm(gradients), 10, 1e-5);
+  clip_gradients(gradients, 10, 20);
+  EXPECT_NEAR(global_norm(gradients), 10, 1e-5);
+  clip_gradients(gradients, 10, 1);
+  EXPECT_NEAR(global_norm(gradients), 1, 1e-5);
+}
+
+}  // namespace
+}  // namespace lockstep::step
