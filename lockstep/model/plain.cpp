@@ -14,16 +14,6 @@ class Flatten final : public Block {
   at::Tensor forward(const at::Tensor& input, Mode /*mode*/) override { return input.flatten(1); }
 };
 
-class LinearHead final : public Block {
- public:
-  LinearHead(Maker& maker, int64_t in, int64_t classes)
-      : Block("head"), linear_(make_classifier({*this, maker, "head."}, in, classes)) {}
-  at::Tensor forward(const at::Tensor& input, Mode /*mode*/) override { return linear_(input); }
-
- private:
-  Linear linear_;
-};
-
 class HiddenLayer final : public Block {
  public:
   HiddenLayer(const std::string& name, Maker& maker, int64_t in, int64_t out, double dropout)
@@ -48,19 +38,6 @@ class ConvNormRelu final : public Block {
   BatchNorm2d norm_;
 };
 
-class PooledHead final : public Block {
- public:
-  PooledHead(Maker& maker, int64_t in, int64_t classes, double dropout)
-      : Block("head"), dropout_(dropout), linear_(make_classifier({*this, maker, "head."}, in, classes)) {}
-  at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    return linear_(dropout(global_average(input), dropout_, mode));
-  }
-
- private:
-  double dropout_;
-  Linear linear_;
-};
-
 int64_t pixels(const Request& request) {
   return 3 * request.image_size * request.image_size;
 }
@@ -70,7 +47,8 @@ int64_t pixels(const Request& request) {
 Blocks linear_blocks(const Request& request) {
   Blocks blocks;
   blocks.push_back(std::make_unique<Flatten>());
-  blocks.push_back(std::make_unique<LinearHead>(request.maker, pixels(request), request.model.classes));
+  blocks.push_back(
+      std::make_unique<Head>(request, pixels(request), HeadOptions{"head.", 0, LinearInit::torch_default}));
   return blocks;
 }
 
@@ -83,7 +61,7 @@ Blocks mlp_blocks(const Request& request) {
     blocks.push_back(std::make_unique<HiddenLayer>(name, request.maker, i == 0 ? pixels(request) : width, width,
                                                    request.model.dropout));
   }
-  blocks.push_back(std::make_unique<LinearHead>(request.maker, width, request.model.classes));
+  blocks.push_back(std::make_unique<Head>(request, width, HeadOptions{"head.", 0, LinearInit::torch_default}));
   return blocks;
 }
 
@@ -105,8 +83,9 @@ Blocks smallcnn_blocks(const Request& request) {
     const ConvShape shape{.in = row.in, .out = row.out, .kernel = 3, .stride = row.stride, .padding = 1};
     blocks.push_back(std::make_unique<ConvNormRelu>(row.name, request.maker, shape));
   }
-  blocks.push_back(
-      std::make_unique<PooledHead>(request.maker, 4 * width, request.model.classes, request.model.dropout));
+  blocks.push_back(std::make_unique<GlobalPool>());
+  blocks.push_back(std::make_unique<Head>(request, 4 * width,
+                                          HeadOptions{"head.", request.model.dropout, LinearInit::torch_default}));
   return blocks;
 }
 

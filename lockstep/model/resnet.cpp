@@ -117,16 +117,6 @@ class Bottleneck final : public Block {
   std::optional<Shortcut> downsample_;
 };
 
-class ResnetHead final : public Block {
- public:
-  ResnetHead(Maker& maker, int64_t in, int64_t classes)
-      : Block("head"), fc_(make_classifier({*this, maker, "fc."}, in, classes)) {}
-  at::Tensor forward(const at::Tensor& input, Mode /*mode*/) override { return fc_(global_average(input)); }
-
- private:
-  Linear fc_;
-};
-
 std::unique_ptr<Block> residual_block(const std::string& name, Maker& maker, const Residual& size) {
   if (size.expansion == 1) return std::make_unique<BasicBlock>(name, maker, size);
   return std::make_unique<Bottleneck>(name, maker, size);
@@ -148,7 +138,8 @@ Blocks resnet_blocks(const Request& request) {
       channels = size.out();
     }
   }
-  blocks.push_back(std::make_unique<ResnetHead>(request.maker, channels, request.model.classes));
+  blocks.push_back(std::make_unique<GlobalPool>());
+  blocks.push_back(std::make_unique<Head>(request, channels, HeadOptions{"fc.", 0, LinearInit::torch_default}));
   return blocks;
 }
 

@@ -25,6 +25,14 @@ const std::vector<Family>& families() {
       {mlp_blocks, {"mlp"}, {"width", "depth", "dropout"}},
       {smallcnn_blocks, {"smallcnn"}, {"width", "dropout"}},
       {resnet_blocks, {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152"}, {"width"}},
+      {densenet_blocks, {"densenet121", "densenet169", "densenet201"}, {"width", "dropout"}},
+      {googlenet_blocks, {"googlenet"}, {"dropout"}},
+      {vit_blocks,
+       {"vit_tiny_patch16_224", "vit_small_patch32_224", "vit_small_patch16_224", "vit_base_patch32_224",
+        "vit_base_patch16_224", "vit_large_patch32_224", "vit_large_patch16_224", "vit_huge_patch14_224",
+        "vit_giant_patch14_224"},
+       {"width", "depth", "heads", "patch", "mlp_ratio", "dropout", "drop_path"}},
+      {efficientnet_blocks, {"efficientnet_lite0"}, {"dropout", "drop_path"}},
   };
   return table;
 }
@@ -59,6 +67,19 @@ void check_overrides(const spec::Model& model, const Family& family) {
 }
 
 }  // namespace
+
+at::Tensor GlobalPool::forward(const at::Tensor& input, Mode /*mode*/) {
+  return global_average(input);
+}
+
+Head::Head(const Request& request, int64_t in, const HeadOptions& options)
+    : Block("head"),
+      dropout_(options.dropout),
+      linear_(make_classifier({*this, request.maker, options.prefix}, in, request.model.classes, options.init)) {}
+
+at::Tensor Head::forward(const at::Tensor& input, Mode mode) {
+  return linear_(dropout(input, dropout_, mode));
+}
 
 Network make_network(const spec::Model& model, int64_t image_size, int64_t seed, at::Device device) {
   const Family& family = find_family(model.name);

@@ -52,6 +52,37 @@ TEST(ZooTest, ForwardGivesOneLogitPerClassAndEveryParameterGetsAGradient) {
   }
 }
 
+TEST(ZooTest, GoogLeNetGivesAuxiliaryLogitsInTrainingOnly) {
+  const Network network = make_network(named("googlenet", 4), 64, 1);
+  const at::Tensor images = at::ones({2, 3, 64, 64});
+  const Output training = network.forward(images, Mode::train);
+  ASSERT_EQ(training.auxiliary.size(), 2U);
+  EXPECT_EQ(training.auxiliary[0].sizes().vec(), (std::vector<int64_t>{2, 4}));
+  EXPECT_TRUE(network.forward(images, Mode::evaluate).auxiliary.empty());
+}
+
+TEST(ZooTest, DropoutAndDropPathActInTrainingOnly) {
+  spec::Model model = named("vit_tiny_patch16_224", 4);
+  model.depth = 2;
+  model.dropout = 0.5;
+  model.drop_path = 0.5;
+  const Network network = make_network(model, 32, 1);
+  const at::Tensor images = at::ones({4, 3, 32, 32});
+  const auto logits = [&](Mode mode) { return network.forward(images, mode).logits; };
+  EXPECT_TRUE(logits(Mode::evaluate).equal(logits(Mode::evaluate)));
+  EXPECT_FALSE(logits(Mode::train).equal(logits(Mode::train)));
+}
+
+TEST(ZooTest, AnImageThatPatchesDoNotTileIsAnError) {
+  try {
+    make_network(named("vit_tiny_patch16_224"), 100, 1);
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("data.image_size: 100 is no multiple"));
+    EXPECT_THAT(error.fix(), testing::HasSubstr("use 96 or 112"));
+  }
+}
+
 TEST(ZooTest, RunningInTwoPartsIsRunningAtOnce) {
   const Network network = make_network(named("smallcnn"), 32, 1);
   const at::Tensor images = at::ones({2, 3, 32, 32});

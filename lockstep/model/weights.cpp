@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/model/weights.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include <cstring>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/weights_file.h"
+
+namespace lockstep::model {
+namespace {
+
+using base::Blame;
+using base::Dtype;
+using base::Error;
+using base::TensorView;
+using base::text;
+
+constexpr std::pair<Dtype, at::ScalarType> kScalarTypes[] = {
+    {Dtype::BOOL, at::kBool},  {Dtype::U8, at::kByte},       {Dtype::I8, at::kChar}, {Dtype::I16, at::kShort},
+    {Dtype::F16, at::kHalf},   {Dtype::BF16, at::kBFloat16}, {Dtype::I32, at::kInt}, {Dtype::F32, at::kFloat},
+    {Dtype::F64, at::kDouble}, {Dtype::I64, at::kLong}};
+
+at::ScalarType scalar_type(const TensorView& view) {
+  for (const auto& [dtype, scalar] : kScalarTypes) {
+    if (dtype == view.dtype) return scalar;
+  }
+  throw Error(
+      Blame::user,
+      text("tensor '", view.name, "' has the type ", base::dtype_name(view.dtype), ", which no network here uses"),
+      "convert it to F32");
+}
+
+Dtype dtype_of(const at::Tensor& tensor) {
+  for (const auto& [dtype, scalar] : kScalarTypes) {
+    if (scalar == tensor.scalar_type()) return dtype;
+  }
+  throw Error(Blame::bug, text("no safetensors type for ", c10::toString(tensor.scalar_type())));
+}
+
+at::Tensor tensor_of(const TensorView& view) {
+  at::Tensor tensor = at::empty(view.shape, at::TensorOptions().dtype(scalar_type(view)));
+  if (!view.bytes.empty()) std::memcpy(tensor.data_ptr(), view.bytes.data(), view.bytes.size());
+  return tensor;
+}
+
+std::string shape_words(at::IntArrayRef shape) {
+  std::vector<std::string> dims;
+  for (const int64_t dim : shape) dims.push_back(std::to_string(dim));
+  return "[" + base::join(dims, ", ") + "]";
+}
+
+std::string first_few(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 6;
+  std::vector<std::string> some(names.begin(), names.begin() + static_cast<int64_t>(std::min(kMost, names.size())));
+  return base::join(some, ", ") + (names.size() > kMost ? text(" and ", names.size() - kMost, " more") : "");
+}
+
+// torchvision's published DenseNet files still say "norm.1" where the network says "norm1"; a network saved from
+// inside DistributedDataParallel has "module." in front.
+std::string modern_name(const std::string& name) {
+  static const std::regex dotted(R"((denselayer\d+\.(?:norm|conv))\.([12]\.))");
+  const std::string plain = name.starts_with("module.") ? name.substr(7) : name;
+  return plain.find("denselayer") == std::string::npos ? plain : std::regex_replace(plain, dotted, "$1$2");
+}
+
+bool differs_in_classes_only(const at::Tensor& tensor, const TensorView& view) {
+  const at::IntArrayRef wanted = tensor.sizes();
+  const at::IntArrayRef given(view.shape);
+  return wanted.size() == given.size() && !wanted.empty() && wanted.slice(1) == given.slice(1);
+}
+
+struct Match {
+  at::Tensor tensor;
+  const TensorView* view;
+};
+
+struct Matching {
+  std::vector<Match> matches;
+  LoadReport report;
+};
+
+Matching match_names(const Network& network, const std::vector<TensorView>& tensors, const std::string& source) {
+  std::map<std::string, const TensorView*> views;
+  for (const TensorView& view : tensors) views.emplace(modern_name(view.name), &view);
+  Matching matching;
+  std::vector<std::string> missing;
+  std::string mismatch;  // the first one
+  const auto match = [&](const Named& named, bool classifier) {
+    const auto found = views.find(named.name);
+    const TensorView* view = found == views.end() ? nullptr : found->second;
+    if (view) views.erase(found);
+    if (view && named.tensor.sizes() == at::IntArrayRef(view->shape)) {
+      matching.matches.push_back({named.tensor, view});
+      matching.report.loaded.push_back(named.name);
+    } else if (classifier && (!view || differs_in_classes_only(named.tensor, *view))) {
+      matching.report.fresh.push_back(named.name);
+    } else if (!view) {
+      missing.push_back(named.name);
+    } else if (mismatch.empty()) {
+      mismatch = text("tensor '", named.name, "' has the shape ", shape_words(view->shape), ", ", network.name(),
+                      " needs ", shape_words(named.tensor.sizes()));
+    }
+  };
+  for (const auto& block : network.blocks()) {
+    const std::set<std::string> classifier(block->classifier.begin(), block->classifier.end());
+    for (const Named& named : block->parameters) match(named, classifier.contains(named.name));
+    for (const Named& named : block->buffers) match(named, false);
+  }
+  for (const auto& [name, view] : views) {
+    if (!name.ends_with(".num_batches_tracked")) matching.report.ignored.push_back(name);
+  }
+  if (!missing.empty()) {
+    throw Error(
+        Blame::user,
+        text(source, ": ", missing.size(), " tensors of ", network.name(), " are not in it: ", first_few(missing)),
+        matching.report.ignored.empty()
+            ? "is this file complete?"
+            : text("are these the weights of ", network.name(), "? It has ", first_few(matching.report.ignored)));
+  }
+  if (!mismatch.empty()) {
+    throw Error(Blame::user, text(source, ": ", mismatch),
+                "use weights made with the same width, patch and image size, or leave out model.weights");
+  }
+  return matching;
+}
+
+}  // namespace
+
+LoadReport load_weights(Network& network, const base::Path& path) {
+  const base::WeightsFile file(path);
+  Matching matching = match_names(network, file.tensors(), path.string());
+  const at::NoGradGuard no_grad;
+  for (Match& match : matching.matches) match.tensor.copy_(tensor_of(*match.view));
+  return std::move(matching.report);
+}
+
+void save_weights(const Network& network, const base::Path& path, const base::TensorMetadata& metadata) {
+  std::vector<at::Tensor> kept;  // the views point into these
+  std::vector<TensorView> views;
+  const auto add = [&](const Named& named) {
+    const at::Tensor& tensor = kept.emplace_back(named.tensor.detach().cpu().contiguous());
+    const auto* data = static_cast<const std::byte*>(tensor.data_ptr());
+    views.push_back({named.name, dtype_of(tensor), tensor.sizes().vec(), {data, tensor.nbytes()}});
+  };
+  for (const Named& named : network.parameters()) add(named);
+  for (const Named& named : network.buffers()) add(named);
+  base::write_safetensors(path, views, metadata);
+}
+
+}  // namespace lockstep::model

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Driven by zoo.py: each input line is a request, each output line its answer.
+//   {"model": {...}, "image_size": 64, "weights": FILE, "probe": FILE, "out": FILE}
+// Loads the weights, runs the images of the probe file in both modes, and writes logits, gradients and statistics.
+//   {"model": {...}, "image_size": 224}
+// Counts parameters only, on the meta device.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/json.h"
+#include "lockstep/model/network.h"
+#include "lockstep/model/weights.h"
+
+namespace {
+
+using namespace lockstep;
+
+spec::Model model_of(const base::Json& json) {
+  spec::Model model;
+  model.name = json.at("name").as_string();
+  model.classes = json.at("classes").as_int();
+  model.width = json.int_or("width", 0);
+  model.depth = json.int_or("depth", 0);
+  model.heads = json.int_or("heads", 0);
+  model.patch = json.int_or("patch", 0);
+  model.mlp_ratio = json.double_or("mlp_ratio", 0);
+  model.dropout = json.double_or("dropout", 0);
+  model.drop_path = json.double_or("drop_path", 0);
+  return model;
+}
+
+at::Tensor read_tensor(const base::SafetensorsFile& file, const char* name) {
+  const base::TensorView* view = file.find(name);
+  base::ensure(view != nullptr && view->dtype == base::Dtype::F32, "the probe file holds the tensor");
+  at::Tensor tensor = at::empty(view->shape);
+  std::memcpy(tensor.data_ptr(), view->bytes.data(), view->bytes.size());
+  return tensor;
+}
+
+class Writer {
+ public:
+  void add(const std::string& name, const at::Tensor& tensor) {
+    const at::Tensor& kept = kept_.emplace_back(tensor.detach().to(at::kFloat).contiguous().clone());
+    const auto* data = static_cast<const std::byte*>(kept.data_ptr());
+    views_.push_back({name, base::Dtype::F32, kept.sizes().vec(), {data, kept.nbytes()}});
+  }
+  void write(const std::string& path) { base::write_safetensors(path, views_); }
+
+ private:
+  std::vector<at::Tensor> kept_;
+  std::vector<base::TensorView> views_;
+};
+
+// Both passes differentiate sum(logits * direction) + 0.3 * the same of each auxiliary head.
+void pass(const model::Network& network, const base::SafetensorsFile& probe, model::Mode mode, Writer& out) {
+  const std::string prefix = mode == model::Mode::train ? "train." : "eval.";
+  const at::Tensor direction = read_tensor(probe, "direction");
+  for (const model::Named& parameter : network.parameters()) at::Tensor(parameter.tensor).mutable_grad().reset();
+  const model::Output output = network.forward(read_tensor(probe, "images"), mode);
+  at::Tensor loss = (output.logits * direction).sum();
+  out.add(prefix + "logits", output.logits);
+  for (size_t i = 0; i < output.auxiliary.size(); ++i) {
+    loss = loss + 0.3 * (output.auxiliary[i] * direction).sum();
+    out.add(prefix + "auxiliary" + std::to_string(i), output.auxiliary[i]);
+  }
+  loss.backward();
+  for (const model::Named& parameter : network.parameters()) {
+    if (parameter.tensor.grad().defined()) out.add(prefix + "grad." + parameter.name, parameter.tensor.grad());
+  }
+  for (const model::Named& buffer : network.buffers()) out.add(prefix + "buffer." + buffer.name, buffer.tensor);
+}
+
+base::Json answer(const base::Json& request) {
+  const bool count_only = !request.contains("weights");
+  model::Network network = model::make_network(model_of(request.at("model")), request.at("image_size").as_int(), 1,
+                                               count_only ? at::kMeta : at::kCPU);
+  base::Json reply;
+  reply["parameters"] = network.parameter_count();
+  if (count_only) return reply;
+  const model::LoadReport report = model::load_weights(network, request.at("weights").as_string());
+  reply["fresh"] = report.fresh.size();
+  reply["ignored"] = base::Json::array_of(report.ignored);
+  const base::SafetensorsFile probe(request.at("probe").as_string());
+  Writer out;
+  pass(network, probe, model::Mode::evaluate, out);
+  pass(network, probe, model::Mode::train, out);
+  out.write(request.at("out").as_string());
+  return reply;
+}
+
+}  // namespace
+
+int main() {
+  at::set_num_threads(1);
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    try {
+      std::cout << answer(base::parse_json(line, "request")).dump(-1) << std::endl;
+    } catch (const std::exception& error) {
+      base::Json reply;
+      reply["error"] = error.what();
+      std::cout << reply.dump(-1) << std::endl;
+    }
+  }
+  return 0;
+}
