@@ -51,7 +51,7 @@ std::string write_fix(const Path& path) {
   const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
   if (errno == ENOSPC || errno == EDQUOT) return text("free some space: df -h ", folder, "; quota -s");
   if (errno == EROFS || errno == EACCES) return text("choose a folder you may write to; ls -ld ", folder);
-  if (errno == ENOENT && !std::filesystem::exists(folder)) return text("make the folder: mkdir -p ", folder);
+  if (errno == ENOENT && ::access(folder.c_str(), F_OK) != 0) return text("make the folder: mkdir -p ", folder);
   return "";
 }
 

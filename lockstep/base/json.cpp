@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <unordered_set>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -35,7 +36,7 @@ void append_utf8(std::string& out, uint32_t code) {
 class JsonParser {
  public:
   JsonParser(std::string_view content, const std::string& source, const JsonLimits& limits)
-      : content_(content), source_(source), limits_(limits) {}
+      : content_(content), source_(std::make_shared<const std::string>(source)), limits_(limits) {}
 
   Json parse() {
     check_whole();
@@ -47,14 +48,14 @@ class JsonParser {
 
  private:
   [[noreturn]] void fail(const std::string& what, const std::string& fix, Place place) const {
-    throw Error(Blame::user, text(source_, ":", place.line, ":", place.column, ": ", what), fix);
+    throw Error(Blame::user, text(*source_, ":", place.line, ":", place.column, ": ", what), fix);
   }
   [[noreturn]] void fail(const std::string& what, const std::string& fix = "") const { fail(what, fix, here()); }
 
   void check_whole() const {
     if (content_.size() > limits_.max_bytes) {
       throw Error(Blame::user,
-                  text(source_, ":1:1: the document has ", content_.size(), " bytes, more than ", limits_.max_bytes),
+                  text(*source_, ":1:1: the document has ", content_.size(), " bytes, more than ", limits_.max_bytes),
                   "keep data out of documents; name files in them instead");
     }
     if (is_utf8(content_)) return;
@@ -153,6 +154,7 @@ class JsonParser {
 
   Json parse_object(int depth) {
     Json all = Json::object();
+    std::unordered_set<std::string> seen;
     advance();
     skip_blank();
     if (peek() == '}') return advance(), all;
@@ -161,12 +163,11 @@ class JsonParser {
       const Place place = here();
       if (peek() != '"') fail("a key in quotes is expected", "write \"key\": value; no comma after the last member");
       const std::string key = parse_string();
-      if (all.find(key)) fail(text("duplicate key '", key, "'"), "keep one of them", place);
+      if (!seen.insert(key).second) fail(text("duplicate key '", key, "'"), "keep one of them", place);
       skip_blank();
       if (peek() != ':') fail(text("':' is expected after key '", key, "'"));
       advance();
-      Json& value = all[key];
-      value = parse_value(depth + 1);
+      all.append(key) = parse_value(depth + 1);
       const_cast<Json::Member&>(all.members().back()).key_place = place;
       skip_blank();
       if (peek() == '}') return advance(), all;
@@ -285,7 +286,7 @@ class JsonParser {
   }
 
   std::string_view content_;
-  const std::string& source_;
+  const std::shared_ptr<const std::string> source_;
   const JsonLimits& limits_;
   size_t at_ = 0;
   size_t line_start_ = 0;
@@ -326,6 +327,33 @@ std::string quote_json(std::string_view raw) {
   return out + "\"";
 }
 
+Json::Json() = default;
+Json::~Json() = default;
+Json::Json(const Json& other) = default;
+Json::Json(Json&& other) noexcept = default;
+Json& Json::operator=(const Json& other) = default;
+Json& Json::operator=(Json&& other) noexcept = default;
+Json::Json(std::nullptr_t) {}
+Json::Json(bool value) : kind_(Kind::boolean), boolean_(value) {}
+Json::Json(double value) : kind_(Kind::number), number_(value) {}
+Json::Json(Exact integer)
+    : kind_(Kind::number), number_(static_cast<double>(integer.value)), integer_(integer.value), is_integer_(true) {}
+Json::Json(std::string value) : kind_(Kind::string), string_(std::move(value)) {}
+
+const std::string& Json::source() const {
+  static const std::string kNone;
+  return source_ ? *source_ : kNone;
+}
+
+void Json::set_place(Place place, std::string source) {
+  set_place(place, std::make_shared<const std::string>(std::move(source)));
+}
+
+void Json::set_place(Place place, std::shared_ptr<const std::string> source) {
+  place_ = place;
+  source_ = std::move(source);
+}
+
 Json Json::array(std::vector<Json> items) {
   Json value;
   value.kind_ = Kind::array;
@@ -358,7 +386,7 @@ const char* Json::kind_name() const {
 }
 
 std::string Json::where() const {
-  return source_.empty() || place_.line == 0 ? source_ : text(source_, ":", place_.line, ":", place_.column);
+  return place_.line == 0 ? source() : text(source(), ":", place_.line, ":", place_.column);
 }
 
 void Json::wrong_kind(const char* wanted) const {
@@ -431,7 +459,12 @@ std::string Json::string_or(std::string_view key, std::string otherwise) const {
 Json& Json::operator[](std::string_view key) {
   if (kind_ == Kind::null) kind_ = Kind::object;
   if (Json* value = find(key)) return *value;
-  members_.push_back({std::string(key), Json(), {}});
+  return append(std::string(key));
+}
+
+Json& Json::append(std::string key) {
+  if (kind_ == Kind::null) kind_ = Kind::object;
+  members_.push_back({std::move(key), Json(), {}});
   return members_.back().value;
 }
 

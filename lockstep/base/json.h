@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -22,17 +23,19 @@ class Json {
   enum class Kind { null, boolean, number, string, array, object };
   struct Member;
 
-  Json() = default;
-  Json(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): values convert as in JSON text
-  Json(bool value) : kind_(Kind::boolean), boolean_(value) {}
-  Json(double value) : kind_(Kind::number), number_(value) {}
+  // Defined in json.cpp: a Member holds a Json, so it is incomplete here, and clang (rightly) minds.
+  Json();
+  ~Json();
+  Json(const Json& other);
+  Json(Json&& other) noexcept;
+  Json& operator=(const Json& other);
+  Json& operator=(Json&& other) noexcept;
+  Json(std::nullptr_t);  // NOLINT(google-explicit-constructor): values convert as in JSON text
+  Json(bool value);
+  Json(double value);
   template <class Integer, std::enable_if_t<std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>, int> = 0>
-  Json(Integer value)
-      : kind_(Kind::number),
-        number_(static_cast<double>(value)),
-        integer_(static_cast<int64_t>(value)),
-        is_integer_(true) {}
-  Json(std::string value) : kind_(Kind::string), string_(std::move(value)) {}
+  Json(Integer value) : Json(Exact{static_cast<int64_t>(value)}) {}
+  Json(std::string value);
   Json(std::string_view value) : Json(std::string(value)) {}
   Json(const char* value) : Json(std::string(value)) {}
   static Json array(std::vector<Json> items = {});
@@ -71,16 +74,16 @@ class Json {
   std::string string_or(std::string_view key, std::string otherwise) const;
 
   Json& operator[](std::string_view key);  // inserts null when absent; turns null into an object
+  Json& append(std::string key);           // a new last member, null. REQUIRES: the key is not there yet (not checked)
   void push_back(Json item);
   void erase(std::string_view key);
   size_t size() const;
 
   Place place() const { return place_; }
-  const std::string& source() const { return source_; }
-  void set_place(Place place, std::string source) {
-    place_ = place;
-    source_ = std::move(source);
-  }
+  const std::string& source() const;
+  void set_place(Place place, std::string source);
+  // Shared by all values of a text: a million small values do not carry a million names.
+  void set_place(Place place, std::shared_ptr<const std::string> source);
   std::string where() const;  // "job.json:3:14", "" without a source, the source alone without a line
 
   // Same value; places do not count.
@@ -90,6 +93,10 @@ class Json {
   std::string dump(int indent = 2) const;
 
  private:
+  struct Exact {
+    int64_t value;
+  };
+  explicit Json(Exact integer);
   [[noreturn]] void wrong_kind(const char* wanted) const;
   void write(std::string& out, int indent, int depth) const;
 
@@ -102,7 +109,7 @@ class Json {
   std::vector<Json> items_;
   std::vector<Member> members_;
   Place place_;
-  std::string source_;
+  std::shared_ptr<const std::string> source_;
 };
 
 struct Json::Member {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 
 #include "lockstep/base/error.h"
@@ -42,6 +43,15 @@ TEST(JsonTest, PrintsWhatItReads) {
   EXPECT_EQ(parse_json(source, "x").dump(), source);
   EXPECT_EQ(parse_json(source, "x").dump(-1),
             R"({"name":"pets","lr":0.1,"list":[1,2,3],"nested":{"empty":{},"none":[]}})");
+}
+
+TEST(JsonTest, ReadsAnObjectOfManyKeysInLinearTime) {
+  std::string source = "{\"k\": 1";
+  for (int i = 0; i < 90000; ++i) source += ",\"k" + std::to_string(i) + "\":1";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(parse_json(source + "}", "x").size(), 90001u);
+  // A look through all keys for each new one took 20 s.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(JsonTest, AllowsComments) {
