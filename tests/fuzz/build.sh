@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds every fuzzer: build.sh OUT_DIR [NAME...]. A fuzzer is tests/fuzz/NAME_fuzz.cpp with LLVMFuzzerTestOneInput; its
+# first line names the sources it needs (globs are fine) and, after "libraries:", what it links:
+#   // sources: lockstep/base/json.cpp lockstep/base/text.cpp libraries: -ljpeg
+# Only what changed is compiled again; objects are shared between the fuzzers.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+[ $# -ge 1 ] || { echo "usage: tests/fuzz/build.sh OUT_DIR [NAME...]" >&2; exit 2; }
+out=$1
+shift
+command -v clang++-14 > /dev/null || { echo "clang++-14 not found (Debian: clang-14 libclang-rt-14-dev)" >&2; exit 3; }
+mkdir -p "$out/objects"
+flags=(-std=c++20 -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -I.)
+launcher=()
+command -v ccache > /dev/null && launcher=(ccache)
+
+compile() {  # compile SOURCE OBJECT: with coverage for the fuzzer; skipped when nothing that it includes changed
+  local source=$1 object=$2 newest
+  if [ -f "$object" ] && [ -f "$object.d" ]; then
+    newest=$(sed -e 's/^[^:]*://' -e 's/\\$//' "$object.d" | tr -s ' \n' '\n\n' | grep . | xargs ls -t 2> /dev/null | head -1)
+    [ "$object" -nt "$newest" ] && return
+  fi
+  "${launcher[@]}" clang++-14 "${flags[@]}" -fsanitize=fuzzer-no-link -MMD -MF "$object.d" -c "$source" -o "$object"
+}
+
+for fuzzer in tests/fuzz/*_fuzz.cpp; do
+  name=$(basename "$fuzzer" _fuzz.cpp)
+  if [ $# -gt 0 ] && [[ ! " $* " == *" $name "* ]]; then continue; fi
+  first=$(head -1 "$fuzzer")
+  [[ $first == "// sources: "* ]] || { echo "$fuzzer:1: the first line must be '// sources: ...'" >&2; exit 2; }
+  first=${first#// sources: }
+  sources=${first%%libraries:*}
+  libraries=
+  [[ $first != *libraries:* ]] || libraries=${first##*libraries:}
+  objects=()
+  for source in $sources "$fuzzer"; do  # unquoted: globs
+    [[ $source == *_test.cpp ]] && continue
+    object=$out/objects/${source//\//_}.o
+    compile "$source" "$object"
+    objects+=("$object")
+  done
+  clang++-14 "${flags[@]}" -fsanitize=fuzzer "${objects[@]}" $libraries -o "$out/${name}_fuzz"
+  echo "built $out/${name}_fuzz"
+done

@@ -1,0 +1,50 @@
+// sources: lockstep/base/json.cpp lockstep/base/text.cpp lockstep/base/error.cpp lockstep/base/units.cpp lockstep/base/file.cpp lockstep/spec/*.cpp
+// SPDX-License-Identifier: Apache-2.0
+// The first line is the words behind a --set (when it has a '='), the rest a job or machine document. Anything gives a
+// document that prints and reads back equal, or a user error.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/json.h"
+#include "lockstep/spec/job.h"
+#include "lockstep/spec/machine.h"
+
+namespace {
+
+using namespace lockstep;
+
+template <class Parse>
+void read_and_print(Parse parse, const base::Json& document, const std::vector<std::string>& sets) {
+  try {
+    const auto value = parse(document, sets);
+    const base::Json resolved = base::parse_json(spec::to_json(value).dump(), "resolved.json");
+    if (!(parse(resolved, {}) == value)) std::abort();
+    if (!(parse(spec::changed_json(value), {}) == value)) std::abort();
+  } catch (const base::Error& error) {
+    if (error.blame() != base::Blame::user) std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string_view content(reinterpret_cast<const char*>(data), size);
+  const std::string_view first = content.substr(0, content.find('\n'));
+  std::vector<std::string> sets;
+  if (first.find('=') != std::string_view::npos) {
+    sets.emplace_back(first);
+    content.remove_prefix(std::min(content.size(), first.size() + 1));
+  }
+  try {
+    const base::Json document = base::parse_json(content, "fuzz.json");
+    read_and_print(spec::parse_job, document, sets);
+    read_and_print(spec::parse_machine, document, sets);
+  } catch (const base::Error& error) {
+    if (error.blame() != base::Blame::user) std::abort();
+  }
+  return 0;
+}
