@@ -178,18 +178,8 @@ Catalogue load_catalogue() {
 }
 
 void check_machine(const spec::Machine& machine, const Catalogue& catalogue, const Json& document) {
-  const auto where = [&](const char* key) {
-    const Json* value = document.is_object() ? document.find(key) : nullptr;
-    return value ? value->where() : document.where();
-  };
-  if (!machine.gpu.empty()) (void)catalogue.gpu(machine.gpu, where("gpu"));
-  if (machine.gpu.empty() && machine.gpus_per_node > 0) {
-    const std::string at = where("gpus_per_node");
-    throw Error(
-        Blame::user,
-        base::text(at, at.empty() ? "" : ": ", machine.gpus_per_node, " GPUs per node, and no key 'gpu' says which"),
-        "add \"gpu\": an id of `lockstep doctor --catalogue gpus`");
-  }
+  const Json* value = document.is_object() ? document.find("gpu") : nullptr;
+  if (!machine.gpu.empty()) (void)catalogue.gpu(machine.gpu, value ? value->where() : document.where());
 }
 
 spec::Machine to_machine(const MachineRow& row) {

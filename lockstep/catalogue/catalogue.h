@@ -42,8 +42,8 @@ struct Catalogue {
 Catalogue load_catalogue();
 Catalogue load_embedded();
 
-// User error with the place and the nearest names when `machine` names a GPU that no row has, or counts GPUs without
-// naming one. `document` is what the machine was parsed from; it only serves the place.
+// User error with the place and the nearest names when `machine` names a GPU that no row has. `document` is what the
+// machine was parsed from; it only serves the place.
 void check_machine(const spec::Machine& machine, const Catalogue& catalogue, const base::Json& document = {});
 
 // The row as a machine document: the first of its possible GPUs, and "not stated" (0, "") where the row has nothing.

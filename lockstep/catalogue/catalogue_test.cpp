@@ -140,7 +140,7 @@ TEST(CatalogueTest, ChecksTheGpuOfAMachineDocument) {
   EXPECT_EQ(answer.substr(0, 41), "machine.json:2:10: unknown GPU 'v100_32' ");
   EXPECT_NE(answer.find("'v100-32'"), std::string::npos);
   machine.gpu = "";
-  EXPECT_NE(refusal_of([&] { check_machine(machine, all); }).find("no key 'gpu' says which"), std::string::npos);
+  EXPECT_NO_THROW(check_machine(machine, all));  // a machine without GPUs
   machine.gpu = "v100-32";
   EXPECT_NO_THROW(check_machine(machine, all));
 }

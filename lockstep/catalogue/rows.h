@@ -71,7 +71,7 @@ struct Cpu {
 struct MachineRow {
   std::string id;
   std::string name;
-  std::string site;
+  Text site;
   Count nodes;
   Count gpus_per_node;            // 0: none; nothing: not stated
   std::vector<std::string> gpus;  // one: certain; several: the source leaves it open; none: not stated, or no GPUs
