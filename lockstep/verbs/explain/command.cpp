@@ -4,6 +4,7 @@
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
+#include "lockstep/catalogue/catalogue.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/spec/machine.h"
 #include "lockstep/spec/schema.h"
@@ -30,7 +31,11 @@ const base::CommandLine& explain_line() {
 
 base::Json check_document(const std::string& kind, const base::Path& path, const std::vector<std::string>& sets) {
   document_section(kind);  // refuses a kind that does not exist
-  if (kind == "machine") return spec::to_json(spec::load_machine(path, sets));
+  if (kind == "machine") {
+    const spec::Machine machine = spec::load_machine(path, sets);
+    catalogue::check_machine(machine, catalogue::load_catalogue(), base::read_json(path));
+    return spec::to_json(machine);
+  }
   return spec::to_json(spec::load_job(path, sets));
 }
 

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/doctor/machine_here.h"
+
+#include <algorithm>
+#include <map>
+
+#include "lockstep/base/text.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using site::Probe;
+
+spec::FileSystemKind kind_of(const std::string& type) {
+  static const std::map<std::string, spec::FileSystemKind> kKinds{
+      {"nfs", spec::FileSystemKind::nfs},       {"nfs4", spec::FileSystemKind::nfs},
+      {"lustre", spec::FileSystemKind::lustre}, {"gpfs", spec::FileSystemKind::gpfs},
+      {"beegfs", spec::FileSystemKind::beegfs}, {"fuse.s3fs", spec::FileSystemKind::object}};
+  const auto found = kKinds.find(type);
+  if (found != kKinds.end()) return found->second;
+  return type.empty() || site::is_network(type) ? spec::FileSystemKind::unknown : spec::FileSystemKind::local;
+}
+
+void fill_gpus(const Probe& probe, const catalogue::Catalogue& catalogue, spec::Machine& machine) {
+  if (probe.gpus.devices.empty()) return;
+  const std::string& name = probe.gpus.devices.front().name;
+  const auto count = static_cast<int64_t>(probe.gpus.devices.size());
+  if (const catalogue::Gpu* row = catalogue.gpu_by_driver_name(name)) {
+    machine.gpu = row->id;
+    machine.gpus_per_node = count;
+  } else {
+    machine.notes =
+        base::text(count, " x ", name, " is not in the catalogue: add a row, then set gpu and gpus_per_node");
+  }
+}
+
+base::Json storage_json(const site::Storage& storage) {
+  base::Json row = base::Json::object();
+  row["role"] = storage.role;
+  row["folder"] = storage.folder;
+  row["type"] = storage.type;
+  row["free_bytes"] = storage.free_bytes;
+  row["total_bytes"] = storage.total_bytes;
+  row["free_inodes"] = storage.free_inodes;
+  row["writable"] = storage.writable;
+  row["write_bytes_per_second"] = storage.write_rate ? base::Json(*storage.write_rate) : base::Json();
+  row["read_bytes_per_second"] = storage.read_rate ? base::Json(*storage.read_rate) : base::Json();
+  return row;
+}
+
+base::Json device_json(const site::GpuDevice& device) {
+  base::Json row = base::Json::object();
+  row["name"] = device.name;
+  row["memory_bytes"] = device.memory_bytes;
+  row["used_bytes"] = device.used_bytes;
+  row["compute_capability"] = base::text(device.capability_major, ".", device.capability_minor);
+  row["power_limit_w"] = device.power_limit_w;
+  return row;
+}
+
+}  // namespace
+
+spec::Machine machine_of(const Probe& probe, const catalogue::Catalogue& catalogue, const std::string& date) {
+  spec::Machine machine;
+  machine.name = probe.software.host;
+  machine.title = base::text(probe.software.host, ", ", probe.software.system);
+  machine.nodes = std::max<int64_t>(1, probe.scheduler.nodes);
+  const catalogue::Cpu* cpu = catalogue.cpu_by_model_name(probe.processor.model);
+  machine.cpu = cpu ? cpu->id : probe.processor.model;
+  machine.sockets_per_node = probe.processor.sockets;
+  machine.cores_per_node = std::min(probe.processor.cores, probe.processor.usable);
+  machine.memory_per_node = static_cast<int64_t>(probe.memory.usable());
+  fill_gpus(probe, catalogue, machine);
+  if (!probe.storages.empty()) {
+    const site::Storage& here = probe.storages.front();
+    machine.file_system.kind = kind_of(here.type);
+    machine.file_system.path = here.folder;
+    machine.file_system.read_rate = here.read_rate.value_or(0);
+    machine.file_system.capacity = static_cast<int64_t>(here.total_bytes);
+  }
+  if (probe.scheduler.name == site::SchedulerName::slurm) machine.scheduler.kind = spec::SchedulerKind::slurm;
+  if (probe.scheduler.name == site::SchedulerName::pbs) machine.scheduler.kind = spec::SchedulerKind::pbs;
+  machine.scheduler.partition = probe.scheduler.partition;
+  machine.source = "lockstep doctor";
+  machine.date = date;
+  return machine;
+}
+
+base::Json facts_json(const Probe& probe) {
+  base::Json facts = base::Json::object();
+  facts["host"] = probe.software.host;
+  facts["system"] = probe.software.system;
+  facts["login_node"] = probe.scheduler.login_node();
+  facts["in_allocation"] = probe.scheduler.in_allocation();
+  facts["scheduler"] = site::name_of(probe.scheduler.name);
+  facts["job_id"] = probe.scheduler.job_id;
+  facts["seconds_left"] = probe.seconds_left ? base::Json(probe.seconds_left->count()) : base::Json();
+  facts["threads"] = probe.threads;
+  facts["nice"] = probe.niceness;
+  facts["cpu"] = probe.processor.model;
+  facts["cores"] = probe.processor.cores;
+  facts["usable_threads"] = probe.processor.usable;
+  facts["vector_units"] = base::Json::array_of(probe.processor.vector_units);
+  facts["numa_nodes"] = probe.processor.numa_nodes;
+  facts["memory_bytes"] = probe.memory.usable();
+  facts["driver"] = probe.gpus.driver;
+  facts["gpus"] = base::Json::array();
+  for (const auto& device : probe.gpus.devices) facts["gpus"].push_back(device_json(device));
+  facts["mpi"] = probe.software.mpi_version;
+  facts["container"] = probe.software.container;
+  facts["storages"] = base::Json::array();
+  for (const auto& storage : probe.storages) facts["storages"].push_back(storage_json(storage));
+  return facts;
+}
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/doctor/machine_here.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::verbs {
+namespace {
+
+TEST(MachineHereTest, SavesADocumentThatLoadsAgainUnchanged) {
+  const auto catalogue = catalogue::load_embedded();
+  const spec::Machine machine = machine_of(site::probe_site(), catalogue, "2026-11-15");
+  const base::TemporaryFolder folder;
+  const base::Path file = folder.path() / "machine.json";
+  spec::save_machine(file, machine);
+  const spec::Machine loaded = spec::load_machine(file);
+  EXPECT_EQ(loaded, machine);
+  EXPECT_NO_THROW(catalogue::check_machine(loaded, catalogue));
+  EXPECT_GT(loaded.memory_per_node, 0);
+  EXPECT_GE(loaded.cores_per_node, 1);
+}
+
+TEST(MachineHereTest, NamesCardsByTheirCatalogueId) {
+  site::Probe probe;
+  site::GpuDevice card;
+  card.name = "NVIDIA A100-SXM4-80GB";
+  probe.gpus.devices = {card, card, card, card};
+  const spec::Machine machine = machine_of(probe, catalogue::load_embedded(), "2026-11-15");
+  EXPECT_EQ(machine.gpu, "a100-80");
+  EXPECT_EQ(machine.gpus_per_node, 4);
+}
+
+TEST(MachineHereTest, LeavesAnUnknownCardToTheNotes) {
+  site::Probe probe;
+  site::GpuDevice card;
+  card.name = "NVIDIA Z9";
+  probe.gpus.devices = {card};
+  const spec::Machine machine = machine_of(probe, catalogue::load_embedded(), "2026-11-15");
+  EXPECT_EQ(machine.gpu, "");
+  EXPECT_EQ(machine.notes.substr(0, 40), "1 x NVIDIA Z9 is not in the catalogue: a");
+}
+
+TEST(MachineHereTest, TellsProgramsTheFacts) {
+  const base::Json facts = facts_json(site::probe_site());
+  EXPECT_GT(facts.at("memory_bytes").as_int(), 0);
+  EXPECT_GE(facts.at("storages").size(), 1u);
+}
+
+}  // namespace
+}  // namespace lockstep::verbs
