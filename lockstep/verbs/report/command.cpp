@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include "lockstep/base/arguments.h"
+#include "lockstep/base/file.h"
+#include "lockstep/verbs/report/report.h"
+#include "lockstep/verbs/verb.h"
+
+namespace lockstep::verbs {
+namespace {
+
+base::Json summary(const base::Json& data, const base::Path& out, size_t bytes) {
+  base::Json result = base::Json::object();
+  result["report"] = out.string();
+  result["bytes"] = bytes;
+  for (const char* key : {"name", "status", "samples_per_second", "time", "sessions"}) {
+    if (const base::Json* value = data.find(key)) result[key] = *value;
+  }
+  return result;
+}
+
+}  // namespace
+
+LOCKSTEP_VERB(report)(const std::vector<std::string>& words) {
+  const base::CommandLine line{"report",
+                               "RUN",
+                               "one self-contained HTML page about a run",
+                               {{"--out", "FILE", "where to write the page; default RUN/report.html"},
+                                {"--json", "FILE", "a summary as JSON (- = standard output)"}},
+                               "  lockstep report runs/pets\n"
+                               "The page needs no network: mail it, keep it, open it in any browser.\n"};
+  const base::Arguments arguments = base::parse_arguments(line, words);
+  if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), 0;
+  const run::RunPaths paths = run::open_run(arguments.only("run folder"));
+  const base::Path out = arguments.value_or("--out", paths.report().string());
+  const base::Json data = gather_report(paths);
+  const std::string page = render_report(data);
+  base::write_file(out, page);
+  const auto json = arguments.value("--json");
+  if (json == "-") return std::printf("%s\n", summary(data, out, page.size()).dump().c_str()), 0;
+  if (json) base::write_json(*json, summary(data, out, page.size()));
+  std::printf("%s\n", out.c_str());
+  return 0;
+}
+
+}  // namespace lockstep::verbs

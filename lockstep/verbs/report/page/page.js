@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lays out the report from the data in this file.
+"use strict";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const page = document.getElementById("page");
+
+window.addEventListener("error", event => {
+  page.prepend(element("div", {id: "problem"}, `This report could not be drawn completely: ${event.message}`));
+});
+
+const percent = share => `${(100 * share).toFixed(1)} %`;
+const whole = value => Math.round(value).toLocaleString("en-US");
+const isNumber = value => typeof value === "number" && Number.isFinite(value);
+
+function duration(seconds) {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const s = Math.round(seconds), two = value => String(value).padStart(2, "0");
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)}:${two(s % 60)} min`;
+  return `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)} h`;
+}
+
+const moment = seconds => new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 16) + " UTC";
+
+function section(title, ...content) {
+  page.append(element("h2", {}, title), ...content);
+}
+
+function facts(rows) {
+  const list = element("dl", {});
+  for (const [name, value] of rows) {
+    if (value !== undefined && value !== null && value !== "") list.append(element("dt", {}, name), element("dd", {}, String(value)));
+  }
+  return list;
+}
+
+// ---------------------------------------------------------------- head
+const start = data.start || {}, end = data.end || {}, evaluation = data.evaluation;
+const checks = data.evaluations.filter(each => isNumber(each.top1));
+const lastCheck = checks[checks.length - 1];
+const bestCheck = checks.reduce((best, each) => !best || each.top1 > best.top1 ? each : best, null);
+
+function drawHead() {
+  const tones = {finished: "green", running: "blue", stopped: "orange"};
+  page.append(element("div", {class: "top"}, element("h1", {}, data.name),
+    element("span", {class: "pill", tone: tones[data.status] || "red"}, data.status)));
+  const parts = [start.model, isNumber(start.parameters) ? `${compact(start.parameters)} parameters` : null,
+    isNumber(start.classes) ? `${start.classes} classes` : null,
+    isNumber(start.train_samples) ? `${whole(start.train_samples)} training images` : null,
+    [start.device, start.precision].filter(Boolean).join(", ")];
+  page.append(element("p", {class: "lead"}, parts.filter(Boolean).join(" \u00b7 ")));
+}
+
+function drawCards() {
+  const cards = element("div", {class: "cards"});
+  const add = (label, value, note, code) => cards.append(element("div", {class: cards.children.length ? "card" : "card first"},
+    element("div", {class: "label"}, label), element("div", {class: code ? "value code" : "value"}, value), element("div", {class: "note"}, note || "")));
+  const judged = evaluation && isNumber(evaluation.top1) ? evaluation : lastCheck;
+  if (judged) {
+    const note = judged === evaluation ? `${whole(evaluation.samples)} images, top-5 ${percent(evaluation.top5)}`
+      : bestCheck !== lastCheck ? `best ${percent(bestCheck.top1)} at step ${bestCheck.step}` : isNumber(judged.top5) ? `top-5 ${percent(judged.top5)}` : "";
+    add("Accuracy", percent(judged.top1), note);
+    add("Validation loss", judged.loss.toFixed(3), lastCheck && isNumber(lastCheck.epoch) ? `epoch ${compact(lastCheck.epoch)}` : "");
+  }
+  const lastStep = data.steps[data.steps.length - 1];
+  if (!judged && lastStep && isNumber(lastStep.loss)) add("Training loss", lastStep.loss.toFixed(3), "no evaluation yet");
+  const spent = Object.values(data.time).reduce((a, b) => a + b, 0);
+  if (spent > 0) add("Training time", duration(isNumber(end.seconds) ? end.seconds : spent), lastStep ? `${whole(lastStep.step)} steps` : "");
+  if (isNumber(data.samples_per_second)) add("Throughput", `${compact(data.samples_per_second)}/s`, "images, all ranks");
+  if (isNumber(start.ranks)) add(start.ranks === 1 ? "Rank" : "Ranks", String(start.ranks), isNumber(start.threads) ? `${start.threads} thread${start.threads === 1 ? "" : "s"} each` : "");
+  if (start.seed !== undefined) add("Seed", String(start.seed), isNumber(start.global_batch) ? `global batch ${start.global_batch}` : "");
+  if (end.weights_sha256) add("Weights", end.weights_sha256.slice(0, 12), "SHA-256, first 12 digits", true);
+  if (cards.children.length) page.append(cards);
+}
+
+// ---------------------------------------------------------------- curves
+const byEpoch = data.steps.length > 0 && data.steps.every(each => isNumber(each.epoch));
+const xName = byEpoch ? "epoch" : "step";
+const xOf = each => byEpoch ? each.epoch : each.step;
+const pointsOf = (rows, key) => rows.filter(each => isNumber(each[key]) && isNumber(xOf(each))).map(each => [xOf(each), each[key]]);
+
+// A centred mean over a fortieth of the run: the trend of a noisy curve, without lag.
+function smooth(points) {
+  const reach = Math.max(1, Math.round(points.length / 80));
+  return points.map(([x], i) => {
+    const near = points.slice(Math.max(0, i - reach), i + reach + 1);
+    return [x, near.reduce((sum, point) => sum + point[1], 0) / near.length];
+  });
+}
+
+function withTrend(name, tone, points) {
+  if (points.length < 60) return [{name, tone, points}];
+  return [{name, tone, points, faint: true}, {name, tone, points: smooth(points)}];
+}
+
+function drawCurves() {
+  const digits = value => value.toFixed(3);
+  section("Learning", element("div", {class: "grid"},
+    lineChart({title: "Loss", xName, format: digits, fromZero: true, series: [
+      ...withTrend("training", "blue", pointsOf(data.steps, "loss")),
+      {name: "validation", tone: "orange", points: pointsOf(data.evaluations, "loss"), dots: true}]}),
+    lineChart({title: "Accuracy", xName, format: percent, axis: value => `${Math.round(100 * value)} %`, fromZero: true, top: 1,
+      empty: "No evaluation yet.", series: [
+        ...withTrend("training", "blue", pointsOf(data.steps, "accuracy")),
+        {name: "top-5", tone: "violet", points: pointsOf(data.evaluations, "top5"), dots: true},
+        {name: "validation", tone: "orange", points: pointsOf(data.evaluations, "top1"), dots: true}]})));
+  section("Speed", element("div", {class: "grid"},
+    lineChart({title: "Throughput, images per second", xName, format: value => compact(value), fromZero: true,
+      series: withTrend("all ranks", "green", pointsOf(data.steps, "samples_per_second"))}),
+    lineChart({title: "Learning rate", xName, format: compact, fromZero: true, series: [{name: "rate", tone: "violet", points: pointsOf(data.steps, "lr")}]})));
+}
+
+function drawTime() {
+  const tones = {"data wait": "orange", compute: "blue", communication: "violet", save: "green", evaluation: "red", other: "grey"};
+  const parts = Object.entries(data.time).filter(([, seconds]) => seconds > 0);
+  const total = parts.reduce((sum, [, seconds]) => sum + seconds, 0);
+  if (!total) return;
+  const bar = element("div", {class: "split"}), legend = element("div", {class: "legend"});
+  for (const [name, seconds] of parts) {
+    const part = element("div", {tone: tones[name] || "grey", style: {flex: `${seconds / total} 1 0`}});
+    part.addEventListener("pointermove", event => showTip(event, tipRow(tones[name], name, `${duration(seconds)}, ${percent(seconds / total)}`)));
+    part.addEventListener("pointerleave", hideTip);
+    bar.append(part);
+    legend.append(element("span", {}, element("i", {tone: tones[name] || "grey"}), `${name} `, element("b", {}, percent(seconds / total)), ` ${duration(seconds)}`));
+  }
+  page.append(element("div", {class: "panel below", style: {marginTop: "16px"}},
+    element("div", {class: "head"}, element("h3", {}, "Where the time went")), bar, legend));
+}
+
+// ---------------------------------------------------------------- mistakes
+function bar(share, tone) {
+  return element("div", {class: "bar"}, element("div", {tone, style: {width: `${Math.max(0, Math.min(100, 100 * share)).toFixed(1)}%`}}));
+}
+
+function confusedPairs() {
+  const list = element("ul", {class: "pairs"});
+  const pairs = (evaluation.most_confused || []).slice(0, 10);
+  const sizes = Object.fromEntries((evaluation.classes || []).map(each => [each.name, each.samples]));
+  for (const pair of pairs) {
+    const of = sizes[pair.target];
+    list.append(element("li", {}, element("div", {class: "row"},
+      element("span", {}, `${pair.target} \u2192 ${pair.predicted}`), element("span", {}, of ? `${pair.count} of ${of}` : String(pair.count))),
+      bar(pair.count / (of || pairs[0].count), "orange")));
+  }
+  return element("div", {class: "panel"}, element("h3", {}, "Most often confused"),
+    pairs.length ? list : element("p", {class: "quiet"}, "No mistakes."));
+}
+
+function classTable() {
+  const rows = [...evaluation.classes].sort((a, b) => a.f1 - b.f1);
+  const body = element("tbody", {});
+  for (const each of rows) {
+    const cells = ["precision", "recall", "f1"].map(key => element("td", {}, percent(each[key]), bar(each[key], "blue")));
+    body.append(element("tr", {}, element("td", {}, each.name), element("td", {class: "number"}, whole(each.samples)), cells));
+  }
+  const head = ["class", "images", "precision", "recall", "F1"].map((name, i) => element("th", {class: i === 1 ? "number" : ""}, name));
+  return element("details", {class: "panel below", style: {marginTop: "16px"}}, element("summary", {}, `Every class, weakest first (${rows.length})`),
+    element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)));
+}
+
+function gallery() {
+  const all = element("div", {class: "gallery"});
+  for (const each of evaluation.worst) {
+    const shown = typeof each.picture === "string" && each.picture.startsWith("data:image/jpeg;base64,");
+    all.append(element("figure", {title: each.path || ""},
+      shown ? element("img", {src: each.picture, alt: each.path || "", loading: "lazy"}) : element("div", {class: "blank"}),
+      element("figcaption", {}, "is ", element("b", {}, each.target), element("br"), "said ", element("span", {class: "wrong"}, each.predicted), ` ${percent(each.confidence)}`)));
+  }
+  return element("div", {class: "panel below", style: {marginTop: "16px"}},
+    element("div", {class: "head"}, element("h3", {}, "Worst mistakes"), element("span", {class: "legend"}, "sure, and wrong: look for mislabelled pictures first")), all);
+}
+
+function drawMistakes() {
+  if (!evaluation || !evaluation.classes) return;
+  const names = evaluation.classes.map(each => each.name);
+  const matrix = evaluation.confusion
+    ? [element("div", {class: "head"}, element("h3", {}, "Confusion matrix"),
+        element("div", {class: "legend"}, element("span", {}, "row: what it is, column: what the network said"),
+          element("span", {}, element("i", {tone: "blue"}), "right"), element("span", {}, element("i", {tone: "orange"}), "wrong"))),
+      confusionChart(names, evaluation.confusion)]
+    : [element("h3", {}, "Confusion matrix"), element("p", {class: "quiet"}, `${names.length} classes are too many to draw; the pairs beside tell the most.`)];
+  section("What it gets right and wrong", element("div", {class: "grid wide-left"}, element("div", {class: "panel"}, matrix), confusedPairs()));
+  if (evaluation.worst && evaluation.worst.length) page.append(gallery());
+  page.append(classTable());
+}
+
+// ---------------------------------------------------------------- plan, history, environment
+function drawPromise() {
+  if (!data.plan) return;
+  const spent = Object.values(data.time).reduce((a, b) => a + b, 0);
+  const fact = {samples_per_second: data.samples_per_second, seconds: isNumber(end.seconds) ? end.seconds : spent};
+  const body = element("tbody", {});
+  for (const [key, name] of [["samples_per_second", "images per second"], ["seconds", "training time, s"]]) {
+    const promised = data.plan[key];
+    if (!isNumber(promised) || !isNumber(fact[key])) continue;
+    body.append(element("tr", {}, element("td", {}, name), element("td", {class: "number"}, compact(promised)),
+      element("td", {class: "number"}, compact(fact[key])), element("td", {class: "number"}, `${(100 * (fact[key] / promised - 1)).toFixed(1)} %`)));
+  }
+  if (!body.children.length) return;
+  const head = ["", "promise", "fact", "difference"].map((name, i) => element("th", {class: i ? "number" : ""}, name));
+  section("Promise against fact", element("div", {class: "panel"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)));
+}
+
+function historyTable() {
+  const body = element("tbody", {});
+  data.sessions.forEach((each, i) => {
+    const outcome = each.outcome === "broke off" && data.status === "running" && i === data.sessions.length - 1 ? "running" : each.outcome;
+    body.append(element("tr", {}, element("td", {}, moment(each.began)), element("td", {}, each.host || ""), element("td", {class: "number"}, String(each.ranks || "")),
+      element("td", {class: "number"}, `${whole(each.from_step || 0)} \u2013 ${whole(each.to_step || each.from_step || 0)}`),
+      element("td", {class: "number"}, duration(Math.max(0, each.ended - each.began))), element("td", {}, outcome)));
+  });
+  const head = ["began", "host", "ranks", "steps", "lasted", "outcome"].map((name, i) => element("th", {class: i > 1 && i < 5 ? "number" : ""}, name));
+  return element("div", {class: "panel"}, element("h3", {}, data.sessions.length > 1 ? "History of restarts" : "History"),
+    element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)));
+}
+
+function drawOrigin() {
+  const environment = facts([["host", start.host], ["processor", start.cpu], ["device", start.device], ["precision", start.precision],
+    ["ranks x threads", isNumber(start.ranks) ? `${start.ranks} x ${start.threads || "?"}` : ""], ["lockstep", start.version || data.version],
+    ["libtorch", start.libtorch], ["weights SHA-256", end.weights_sha256], ["job SHA-256", start.job_sha256], ["data SHA-256", start.data_sha256]]);
+  const cells = element("div", {class: "grid"}, element("div", {class: "panel"}, element("h3", {style: {marginBottom: "10px"}}, "Environment"), environment));
+  if (data.sessions.length) cells.append(historyTable());
+  section("How it was made", cells);
+  if (data.bad_samples.length) {
+    const rows = data.bad_samples.map(each => element("tr", {}, element("td", {}, each.path || ""), element("td", {}, each.reason || "")));
+    page.append(element("details", {class: "panel", style: {marginTop: "16px"}}, element("summary", {}, `Images that could not be read (${rows.length})`),
+      element("table", {}, element("tbody", {}, rows))));
+  }
+  if (data.job) {
+    page.append(element("details", {class: "panel", style: {marginTop: "16px"}}, element("summary", {}, "The job document"),
+      element("pre", {}, JSON.stringify(data.job, null, 2))));
+  }
+  page.append(element("footer", {}, `Made by lockstep ${data.version} on ${moment(data.made)}. This file is complete in itself.`));
+}
+
+for (const draw of [drawHead, drawCards, drawCurves, drawTime, drawMistakes, drawPromise, drawOrigin]) draw();
+document.documentElement.dataset.drawn = "yes";

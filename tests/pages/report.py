@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Opens `lockstep report` pages in headless Chromium: the charts are drawn, nothing fails, hostile text stays text.
+
+report.py [--keep DIR]: also writes screenshots (1280 and 390 wide, light and dark) for people to look at.
+"""
+import base64
+import html.parser
+import json
+import math
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
+LOCKSTEP = BUILD / "bin" / "lockstep"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOSTILE = "</script><img src=x onerror=\"document.title='pwned'\">&lt;b&gt; @[data] \u2028'\""
+# An 8 x 8 grey JPEG: what a thumbnail looks like to the page.
+JPEG = base64.b64decode(
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDACgcHiMeGSgjISMtKygwPGRBPDc3PHtYXUlkkYCZlo+AjIqgtObDoKrarYqMyP/L2u71////m8H///"
+    "/6/+b9//j/wAALCAAIAAgBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAABP/EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AR//Z")
+
+
+class Dom(html.parser.HTMLParser):
+    """Counts tags and classes of the page as Chromium left it, and keeps its text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.classes, self.ids, self.text, self.drawn = {}, {}, set(), [], False
+        self.inside = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.inside.append(tag)
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        self.ids.add(attrs.get("id"))
+        self.drawn |= attrs.get("data-drawn") == "yes"
+        for name in (attrs.get("class") or "").split():
+            self.classes[name] = self.classes.get(name, 0) + 1
+
+    def handle_endtag(self, tag):
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, text):
+        if not self.inside or self.inside[-1] not in ("script", "style"):
+            self.text.append(text)
+
+    def shows(self, wanted):
+        return wanted in "".join(self.text)
+
+
+def chromium(*arguments):
+    done = subprocess.run([CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                           "--virtual-time-budget=3000", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=120, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def write_run(folder, classes, epochs=6, evaluated=True, crash=True, plan=False):
+    """A run as `train` and `eval` leave it, made by hand; the curves are made up."""
+    folder.mkdir(parents=True)
+    rng, lines, t, step, per_epoch = random.Random(1), [], 1.76e9, 0, 55
+    origin = {"name": "pets", "task": "classify", "model": "efficientnet_lite0", "parameters": 3418000,
+              "classes": len(classes), "train_samples": 3312, "validate_samples": 368, "global_batch": 60,
+              "total_steps": per_epoch * epochs, "steps_per_epoch": per_epoch, "ranks": 2, "threads": 1, "device": "cpu",
+              "precision": "fp32", "seed": 1, "host": "node042", "version": "0.1.0", "libtorch": "2.11.0",
+              "cpu": "AMD EPYC 7742 64-Core Processor", "job_sha256": "ab" * 32, "data_sha256": "cd" * 32}
+
+    def put(event, **fields):
+        lines.append({"v": 1, "t": round(t, 3), "event": event, **fields})
+
+    put("start", **origin)
+    total, done = per_epoch * epochs, False
+    while step < total:
+        step += 1
+        share = step / total
+        seconds = rng.gauss(1.05, .04) + (2.5 if step == 1 else 0)
+        t += seconds
+        put("step", step=step, epoch=step / per_epoch, loss=3.6 * math.exp(-4 * share) + .12 + abs(rng.gauss(0, .09)),
+            accuracy=min(1, max(0, 1 - math.exp(-4.5 * share) + rng.gauss(0, .03))),
+            lr=.04 * min(1, step / 50) * (.5 + .5 * math.cos(math.pi * share)), samples=60, seconds=seconds,
+            data=.06 * seconds, compute=.8 * seconds, communication=.09 * seconds, save=0)
+        if step % per_epoch == 0 and evaluated:
+            epoch = step // per_epoch
+            top1 = .93 - .6 * math.exp(-epoch)
+            t += 9
+            put("evaluate", step=step, epoch=epoch, split="validate", weights="raw", samples=368, top1=top1,
+                loss=.28 + 1.4 * math.exp(-epoch), top5=min(1, top1 + .065), seconds=9.0)
+            t += .4
+            put("save", step=step, checkpoint=f"step-{step:08d}", bytes=27000000, seconds=.4, best=True)
+        if crash and step == 3 * per_epoch + 20 and not done:
+            done, step = True, 3 * per_epoch
+            t += 400
+            put("resume", **{**origin, "host": "node017"}, step=step, checkpoint=f"step-{step:08d}")
+    if evaluated:
+        put("bad_sample", path=f"train/{HOSTILE}.jpg", reason="truncated JPEG", step=7)
+        put("end", step=step, seconds=t - 1.76e9, weights_sha256="9f86d081884c7d659a2feaa0c55ad015" * 2, top1=.93, loss=.28)
+    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"v":1,"t":17')
+    (folder / "job.json").write_text(json.dumps({"name": "pets", "data": {"train": HOSTILE}, "training": {"seed": 1}}))
+    if plan:
+        (folder / "plan.json").write_text(json.dumps({"samples_per_second": 60.0, "seconds": 360.0}))
+    if evaluated:
+        (folder / "eval.json").write_text(json.dumps(evaluation(classes, rng)))
+        (folder / "eval").mkdir()
+        for i in range(12):
+            (folder / "eval" / f"worst-{i:02d}.jpg").write_bytes(JPEG)
+
+
+def evaluation(classes, rng):
+    n = len(classes)
+    confusion = [[0] * n for _ in range(n)]
+    for c in range(n):
+        for _ in range(60):
+            wrong = rng.random() < .06 + (.12 if c % 7 == 3 else 0)
+            confusion[c][(c + rng.choice([1, 1, 1, 2, 5])) % n if wrong else c] += 1
+    rows, pairs = [], []
+    for c, name in enumerate(classes):
+        predicted, samples, right = sum(row[c] for row in confusion), sum(confusion[c]), confusion[c][c]
+        rows.append({"name": name, "samples": samples, "precision": right / max(1, predicted), "recall": right / samples,
+                     "f1": 2 * right / (predicted + samples)})
+        pairs += [{"target": name, "predicted": classes[p], "count": confusion[c][p]} for p in range(n) if p != c and confusion[c][p]]
+    pairs.sort(key=lambda pair: -pair["count"])
+    right = sum(confusion[c][c] for c in range(n))
+    worst = [{"sample": i, "path": f"validate/{classes[i % n]}/{i}.jpg", "target": classes[i % n],
+              "predicted": classes[(i + 1) % n], "loss": 9 - .3 * i, "confidence": .999 - .004 * i,
+              "picture": f"eval/worst-{i:02d}.jpg"} for i in range(12)]
+    return {"samples": 60 * n, "loss": .29, "top1": right / (60 * n), "top5": .991, "classes": rows, "confusion": confusion,
+            "most_confused": pairs[:20], "worst": worst}
+
+
+def report(run):
+    out = run / "report.html"
+    subprocess.run([LOCKSTEP, "report", run], check=True, stdout=subprocess.DEVNULL)
+    return out
+
+
+def open_page(path, width=1280):
+    dom = Dom(chromium("--dump-dom", f"--window-size={width},2000", path.as_uri()))
+    assert dom.drawn and "problem" not in dom.ids, "the page's script failed"
+    return dom
+
+
+def check_full(folder):
+    classes = [f"class {i:02d}" for i in range(36)] + [HOSTILE]
+    write_run(folder, classes, plan=True)
+    page = report(folder)
+    dom = open_page(page)
+    open_page(page, width=390)
+    assert dom.classes.get("curve", 0) >= 8, dom.classes  # loss 2 + 1, accuracy 2 + 2, throughput 2, rate 1
+    assert dom.classes.get("cell", 0) == 37 * 37, dom.classes
+    assert dom.tags.get("img", 0) == 12, dom.tags
+    assert dom.classes.get("card", 0) == 7, dom.classes
+    for wanted in (HOSTILE, "finished", "Promise against fact", "History of restarts", "broke off", "node017", "9f86d081884c"):
+        assert dom.shows(wanted), wanted
+    source = page.read_text()
+    assert "http://" not in source.replace("http://www.w3.org/2000/svg", "") and "https://" not in source
+    assert "onerror=\"document" not in source and "pwned" not in "".join(dom.text[:1])
+    print(f"report.py: full run: {dom.classes['curve']} curves, {dom.classes['cell']} cells, {len(source) // 1024} KiB")
+
+
+def check_partial(folder):
+    write_run(folder, ["a", "b"], epochs=1, evaluated=False, crash=False)
+    dom = open_page(report(folder))
+    assert dom.classes.get("curve", 0) >= 3 and dom.shows("no evaluation yet") and dom.shows("broke off")
+    assert not dom.classes.get("cell") and not dom.shows("Promise against fact")
+    (folder / "journal.jsonl").write_text("")
+    dom = open_page(report(folder))
+    assert dom.shows("not started") and dom.shows("Nothing recorded yet.")
+    print("report.py: a run without evaluation and one without a single step: drawn")
+
+
+def screenshots(run, keep):
+    keep.mkdir(parents=True, exist_ok=True)
+    for width, height in ((1280, 3600), (390, 6400)):
+        for scheme, flag in (("light", 1), ("dark", 0)):
+            chromium(f"--window-size={width},{height}", f"--blink-settings=preferredColorScheme={flag}",
+                     f"--screenshot={keep / f'report-{width}-{scheme}.png'}", (run / "report.html").as_uri())
+
+
+def main():
+    if not CHROMIUM:
+        print("report.py: SKIPPED: no chromium (Debian: chromium)")
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        check_full(folder / "full")
+        check_partial(folder / "partial")
+        if len(sys.argv) == 3 and sys.argv[1] == "--keep":
+            write_run(folder / "pets", ["Abyssinian", "american_bulldog", "Bengal", "Birman", "boxer", "chihuahua",
+                                        "Egyptian_Mau", "english_setter", "Maine_Coon", "pug"], plan=True)
+            report(folder / "pets")
+            screenshots(folder / "pets", pathlib.Path(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()
