@@ -451,9 +451,9 @@ double Json::double_or(std::string_view key, double otherwise) const {
   return value && !value->is_null() ? value->as_double() : otherwise;
 }
 
-std::string Json::string_or(std::string_view key, std::string otherwise) const {
+std::string Json::string_or(std::string_view key, const std::string& otherwise) const {
   const Json* value = find(key);
-  return value && !value->is_null() ? value->as_string() : std::move(otherwise);
+  return value && !value->is_null() ? value->as_string() : otherwise;
 }
 
 Json& Json::operator[](std::string_view key) {

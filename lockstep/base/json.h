@@ -71,7 +71,7 @@ class Json {
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   int64_t int_or(std::string_view key, int64_t otherwise) const;
   double double_or(std::string_view key, double otherwise) const;
-  std::string string_or(std::string_view key, std::string otherwise) const;
+  std::string string_or(std::string_view key, const std::string& otherwise) const;
 
   Json& operator[](std::string_view key);  // inserts null when absent; turns null into an object
   Json& append(std::string key);           // a new last member, null. REQUIRES: the key is not there yet (not checked)

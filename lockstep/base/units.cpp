@@ -182,7 +182,7 @@ std::string format_duration(double seconds) {
   const auto whole = std::llround(std::min(seconds, 1e15));
   if (whole < 3600) {
     std::snprintf(buffer, sizeof buffer, "%lld min %02lld s", whole / 60, whole % 60);
-  } else if (whole < 2 * 86400) {
+  } else if (whole < 2 * 86400LL) {
     const auto minutes = (whole + 30) / 60;
     std::snprintf(buffer, sizeof buffer, "%lld h %02lld min", minutes / 60, minutes % 60);
   } else {

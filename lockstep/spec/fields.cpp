@@ -202,7 +202,6 @@ const char* type_name(Type type) {
     case Type::number:
       return "a number";
     case Type::text:
-      return "a string";
     case Type::choice:
       return "a string";
     case Type::duration:
@@ -258,12 +257,12 @@ double quantity_of(Type type, const Json& value) {
   return static_cast<double>(base::parse_bytes(words));
 }
 
-void Problems::add(const Json& at, const std::string& key, std::string what, std::string fix) {
-  add(at.where(), key, std::move(what), std::move(fix));
+void Problems::add(const Json& at, const std::string& key, const std::string& what, const std::string& fix) {
+  add(at.where(), key, what, fix);
 }
 
-void Problems::add(const std::string& where, const std::string& key, std::string what, std::string fix) {
-  all_.push_back({text(where, where.empty() ? "" : ": ", key, key.empty() ? "" : ": ", what), std::move(fix)});
+void Problems::add(const std::string& where, const std::string& key, const std::string& what, const std::string& fix) {
+  all_.push_back({text(where, where.empty() ? "" : ": ", key, key.empty() ? "" : ": ", what), fix});
 }
 
 void Problems::throw_if_any() const {

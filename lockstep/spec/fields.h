@@ -83,8 +83,9 @@ class Table {
   Table(std::string name, std::string help) : section_{std::move(name), std::move(help), {}, {}} {}
 
   template <class Value>
-  Table& add(std::string key, Value Owner::*member, std::string unit, Check check, std::string help) {
-    Field field = make(std::move(key), type_of<Value>(), std::move(unit), check, std::move(help));
+  Table& add(const std::string& key, Value Owner::*member, const std::string& unit, Check check,
+             const std::string& help) {
+    Field field = make(key, type_of<Value>(), unit, check, help);
     if constexpr (std::is_enum_v<Value>) {
       field.choices = choices_of(Value{});
       field.get = [member](const void* owner) { return base::Json(name_of(as(owner).*member)); };
@@ -109,8 +110,8 @@ class Table {
 
   // A member that is a number here and a string with a unit in the document.
   template <class Value>
-  Table& add(std::string key, Value Owner::*member, Type type, Check check, std::string help) {
-    Field field = make(std::move(key), type, "", check, std::move(help));
+  Table& add(const std::string& key, Value Owner::*member, Type type, Check check, const std::string& help) {
+    Field field = make(key, type, "", check, help);
     field.get = [member, type](const void* owner) {
       return quantity_json(type, static_cast<double>(as(owner).*member));
     };
@@ -121,8 +122,8 @@ class Table {
   }
 
   template <class Nested>
-  Table& nest(std::string key, Nested Owner::*member, const Section& section, const std::string& help = "") {
-    Field field = make(std::move(key), Type::section, "", anything, help.empty() ? section.help : help);
+  Table& nest(const std::string& key, Nested Owner::*member, const Section& section, const std::string& help = "") {
+    Field field = make(key, Type::section, "", anything, help.empty() ? section.help : help);
     field.section = &section;
     field.size = [](const void*) { return size_t{1}; };
     field.at = [member](const void* owner, size_t) -> const void* { return &(as(owner).*member); };
@@ -132,8 +133,8 @@ class Table {
   }
 
   template <class Nested>
-  Table& list(std::string key, std::vector<Nested> Owner::*member, const Section& section) {
-    Field field = make(std::move(key), Type::sections, "", anything, section.help);
+  Table& list(const std::string& key, std::vector<Nested> Owner::*member, const Section& section) {
+    Field field = make(key, Type::sections, "", anything, section.help);
     field.section = &section;
     field.otherwise = base::Json::array();
     field.size = [member](const void* owner) { return (as(owner).*member).size(); };
@@ -167,13 +168,13 @@ class Table {
     if constexpr (std::is_enum_v<Value>) return Type::choice;
     return Type::text;
   }
-  static Field make(std::string key, Type type, std::string unit, Check check, std::string help) {
+  static Field make(const std::string& key, Type type, const std::string& unit, Check check, const std::string& help) {
     Field field;
-    field.key = std::move(key);
+    field.key = key;
     field.type = type;
-    field.unit = std::move(unit);
+    field.unit = unit;
     field.check = check;
-    field.help = std::move(help);
+    field.help = help;
     return field;
   }
   Table& keep(Field field) {
@@ -189,8 +190,8 @@ class Table {
 // What is wrong with a document, gathered so that all of it is told at once.
 class Problems {
  public:
-  void add(const base::Json& at, const std::string& key, std::string what, std::string fix);
-  void add(const std::string& where, const std::string& key, std::string what, std::string fix);
+  void add(const base::Json& at, const std::string& key, const std::string& what, const std::string& fix);
+  void add(const std::string& where, const std::string& key, const std::string& what, const std::string& fix);
   bool empty() const { return all_.empty(); }
   void throw_if_any() const;  // user error with place, key, reason and fix of each
 

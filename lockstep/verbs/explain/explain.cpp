@@ -144,9 +144,9 @@ void section_markdown(const Section& section, const std::string& prefix, const s
                 spec::check_text(field.check), " | ", field.help, " |\n");
   }
   for (const auto& field : section.fields) {
-    const std::string list = field.type == Type::sections ? "[]" : "";
-    if (field.section)
-      section_markdown(*field.section, (prefix.empty() ? "" : prefix + ".") + field.key + list, field.help, out);
+    if (!field.section) continue;
+    const char* list = field.type == Type::sections ? "[]" : "";
+    section_markdown(*field.section, text(prefix, prefix.empty() ? "" : ".", field.key, list), field.help, out);
   }
 }
 
@@ -190,6 +190,7 @@ Json explain_key(const std::string& key) {
   if (ends.size() == 1) return found_json(*ends[0].first, ends[0].second, *find_field(*ends[0].first, ends[0].second));
   if (ends.size() > 1) {
     std::vector<std::string> names;
+    names.reserve(ends.size());
     for (const auto& end : ends) names.push_back(end.second);
     throw base::Error(base::Blame::user, text("'", key, "' is a key of several sections"),
                       text("name one: ", base::join(names, ", ")));
@@ -217,6 +218,7 @@ std::string explanation_text(const Json& explanation) {
   line("type", explanation.at("type").as_string());
   if (const Json* choices = explanation.find("choices")) {
     std::vector<std::string> names;
+    names.reserve(choices->size());
     for (const auto& choice : choices->items()) names.push_back(choice.as_string());
     line("one of", base::join(names, ", "));
   }
