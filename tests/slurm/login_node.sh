@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Manners on a login node, shown on a real Slurm: doctor says where it is and touches nothing, train sends people to a
+# compute node with a line that works, and inside an allocation both are themselves again. About 30 s.
+# Exit code 77: this machine cannot run a virtual Slurm (the reason is printed).
+set -uo pipefail
+HERE=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
+[ -n "${LOCKSTEP_VIRTUAL_SLURM:-}" ] || exec timeout --kill-after=5 240 "$HERE/slurm.sh" run "$HERE/login_node.sh"
+
+TREE=$(cd "$HERE/../.." && pwd)
+PATH=${LOCKSTEP_BUILD:-$TREE/build}/bin:$PATH
+cd "$(mktemp -d /var/tmp/login-node-XXXXXX)" || exit 1
+failures=0
+
+# expect NAME FILE REGEX / refuse NAME FILE REGEX: one line of the record each.
+expect() {
+  if grep -qE -- "$3" "$2"; then echo "ok   $1"; else
+    echo "FAIL $1: not found: $3"; sed 's/^/     /' "$2"; failures=$((failures + 1))
+  fi
+}
+refuse() {
+  if ! grep -qE -- "$3" "$2"; then echo "ok   $1"; else
+    echo "FAIL $1: found: $3"; sed 's/^/     /' "$2"; failures=$((failures + 1))
+  fi
+}
+value() { python3 -c "import json; print(json.load(open('$1'))['facts']$2)"; }
+
+lockstep doctor --json login.json > login.txt 2>&1
+expect "doctor knows the login node" login.txt '^This is a login node: plan and submit here'
+expect "doctor names the scheduler" login.txt 'login node of a slurm cluster'
+value login.json '["threads"]' > threads.txt; expect "2 threads at most" threads.txt '^[12]$'
+value login.json '["nice"]' > nice.txt; expect "nice 19" nice.txt '^19$'
+value login.json '["storages"]' > storages.txt
+refuse "no disk was measured" storages.txt "per_second': [0-9]"
+
+srun --nodes=1 --time=10 lockstep doctor --json "$PWD/job.json" > job.txt 2>&1
+expect "doctor knows an allocation" job.txt 'inside an allocation: slurm job [0-9]+ in main, 1 node, 1 task, .* left'
+value job.json '["seconds_left"]' > left.txt; expect "time left is known" left.txt '^(5[0-9][0-9]|600)$'
+value job.json '["nice"]' > nice.txt; expect "no manners needed there" nice.txt '^0$'
+value job.json '["storages"]' > storages.txt; expect "disk measured there" storages.txt "read_bytes_per_second': [0-9]"
+
+# The line that doctor prints is run as it stands.
+line=$(tr '\n' ' ' < login.txt | tr -s ' ' | grep -oE "sbatch --job-name=lockstep-doctor [^']*'[^']*'")
+echo "     $line"
+eval "$line" > submit.txt 2>&1; expect "its submit line is accepted" submit.txt 'Submitted batch job'
+job=$(grep -oE '[0-9]+' submit.txt)
+for _ in $(seq 100); do [ -z "$(squeue -h -j "$job" 2> /dev/null)" ] && break; sleep 0.2; done
+expect "and runs doctor on a compute node" "slurm-$job.out" 'inside an allocation: slurm job'
+
+if lockstep --help | grep -qE '^  train '; then
+  cat > job.train.json << 'JOB'
+{"name": "shapes", "data": {"train": "synthetic", "samples": 64, "image_size": 32}, "model": {"name": "cnn_small", "classes": 10},
+ "training": {"global_batch": 16, "steps": 2}}
+JOB
+  lockstep train job.train.json > train.txt 2>&1; echo "exit $?" >> train.txt
+  expect "train refuses" train.txt 'login node .* belongs on a compute node'
+  expect "with exit code 2" train.txt '^exit 2$'
+  expect "and the line to use" train.txt "sbatch --job-name=lockstep-train .*--wrap 'lockstep train .*job.train.json"
+else
+  echo "skip train refuses: this build has no train"
+fi
+
+echo "login node: $failures failed"
+[ "$failures" = 0 ]
