@@ -52,6 +52,7 @@ Probe probe_site() {
   Probe found;
   found.scheduler = read_scheduler();
   found.seconds_left = seconds_left();
+  if (found.scheduler.login_node()) found.partitions = read_partitions();
   found.software = read_software();
   found.processor = read_processor();
   found.memory = read_memory();

@@ -9,6 +9,7 @@
 #include "lockstep/site/limits.h"
 #include "lockstep/site/memory.h"
 #include "lockstep/site/nvml.h"
+#include "lockstep/site/partitions.h"
 #include "lockstep/site/processor.h"
 #include "lockstep/site/scheduler.h"
 #include "lockstep/site/software.h"
@@ -21,6 +22,7 @@ struct Probe {
   Software software;
   Scheduler scheduler;
   std::optional<std::chrono::seconds> seconds_left;  // of the allocation
+  std::vector<Partition> partitions;                 // of the cluster; asked on a login node only
   Processor processor;
   Memory memory;
   GpuReport gpus;
