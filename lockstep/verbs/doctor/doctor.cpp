@@ -85,6 +85,18 @@ FindingGroup judge_gpus(const Probe& probe, const catalogue::Catalogue& catalogu
   return group;
 }
 
+std::string partition_text(const site::Partition& partition) {
+  const std::string gpus =
+      partition.gpus > 0 ? text(", ", partition.gpus, " x ", partition.gpu_type.empty() ? "GPU" : partition.gpu_type)
+                         : "";
+  return text("partition ", partition.name, partition.is_default ? " (default)" : "", ": ",
+              counted(partition.nodes, "node"), " of ", counted(partition.cpus, "CPU"), ", ",
+              format_bytes(static_cast<double>(partition.memory_mib) * (1 << 20)), gpus, ", ",
+              partition.limit_seconds
+                  ? "jobs up to " + base::format_duration(static_cast<double>(*partition.limit_seconds))
+                  : std::string("no time limit"));
+}
+
 FindingGroup judge_place(const Probe& probe) {
   const site::Scheduler& scheduler = probe.scheduler;
   FindingGroup group{"place", {}};
@@ -97,6 +109,9 @@ FindingGroup judge_place(const Probe& probe) {
     group.findings.push_back(
         {Mark::note,
          "look at a compute node: " + site::submit_line(scheduler.name, "doctor", "", std::chrono::minutes(5)), ""});
+    for (const auto& partition : probe.partitions) {
+      group.findings.push_back({Mark::note, partition_text(partition), ""});
+    }
   } else if (scheduler.in_allocation()) {
     const std::string left =
         probe.seconds_left

@@ -2,6 +2,7 @@
 #include "lockstep/verbs/doctor/machine_here.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "lockstep/base/text.h"
@@ -21,6 +22,12 @@ spec::FileSystemKind kind_of(const std::string& type) {
   return type.empty() || site::is_network(type) ? spec::FileSystemKind::unknown : spec::FileSystemKind::local;
 }
 
+// Down to whole GB (MB below 4 GB): a document for people to read, and no more than there is.
+int64_t rounded(uint64_t bytes) {
+  const uint64_t unit = bytes >= 4'000'000'000 ? 1'000'000'000 : 1'000'000;
+  return static_cast<int64_t>(bytes / unit * unit);
+}
+
 void fill_gpus(const Probe& probe, const catalogue::Catalogue& catalogue, spec::Machine& machine) {
   if (probe.gpus.devices.empty()) return;
   const std::string& name = probe.gpus.devices.front().name;
@@ -31,6 +38,33 @@ void fill_gpus(const Probe& probe, const catalogue::Catalogue& catalogue, spec::
   } else {
     machine.notes =
         base::text(count, " x ", name, " is not in the catalogue: add a row, then set gpu and gpus_per_node");
+  }
+}
+
+// On a login node the cluster is what counts, not this machine: its default partition, as Slurm describes it.
+void fill_cluster(const Probe& probe, const catalogue::Catalogue& catalogue, spec::Machine& machine) {
+  const auto found = std::find_if(probe.partitions.begin(), probe.partitions.end(),
+                                  [](const site::Partition& partition) { return partition.is_default; });
+  if (found == probe.partitions.end()) return;
+  machine.nodes = found->nodes;
+  machine.cpu.clear();
+  machine.sockets_per_node = 0;
+  machine.cores_per_node = found->cpus;
+  machine.memory_per_node = rounded(static_cast<uint64_t>(found->memory_mib) << 20);
+  machine.gpu.clear();
+  machine.gpus_per_node = 0;
+  machine.scheduler.partition = found->name;
+  machine.scheduler.walltime = static_cast<double>(found->limit_seconds.value_or(0));
+  machine.notes = "default partition as sinfo describes it; the CPU is not stated";
+  if (found->gpus == 0) return;
+  const auto known = std::find_if(catalogue.gpus.begin(), catalogue.gpus.end(),
+                                  [&](const catalogue::Gpu& gpu) { return gpu.id == found->gpu_type; });
+  if (known != catalogue.gpus.end()) {
+    machine.gpu = known->id;
+    machine.gpus_per_node = found->gpus;
+  } else {
+    machine.notes += base::text("; ", found->gpus, " GPUs a node that the site calls '", found->gpu_type,
+                                "': set gpu and gpus_per_node");
   }
 }
 
@@ -69,18 +103,19 @@ spec::Machine machine_of(const Probe& probe, const catalogue::Catalogue& catalog
   machine.cpu = cpu ? cpu->id : probe.processor.model;
   machine.sockets_per_node = probe.processor.sockets;
   machine.cores_per_node = std::min(probe.processor.cores, probe.processor.usable);
-  machine.memory_per_node = static_cast<int64_t>(probe.memory.usable());
+  machine.memory_per_node = rounded(probe.memory.usable());
   fill_gpus(probe, catalogue, machine);
   if (!probe.storages.empty()) {
     const site::Storage& here = probe.storages.front();
     machine.file_system.kind = kind_of(here.type);
     machine.file_system.path = here.folder;
-    machine.file_system.read_rate = here.read_rate.value_or(0);
-    machine.file_system.capacity = static_cast<int64_t>(here.total_bytes);
+    machine.file_system.read_rate = std::round(here.read_rate.value_or(0) / 1e7) * 1e7;  // 10 MB/s
+    machine.file_system.capacity = rounded(here.total_bytes);
   }
   if (probe.scheduler.name == site::SchedulerName::slurm) machine.scheduler.kind = spec::SchedulerKind::slurm;
   if (probe.scheduler.name == site::SchedulerName::pbs) machine.scheduler.kind = spec::SchedulerKind::pbs;
   machine.scheduler.partition = probe.scheduler.partition;
+  if (probe.scheduler.login_node()) fill_cluster(probe, catalogue, machine);
   machine.source = "lockstep doctor";
   machine.date = date;
   return machine;

@@ -39,6 +39,22 @@ TEST(MachineHereTest, LeavesAnUnknownCardToTheNotes) {
   EXPECT_EQ(machine.notes.substr(0, 40), "1 x NVIDIA Z9 is not in the catalogue: a");
 }
 
+TEST(MachineHereTest, DescribesTheClusterOnItsLoginNode) {
+  site::Probe probe;
+  probe.scheduler.name = site::SchedulerName::slurm;
+  probe.scheduler.commands = true;
+  probe.partitions = site::parse_sinfo("debug|30:00|2|4|4000|(null)\nmain*|2-00:00:00|16|64|256000|gpu:v100-32:4\n");
+  const spec::Machine machine = machine_of(probe, catalogue::load_embedded(), "2026-11-15");
+  EXPECT_EQ(machine.nodes, 16);
+  EXPECT_EQ(machine.cores_per_node, 64);
+  EXPECT_EQ(machine.gpu, "v100-32");
+  EXPECT_EQ(machine.gpus_per_node, 4);
+  EXPECT_EQ(machine.scheduler.partition, "main");
+  EXPECT_EQ(machine.scheduler.walltime, 172800);
+  probe.partitions = site::parse_sinfo("main*|2-00:00:00|16|64|256000|gpu:big:4\n");
+  EXPECT_NE(machine_of(probe, catalogue::load_embedded(), "2026-11-15").notes.find("'big'"), std::string::npos);
+}
+
 TEST(MachineHereTest, TellsProgramsTheFacts) {
   const base::Json facts = facts_json(site::probe_site());
   EXPECT_GT(facts.at("memory_bytes").as_int(), 0);
