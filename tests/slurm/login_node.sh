@@ -28,6 +28,9 @@ value() { python3 -c "import json; print(json.load(open('$1'))['facts']$2)"; }
 lockstep doctor --json login.json > login.txt 2>&1
 expect "doctor knows the login node" login.txt '^This is a login node: plan and submit here'
 expect "doctor names the scheduler" login.txt 'login node of a slurm cluster'
+expect "doctor describes the cluster" login.txt 'partition main \(default\): 4 nodes of 2 CPUs, 2.1 GB, 2 x GPU, jobs up to'
+lockstep doctor --save cluster.json > /dev/null && lockstep explain machine --check cluster.json > cluster.txt 2>&1
+expect "and saves it as a machine document" cluster.txt '"nodes": 4,'
 value login.json '["threads"]' > threads.txt; expect "2 threads at most" threads.txt '^[12]$'
 value login.json '["nice"]' > nice.txt; expect "nice 19" nice.txt '^19$'
 value login.json '["storages"]' > storages.txt
