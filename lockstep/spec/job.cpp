@@ -111,6 +111,8 @@ const Section& phase_section() {
           .add("lr_scale", &Phase::lr_scale, "", positive, "multiplies the learning rate in this phase")
           .add("cache_features", &Phase::cache_features, "", anything,
                "run the frozen blocks once per sample, without augmentation, and keep their output")
+          .add("freeze_norm", &Phase::freeze_norm, "", anything,
+               "batch norms keep the statistics of the starting weights, dropout is off: for small data sets")
           .done();
   return section;
 }

@@ -92,6 +92,7 @@ struct Phase {
   std::string train_from;  // first block that is trained: "head", a block's name; empty: all
   double lr_scale = 1;
   bool cache_features = false;  // frozen blocks run once per sample (no augmentation), their output is kept
+  bool freeze_norm = false;     // batch norms keep the statistics of the starting weights, dropout is off
 
   bool operator==(const Phase&) const = default;
 };

@@ -61,7 +61,7 @@ Step::Step(model::Network& network, comm::Group& group, StepOptions options)
       options_(std::move(options)),
       optimizer_(options_.training.optimizer, trained_parameters(network, options_.train_from)),
       reducer_(tensors_of(optimizer_.parameters()), group),
-      statistics_(network, options_.train_from) {}
+      statistics_(network, options_.freeze_norm ? network.blocks().size() : options_.train_from) {}
 
 StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
   const double start = steady_seconds();
@@ -140,7 +140,8 @@ model::Output Step::forward(const Samples& part, const at::Tensor& values) const
     value = network_.run(value, model::Mode::evaluate, part.from, first);
   }
   model::Output output;
-  output.logits = network_.run(value, model::Mode::train, first, network_.blocks().size());
+  const model::Mode mode = options_.freeze_norm ? model::Mode::evaluate : model::Mode::train;
+  output.logits = network_.run(value, mode, first, network_.blocks().size());
   for (size_t i = 0; i < network_.blocks().size(); ++i) {
     for (auto& head : network_.blocks()[i]->take_auxiliary()) {
       if (i >= first) output.auxiliary.push_back(std::move(head));

@@ -43,8 +43,9 @@ struct StepResult {
 struct StepOptions {
   spec::Training training;
   at::Device device = at::kCPU;
-  size_t train_from = 0;  // blocks before it are frozen: no gradient, batch norms as in evaluation
-  Ema* ema = nullptr;     // updated after each step
+  size_t train_from = 0;     // blocks before it are frozen: no gradient, batch norms as in evaluation
+  bool freeze_norm = false;  // trained blocks run as in evaluation too: small sets must not bend the statistics
+  Ema* ema = nullptr;        // updated after each step
 };
 
 // THE step: forward, loss, backward with summed gradients, clipping, optimizer, moving average. `train` runs it,

@@ -46,6 +46,20 @@ TEST(StepTest, LearnsAFixedBatch) {
   EXPECT_TRUE(last.finite);
 }
 
+TEST(StepTest, FrozenNormsKeepTheirStatisticsWhileWeightsLearn) {
+  const auto group = comm::single_group();
+  auto network = tiny::network();
+  ASSERT_FALSE(network.buffers().empty());
+  const at::Tensor statistics = network.buffers().front().tensor.clone();
+  const at::Tensor weights = network.parameters().front().tensor.detach().clone();
+  StepOptions frozen = options();
+  frozen.freeze_norm = true;
+  Step step(network, *group, frozen);
+  step.run(tiny::samples(0, 12, 12), 0.1);
+  EXPECT_TRUE(at::equal(network.buffers().front().tensor, statistics));
+  EXPECT_FALSE(at::equal(network.parameters().front().tensor, weights));
+}
+
 TEST(StepTest, TwoRunsGiveTheSameBits) {
   std::vector<std::vector<at::Tensor>> ends;
   for (int run = 0; run < 2; ++run) {
