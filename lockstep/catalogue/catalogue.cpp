@@ -29,6 +29,7 @@ template <class Row>
 const Row& require(const std::vector<Row>& rows, const char* kind, std::string_view id, const std::string& where) {
   if (const Row* row = find(rows, id)) return *row;
   std::vector<std::string> ids;
+  ids.reserve(rows.size());
   for (const auto& row : rows) ids.push_back(row.id);
   throw Error(Blame::user, base::text(where, where.empty() ? "" : ": ", "unknown ", kind, " '", id, "'"),
               base::did_you_mean(id, ids));

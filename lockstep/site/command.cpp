@@ -40,6 +40,7 @@ bool read_until(int pipe, Clock::time_point deadline, std::string& out) {
 
 std::optional<pid_t> start(const std::vector<std::string>& words, int write_end) {
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
@@ -64,6 +65,26 @@ std::optional<std::string> find_on_path(std::string_view name) {
     if (::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(file.c_str(), X_OK) == 0) return file;
   }
   return std::nullopt;
+}
+
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view kHarmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  if (!word.empty() && word.find_first_not_of(kHarmless) == std::string_view::npos) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      quoted += R"('\'')";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+std::string shell_words(const std::vector<std::string>& words) {
+  std::string line;
+  for (const auto& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  return line;
 }
 
 std::optional<std::string> output_of(const std::vector<std::string>& words, std::chrono::milliseconds patience) {

@@ -22,6 +22,12 @@ TEST(CommandTest, GivesNothingForAFailureOrAMissingProgram) {
   EXPECT_EQ(output_of({"no-such-program-anywhere"}, milliseconds(5000)), std::nullopt);
 }
 
+TEST(CommandTest, QuotesWordsAsTheShellTakesThem) {
+  EXPECT_EQ(shell_words({"job.json", "--set", "name=a b", "it's", ""}), R"(job.json --set 'name=a b' 'it'\''s' '')");
+  const std::string odd = "a  'b' \"c\" $d `e` \\ f";
+  EXPECT_EQ(output_of({"sh", "-c", "printf %s " + shell_word(odd)}, milliseconds(5000)), odd);
+}
+
 TEST(CommandTest, DoesNotWaitForAProgramThatHangs) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(output_of({"sleep", "20"}, milliseconds(50)), std::nullopt);

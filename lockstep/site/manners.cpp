@@ -9,6 +9,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/site/command.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/site/scheduler.h"
 
@@ -32,7 +33,13 @@ int64_t behave_on_login_node() {
   return threads;
 }
 
-void refuse_on_login_node(std::string_view verb, std::string_view arguments, bool here, std::chrono::seconds walltime) {
+void refuse_on_login_node(std::string_view verb, const std::vector<std::string>& words, bool here,
+                          std::chrono::seconds walltime) {
+  refuse_on_login_node(verb, shell_words(words), here, walltime);
+}
+
+void refuse_on_login_node(std::string_view verb, const std::string& arguments, bool here,
+                          std::chrono::seconds walltime) {
   const Scheduler scheduler = read_scheduler();
   if (!scheduler.login_node()) return;
   if (here) {

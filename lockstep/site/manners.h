@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace lockstep::site {
 
@@ -21,8 +23,11 @@ int64_t behave_on_login_node();
 int64_t threads_allowed(int64_t cores);
 
 // User error on a login node unless `here` (the verb's --here): work for a compute node. The fix is the submit line for
-// `lockstep <verb> <arguments>`. With `here` it behaves and returns.
-void refuse_on_login_node(std::string_view verb, std::string_view arguments, bool here,
+// `lockstep <verb> <words>`, quoted for a shell. With `here` it behaves and returns.
+void refuse_on_login_node(std::string_view verb, const std::vector<std::string>& words, bool here,
+                          std::chrono::seconds walltime = std::chrono::hours(24));
+// The same with the arguments as one text, quoted already.
+void refuse_on_login_node(std::string_view verb, const std::string& arguments, bool here,
                           std::chrono::seconds walltime = std::chrono::hours(24));
 
 }  // namespace lockstep::site

@@ -19,7 +19,7 @@ TEST(MannersTest, LeaveALaptopAlone) {
   EXPECT_EQ(threads_allowed(64), 64);
   EXPECT_EQ(behave_on_login_node(), usable_cores());
   EXPECT_EQ(std::getenv("OMP_NUM_THREADS"), nullptr);
-  EXPECT_NO_THROW(refuse_on_login_node("train", "job.json", false));
+  EXPECT_NO_THROW(refuse_on_login_node("train", std::vector<std::string>{"job.json"}, false));
 }
 
 TEST(MannersTest, LeaveAnAllocationAlone) {
@@ -27,7 +27,7 @@ TEST(MannersTest, LeaveAnAllocationAlone) {
   site.install("sbatch");
   site.set("SLURM_JOB_ID", "42");
   EXPECT_FALSE(is_login_node());
-  EXPECT_NO_THROW(refuse_on_login_node("train", "job.json", false));
+  EXPECT_NO_THROW(refuse_on_login_node("train", std::vector<std::string>{"job.json"}, false));
 }
 
 TEST(MannersTest, RefuseWithTheSubmitLineToUseInstead) {
@@ -36,7 +36,7 @@ TEST(MannersTest, RefuseWithTheSubmitLineToUseInstead) {
   EXPECT_EQ(threads_allowed(64), 2);
   EXPECT_EQ(threads_allowed(1), 1);
   try {
-    refuse_on_login_node("train", "job.json --ranks 4", false, std::chrono::hours(48));
+    refuse_on_login_node("train", std::vector<std::string>{"job.json", "--ranks", "4"}, false, std::chrono::hours(48));
     FAIL() << "not refused";
   } catch (const base::Error& error) {
     EXPECT_EQ(error.exit_code(), 2);
@@ -53,7 +53,7 @@ TEST(MannersTest, BehaveWhenToldToRunHere) {
   site.install("sbatch");
   const pid_t child = ::fork();  // niceness cannot be taken back without privilege
   if (child == 0) {
-    refuse_on_login_node("train", "job.json", true);
+    refuse_on_login_node("train", std::vector<std::string>{"job.json"}, true);
     const char* threads = std::getenv("OMP_NUM_THREADS");
     const bool behaved =
         ::getpriority(PRIO_PROCESS, 0) == kLoginNice && threads != nullptr && std::atoi(threads) <= kLoginThreads;

@@ -157,11 +157,11 @@ Seconds seconds_left() {
 std::string submit_line(SchedulerName name, std::string_view verb, std::string_view arguments, seconds walltime) {
   const std::string command = base::text("lockstep ", verb, arguments.empty() ? "" : " ", arguments);
   if (name == SchedulerName::pbs) {
-    return base::text("echo 'cd \"$PBS_O_WORKDIR\" && ", command, "' | qsub -N lockstep-", verb,
-                      " -l select=1 -l place=excl -l walltime=", walltime_text(walltime));
+    return base::text("echo ", shell_word(base::text("cd \"$PBS_O_WORKDIR\" && ", command)), " | qsub -N lockstep-",
+                      verb, " -l select=1 -l place=excl -l walltime=", walltime_text(walltime));
   }
   return base::text("sbatch --job-name=lockstep-", verb, " --nodes=1 --exclusive --time=", walltime_text(walltime),
-                    " --wrap '", command, "'");
+                    " --wrap ", shell_word(command));
 }
 
 }  // namespace lockstep::site

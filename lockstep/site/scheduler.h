@@ -41,7 +41,8 @@ std::optional<std::chrono::seconds> seconds_left();
 std::optional<std::chrono::seconds> left_by_squeue(std::string_view answer);  // "1-02:03:04", "UNLIMITED"
 std::optional<std::chrono::seconds> left_by_qstat(std::string_view answer, int64_t now);
 
-// The shell line that runs `lockstep <verb> <arguments>` on a node of its own under this scheduler.
+// The line, ready for a shell, that runs `lockstep <verb> <arguments>` on a node of its own under this scheduler.
+// REQUIRES: the arguments are quoted (shell_words).
 std::string submit_line(SchedulerName name, std::string_view verb, std::string_view arguments,
                         std::chrono::seconds walltime);
 

@@ -51,6 +51,12 @@ TEST(SchedulerTest, KnowsPbsAndItsSubmitLine) {
   EXPECT_FALSE(read_scheduler().login_node());
 }
 
+TEST(SchedulerTest, QuotesWhatItHandsToTheShell) {
+  EXPECT_EQ(submit_line(SchedulerName::slurm, "train", "job.json --set 'name=a b'", std::chrono::minutes(90)),
+            "sbatch --job-name=lockstep-train --nodes=1 --exclusive --time=01:30:00 "
+            R"(--wrap 'lockstep train job.json --set '\''name=a b'\''')");
+}
+
 TEST(SchedulerTest, TakesSlurmWhereBothSetsOfCommandsAreInstalled) {
   FakeScheduler site;
   for (const char* command : {"sbatch", "qsub", "qstat"}) site.install(command);

@@ -63,7 +63,7 @@ base::Path library_folder() {
 }
 
 std::string parse_mpi_version(std::string_view answer) {
-  const std::string line(base::trim(answer.substr(0, answer.find('\n'))));
+  std::string line(base::trim(answer.substr(0, answer.find('\n'))));
   const size_t open = line.find('(');
   const size_t close = line.find(')', open);
   if (open == std::string::npos || close == std::string::npos) return line;
