@@ -44,8 +44,13 @@ Progress::Progress(ProgressOptions options) : options_(std::move(options)) {
 }
 
 Progress::~Progress() {
+  end();
+}
+
+void Progress::end() {
   if (!pending_.empty()) print(std::exchange(pending_, {}));  // the last word is not throttled away
   if (!shown_.empty()) write("\n");
+  shown_.clear();
 }
 
 void Progress::show(std::string_view line) {

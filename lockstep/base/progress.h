@@ -20,12 +20,13 @@ struct ProgressOptions {
 class Progress {
  public:
   explicit Progress(ProgressOptions options);
-  ~Progress();  // ends the updating line
+  ~Progress();  // as end()
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void show(std::string_view line);
   void print(std::string_view line);  // a line that stays, at once
+  void end();                         // the last line shown stays; what follows starts a new one
 
  private:
   void write(std::string_view bytes) const;

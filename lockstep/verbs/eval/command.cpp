@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include "lockstep/base/arguments.h"
+#include "lockstep/base/progress.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/group.h"
+#include "lockstep/step/device.h"
+#include "lockstep/verbs/eval/eval.h"
+#include "lockstep/verbs/verb.h"
+
+namespace lockstep::verbs {
+namespace {
+
+const base::CommandLine& eval_line() {
+  static const base::CommandLine line{
+      "eval",
+      "RUN",
+      "how good a trained network is, on data it has not seen",
+      {{"--data", "FOLDER", "one sub-folder a class; or validate (default), test, train: those of the job"},
+       {"--job", "JOB", "for weights outside a run folder"},
+       {"--set", "KEY=VALUE", "override a key of the job, e.g. data.image_size=96"},
+       {"--device", "NAME", "cpu (default) or cuda"},
+       {"--json", "FILE", "write the result as JSON (- = standard output, without the text)"}},
+      "RUN is a run folder, whose eval.json and eval/ (worst mistakes as pictures) are written for `lockstep report`,\n"
+      "or a weights file. Works under mpirun and srun too.\n"
+      "examples: lockstep eval runs/pets\n"
+      "          lockstep eval runs/pets --data data/pets/test --json -"};
+  return line;
+}
+
+}  // namespace
+
+LOCKSTEP_VERB(eval)(const std::vector<std::string>& words) {
+  const base::Arguments arguments = base::parse_arguments(eval_line(), words);
+  if (arguments.has("--help")) return std::fputs(base::help_text(eval_line()).c_str(), stdout), 0;
+  const base::Path source = arguments.only("run folder or weights file");
+  EvalOptions options;
+  options.data = arguments.value_or("--data", "validate");
+  options.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
+  const auto group = comm::join_group();
+  const bool speaks = group->rank() == 0;
+  const Trained trained =
+      load_trained({source, arguments.value_or("--job", ""), arguments.values("--set"), options.device});
+  use_threads(trained.job, group->size());
+  base::Progress progress(base::progress_for_stderr());
+  if (speaks) {
+    for (const auto& note : trained.notes) progress.print("passed over: " + note);
+    options.seen = [&](int64_t done, int64_t all) { progress.show(base::text(done, "/", all, " images")); };
+  }
+  const EvalResult result = evaluate_trained(trained, options, *group);
+  if (!speaks) return 0;
+  progress.end();
+  const auto json = arguments.value("--json");
+  if (json == "-") {
+    std::fputs((eval_json(result, trained).dump() + "\n").c_str(), stdout);
+  } else {
+    std::fputs(eval_text(result, trained).c_str(), stdout);
+    if (json) base::write_json(*json, eval_json(result, trained));
+  }
+  if (trained.run.empty()) return 0;
+  save_evaluation(result, trained);
+  if (json != "-") {
+    const std::string folder = trained.run.string();
+    std::printf("\nwrote %s/eval.json and %zu pictures of the worst mistakes in %s/eval; next: lockstep report %s\n",
+                folder.c_str(), result.paths.size(), folder.c_str(), folder.c_str());
+  }
+  return 0;
+}
+
+}  // namespace lockstep::verbs

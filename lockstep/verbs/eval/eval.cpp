@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/eval/eval.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <numeric>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/progress.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/decode.h"
+#include "lockstep/run/folder.h"
+#include "lockstep/site/cores.h"
+#include "lockstep/step/evaluate.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Align;
+using base::Blame;
+using base::Error;
+using base::fixed;
+using base::Json;
+using base::Path;
+using base::percent;
+using base::text;
+
+constexpr int64_t kThumbnailPixels = 160;  // of the longer side: about 6 kB as a JPEG
+constexpr size_t kMostRows = 60;           // of the class table on a terminal
+
+std::string folder_of(const std::string& data, const spec::Job& job) {
+  const std::string folder = data == "validate" ? job.data.validate
+                             : data == "test"   ? job.data.test
+                             : data == "train"  ? job.data.train
+                                                : data;
+  if (!folder.empty()) return folder;
+  throw Error(Blame::user, text("the job has no data.", data), "add --data FOLDER");
+}
+
+data::Collection collection_of(const std::string& folder, const Trained& trained) {
+  if (folder != "synthetic") return data::scan_folder(folder, trained.classes);
+  return data::synthetic_collection(trained.job.data.samples, static_cast<int64_t>(trained.classes.size()));
+}
+
+std::unique_ptr<data::Loader> loader_of(const data::Collection& collection, const spec::Job& job, comm::Group& group) {
+  data::LoaderOptions options;
+  options.data = job.data;
+  options.use = data::Use::evaluate;
+  options.rank = group.rank();
+  options.num_ranks = group.size();
+  options.global_batch = (job.evaluation.batch > 0 ? job.evaluation.batch : 32) * group.size();
+  options.threads = job.data.threads > 0 ? job.data.threads : std::max<int64_t>(1, site::usable_cores() / group.size());
+  return data::make_loader(collection, options, {});
+}
+
+data::Image thumbnail(const data::Image& image) {
+  const double scale =
+      std::min(1.0, static_cast<double>(kThumbnailPixels) / static_cast<double>(std::max(image.width, image.height)));
+  const auto size = [&](int64_t side) {
+    return std::max<int64_t>(1, static_cast<int64_t>(scale * static_cast<double>(side) + 0.5));
+  };
+  return data::resize_image(image, size(image.width), size(image.height));
+}
+
+std::string picture_name(size_t rank) {
+  char name[32];
+  std::snprintf(name, sizeof name, "worst-%02zu.jpg", rank);
+  return name;
+}
+
+// The labels in the order of their scores, weakest first.
+std::vector<int64_t> weakest_first(const task::Metrics& metrics) {
+  std::vector<int64_t> order(static_cast<size_t>(metrics.classes()));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return metrics.score(a).f1 < metrics.score(b).f1; });
+  return order;
+}
+
+std::string class_table(const task::Metrics& metrics, const std::vector<std::string>& names) {
+  base::Table table({{"class"},
+                     {"images", Align::right},
+                     {"precision", Align::right},
+                     {"recall", Align::right},
+                     {"F1", Align::right}});
+  const auto order = weakest_first(metrics);
+  for (size_t i = 0; i < std::min(order.size(), kMostRows); ++i) {
+    const auto score = metrics.score(order[i]);
+    table.add({names[static_cast<size_t>(order[i])], std::to_string(score.samples), percent(score.precision),
+               percent(score.recall), fixed(score.f1, 3)});
+  }
+  const std::string rest = order.size() > kMostRows ? text("  ... and ", order.size() - kMostRows, " more\n") : "";
+  return table.to_text() + rest;
+}
+
+std::string confused_table(const task::Metrics& metrics, const std::vector<std::string>& names) {
+  base::Table table({{"is"}, {"said"}, {"times", Align::right}, {"of", Align::right}});
+  for (const auto& pair : metrics.most_confused(10)) {
+    table.add({names[static_cast<size_t>(pair.target)], names[static_cast<size_t>(pair.predicted)],
+               std::to_string(pair.count), std::to_string(metrics.score(pair.target).samples)});
+  }
+  return table.rows() > 0 ? "\nmost often confused\n" + table.to_text() : "";
+}
+
+}  // namespace
+
+EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, comm::Group& group) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string folder = folder_of(options.data, trained.job);
+  const data::Collection collection = collection_of(folder, trained);
+  const auto loader = loader_of(collection, trained.job, group);
+  const auto all = static_cast<int64_t>(collection.samples.size()) / group.size();
+  step::EvaluateOptions how;
+  how.classes = static_cast<int64_t>(trained.classes.size());
+  how.worst = trained.job.evaluation.worst;
+  how.precision = trained.job.training.precision;
+  how.device = options.device;
+  if (options.seen) how.seen = [&](int64_t samples) { options.seen(samples, all); };
+  EvalResult result{folder, step::evaluate(trained.network, *loader, group, how), {}, loader->bad_samples(), 0};
+  for (const auto& mistake : result.metrics.worst()) {
+    result.paths.push_back(collection.samples.at(static_cast<size_t>(mistake.sample_id)).path);
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+Json eval_json(const EvalResult& result, const Trained& trained) {
+  Json all = Json::object();
+  all["run"] = trained.run.string();
+  all["model"] = trained.job.model.name;
+  all["weights"] = trained.weights.string();
+  all["weights_sha256"] = base::sha256_hex(base::MappedFile(trained.weights).bytes());
+  all["data"] = result.data;
+  all["seconds"] = result.seconds;
+  const Json metrics = task::to_json(result.metrics, trained.classes);
+  for (const auto& member : metrics.members()) all[member.key] = member.value;
+  Json worst = Json::array();
+  for (size_t i = 0; i < result.paths.size(); ++i) {
+    Json mistake = metrics.at("worst").items()[i];
+    mistake["path"] = result.paths[i];
+    worst.push_back(std::move(mistake));
+  }
+  all["worst"] = std::move(worst);
+  all["bad_samples"] = Json::array();
+  for (const auto& bad : result.bad_samples) {
+    Json row = Json::object();
+    row["path"] = bad.path;
+    row["reason"] = bad.reason;
+    all["bad_samples"].push_back(std::move(row));
+  }
+  return all;
+}
+
+void save_evaluation(const EvalResult& result, const Trained& trained) {
+  const run::RunPaths paths{trained.run};
+  base::make_folders(paths.pictures());
+  for (const auto& item : std::filesystem::directory_iterator(paths.pictures())) {
+    if (item.path().filename().string().starts_with("worst-")) std::filesystem::remove(item.path());
+  }
+  Json document = eval_json(result, trained);
+  Json worst = Json::array();
+  for (size_t i = 0; i < result.paths.size(); ++i) {
+    Json mistake = document.at("worst").items()[i];
+    if (!result.paths[i].empty()) {  // synthetic samples have no file
+      const std::string file = base::read_file(result.paths[i]);
+      const data::Image image = data::decode_image(std::as_bytes(std::span(file.data(), file.size())));
+      base::write_file(paths.pictures() / picture_name(i), data::encode_jpeg(thumbnail(image), 80));
+      mistake["picture"] = "eval/" + picture_name(i);
+    }
+    worst.push_back(std::move(mistake));
+  }
+  document["worst"] = std::move(worst);
+  base::write_json(paths.evaluation(), document);
+}
+
+std::string eval_text(const EvalResult& result, const Trained& trained) {
+  const auto& metrics = result.metrics;
+  const double rate = static_cast<double>(metrics.samples()) / std::max(1e-9, result.seconds);
+  std::string out = text(trained.job.model.name, " with ", trained.weights.string(), " on ", metrics.samples(),
+                         " images of ", result.data, " (", base::duration_text(result.seconds), ", ", fixed(rate, 1),
+                         " images/s)\n\n  top-1 ", percent(metrics.top1(), 2), "   top-5 ", percent(metrics.top5(), 2),
+                         "   loss ", fixed(metrics.loss(), 4), "\n\n");
+  out += class_table(metrics, trained.classes) + confused_table(metrics, trained.classes);
+  if (metrics.nonfinite() > 0) out += text("\n", metrics.nonfinite(), " samples have no finite loss\n");
+  if (!result.bad_samples.empty()) out += text("\n", result.bad_samples.size(), " images could not be read:\n");
+  for (const auto& bad : result.bad_samples) out += text("  ", bad.path, ": ", bad.reason, "\n");
+  return out;
+}
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/comm/group.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/task/metrics.h"
+#include "lockstep/verbs/eval/trained.h"
+
+namespace lockstep::verbs {
+
+struct EvalOptions {
+  std::string data = "validate";  // "validate", "test" or "train" of the job, or a folder with a sub-folder a class
+  at::Device device = at::kCPU;
+  std::function<void(int64_t done, int64_t all)> seen = {};  // samples of this rank
+};
+
+struct EvalResult {
+  std::string data;  // the folder
+  task::Metrics metrics;
+  std::vector<std::string> paths;  // of metrics.worst(), in its order
+  std::vector<data::BadSample> bad_samples;
+  double seconds = 0;
+};
+
+// Every sample once over all ranks, in the job's precision; the same metrics on every rank.
+EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, comm::Group& group);
+
+// As eval.json: the metrics, and what was judged by what.
+base::Json eval_json(const EvalResult& result, const Trained& trained);
+
+// Writes eval.json and small JPEGs of the worst mistakes into the run folder.
+void save_evaluation(const EvalResult& result, const Trained& trained);
+
+// For a terminal.
+std::string eval_text(const EvalResult& result, const Trained& trained);
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+
+#include "lockstep/base/arguments.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/step/device.h"
+#include "lockstep/verbs/predict/predict.h"
+#include "lockstep/verbs/verb.h"
+
+namespace lockstep::verbs {
+namespace {
+
+const base::CommandLine& predict_line_of_words() {
+  static const base::CommandLine line{
+      "predict",
+      "RUN IMAGE|FOLDER...",
+      "what a trained network sees in pictures",
+      {{"--top", "N", "classes per picture, most probable first (default 5)"},
+       {"--job", "JOB", "for weights outside a run folder"},
+       {"--set", "KEY=VALUE", "override a key of the job"},
+       {"--device", "NAME", "cpu (default) or cuda"},
+       {"--json", "FILE", "write the result as JSON (- = standard output, without the text)"}},
+      "RUN is a run folder or a weights file; a folder stands for all .jpg, .jpeg and .png files below it.\n"
+      "A picture that cannot be read is reported and counted; only when all of them fail, the exit code is 2.\n"
+      "examples: lockstep predict runs/pets cat.jpg\n"
+      "          lockstep predict runs/pets photos --top 1 --json -"};
+  return line;
+}
+
+// Text goes out while the network works, so that a long folder can be followed and cut short.
+void speak(const Prediction& prediction, const Trained& trained) {
+  std::FILE* out = prediction.guesses.empty() ? stderr : stdout;
+  std::fputs((predict_line(prediction, trained) + "\n").c_str(), out);
+}
+
+}  // namespace
+
+LOCKSTEP_VERB(predict)(const std::vector<std::string>& words) {
+  const base::Arguments arguments = base::parse_arguments(predict_line_of_words(), words);
+  if (arguments.has("--help")) return std::fputs(base::help_text(predict_line_of_words()).c_str(), stdout), 0;
+  if (arguments.positional.size() < 2) {
+    throw base::Error(base::Blame::user, "a run folder and at least one image or folder are expected", "see --help");
+  }
+  PredictOptions options;
+  options.top = arguments.int_or("--top", 5);
+  if (options.top < 1) throw base::Error(base::Blame::user, "--top must be at least 1");
+  const auto images = images_of({arguments.positional.begin() + 1, arguments.positional.end()});
+  options.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
+  const Trained trained = load_trained(
+      {arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"), options.device});
+  use_threads(trained.job, 1);
+  const auto json = arguments.value("--json");
+  if (json != "-") options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
+  const auto predictions = predict_images(trained, images, options);
+  const base::Json result = predict_json(predictions, trained);
+  if (json == "-") std::fputs((result.dump() + "\n").c_str(), stdout);
+  if (json && json != "-") base::write_json(*json, result);
+  const int64_t failed = result.at("failed").as_int();
+  if (failed == static_cast<int64_t>(predictions.size())) {
+    throw base::Error(base::Blame::user, base::text("none of the ", failed, " images could be read"));
+  }
+  if (failed > 0) std::fprintf(stderr, "%ld of %zu images could not be read\n", failed, predictions.size());
+  return 0;
+}
+
+}  // namespace lockstep::verbs

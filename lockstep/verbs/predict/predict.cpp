@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/predict/predict.h"
+
+#include <ATen/ops/softmax.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/site/cores.h"
+#include "lockstep/step/precision.h"
+#include "lockstep/step/step.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::Json;
+using base::Path;
+using base::text;
+
+constexpr int64_t kBatch = 16;
+
+bool is_image_name(const Path& path) {
+  std::string extension = path.extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+std::vector<std::string> images_below(const Path& folder) {
+  std::vector<std::string> images;
+  for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) {
+    if (item.is_regular_file() && is_image_name(item.path())) images.push_back(item.path().string());
+  }
+  if (images.empty()) throw Error(Blame::user, text(folder.string(), ": no .jpg, .jpeg or .png file in this folder"));
+  std::sort(images.begin(), images.end());
+  return images;
+}
+
+std::vector<Guess> best_of(const at::Tensor& probabilities, int64_t top) {
+  const float* values = probabilities.const_data_ptr<float>();
+  std::vector<Guess> guesses;
+  for (int64_t c = 0; c < probabilities.numel(); ++c) guesses.push_back({c, values[c]});
+  std::stable_sort(guesses.begin(), guesses.end(),
+                   [](const Guess& a, const Guess& b) { return a.probability > b.probability; });
+  guesses.resize(std::min(guesses.size(), static_cast<size_t>(std::max<int64_t>(1, top))));
+  return guesses;
+}
+
+data::LoaderOptions loader_options(const spec::Job& job) {
+  data::LoaderOptions options;
+  options.data = job.data;
+  options.data.on_bad_sample = spec::OnBadSample::skip;
+  options.use = data::Use::evaluate;
+  options.global_batch = kBatch;
+  options.threads = job.data.threads > 0 ? job.data.threads : site::usable_cores();
+  return options;
+}
+
+}  // namespace
+
+std::vector<std::string> images_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> images;
+  for (const auto& path : paths) {
+    if (std::filesystem::is_directory(path)) {
+      const auto below = images_below(path);
+      images.insert(images.end(), below.begin(), below.end());
+    } else if (std::filesystem::exists(path)) {
+      images.push_back(path);
+    } else {
+      throw Error(Blame::user, text(path, ": there is no such image or folder"), "check the path");
+    }
+  }
+  return images;
+}
+
+std::vector<Prediction> predict_images(const Trained& trained, const std::vector<std::string>& images,
+                                       const PredictOptions& options) {
+  data::Collection collection{.root = "", .classes = trained.classes};
+  for (const auto& path : images) collection.samples.push_back({path, 0});
+  const auto loader = data::make_loader(collection, loader_options(trained.job), {});
+  const c10::AutoGradMode no_gradients(false);
+  const auto precision = trained.job.training.precision;
+  const step::WeightCasts casts(trained.network, precision);
+  std::vector<Prediction> predictions;
+  for (data::Batch batch = loader->next(); batch.size() > 0; batch = loader->next()) {
+    const auto values = step::to_samples(batch, options.device).values.to(step::compute_type(precision));
+    const auto logits = trained.network.forward(values, model::Mode::evaluate).logits;
+    const auto shares = at::softmax(logits.to(at::kCPU, at::kFloat), 1).contiguous();  // [images, classes]
+    std::map<int64_t, std::string> reasons;
+    for (const auto& bad : loader->bad_samples()) reasons[bad.id] = bad.reason;
+    for (int64_t i = 0; i < batch.size(); ++i) {
+      const int64_t id = batch.sample_ids[static_cast<size_t>(i)];
+      Prediction prediction{images[static_cast<size_t>(id)], {}, ""};
+      if (batch.targets[static_cast<size_t>(i)] == data::kNoTarget) {
+        prediction.error = reasons[id];
+      } else {
+        prediction.guesses = best_of(shares.select(0, i), options.top);
+      }
+      if (options.each) options.each(prediction);
+      predictions.push_back(std::move(prediction));
+    }
+  }
+  return predictions;
+}
+
+Json predict_json(const std::vector<Prediction>& predictions, const Trained& trained) {
+  Json images = Json::array();
+  int64_t failed = 0;
+  for (const auto& prediction : predictions) {
+    Json row = Json::object();
+    row["path"] = prediction.path;
+    if (prediction.guesses.empty()) {
+      row["error"] = prediction.error;
+      ++failed;
+    } else {
+      Json classes = Json::array();
+      for (const auto& guess : prediction.guesses) {
+        Json entry = Json::object();
+        entry["name"] = trained.classes[static_cast<size_t>(guess.label)];
+        entry["probability"] = guess.probability;
+        classes.push_back(std::move(entry));
+      }
+      row["classes"] = std::move(classes);
+    }
+    images.push_back(std::move(row));
+  }
+  Json all = Json::object();
+  all["images"] = std::move(images);
+  all["failed"] = failed;
+  return all;
+}
+
+std::string predict_line(const Prediction& prediction, const Trained& trained) {
+  if (prediction.guesses.empty()) return text(prediction.path, ": ", prediction.error);
+  std::vector<std::string> words;
+  for (const auto& guess : prediction.guesses) {
+    words.push_back(text(trained.classes[static_cast<size_t>(guess.label)], " ", base::percent(guess.probability)));
+  }
+  return text(prediction.path, "  ", base::join(words, ", "));
+}
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/predict/predict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/verbs/eval/small_run.h"
+
+namespace lockstep::verbs {
+namespace {
+
+TEST(PredictTest, FindsImagesInFoldersSorted) {
+  const SmallRun small(2);
+  base::write_file(small.root() / "data" / "red" / "notes.txt", "");
+  const auto data = small.root() / "data";
+  EXPECT_EQ(images_of({data.string()}),
+            (std::vector<std::string>{data / "green thing/0.jpg", data / "green thing/1.jpg", data / "red/0.jpg",
+                                      data / "red/1.jpg"}));
+  EXPECT_THROW(images_of({(data / "none").string()}), base::Error);
+  EXPECT_THROW(images_of({(small.run()).string()}), base::Error);  // a folder without images
+}
+
+TEST(PredictTest, GivesProbabilitiesMostProbableFirst) {
+  const SmallRun small;
+  const Trained trained = load_trained({small.run()});
+  const auto images = images_of({(small.root() / "data").string()});
+  const auto predictions = predict_images(trained, images, {});
+  ASSERT_EQ(predictions.size(), images.size());
+  for (size_t i = 0; i < images.size(); ++i) {
+    EXPECT_EQ(predictions[i].path, images[i]);
+    ASSERT_EQ(predictions[i].guesses.size(), 2U);
+    EXPECT_GE(predictions[i].guesses[0].probability, predictions[i].guesses[1].probability);
+    EXPECT_NEAR(predictions[i].guesses[0].probability + predictions[i].guesses[1].probability, 1, 1e-6);
+  }
+}
+
+TEST(PredictTest, AnImageHasTheSameAnswerInAnyCompany) {
+  const SmallRun small(12);  // 24 images: more than one batch
+  const Trained trained = load_trained({small.run()});
+  const auto images = images_of({(small.root() / "data").string()});
+  const auto together = predict_images(trained, images, {});
+  const auto alone = predict_images(trained, {images[20]}, {});
+  EXPECT_EQ(alone[0].guesses[0].label, together[20].guesses[0].label);
+  EXPECT_NEAR(alone[0].guesses[0].probability, together[20].guesses[0].probability, 1e-6);
+}
+
+TEST(PredictTest, BadImagesAreReportedEachWithItsReason) {
+  const SmallRun small;
+  const Trained trained = load_trained({small.run()});
+  const auto good = (small.root() / "data" / "red" / "0.jpg").string();
+  const auto bad = (small.root() / "bad.jpg").string();
+  base::write_file(bad, "\xff\xd8 not really");
+  int64_t told = 0;
+  PredictOptions options;
+  options.top = 1;
+  options.each = [&](const Prediction&) { ++told; };
+  const auto predictions = predict_images(trained, {bad, good}, options);
+  EXPECT_TRUE(predictions[0].guesses.empty());
+  EXPECT_FALSE(predictions[0].error.empty());
+  EXPECT_EQ(predictions[1].guesses.size(), 1U);
+  EXPECT_EQ(told, 2);
+  const base::Json json = predict_json(predictions, trained);
+  EXPECT_EQ(json.at("failed").as_int(), 1);
+  EXPECT_TRUE(json.at("images").items()[0].contains("error"));
+  EXPECT_THAT(predict_line(predictions[1], trained), testing::ContainsRegex("red/0.jpg  (red|green thing) [0-9.]+ %"));
+}
+
+}  // namespace
+}  // namespace lockstep::verbs
