@@ -21,6 +21,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/order.h"
 #include "lockstep/data/render.h"
+#include "lockstep/site/cores.h"
 
 namespace lockstep::data {
 namespace {
@@ -35,12 +36,6 @@ std::span<const std::byte> bytes_of(const std::string& content) {
 
 std::string with_path(const std::string& path, const std::string& reason) {
   return reason.starts_with(path) ? reason : text(path, ": ", reason);
-}
-
-int64_t cores_of_this_process() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
 }
 
 // Decoding must not take turns away from the threads that compute, nor signals from those that wait for them.
@@ -78,7 +73,7 @@ class ThreadedLoader final : public Loader {
         planned_(wrapped(state_)) {
     state_ = planned_;
     for (int64_t i = 0; i < std::max<int64_t>(options_.prefetch, 1); ++i) plan_batch();
-    const int64_t num_threads = options_.threads > 0 ? options_.threads : cores_of_this_process();
+    const int64_t num_threads = options_.threads > 0 ? options_.threads : site::usable_cores();
     for (int64_t i = 0; i < num_threads; ++i) {
       threads_.emplace_back([this, i](const std::stop_token& stop) {
         settle_decode_thread(i);

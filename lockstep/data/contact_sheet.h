@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/image.h"
+
+namespace lockstep::data {
+
+// One row a class: its name (letters a to z and digits, the rest is left blank), then its pictures, each fitted into
+// a square cell.
+struct SheetRow {
+  std::string name;
+  std::vector<Image> pictures;
+};
+
+Image contact_sheet(const std::vector<SheetRow>& rows, int64_t cell);
+
+}  // namespace lockstep::data
