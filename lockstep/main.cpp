@@ -45,7 +45,7 @@ lockstep::verbs::Entry* find_entry(const Verb& verb) {
   const std::string file = text("liblockstep_", verb.library, ".so");
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
-    throw Error(Blame::machine, text("cannot open ", file, ": ", dlerror()), "run `make build` again");
+    throw Error(Blame::machine, text("cannot open ", file, ": ", dlerror()), "libtorch was not there when this was built, or moved since: `make deps build`");
   }
   void* entry = dlsym(library, text("lockstep_verb_", verb.name).c_str());
   lockstep::base::ensure(entry != nullptr, text(file, " holds the verb ", verb.name));

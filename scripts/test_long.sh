@@ -28,6 +28,7 @@ sanitized() {
 }
 export -f sanitized
 
+part bare 600 tests/house/bare_build.sh
 part asan 900 bash -c 'sanitized asan'
 part tsan 900 bash -c 'sanitized tsan'
 [ -x tests/slurm/login_node.sh ] && part slurm 600 tests/slurm/login_node.sh
