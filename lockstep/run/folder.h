@@ -31,7 +31,6 @@ struct RunPaths {
   Path journal() const { return root / "journal.jsonl"; }
   Path checkpoints() const { return root / "checkpoints"; }
   Path events() const { return root / "events"; }                // TensorBoard
-  Path classes() const { return root / "classes.json"; }         // array of names in label order
   Path weights() const { return root / "weights.safetensors"; }  // the result, written at the end
   Path evaluation() const { return root / "eval.json"; }
   Path pictures() const { return root / "eval"; }  // thumbnails of the worst mistakes

@@ -37,9 +37,8 @@ class SmallRun {
     const run::RunPaths paths{run()};
     base::make_folders(run());
     base::write_json(paths.job(), spec::to_json(job_));
-    base::write_json(paths.classes(), base::Json::array_of(classes_));
     const auto network = model::make_network(job_.model, job_.data.image_size, 3);
-    model::save_weights(network, paths.weights());
+    model::save_weights(network, paths.weights(), {{"classes", base::Json::array_of(classes_).dump(-1)}});
   }
 
   const base::Path& root() const { return folder_.path(); }

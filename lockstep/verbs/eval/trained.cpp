@@ -74,13 +74,17 @@ std::vector<std::string> names_from(const base::Json& array) {
   return names;
 }
 
+// The weights file itself, the state of the checkpoint it lies in, or the training data.
 std::vector<std::string> class_names(const Source& source, const spec::Job& job) {
-  const Path beside = run::RunPaths{source.run.empty() ? source.job.parent_path() : source.run}.classes();
-  if (std::filesystem::exists(beside)) return names_from(base::read_json(beside));
   if (source.weights.extension() == ".safetensors") {
     const base::SafetensorsFile file(source.weights);
     const auto found = file.metadata().find("classes");
     if (found != file.metadata().end()) return names_from(base::parse_json(found->second, source.weights.string()));
+  }
+  const Path state = source.weights.parent_path() / "state.json";
+  if (std::filesystem::exists(state)) {
+    const base::Json document = base::read_json(state, {.max_bytes = size_t{64} << 20});
+    if (const base::Json* names = document.find("classes")) return names_from(*names);
   }
   if (job.data.train == "synthetic") return data::synthetic_collection(1, job.model.classes).classes;
   return data::scan_folder(job.data.train).classes;

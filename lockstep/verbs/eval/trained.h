@@ -28,7 +28,7 @@ struct TrainedOptions {
 };
 
 // User error when the source is missing, has no weights yet, or the weights belong to another network; the class names
-// come from the run, from the weights file, or from the training data, in this order.
+// come from the weights file, its checkpoint's state, or the training data, in this order.
 Trained load_trained(const TrainedOptions& options);
 
 // As many compute threads as the job says, or as the machine gives this process.

@@ -6,6 +6,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/model/weights.h"
+#include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/verbs/eval/small_run.h"
 
@@ -32,10 +33,39 @@ TEST(TrainedTest, LoadsARunWithItsClasses) {
   EXPECT_EQ(trained.network.name(), small.job().model.name);
 }
 
+// The network of `small`, saved without a word about its classes.
+void save_plain(const SmallRun& small, const base::Path& path) {
+  model::save_weights(load_trained({small.run()}).network, path);
+}
+
 TEST(TrainedTest, TakesTheClassNamesFromTheTrainingDataWhenTheRunHasNone) {
   const SmallRun small;
-  std::filesystem::remove(run::RunPaths{small.run()}.classes());
+  save_plain(small, small.run() / "weights.safetensors");
   EXPECT_EQ(load_trained({small.run()}).classes, small.classes());
+}
+
+TEST(TrainedTest, TakesTheBestGoodCheckpointWhileThereIsNoResult) {
+  const SmallRun small;
+  save_plain(small, small.root() / "plain.safetensors");
+  const base::SafetensorsFile plain(small.root() / "plain.safetensors");
+  run::CheckpointStore store(run::RunPaths{small.run()}.checkpoints());
+  for (const int64_t step : {1, 2, 3}) {
+    run::Save save;
+    save.step = step;
+    save.keep = 3;
+    save.best = step == 2;
+    save.state["classes"] = base::Json::array_of(std::vector<std::string>{"first", "second"});
+    save.parts = {run::safetensors_part("weights.safetensors", plain.tensors())};
+    store.save(save);
+  }
+  std::filesystem::remove(small.run() / "weights.safetensors");
+  Trained trained = load_trained({small.run()});
+  EXPECT_THAT(trained.weights.string(), HasSubstr("step-00000002/weights.safetensors"));
+  EXPECT_EQ(trained.classes, (std::vector<std::string>{"first", "second"}));
+  base::write_file(trained.weights, "damaged");
+  trained = load_trained({small.run()});
+  EXPECT_THAT(trained.weights.string(), HasSubstr("step-00000003/weights.safetensors"));
+  EXPECT_EQ(trained.notes.size(), 1U);
 }
 
 TEST(TrainedTest, LoadsAWeightsFileBesideItsJob) {
@@ -60,7 +90,9 @@ TEST(TrainedTest, SaysWhatIsMissing) {
 
 TEST(TrainedTest, RefusesWeightsOfAnotherClassCount) {
   const SmallRun small;
-  base::write_json(run::RunPaths{small.run()}.classes(), base::Json::array_of(std::vector<std::string>{"a", "b", "c"}));
+  save_plain(small, small.run() / "weights.safetensors");
+  base::make_folders(small.root() / "data" / "third");
+  base::write_file(small.root() / "data" / "third" / "0.jpg", "");
   EXPECT_THAT(complaint({small.run()}), HasSubstr("another number of classes than 3"));
 }
 
