@@ -27,6 +27,13 @@ MORE_GOOD = [("limits.walltime", "2 h 30 min"), ("limits.walltime", "1-12:00:00"
              ("training.phases", []), ("data.mean", [0, 0, 0]), ("training.optimizer.lr", 1), ("$schema", "x")]
 
 
+GOOD_WORDS = {"limits.walltime": ["48:00:00", "1-12:00:00", "90 min", "2h30min", "1.5 d", "none", "12 hours", " 3 s "]}
+BAD_WORDS = {"limits.walltime": ["48", "", "90:00", "1:75:00", "3 weeks", "-2 h", "min", "2 h 30"]}
+MACHINE_GOOD = {"memory_per_node": ["12 GB", "16GiB", "1.5 kB", "3 B"], "links.inter.rate": ["12 GB/s", "100 Gbit/s"]}
+MACHINE_BAD = {"memory_per_node": [128, "128", "12 gb", "GB", "-1 GB", ""], "links.inter.rate": ["7 GB", "7", "7 GB/h"],
+               "scheduler.kind": ["lsf"], "nodes": [-1]}
+
+
 def put(job, key, value):
     job = copy.deepcopy(job)
     at = job
@@ -42,7 +49,7 @@ def explain(*words):
 
 
 def main():
-    wrong = 0
+    wrong = total = 0
     checkers = {}
     for kind in ("job", "machine"):
         schema = json.loads(explain("--schema", kind).stdout)
@@ -50,7 +57,8 @@ def main():
         checkers[kind] = jsonschema.Draft202012Validator(schema)
 
     def judge(what, kind, document, good):
-        nonlocal wrong
+        nonlocal wrong, total
+        total += 1
         by_schema = checkers[kind].is_valid(document)
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump(document, file)
@@ -62,7 +70,14 @@ def main():
             print(f"{what}: expected {'good' if good else 'bad'}; schema {by_schema}, parser exit {parsed.returncode}, "
                   f"resolved form valid {resolved_ok}")
 
+    def judge_all(kind, start, table, good):
+        for key, values in table.items():
+            for value in values:
+                judge(f"{kind} {key}={value!r}", kind, put(start, key, value), good)
+
     judge("plain", "job", GOOD, True)
+    judge_all("job", GOOD, GOOD_WORDS, True)
+    judge_all("job", GOOD, BAD_WORDS, False)
     for key, value in BAD:
         judge(f"{key}={value!r}", "job", put(GOOD, key, value), False)
     for key, value in MORE_GOOD:
@@ -72,9 +87,8 @@ def main():
     machine = {"name": "m", "gpus_per_node": 4, "gpu": "k80", "memory_per_node": "128 GB",
                "links": {"inter": {"rate": "100 Gbit/s"}}}
     judge("machine", "machine", machine, True)
-    for key, value in [("memory_per_node", 128), ("memory_per_node", "128"), ("links.inter.rate", "7 GB"),
-                       ("scheduler.kind", "lsf"), ("nodes", -1)]:
-        judge(f"machine {key}={value!r}", "machine", put(machine, key, value), False)
+    judge_all("machine", machine, MACHINE_GOOD, True)
+    judge_all("machine", machine, MACHINE_BAD, False)
 
     examples = [p for p in sorted((ROOT / "examples").rglob("*.json")) if p.name != "machine.json"]
     for path in examples:  # comments go through our own reader first
@@ -82,7 +96,7 @@ def main():
         if resolved.returncode != 0 or not checkers["job"].is_valid(json.loads(resolved.stdout)):
             wrong += 1
             print(f"{path}: {resolved.stderr}")
-    total = 1 + len(BAD) + len(MORE_GOOD) + len(GOOD) + 6 + len(examples)
+    total += len(examples)
     print(f"schema: {total - wrong} of {total} documents judged alike by schema and parser")
     return 1 if wrong or not examples else 0
 

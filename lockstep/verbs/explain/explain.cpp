@@ -130,8 +130,13 @@ std::string field_lines(const Json& fields) {
   return out;
 }
 
+std::string sentence(std::string help) {
+  if (!help.empty() && help[0] >= 'a' && help[0] <= 'z') help[0] = static_cast<char>(help[0] - 'a' + 'A');
+  return help + ".";
+}
+
 void section_markdown(const Section& section, const std::string& prefix, const std::string& help, std::string& out) {
-  if (!prefix.empty()) out += text("\n### `", prefix, "`\n\n", help, ".\n");
+  if (!prefix.empty()) out += text("\n### `", prefix, "`\n\n", sentence(help), "\n");
   if (!section.one_of.empty()) {
     out +=
         text("Exactly one of ", base::join(section.one_of, ", "), " is given; `--set` of one replaces the others.\n");
@@ -250,7 +255,7 @@ std::string config_markdown() {
       "a\n"
       "JSON Schema for editors.\n";
   for (const Section* root : {&spec::job_section(), &spec::machine_section()}) {
-    out += text("\n## The ", root->name, " document\n\n", root->help, ".\n");
+    out += text("\n## The ", root->name, " document\n\n", sentence(root->help), "\n");
     section_markdown(*root, "", root->help, out);
   }
   return out;
