@@ -54,43 +54,7 @@ ImageFormat format_of(std::span<const std::byte> file) {
   throw Error(Blame::user, "neither JPEG nor PNG", "convert it to JPEG or PNG, or remove it");
 }
 
-[[noreturn]] [[maybe_unused]] void throw_without_door(const char* format, const char* package) {
-  throw Error(Blame::machine, text("this lockstep was built without ", format),
-              text("install the package ", package, " and build again"));
-}
-
-#ifndef LOCKSTEP_HAS_JPEG
-[[noreturn]] void without_jpeg() {
-  throw_without_door("JPEG", "libjpeg62-turbo-dev");
-}
-#endif
-#ifndef LOCKSTEP_HAS_PNG
-[[noreturn]] void without_png() {
-  throw_without_door("PNG", "libpng-dev");
-}
-#endif
-
 }  // namespace
-
-#ifndef LOCKSTEP_HAS_JPEG  // the door was left out: its functions say so
-ImageInfo read_jpeg_info(std::span<const std::byte>) {
-  without_jpeg();
-}
-void decode_jpeg_part(std::span<const std::byte>, const PartRequest&, DecodedPart&) {
-  without_jpeg();
-}
-std::string encode_jpeg_file(const Image&, int) {
-  without_jpeg();
-}
-#endif
-#ifndef LOCKSTEP_HAS_PNG
-ImageInfo read_png_info(std::span<const std::byte>) {
-  without_png();
-}
-void decode_png(std::span<const std::byte>, Image&) {
-  without_png();
-}
-#endif
 
 ImageInfo read_image_info(std::span<const std::byte> file) {
   return format_of(file) == ImageFormat::jpeg ? read_jpeg_info(file) : read_png_info(file);

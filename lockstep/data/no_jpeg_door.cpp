@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Built in place of jpeg_door.cpp where jpeglib.h is missing: everything else works, and this format says why it does
+// not.
+#include "lockstep/base/error.h"
+#include "lockstep/data/jpeg_door.h"
+
+namespace lockstep::data {
+namespace {
+
+[[noreturn]] void throw_without_jpeg() {
+  throw base::Error(base::Blame::machine, "this lockstep was built without JPEG",
+                    "install the package libjpeg62-turbo-dev and build again");
+}
+
+}  // namespace
+
+ImageInfo read_jpeg_info(std::span<const std::byte>) {
+  throw_without_jpeg();
+}
+
+void decode_jpeg_part(std::span<const std::byte>, const PartRequest&, DecodedPart&) {
+  throw_without_jpeg();
+}
+
+std::string encode_jpeg_file(const Image&, int) {
+  throw_without_jpeg();
+}
+
+}  // namespace lockstep::data
