@@ -2,7 +2,10 @@
 #include "lockstep/comm/group.h"
 
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -88,6 +91,32 @@ bool launched_by_mpi() {
   if (number_in("PMI_SIZE") > 0) return number_in("PMI_SIZE") > 1;
   // srun sets SLURM_NTASKS for the batch shell too: only with a PMI of its own is this process one of many.
   return number_in("SLURM_NTASKS") > 1 && (std::getenv("PMIX_RANK") || std::getenv("PMI_RANK"));
+}
+
+Locality locality() {
+  if (number_in("OMPI_COMM_WORLD_LOCAL_SIZE") > 0) {
+    return {number_in("OMPI_COMM_WORLD_LOCAL_RANK"), number_in("OMPI_COMM_WORLD_LOCAL_SIZE")};
+  }
+  if (number_in("MPI_LOCALNRANKS") > 0) return {number_in("MPI_LOCALRANKID"), number_in("MPI_LOCALNRANKS")};
+  // srun writes "4(x2),3"; the first number is right for all nodes but the last.
+  if (launched_by_mpi()) return {number_in("SLURM_LOCALID"), std::max(1, number_in("SLURM_STEP_TASKS_PER_NODE"))};
+  return {};
+}
+
+std::string broadcast_text(Group& group, std::string text, int64_t root) {
+  at::Tensor length = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
+  group.broadcast(length, root);
+  text.resize(static_cast<size_t>(length.item<int64_t>()));
+  if (text.empty()) return text;
+  at::Tensor bytes = at::from_blob(text.data(), {static_cast<int64_t>(text.size())}, at::kByte);
+  group.broadcast(bytes, root);
+  return text;
+}
+
+std::vector<std::string> gather_texts(Group& group, const std::string& text) {
+  std::vector<std::string> all;
+  for (int64_t rank = 0; rank < group.size(); ++rank) all.push_back(broadcast_text(group, text, rank));
+  return all;
 }
 
 std::unique_ptr<Group> join_group() {

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <string>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <vector>
 
@@ -35,5 +36,16 @@ std::unique_ptr<Group> single_group();
 
 // Whether an MPI launcher (mpirun, srun with PMI) started this process with company, by its environment.
 bool launched_by_mpi();
+
+// This process among those of its node, as its launcher says; {0, 1} when alone.
+struct Locality {
+  int64_t rank = 0;
+  int64_t size = 1;
+};
+Locality locality();
+
+// A short text known to `root` only, made known to all; and every rank's own text, in rank order.
+std::string broadcast_text(Group& group, std::string text, int64_t root = 0);
+std::vector<std::string> gather_texts(Group& group, const std::string& text);
 
 }  // namespace lockstep::comm

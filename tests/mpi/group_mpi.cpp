@@ -52,6 +52,19 @@ TEST(MpiGroupTest, KeepsManyReductionsUnderWayAtOnce) {
   }
 }
 
+TEST(MpiGroupTest, SpreadsTextsOfAnyLength) {
+  Group& group = mpi_test::ranks();
+  EXPECT_EQ(broadcast_text(group, group.rank() == 1 ? "from the second" : "", 1), "from the second");
+  const auto all = gather_texts(group, std::string(static_cast<size_t>(group.rank()), 'x'));
+  ASSERT_EQ(static_cast<int64_t>(all.size()), group.size());
+  for (size_t rank = 0; rank < all.size(); ++rank) EXPECT_EQ(all[rank], std::string(rank, 'x'));
+}
+
+TEST(MpiGroupTest, KnowsItsPlaceOnTheNode) {
+  EXPECT_EQ(locality().size, mpi_test::ranks().size());
+  EXPECT_EQ(locality().rank, mpi_test::ranks().rank());
+}
+
 TEST(MpiGroupTest, CountsTheSecondsItWaited) {
   Group& group = mpi_test::ranks();
   group.barrier();
