@@ -29,8 +29,7 @@ task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm
   const WeightCasts casts(network, options.precision);
   task::Metrics mine(options.classes, options.worst);
   int64_t seen = 0;
-  for (int64_t i = 0; i < loader.steps_per_epoch(); ++i) {
-    const data::Batch batch = loader.next();
+  for (data::Batch batch = loader.next(); batch.global_size > 0; batch = loader.next()) {
     seen += batch.size();
     if (batch.size() > 0) {
       const Samples samples = to_samples(batch, options.device);
@@ -39,13 +38,18 @@ task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm
     }
     if (options.seen) options.seen(seen);
   }
+  return over_ranks(mine, group);
+}
+
+task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group) {
   if (group.size() == 1) return mine;
   std::vector<double> packed = mine.pack();
   const auto all = group.all_gather(at::from_blob(packed.data(), {static_cast<int64_t>(packed.size())}, at::kDouble));
-  task::Metrics sum(options.classes, options.worst);
-  for (const auto& one : all) {
-    sum.merge(task::Metrics::unpack({one.const_data_ptr<double>(), static_cast<size_t>(one.numel())}));
-  }
+  const auto unpack = [](const at::Tensor& one) {
+    return task::Metrics::unpack({one.const_data_ptr<double>(), static_cast<size_t>(one.numel())});
+  };
+  task::Metrics sum = unpack(all[0]);
+  for (size_t rank = 1; rank < all.size(); ++rank) sum.merge(unpack(all[rank]));
   return sum;
 }
 

@@ -24,4 +24,7 @@ struct EvaluateOptions {
 task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm::Group& group,
                        const EvaluateOptions& options);
 
+// The sum of every rank's metrics, on every rank.
+task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group);
+
 }  // namespace lockstep::step

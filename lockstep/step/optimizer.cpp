@@ -97,8 +97,8 @@ std::vector<model::Named> Optimizer::state() const {
   for (const auto& group : groups_) {
     for (size_t k = 0; k < group.members.size(); ++k) {
       const std::string& name = parameters_[group.members[k]].name;
-      if (!group.first.empty()) all.push_back({text(adamw ? "exp_avg/" : "momentum/", name), group.first[k]});
-      if (adamw) all.push_back({text("exp_avg_sq/", name), group.second[k]});
+      if (!group.first.empty()) all.push_back({text(adamw ? "exp_avg." : "momentum.", name), group.first[k]});
+      if (adamw) all.push_back({text("exp_avg_sq.", name), group.second[k]});
     }
   }
   return all;

@@ -20,7 +20,7 @@ class Optimizer {
   std::vector<at::Tensor> gradients() const;
   const std::vector<model::Named>& parameters() const { return parameters_; }
 
-  // What a resume needs: "momentum/<parameter>", "exp_avg/<parameter>", ..., "steps". The tensors are the live ones.
+  // What a resume needs: "momentum.<parameter>", "exp_avg.<parameter>", ..., "steps". The tensors are the live ones.
   std::vector<model::Named> state() const;
   // User error naming the first tensor that is missing or has another shape.
   void load_state(const std::vector<model::Named>& state);

@@ -96,7 +96,7 @@ TEST(OptimizerTest, RefusesTheStateOfAnotherShapeByName) {
     optimizer.load_state(state);
     FAIL() << "accepted";
   } catch (const base::Error& error) {
-    EXPECT_NE(error.message().find("momentum/fc.weight"), std::string::npos);
+    EXPECT_NE(error.message().find("momentum.fc.weight"), std::string::npos);
   }
 }
 

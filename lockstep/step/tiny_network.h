@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/arange.h>
 
 #include "lockstep/model/network.h"
@@ -13,6 +14,7 @@ constexpr int64_t kClasses = 3;
 constexpr int64_t kSize = 8;
 
 inline model::Network network(const std::string& name = "smallcnn") {
+  at::set_num_threads(1);  // a pool of threads costs more than it computes here
   spec::Model model;
   model.name = name;
   model.classes = kClasses;
