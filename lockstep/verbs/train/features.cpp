@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/features.h"
+
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/data/order.h"
+#include "lockstep/step/evaluate.h"
+#include "lockstep/step/precision.h"
+
+namespace lockstep::verbs {
+namespace {
+
+constexpr int64_t kRowsAtOnce = 4096;  // of one exchange: far below MPI's 2^31 elements for any head's input
+
+void fill_own_rows(Features& features, const at::Tensor& values, const data::Batch& batch, int64_t num_samples) {
+  if (!features.values.defined()) {
+    auto shape = values.sizes().vec();
+    shape[0] = num_samples;
+    features.values = at::zeros(shape);
+  }
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    const auto k = static_cast<size_t>(i);
+    features.values[batch.sample_ids[k]].copy_(values[i]);
+    features.targets[batch.sample_ids[k]].fill_(batch.targets[k] + 1);  // 0: not mine, or unreadable
+  }
+}
+
+// Every row is zero on all ranks but one: the sum is exact.
+void exchange(Features& features, int64_t num_samples, comm::Group& group) {
+  for (int64_t start = 0; start < num_samples && group.size() > 1; start += kRowsAtOnce) {
+    const int64_t rows = std::min(kRowsAtOnce, num_samples - start);
+    at::Tensor part = features.values.narrow(0, start, rows);
+    group.all_reduce_sum(part);
+  }
+  group.all_reduce_sum(features.targets);
+  features.targets.sub_(1);
+}
+
+}  // namespace
+
+Features compute_features(const model::Network& network, data::Loader& loader, int64_t num_samples, comm::Group& group,
+                          const FeatureRequest& request) {
+  const c10::AutoGradMode no_gradients(false);
+  const step::WeightCasts casts(network, request.precision);
+  Features features;
+  features.from = request.to;
+  features.targets = at::zeros({num_samples}, at::kLong);
+  int64_t seen = 0;
+  for (data::Batch batch = loader.next(); batch.global_size > 0; batch = loader.next()) {
+    seen += batch.size();
+    if (batch.size() > 0) {
+      const auto samples = step::to_samples(batch, request.device);
+      const at::Tensor values =
+          network.run(samples.values.to(step::compute_type(request.precision)), model::Mode::evaluate, 0, request.to);
+      fill_own_rows(features, values.to(at::kCPU, at::kFloat), batch, num_samples);
+    }
+    if (request.seen) request.seen(seen);
+  }
+  base::ensure(features.values.defined(), "every rank has a share of the samples");
+  exchange(features, num_samples, group);
+  return features;
+}
+
+step::Samples feature_batch(const Features& features, const spec::Training& training, const data::LoaderState& state,
+                            int64_t step, const comm::Group& group, at::Device device) {
+  const data::Range batch = data::batch_range(features.num_samples(), training.global_batch, state.consumed);
+  const data::Range mine = data::rank_range(batch, group.rank(), group.size());
+  const data::Order order(features.num_samples(), state.seed, state.epoch);
+  std::vector<int64_t> ids;
+  for (int64_t i = mine.begin; i < mine.end; ++i) ids.push_back(order(i));
+  const at::Tensor rows = at::tensor(ids, at::kLong);
+  return {step,
+          state.epoch,
+          batch.size(),
+          features.values.index_select(0, rows).to(device),
+          features.targets.index_select(0, rows).to(device),
+          features.from};
+}
+
+task::Metrics evaluate_features(const model::Network& network, const Features& features, int64_t classes,
+                                comm::Group& group, at::Device device) {
+  const c10::AutoGradMode no_gradients(false);
+  const data::Range mine = data::rank_range({0, features.num_samples()}, group.rank(), group.size());
+  task::Metrics metrics(classes, 0);
+  if (mine.size() > 0) {
+    const at::Tensor values = features.values.narrow(0, mine.begin, mine.size()).to(device);
+    const at::Tensor logits =
+        network.run(values, model::Mode::evaluate, features.from, network.blocks().size()).to(at::kCPU, at::kFloat);
+    const at::Tensor known = features.targets.narrow(0, mine.begin, mine.size()).ge(0).nonzero().flatten();
+    const at::Tensor rows = logits.index_select(0, known).contiguous();
+    const at::Tensor targets = features.targets.narrow(0, mine.begin, mine.size()).index_select(0, known).contiguous();
+    const at::Tensor ids = known.add(mine.begin).contiguous();
+    const auto count = static_cast<size_t>(known.numel());
+    metrics.add({rows.const_data_ptr<float>(), count * static_cast<size_t>(classes)},
+                {targets.const_data_ptr<int64_t>(), count}, {ids.const_data_ptr<int64_t>(), count});
+  }
+  return step::over_ranks(metrics, group);
+}
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lockstep/comm/group.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/model/network.h"
+#include "lockstep/spec/job.h"
+#include "lockstep/step/step.h"
+#include "lockstep/task/metrics.h"
+
+namespace lockstep::verbs {
+
+// What the frozen blocks make of every sample of a collection, kept in memory on every rank: computed once, each rank
+// its share, then trained on for many cheap epochs.
+struct Features {
+  at::Tensor values;   // [samples, ...], float, CPU: the input of block `from`
+  at::Tensor targets;  // int64 [samples]; -1: could not be read
+  size_t from = 0;
+
+  int64_t num_samples() const { return targets.size(0); }
+};
+
+struct FeatureRequest {
+  size_t to = 0;  // blocks [0, to) are run
+  spec::Precision precision = spec::Precision::fp32;
+  at::Device device = at::kCPU;
+  std::function<void(int64_t samples)> seen = {};  // told after each batch: samples of this rank so far
+};
+
+// `loader` gives the collection once, in order (Use::evaluate).
+Features compute_features(const model::Network& network, data::Loader& loader, int64_t num_samples, comm::Group& group,
+                          const FeatureRequest& request);
+
+// The share of (rank, step) of the shuffled batch, the same samples that the loader would have given.
+step::Samples feature_batch(const Features& features, const spec::Training& training, const data::LoaderState& state,
+                            int64_t step, const comm::Group& group, at::Device device);
+
+// Metrics of the blocks from `features.from` on over all samples, on every rank.
+task::Metrics evaluate_features(const model::Network& network, const Features& features, int64_t classes,
+                                comm::Group& group, at::Device device);
+
+}  // namespace lockstep::verbs

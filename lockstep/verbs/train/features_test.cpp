@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/features.h"
+
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "lockstep/step/tiny_network.h"
+
+namespace lockstep::verbs {
+namespace {
+
+Features tiny_features(const model::Network& network, const data::Collection& collection, comm::Group& group) {
+  data::LoaderOptions options;
+  options.data.image_size = step::tiny::kSize;
+  options.use = data::Use::evaluate;
+  options.global_batch = 4;
+  const auto loader = data::make_loader(collection, options, {.seed = 1});
+  return compute_features(network, *loader, static_cast<int64_t>(collection.samples.size()), group,
+                          {.to = network.index_of("head")});
+}
+
+TEST(FeaturesTest, OneRowForEverySample) {
+  const auto group = comm::single_group();
+  const auto network = step::tiny::network();
+  const auto collection = data::synthetic_collection(10, step::tiny::kClasses);
+  const Features features = tiny_features(network, collection, *group);
+  ASSERT_EQ(features.num_samples(), 10);
+  for (int64_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(features.targets[i].item<int64_t>(), collection.samples[static_cast<size_t>(i)].label);
+  }
+  EXPECT_EQ(evaluate_features(network, features, step::tiny::kClasses, *group, at::kCPU).samples(), 10);
+}
+
+TEST(FeaturesTest, AnEpochOfBatchesHoldsEverySampleOnce) {
+  const auto group = comm::single_group();
+  const auto network = step::tiny::network();
+  const auto collection = data::synthetic_collection(10, step::tiny::kClasses);
+  Features features = tiny_features(network, collection, *group);
+  for (int64_t i = 0; i < 10; ++i) features.targets[i].fill_(i);
+  spec::Training training;
+  training.global_batch = 4;
+  std::multiset<int64_t> seen;
+  for (int64_t step = 0; step < 3; ++step) {
+    const auto batch =
+        feature_batch(features, training, {.seed = 1, .epoch = 5, .consumed = step * 4}, step, *group, at::kCPU);
+    EXPECT_EQ(batch.global_size, step < 2 ? 4 : 2);
+    for (int64_t i = 0; i < batch.rows(); ++i) seen.insert(batch.targets[i].item<int64_t>());
+  }
+  EXPECT_EQ(seen, (std::multiset<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+}  // namespace
+}  // namespace lockstep::verbs

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/ledger.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/progress.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::fixed;
+using base::Json;
+using base::percent;
+using base::text;
+
+constexpr double kGroupSeconds = 1;
+
+double mean(double sum, int64_t count) {
+  return sum / static_cast<double>(std::max<int64_t>(1, count));
+}
+
+}  // namespace
+
+Ledger::Ledger(const run::RunPaths& paths, const Timetable& timetable, Voice voice)
+    : timetable_(timetable), voice_(std::move(voice)), journal_(paths.journal()), events_(paths.events()) {}
+
+void Ledger::Sums::add(const step::StepResult& result, double data_seconds, double total) {
+  steps += 1;
+  seconds += total;
+  data += data_seconds;
+  compute += result.compute_seconds;
+  communication += result.communicate_seconds;
+  if (!result.finite) return;
+  samples += result.samples;
+  correct += result.correct;
+  loss += result.loss * static_cast<double>(result.samples);
+}
+
+void Ledger::begin(std::string_view event, const Json& fields) {
+  journal_.append(event, fields);
+  journal_.sync();
+}
+
+void Ledger::note(std::string_view event, const Json& fields) {
+  journal_.append(event, fields);
+}
+
+void Ledger::sync() {
+  journal_.sync();
+}
+
+void Ledger::step(int64_t step, const step::StepResult& result, double lr, double data_seconds, double seconds) {
+  group_.add(result, data_seconds, seconds);
+  epoch_.add(result, data_seconds, seconds);
+  lr_ = lr;
+  gradient_norm_ = result.gradient_norm;
+  step_seconds_ = step_seconds_ == 0 ? seconds : 0.95 * step_seconds_ + 0.05 * seconds;
+  const bool ends_epoch = timetable_.ends_epoch(step);
+  if (group_.seconds >= kGroupSeconds || ends_epoch || step == timetable_.total_steps()) flush(step);
+  if (ends_epoch) end_epoch(step);
+  show_progress(step, result);
+}
+
+void Ledger::flush(int64_t step) {
+  if (group_.steps == 0) return;
+  const double loss = mean(group_.loss, group_.samples);
+  const double accuracy = mean(static_cast<double>(group_.correct), group_.samples);
+  Json fields = Json::object();
+  fields["step"] = step;
+  fields["steps"] = group_.steps;
+  fields["epoch"] = timetable_.epoch_at(step);
+  fields["loss"] = loss;
+  fields["accuracy"] = accuracy;
+  fields["lr"] = lr_;
+  fields["grad_norm"] = gradient_norm_;
+  fields["samples"] = group_.samples;
+  fields["seconds"] = group_.seconds;
+  fields["data"] = group_.data;
+  fields["compute"] = group_.compute;
+  fields["communication"] = group_.communication;
+  fields["save"] = group_.save;
+  journal_.append("step", fields);
+  events_.scalar("train/loss", step, loss);
+  events_.scalar("train/accuracy", step, accuracy);
+  events_.scalar("train/learning_rate", step, lr_);
+  events_.scalar("train/gradient_norm", step, gradient_norm_);
+  events_.scalar("train/samples_per_second", step,
+                 static_cast<double>(group_.samples) / std::max(1e-9, group_.seconds));
+  group_ = {};
+}
+
+void Ledger::end_epoch(int64_t step) {
+  const double loss = mean(epoch_.loss, epoch_.samples);
+  const double accuracy = mean(static_cast<double>(epoch_.correct), epoch_.samples);
+  const double rate = static_cast<double>(epoch_.samples) / std::max(1e-9, epoch_.seconds);
+  Json fields = Json::object();
+  fields["epoch"] = step / timetable_.steps_per_epoch();
+  fields["step"] = step;
+  fields["loss"] = loss;
+  fields["accuracy"] = accuracy;
+  fields["samples"] = epoch_.samples;
+  fields["seconds"] = epoch_.seconds;
+  fields["samples_per_second"] = rate;
+  journal_.append("epoch", fields);
+  const auto share = [&](double part) { return percent(part / std::max(1e-9, epoch_.seconds), 0); };
+  voice_.say(text("epoch ", step / timetable_.steps_per_epoch(), "  loss ", fixed(loss, 4), "  accuracy ",
+                  percent(accuracy), "  ", fixed(rate, 1), " samples/s  (data wait ", share(epoch_.data), ", compute ",
+                  share(epoch_.compute), ", communication ", share(epoch_.communication), ", save ", share(epoch_.save),
+                  ")"));
+  epoch_ = {};
+}
+
+void Ledger::show_progress(int64_t step, const step::StepResult& result) {
+  const int64_t total = timetable_.total_steps();
+  voice_.show(text("step ", step, "/", total, "  epoch ", fixed(timetable_.epoch_at(step), 2), "  loss ",
+                   fixed(result.loss, 3), "  lr ", lr_, "  ", fixed(1 / std::max(1e-9, step_seconds_), 2),
+                   " steps/s  left ", base::duration_text(step_seconds_ * static_cast<double>(total - step))));
+}
+
+void Ledger::evaluate(int64_t step, const task::Metrics& metrics, bool ema, double seconds) {
+  flush(step);
+  Json fields = Json::object();
+  fields["step"] = step;
+  fields["epoch"] = timetable_.epoch_at(step);
+  fields["split"] = "validate";
+  fields["weights"] = ema ? "ema" : "raw";
+  fields["samples"] = metrics.samples();
+  fields["loss"] = metrics.loss();
+  fields["top1"] = metrics.top1();
+  fields["top5"] = metrics.top5();
+  fields["seconds"] = seconds;
+  journal_.append("evaluate", fields);
+  events_.scalar("validate/loss", step, metrics.loss());
+  events_.scalar("validate/top1", step, metrics.top1());
+  events_.scalar("validate/top5", step, metrics.top5());
+  voice_.say(text("  validation at step ", step, ": top-1 ", percent(metrics.top1(), 2), "  top-5 ",
+                  percent(metrics.top5(), 2), "  loss ", fixed(metrics.loss(), 4), "  (", metrics.samples(),
+                  " samples, ", base::duration_text(seconds), ")"));
+}
+
+void Ledger::saved(int64_t step, const base::Path& checkpoint, int64_t bytes, double seconds, bool best) {
+  flush(step);
+  group_.save += seconds;
+  group_.seconds += seconds;
+  epoch_.save += seconds;
+  epoch_.seconds += seconds;
+  Json fields = Json::object();
+  fields["step"] = step;
+  fields["checkpoint"] = checkpoint.filename().string();
+  fields["bytes"] = bytes;
+  fields["seconds"] = seconds;
+  fields["best"] = best;
+  journal_.append("save", fields);
+}
+
+}  // namespace lockstep::verbs

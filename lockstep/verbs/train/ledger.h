@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lockstep/run/events.h"
+#include "lockstep/run/folder.h"
+#include "lockstep/run/journal.h"
+#include "lockstep/step/step.h"
+#include "lockstep/task/metrics.h"
+#include "lockstep/verbs/train/timetable.h"
+
+namespace lockstep::verbs {
+
+// Where a verb's words go: `show` is the updating line, `say` stays. Empty: nowhere.
+struct Voice {
+  std::function<void(std::string_view)> show = [](std::string_view) {};
+  std::function<void(std::string_view)> say = [](std::string_view) {};
+};
+
+// Everything that rank 0 writes down about a run while it goes on: journal, TensorBoard, progress. Other ranks have
+// none. Steps are written in groups of about a second, so that a journal of a million steps stays readable.
+class Ledger {
+ public:
+  Ledger(const run::RunPaths& paths, const Timetable& timetable, Voice voice);
+
+  void begin(std::string_view event, const base::Json& fields);  // "start" or "resume"
+  void step(int64_t step, const step::StepResult& result, double lr, double data_seconds, double seconds);
+  void evaluate(int64_t step, const task::Metrics& metrics, bool ema, double seconds);
+  void saved(int64_t step, const base::Path& checkpoint, int64_t bytes, double seconds, bool best);
+  void note(std::string_view event, const base::Json& fields);
+  void say(std::string_view line) { voice_.say(line); }
+  void show(std::string_view line) { voice_.show(line); }
+  void sync();
+
+ private:
+  struct Sums {
+    int64_t steps = 0, samples = 0, correct = 0;
+    double loss = 0, seconds = 0, data = 0, compute = 0, communication = 0, save = 0;
+    void add(const step::StepResult& result, double data_seconds, double total);
+  };
+  void flush(int64_t step);
+  void end_epoch(int64_t step);
+  void show_progress(int64_t step, const step::StepResult& result);
+
+  const Timetable& timetable_;
+  Voice voice_;
+  run::Journal journal_;
+  run::EventWriter events_;
+  Sums group_;  // since the last "step" event
+  Sums epoch_;
+  double lr_ = 0;
+  double gradient_norm_ = 0;
+  double step_seconds_ = 0;  // smoothed, for the time that is left
+};
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lockstep/data/loader.h"
+#include "lockstep/model/network.h"
+#include "lockstep/run/checkpoint.h"
+#include "lockstep/run/folder.h"
+#include "lockstep/step/ema.h"
+#include "lockstep/step/step.h"
+#include "lockstep/verbs/train/features.h"
+#include "lockstep/verbs/train/ledger.h"
+#include "lockstep/verbs/train/timetable.h"
+#include "lockstep/verbs/train/train.h"
+
+namespace lockstep::verbs {
+
+// The samples of a job, before any pixel is read; user errors for what cannot be trained on.
+struct Collections {
+  data::Collection train;
+  std::optional<data::Collection> validate;
+};
+Collections open_collections(const spec::Job& job);
+
+// The job with everything filled in that the data decides.
+spec::Job resolve(spec::Job job, const Collections& collections);
+
+// One sitting of a run, from the first or the next step to the end or a stop. Every rank has one; rank 0 also holds
+// the run folder and writes all that is written.
+class Session {
+ public:
+  Session(const spec::Job& job, const TrainOptions& options, comm::Group& group);
+
+  void resume();  // goes to the newest good checkpoint, if there is one
+  void run(const Stage& stage);
+  TrainResult finish();  // exports the weights, unless stopped
+
+  const Timetable& timetable() const { return timetable_; }
+  int64_t step() const { return step_; }
+  bool stopped() const { return !stop_reason_.empty(); }
+
+ private:
+  struct Source;  // where a stage's batches come from
+  Source open_source(const Stage& stage, size_t from);
+  std::unique_ptr<data::Loader> loader(const data::Collection& collection, data::Use use) const;
+  Features features(const data::Collection& collection, size_t to, const char* what);
+  void take_step(step::Step& step, Source& source);
+  void check_finite(const step::StepResult& result);
+  void after_step(step::Step& step, Source& source, bool stop);
+  bool evaluate(Source& source);  // true when it is the best so far
+  void save(step::Step& step, bool best);
+  void report_bad_samples(Source& source);
+  std::string why_stop(bool evaluates) const;
+  base::Json start_fields() const;
+  double seconds() const;  // of training, all sittings
+
+  TrainOptions options_;
+  comm::Group& group_;
+  std::unique_ptr<run::RunFolder> folder_;  // rank 0 only; before anything is read or computed
+  Collections collections_;
+  spec::Job job_;
+  Timetable timetable_;
+  model::Network network_;
+  std::unique_ptr<step::Ema> ema_;
+  std::string data_sha256_;
+  std::unique_ptr<Ledger> ledger_;  // rank 0 only
+  std::string checkpoint_;          // the folder this sitting went on from; empty: from the start
+
+  int64_t step_ = 0;
+  int64_t resumed_at_ = 0;
+  int64_t nonfinite_ = 0;  // steps in a row
+  int64_t bad_samples_ = 0;
+  std::string stop_reason_;
+  double seconds_before_ = 0;  // of earlier sittings
+  double started_ = 0;
+  double step_seconds_ = 0;
+  double save_seconds_ = 1;
+  double evaluate_seconds_ = 0;
+  std::optional<double> best_, top1_, loss_;
+};
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/snapshot.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+struct TypePair {
+  at::ScalarType torch;
+  base::Dtype file;
+};
+constexpr TypePair kTypes[] = {{at::kFloat, base::Dtype::F32},
+                               {at::kDouble, base::Dtype::F64},
+                               {at::kLong, base::Dtype::I64},
+                               {at::kBFloat16, base::Dtype::BF16}};
+
+base::Dtype file_type(at::ScalarType type) {
+  for (const auto& pair : kTypes) {
+    if (pair.torch == type) return pair.file;
+  }
+  throw Error(Blame::bug, text("no file type for ", c10::toString(type)));
+}
+
+at::ScalarType torch_type(base::Dtype type, const std::string& place) {
+  for (const auto& pair : kTypes) {
+    if (pair.file == type) return pair.torch;
+  }
+  throw Error(Blame::user, text(place, ": unexpected type ", base::dtype_name(type)), "the file is not one of ours");
+}
+
+// Views and the tensors that they look into.
+struct Packed {
+  std::vector<at::Tensor> tensors;
+  std::vector<base::TensorView> views;
+};
+
+Packed pack(const std::vector<model::Named>& named) {
+  Packed packed;
+  for (const auto& entry : named) {
+    packed.tensors.push_back(entry.tensor.detach().to(at::kCPU).contiguous());
+    const at::Tensor& tensor = packed.tensors.back();
+    packed.views.push_back({entry.name,
+                            file_type(tensor.scalar_type()),
+                            tensor.sizes().vec(),
+                            {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
+  }
+  return packed;
+}
+
+}  // namespace
+
+run::CheckpointPart tensors_part(const std::string& name, const std::vector<model::Named>& tensors) {
+  const auto packed = std::make_shared<Packed>(pack(tensors));
+  const auto pieces = std::make_shared<base::SafetensorsPieces>(base::safetensors_pieces(packed->views));
+  run::CheckpointPart part;
+  part.name = name;
+  part.bytes = static_cast<int64_t>(pieces->num_bytes());
+  part.write = [packed, pieces](const run::Sink& sink) {
+    sink(std::as_bytes(std::span(pieces->head.data(), pieces->head.size())));
+    for (const auto& bytes : pieces->data) sink(bytes);
+  };
+  return part;
+}
+
+std::string write_tensors(const base::Path& path, const std::vector<model::Named>& tensors,
+                          const base::TensorMetadata& metadata) {
+  const Packed packed = pack(tensors);
+  base::write_safetensors(path, packed.views, metadata);
+  return base::sha256_hex(base::MappedFile(path).bytes());
+}
+
+std::vector<model::Named> read_tensors(const base::Path& path) {
+  const base::SafetensorsFile file(path);
+  std::vector<model::Named> all;
+  for (const auto& view : file.tensors()) {
+    at::Tensor tensor = at::empty(view.shape, torch_type(view.dtype, path.string()));
+    if (!view.bytes.empty()) std::memcpy(tensor.mutable_data_ptr(), view.bytes.data(), view.bytes.size());
+    all.push_back({view.name, tensor});
+  }
+  return all;
+}
+
+void restore_tensors(const base::Path& path, const std::vector<model::Named>& into) {
+  const auto saved = read_tensors(path);
+  for (const auto& target : into) {
+    const auto found =
+        std::find_if(saved.begin(), saved.end(), [&](const auto& entry) { return entry.name == target.name; });
+    if (found == saved.end() || found->tensor.sizes() != target.tensor.sizes()) {
+      throw Error(Blame::user, text(path.string(), " has no fitting '", target.name, "'"),
+                  "it belongs to another model: choose another run folder with --run");
+    }
+    target.tensor.detach().copy_(found->tensor);
+  }
+}
+
+std::vector<model::Named> all_tensors(const model::Network& network) {
+  auto all = network.parameters();
+  const auto buffers = network.buffers();
+  all.insert(all.end(), buffers.begin(), buffers.end());
+  return all;
+}
+
+base::Json identity(const spec::Job& job, const std::string& data_sha256) {
+  const base::Json document = spec::to_json(job);
+  base::Json model = document.at("model");
+  model.erase("weights");  // the checkpoint has newer ones
+  const base::Json& training = document.at("training");
+  base::Json result = base::Json::object();
+  result["data (names and labels of the training samples)"] = data_sha256;
+  result["data.image_size"] = job.data.image_size;
+  for (const auto& member : model.members()) result[text("model.", member.key)] = member.value;
+  for (const char* key : {"seed", "global_batch", "precision", "phases"}) {
+    if (const auto* value = training.find(key)) result[text("training.", key)] = *value;
+  }
+  result["training.optimizer.name"] = name_of(job.training.optimizer.name);
+  result["training.ema_decay"] = job.training.ema_decay;
+  return result;
+}
+
+void check_identity(const base::Json& saved, const base::Json& now, const std::string& folder) {
+  for (const auto& member : now.members()) {
+    const base::Json* before = saved.find(member.key);
+    if (before && *before == member.value) continue;
+    throw Error(Blame::user,
+                text("the checkpoint in ", folder, " is of another job: ", member.key, " was ",
+                     before ? before->dump(-1) : "absent", ", now ", member.value.dump(-1)),
+                "go on with the same job, or start anew with --run OTHER_FOLDER");
+  }
+}
+
+}  // namespace lockstep::verbs

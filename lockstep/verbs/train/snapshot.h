@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/safetensors.h"
+#include "lockstep/model/network.h"
+#include "lockstep/run/checkpoint.h"
+#include "lockstep/spec/job.h"
+
+namespace lockstep::verbs {
+
+// Tensors as one safetensors file of a checkpoint. Copies nothing that lies contiguous in main memory, so the tensors
+// must not change until it is written.
+run::CheckpointPart tensors_part(const std::string& name, const std::vector<model::Named>& tensors);
+
+// Atomic; the bytes depend on the tensors and the metadata only. Returns the SHA-256 of the file.
+std::string write_tensors(const base::Path& path, const std::vector<model::Named>& tensors,
+                          const base::TensorMetadata& metadata);
+
+// Every tensor of the file, copied.
+std::vector<model::Named> read_tensors(const base::Path& path);
+
+// Copies the file's tensors into those of the same name. User error naming the first that is missing or differs.
+void restore_tensors(const base::Path& path, const std::vector<model::Named>& into);
+
+// Parameters and buffers.
+std::vector<model::Named> all_tensors(const model::Network& network);
+
+// What two sittings of one run must have in common, as key -> value; stored with each checkpoint.
+base::Json identity(const spec::Job& job, const std::string& data_sha256);
+// User error naming the first key in which the checkpoint of `folder` differs.
+void check_identity(const base::Json& saved, const base::Json& now, const std::string& folder);
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/snapshot.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::verbs {
+
+TEST(SnapshotTest, TensorsComeBackWhateverTheirLayout) {
+  const base::TemporaryFolder folder;
+  const at::Tensor channels_last = at::arange(48, at::kFloat).view({2, 3, 2, 4}).permute({0, 3, 1, 2});
+  const std::vector<model::Named> saved{{"a", channels_last}, {"steps", at::arange(1, at::kLong)}};
+  write_tensors(folder.path() / "x.safetensors", saved, {});
+  const auto back = read_tensors(folder.path() / "x.safetensors");
+  ASSERT_EQ(back.size(), 2U);
+  for (const auto& entry : back) {
+    EXPECT_TRUE(at::equal(entry.tensor, entry.name == "a" ? channels_last : saved[1].tensor)) << entry.name;
+  }
+}
+
+TEST(SnapshotTest, APartWritesTheBytesItAnnounces) {
+  const auto part = tensors_part("w", {{"a", at::arange(5, at::kFloat)}});
+  int64_t bytes = 0;
+  part.write([&](std::span<const std::byte> piece) { bytes += static_cast<int64_t>(piece.size()); });
+  EXPECT_EQ(bytes, part.bytes);
+}
+
+TEST(SnapshotTest, AnotherShapeIsNamed) {
+  const base::TemporaryFolder folder;
+  write_tensors(folder.path() / "x.safetensors", {{"fc.weight", at::zeros({2, 3})}}, {});
+  try {
+    restore_tensors(folder.path() / "x.safetensors", {{"fc.weight", at::zeros({3, 3})}});
+    FAIL() << "accepted";
+  } catch (const base::Error& error) {
+    EXPECT_NE(error.message().find("'fc.weight'"), std::string::npos);
+  }
+}
+
+}  // namespace lockstep::verbs

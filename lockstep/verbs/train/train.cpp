@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/train.h"
+
+#include "lockstep/verbs/train/session.h"
+
+namespace lockstep::verbs {
+
+base::Json TrainResult::to_json() const {
+  base::Json json = base::Json::object();
+  json["finished"] = finished;
+  if (!finished) json["stop_reason"] = stop_reason;
+  json["step"] = step;
+  json["total_steps"] = total_steps;
+  json["resumed_at"] = resumed_at;
+  json["seconds"] = seconds;
+  json["bad_samples"] = bad_samples;
+  if (top1) json["top1"] = *top1;
+  if (loss) json["loss"] = *loss;
+  if (finished) json["weights_sha256"] = weights_sha256;
+  return json;
+}
+
+TrainResult train(const spec::Job& job, const TrainOptions& options, comm::Group& group) {
+  Session session(job, options, group);
+  session.resume();
+  for (const Stage& stage : session.timetable().stages()) {
+    if (!session.stopped() && session.step() < stage.end) session.run(stage);
+  }
+  return session.finish();
+}
+
+}  // namespace lockstep::verbs

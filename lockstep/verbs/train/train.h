@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/comm/group.h"
+#include "lockstep/spec/job.h"
+#include "lockstep/verbs/train/ledger.h"
+
+namespace lockstep::verbs {
+
+struct TrainOptions {
+  base::Path run;  // the run folder; a checkpoint of the same job in it is gone on from
+  at::Device device = at::kCPU;
+  // Asked before each step, on each rank: why to stop after it; empty: go on.
+  std::function<std::string()> stop = [] { return std::string(); };
+  std::optional<double> seconds_left = {};  // until somebody ends this process
+  Voice voice = {};                         // rank 0 only
+};
+
+struct TrainResult {
+  bool finished = false;    // otherwise stopped in order, everything saved
+  std::string stop_reason;  // when not finished
+  int64_t step = 0;
+  int64_t total_steps = 0;
+  int64_t resumed_at = 0;  // 0: from the start
+  double seconds = 0;      // of training, all sittings
+  int64_t bad_samples = 0;
+  std::string weights_sha256;  // of RUN/weights.safetensors, when finished
+  std::optional<double> top1, loss;
+
+  base::Json to_json() const;
+};
+
+// Trains what the job says, on all ranks of the group, and keeps the run folder. The same job on the same ranks and
+// threads gives the same bits, stopped and resumed or not.
+TrainResult train(const spec::Job& job, const TrainOptions& options, comm::Group& group);
+
+}  // namespace lockstep::verbs
