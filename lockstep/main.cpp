@@ -8,6 +8,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/site/manners.h"
 #include "lockstep/verbs/verb.h"
 #include "lockstep/version.h"
 
@@ -45,7 +46,8 @@ lockstep::verbs::Entry* find_entry(const Verb& verb) {
   const std::string file = text("liblockstep_", verb.library, ".so");
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
-    throw Error(Blame::machine, text("cannot open ", file, ": ", dlerror()), "libtorch was not there when this was built, or moved since: `make deps build`");
+    throw Error(Blame::machine, text("cannot open ", file, ": ", dlerror()),
+                "libtorch was not there when this was built, or moved since: `make deps build`");
   }
   void* entry = dlsym(library, text("lockstep_verb_", verb.name).c_str());
   lockstep::base::ensure(entry != nullptr, text(file, " holds the verb ", verb.name));
@@ -55,7 +57,10 @@ lockstep::verbs::Entry* find_entry(const Verb& verb) {
 int run_verb(const std::string& name, const std::vector<std::string>& words) {
   std::vector<std::string> names;
   for (const auto& verb : kVerbs) {
-    if (name == verb.name) return find_entry(verb)(words);
+    if (name == verb.name) {
+      lockstep::site::behave_on_login_node();  // before any thread, and before libtorch reads OMP_NUM_THREADS
+      return find_entry(verb)(words);
+    }
     names.emplace_back(verb.name);
   }
   throw Error(Blame::user, text("there is no verb '", name, "'"), lockstep::base::did_you_mean(name, names));

@@ -16,7 +16,7 @@ constexpr int kLoginNice = 19;
 bool is_login_node();
 
 // On a login node: nice 19 and OMP_NUM_THREADS=2 for this process and its children. Elsewhere: nothing.
-// Call it at the start of a verb, before any thread or torch call. Returns the number of threads the verb may use.
+// main calls it before every verb, so before any thread or torch call. Returns the number of threads a verb may use.
 int64_t behave_on_login_node();
 
 // `cores` elsewhere, at most kLoginThreads on a login node.

@@ -6,7 +6,6 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/site/manners.h"
 #include "lockstep/verbs/doctor/doctor.h"
 #include "lockstep/verbs/doctor/machine_here.h"
 #include "lockstep/verbs/doctor/shelf.h"
@@ -50,7 +49,6 @@ void deliver(const base::Arguments& arguments, const std::string& shown, const b
 }
 
 void examine_here(const base::Arguments& arguments) {
-  site::behave_on_login_node();
   const auto catalogue = catalogue::load_catalogue();
   const auto probe = site::probe_site();
   const DoctorReport report = examine(probe, catalogue);
