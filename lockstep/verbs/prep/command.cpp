@@ -16,6 +16,8 @@ using base::Blame;
 using base::Error;
 using base::text;
 
+constexpr int64_t kLongCount = 10000;  // pictures; more is work for a compute node
+
 base::CommandLine command_line() {
   return {"prep",
           "",
@@ -27,6 +29,7 @@ base::CommandLine command_line() {
            {"--seed", "N", "another seed, other pictures; 1"},
            {"--image-size", "PIXELS", "side of each picture; 96"},
            {"--threads", "N", "drawing threads; as many as there are cores"},
+           {"--here", "", "on a login node: draw many pictures there after all, with 2 threads at nice 19"},
            {"--json", "FILE", "the result as JSON; - is standard output"}},
           "lockstep prep --synthesize shapes --count 4000 --classes 10 --to data/shapes\n"};
 }
@@ -69,6 +72,7 @@ LOCKSTEP_VERB(prep)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), 0;
   ShapesRequest request = request_of(arguments);
+  if (request.count > kLongCount) site::refuse_on_login_node("prep", words, arguments.has("--here"));
   if (const int64_t allowed = site::behave_on_login_node(); request.threads == 0) request.threads = allowed;
 
   Dataset dataset;
