@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/model/layers.h"
+
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+namespace lockstep::model {
+namespace {
+
+class OneLayer : public Block {
+ public:
+  OneLayer() : Block("one") {}
+  at::Tensor forward(const at::Tensor& input, Mode /*mode*/) override { return input; }
+};
+
+TEST(LayersTest, SamePaddingKeepsTheSizeDividedByTheStride) {
+  OneLayer block;
+  Maker maker(1, at::kCPU);
+  for (const int64_t kernel : {1, 3, 5}) {
+    for (const int64_t stride : {1, 2}) {
+      const Conv2d conv({block, maker, "c."}, {.in = 1, .out = 1, .kernel = kernel, .stride = stride});
+      for (const int64_t size : {7, 8}) {
+        EXPECT_EQ(conv.same_padded(at::ones({1, 1, size, size})).size(2), (size + stride - 1) / stride)
+            << kernel << " " << stride << " " << size;
+      }
+    }
+  }
+}
+
+TEST(LayersTest, BatchNormUpdatesItsStatisticsInTrainingOnly) {
+  OneLayer block;
+  Maker maker(1, at::kCPU);
+  const BatchNorm2d norm({block, maker, "n."}, 2);
+  const at::Tensor input = at::ones({4, 2, 3, 3});
+  norm(input, Mode::evaluate);
+  EXPECT_FLOAT_EQ(block.buffers[0].tensor[0].item<float>(), 0);
+  norm(input, Mode::train);
+  EXPECT_FLOAT_EQ(block.buffers[0].tensor[0].item<float>(), 0.1F);
+  EXPECT_FLOAT_EQ(block.buffers[1].tensor[0].item<float>(), 0.9F);
+}
+
+TEST(LayersTest, FillsHaveTheirDistribution) {
+  Maker maker(3, at::kCPU);
+  const at::Tensor normal = maker.make({20000}, Fill::normal(0.5));
+  EXPECT_NEAR(normal.std().item<double>(), 0.5, 0.02);
+  const at::Tensor uniform = maker.make({20000}, Fill::uniform(0.5));
+  EXPECT_LE(uniform.abs().max().item<double>(), 0.5);
+  EXPECT_NEAR(uniform.std().item<double>(), 0.5 / 1.7320508, 0.02);
+  const at::Tensor truncated = maker.make({20000}, Fill::truncated_normal(2));
+  EXPECT_LE(truncated.abs().max().item<double>(), 2);
+  EXPECT_GT(truncated.abs().max().item<double>(), 1.9);
+}
+
+TEST(LayersTest, DropPathDropsWholeSamplesAndKeepsTheMean) {
+  const at::Tensor branch = at::ones({4000, 3});
+  const at::Tensor dropped = drop_path(branch, 0.25, Mode::train);
+  EXPECT_TRUE(dropped.select(1, 0).equal(dropped.select(1, 2)));
+  EXPECT_NEAR(dropped.mean().item<double>(), 1, 0.05);
+  EXPECT_NEAR(dropped.max().item<double>(), 1 / 0.75, 1e-6);
+  EXPECT_TRUE(drop_path(branch, 0.25, Mode::evaluate).equal(branch));
+}
+
+TEST(LayersTest, ConvolutionWeightsAreChannelsLastWithTheValuesOfTheirPlace) {
+  Maker first(5, at::kCPU);
+  Maker second(5, at::kCPU);
+  const at::Tensor conv = first.make({4, 3, 5, 5}, Fill::normal(1));
+  EXPECT_TRUE(conv.is_contiguous(at::MemoryFormat::ChannelsLast));
+  EXPECT_TRUE(conv.contiguous().flatten().equal(second.make({300}, Fill::normal(1))));
+}
+
+}  // namespace
+}  // namespace lockstep::model

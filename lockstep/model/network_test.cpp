@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/model/network.h"
+
+#include <ATen/ops/ones.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::model {
+namespace {
+
+Network narrow_network() {
+  spec::Model model;
+  model.name = "smallcnn";
+  model.classes = 4;
+  model.width = 8;
+  return make_network(model, 32, 1);
+}
+
+TEST(NetworkTest, RunningInTwoPartsIsRunningAtOnce) {
+  const Network network = narrow_network();
+  const at::Tensor images = at::ones({2, 3, 32, 32});
+  const at::Tensor features = network.run(images, Mode::evaluate, 0, 3);
+  const at::Tensor logits = network.run(features, Mode::evaluate, 3, network.blocks().size());
+  EXPECT_TRUE(logits.equal(network.forward(images, Mode::evaluate).logits));
+}
+
+TEST(NetworkTest, TheLayoutOfTheImagesDoesNotMatter) {
+  const Network network = narrow_network();
+  const at::Tensor images = at::ones({2, 32, 32, 3}).cumsum(1).permute({0, 3, 1, 2});
+  EXPECT_TRUE(network.forward(images, Mode::evaluate)
+                  .logits.equal(network.forward(images.contiguous(), Mode::evaluate).logits));
+}
+
+TEST(NetworkTest, ForwardReadsItsWeightsFromTheBlocks) {
+  const Network network = narrow_network();
+  const at::Tensor images = at::ones({1, 3, 32, 32});
+  for (const auto& block : network.blocks()) {
+    for (Named& parameter : block->parameters) parameter.tensor = parameter.tensor.detach().to(at::kBFloat16);
+  }
+  const at::Tensor logits = network.forward(images.to(at::kBFloat16), Mode::train).logits;
+  EXPECT_EQ(logits.scalar_type(), at::kBFloat16);
+}
+
+TEST(NetworkTest, AnUnknownBlockNamesTheNearest) {
+  try {
+    narrow_network().index_of("blok2");
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    EXPECT_STREQ(error.what(), "smallcnn has no block 'blok2'");
+    EXPECT_THAT(error.fix(), testing::HasSubstr("'block2'"));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::model

