@@ -104,9 +104,13 @@ constexpr std::array<Shape, kMaxShapes> kShapes = {{{"disk", disk},
 
 using Rgb = std::array<double, 3>;
 
-Rgb random_colour(base::Random& random) {
-  return {random.uniform(20, 235), random.uniform(20, 235), random.uniform(20, 235)};
+Rgb random_colour(base::Random& random, double low, double high) {
+  return {random.uniform(low, high), random.uniform(low, high), random.uniform(low, high)};
 }
+
+// The shape is always the lighter part. With colours in any order a five-layer network reached 0.6 in six epochs of
+// 3200 pictures; so it reaches 0.98, and a linear model 0.27.
+constexpr double kDarkLow = 10, kDarkHigh = 130, kLightLow = 120, kLightHigh = 250, kContrast = 100;
 
 double distance(const Rgb& a, const Rgb& b) {
   return std::sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
@@ -184,7 +188,7 @@ void paint_clutter(Canvas& canvas, double side, base::Random& random) {
     const double radius = side * (is_bar ? random.uniform(0.05, 0.12) : random.uniform(0.015, 0.04));
     const Point centre{random.uniform(0, side), random.uniform(0, side)};
     const double angle = random.uniform(0, 2 * pi);
-    canvas.paint(is_bar ? bar : disk, {}, centre, radius, angle, random_colour(random));
+    canvas.paint(is_bar ? bar : disk, {}, centre, radius, angle, random_colour(random, 20, 235));
   }
 }
 
@@ -203,19 +207,17 @@ Image draw_shape(const std::string& shape, int64_t size, int64_t seed, int64_t i
   base::ensure(found != kShapes.end(), "a known shape");
   base::Random random(base::derive_seed(static_cast<uint64_t>(seed), "shapes"), 0, static_cast<uint64_t>(index));
   const auto side = static_cast<double>(size);
-  const Rgb from = random_colour(random), to = random_colour(random);
-  Rgb colour = random_colour(random);
-  // Seen against both ends of the background, or nobody could tell.
-  for (int i = 0;
-       i < 100 && std::min({distance(colour, from), distance(colour, to), distance(colour, mixed(from, to, 0.5))}) < 90;
-       ++i) {
-    colour = random_colour(random);
-  }
+  const Rgb from = random_colour(random, kDarkLow, kDarkHigh), to = random_colour(random, kDarkLow, kDarkHigh);
+  Rgb colour = random_colour(random, kLightLow, kLightHigh);
+  const auto nearest = [&] {
+    return std::min({distance(colour, from), distance(colour, to), distance(colour, mixed(from, to, 0.5))});
+  };
+  for (int i = 0; i < 100 && nearest() < kContrast; ++i) colour = random_colour(random, kLightLow, kLightHigh);
   Canvas canvas(size);
   canvas.paint_background(from, to, random);
   paint_clutter(canvas, side, random);
-  const double radius = side * random.uniform(0.22, 0.38);
-  const double room = side / 2 - radius * 0.85;  // a little of it may leave the picture
+  const double radius = side * random.uniform(0.22, 0.40);
+  const double room = side / 2 - radius * 0.9;  // a little of it may leave the picture
   const Point centre{side / 2 + random.uniform(-room, room), side / 2 + random.uniform(-room, room)};
   const double angle = random.uniform(0, 2 * pi);
   const Pattern pattern{random.uniform(0, 2 * pi), random.uniform(0.85, 1.2)};
