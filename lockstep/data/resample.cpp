@@ -72,29 +72,52 @@ template <int count>
 }
 
 // A pixel is read as four floats (the fourth belongs to the next one) and written as four: the next pixel overwrites
-// the fourth, only the very last is written as three.
+// the fourth, only the very last is written as three. `fixed` is the number of taps, or 0 for any.
+template <int fixed>
 [[gnu::always_inline]] inline void mix_columns(const Job& job, float* out) {
   const auto num_outputs = static_cast<int64_t>(job.x->first.size());
+  const int64_t count = fixed > 0 ? fixed : job.x->count;
   const float* weights = job.x->weights.data();
-  for (int64_t i = 0; i < num_outputs; ++i) {
-    const float* source = job.row + (job.x->first[static_cast<size_t>(i)] - job.first_column) * 3;
+  const int32_t* firsts = job.x->first.data();
+  const float* row = job.row - job.first_column * 3;
+  const auto pixel_at = [&](int64_t i) __attribute__((always_inline)) {
+    const float* source = row + int64_t{firsts[i]} * 3;
     Floats4 sum{};
-    for (int64_t t = 0; t < job.x->count; ++t) {
+    for (int64_t t = 0; t < count; ++t) {
       Floats4 pixel;
       std::memcpy(&pixel, source + 3 * t, sizeof pixel);
-      sum += *weights++ * pixel;
+      sum += weights[i * count + t] * pixel;
     }
-    sum = sum * job.factor + job.offset;
-    std::memcpy(out + 3 * i, &sum, i + 1 < num_outputs ? sizeof sum : 3 * sizeof(float));
+    return sum * job.factor + job.offset;
+  };
+  for (int64_t i = 0; i + 1 < num_outputs; ++i) {
+    const Floats4 value = pixel_at(i);
+    std::memcpy(out + 3 * i, &value, sizeof value);
   }
+  const Floats4 last = pixel_at(num_outputs - 1);
+  std::memcpy(out + 3 * (num_outputs - 1), &last, 3 * sizeof(float));
 }
 
-[[gnu::always_inline]] inline void run_rows(const Job& job) {
+template <int fixed>
+[[gnu::always_inline]] inline void run_rows_of(const Job& job) {
   const auto num_rows = static_cast<int64_t>(job.y->first.size());
   const auto row_length = static_cast<int64_t>(job.x->first.size()) * 3;
   for (int64_t y = 0; y < num_rows; ++y) {
     mix_rows(job, y);
-    mix_columns(job, job.out + y * row_length);
+    mix_columns<fixed>(job, job.out + y * row_length);
+  }
+}
+
+[[gnu::always_inline]] inline void run_rows(const Job& job) {
+  switch (job.x->count) {  // two taps enlarge, three and four shrink to a half: nearly every crop
+    case 2:
+      return run_rows_of<2>(job);
+    case 3:
+      return run_rows_of<3>(job);
+    case 4:
+      return run_rows_of<4>(job);
+    default:
+      return run_rows_of<0>(job);
   }
 }
 
@@ -123,14 +146,14 @@ void run_rows_here(const Job& job) {
 void Resampler::fill(const Axis& axis, Taps& taps) {
   const double width = std::max(axis.scale, 1.0);  // the triangle reaches this far on each side
   const int64_t span = axis.high - axis.low;
-  taps.count = std::min(static_cast<int64_t>(std::ceil(width)) * 2 + 1, span);
+  taps.count = std::min(static_cast<int64_t>(std::ceil(2 * width)), span);
   taps.first.resize(static_cast<size_t>(axis.num_outputs));
   taps.weights.assign(static_cast<size_t>(axis.num_outputs * taps.count), 0);
   for (int64_t i = 0; i < axis.num_outputs; ++i) {
     const int64_t place = axis.reversed ? axis.num_outputs - 1 - i : i;
     const double center = axis.begin + (static_cast<double>(place) + 0.5) * axis.scale;
     auto begin = static_cast<int64_t>(std::floor(center - width + 0.5));
-    auto end = static_cast<int64_t>(std::floor(center + width + 0.5));
+    auto end = static_cast<int64_t>(std::ceil(center + width - 0.5));
     begin = std::clamp(begin, axis.low, axis.high - 1);
     end = std::clamp(end, begin + 1, std::min(axis.high, begin + taps.count));
     const int64_t first = std::min(begin, axis.high - taps.count);  // so that all `count` pixels exist
