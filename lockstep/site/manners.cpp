@@ -35,11 +35,6 @@ int64_t behave_on_login_node() {
 
 void refuse_on_login_node(std::string_view verb, const std::vector<std::string>& words, bool here,
                           std::chrono::seconds walltime) {
-  refuse_on_login_node(verb, shell_words(words), here, walltime);
-}
-
-void refuse_on_login_node(std::string_view verb, const std::string& arguments, bool here,
-                          std::chrono::seconds walltime) {
   const Scheduler scheduler = read_scheduler();
   if (!scheduler.login_node()) return;
   if (here) {
@@ -50,7 +45,7 @@ void refuse_on_login_node(std::string_view verb, const std::string& arguments, b
       base::Blame::user,
       base::text("this is a login node (", name_of(scheduler.name),
                  " commands, no allocation) and others share it: `lockstep ", verb, "` belongs on a compute node"),
-      base::text(submit_line(scheduler.name, verb, arguments, walltime),
+      base::text(submit_line(scheduler.name, verb, shell_words(words), walltime),
                  "\n       (--here runs it on this node after all, with 2 threads at nice 19)"));
 }
 

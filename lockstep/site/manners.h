@@ -26,8 +26,5 @@ int64_t threads_allowed(int64_t cores);
 // `lockstep <verb> <words>`, quoted for a shell. With `here` it behaves and returns.
 void refuse_on_login_node(std::string_view verb, const std::vector<std::string>& words, bool here,
                           std::chrono::seconds walltime = std::chrono::hours(24));
-// The same with the arguments as one text, quoted already.
-void refuse_on_login_node(std::string_view verb, const std::string& arguments, bool here,
-                          std::chrono::seconds walltime = std::chrono::hours(24));
 
 }  // namespace lockstep::site

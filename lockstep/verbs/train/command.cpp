@@ -115,7 +115,9 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
   const spec::Job job = spec::load_job(arguments.only("job file"), arguments.values("--set"));
   const int64_t ranks = arguments.int_or("--ranks", 1);
   if (ranks < 1) throw base::Error(base::Blame::user, text("--ranks ", ranks), "give 1 or more");
-  site::refuse_on_login_node("train", base::join(words, " "), arguments.has("--here"));
+  const double walltime = job.limits.walltime > 0 ? job.limits.walltime : 24 * 3600.0;
+  site::refuse_on_login_node("train", words, arguments.has("--here"),
+                             std::chrono::seconds(static_cast<int64_t>(walltime)));
   if (ranks > 1 && !comm::launched_by_mpi()) {
     const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
     const auto command = mpirun_line(program, "train", words, ranks, geteuid() == 0);
