@@ -23,6 +23,14 @@ refuse() {
     echo "FAIL $1: found: $3"; sed 's/^/     /' "$2"; failures=$((failures + 1))
   fi
 }
+# submit NAME LINE REGEX: runs the printed line as it stands, waits for the job, looks into its output.
+submit() {
+  eval "$2" > submit.txt 2>&1
+  local job
+  job=$(grep -oE '[0-9]+' submit.txt) || { echo "FAIL $1: not accepted"; cat submit.txt; failures=$((failures + 1)); return; }
+  for _ in $(seq 300); do [ -z "$(squeue -h -j "$job" 2> /dev/null)" ] && break; sleep 0.2; done
+  expect "$1" "slurm-$job.out" "$3"
+}
 value() { python3 -c "import json; print(json.load(open('$1'))['facts']$2)"; }
 
 lockstep doctor --json login.json > login.txt 2>&1
@@ -45,20 +53,24 @@ value job.json '["storages"]' > storages.txt; expect "disk measured there" stora
 # The line that doctor prints is run as it stands.
 line=$(tr '\n' ' ' < login.txt | tr -s ' ' | grep -oE "sbatch --job-name=lockstep-doctor [^']*'[^']*'")
 echo "     $line"
-eval "$line" > submit.txt 2>&1; expect "its submit line is accepted" submit.txt 'Submitted batch job'
-job=$(grep -oE '[0-9]+' submit.txt)
-for _ in $(seq 100); do [ -z "$(squeue -h -j "$job" 2> /dev/null)" ] && break; sleep 0.2; done
-expect "and runs doctor on a compute node" "slurm-$job.out" 'inside an allocation: slurm job'
+submit "its submit line runs on a compute node" "$line" 'inside an allocation: slurm job'
 
 if lockstep --help | grep -qE '^  train '; then
-  cat > job.train.json << 'JOB'
-{"name": "shapes", "data": {"train": "synthetic", "samples": 64, "image_size": 32}, "model": {"name": "cnn_small", "classes": 10},
- "training": {"global_batch": 16, "steps": 2}}
+  cat > shapes.json << 'JOB'
+{"name": "shapes", "data": {"train": "shapes/train", "validate": "shapes/validate", "image_size": 32},
+ "model": {"name": "smallcnn", "classes": 2}, "training": {"global_batch": 40, "epochs": 1}, "limits": {"walltime": "00:20:00"}}
 JOB
-  lockstep train job.train.json > train.txt 2>&1; echo "exit $?" >> train.txt
+  lockstep prep --synthesize shapes --count 200 --classes 2 --image-size 48 --to shapes > prep.txt 2>&1
+  expect "a short prep runs here" prep.txt 'shapes/train'
+  lockstep train shapes.json --run run-job > train.txt 2>&1; echo "exit $?" >> train.txt
   expect "train refuses" train.txt 'login node .* belongs on a compute node'
   expect "with exit code 2" train.txt '^exit 2$'
-  expect "and the line to use" train.txt "sbatch --job-name=lockstep-train .*--wrap 'lockstep train .*job.train.json"
+  line=$(grep -oE "sbatch --job-name=lockstep-train .*--wrap '[^']*'" train.txt)
+  echo "     $line"
+  submit "its submit line trains on a compute node" "$line" 'epoch'
+  ls run-job > run.txt 2>&1; expect "and leaves a run folder" run.txt 'journal.jsonl'
+  lockstep train shapes.json --run run-here --here > here.txt 2>&1; echo "exit $?" >> here.txt
+  expect "--here trains on this node after all" here.txt '^exit 0$'
 else
   echo "skip train refuses: this build has no train"
 fi
