@@ -15,10 +15,11 @@ run lockstep doctor
 run lockstep prep --synthesize shapes --count 4000 --classes 10 --to quickstart/shapes
 rm -rf quickstart/run quickstart/linear
 run lockstep train examples/shapes.json --run quickstart/run --ranks 2
-run lockstep train examples/shapes.json --run quickstart/linear --set model.name=linear --set name=linear
+run lockstep train examples/shapes.json --run quickstart/linear \
+  --set name=linear --set model.name=linear --set training.optimizer.lr=0.001
 run lockstep eval quickstart/run
 run lockstep eval quickstart/linear --json quickstart/linear.json
-run lockstep predict quickstart/run quickstart/shapes/validate/star
+run lockstep predict quickstart/run quickstart/shapes/validate/star/0[0-2]*.jpg
 run lockstep report quickstart/run
 
 echo

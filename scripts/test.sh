@@ -52,6 +52,7 @@ part tidy scripts/tidy.sh
 part unit labelled unit
 part mpi labelled mpi
 part scenarios scenarios
+part quickstart tests/house/quickstart.sh
 part oracles oracles
 part pages pages
 part fuzz fuzz
