@@ -152,7 +152,8 @@ TEST(CatalogueTest, TurnsARowIntoAMachineDocument) {
   EXPECT_EQ(juwels.memory_per_node, 512'000'000'000);
   EXPECT_EQ(juwels.links.inter.rate, 100e9);
   EXPECT_EQ(juwels.scheduler.kind, spec::SchedulerKind::slurm);
-  EXPECT_EQ(juwels.scheduler.walltime, 24 * 3600);
+  EXPECT_EQ(juwels.scheduler.walltime, 0);  // not stated
+  EXPECT_EQ(to_machine(load_embedded().machine("lumi")).scheduler.walltime, 48 * 3600);
 }
 
 }  // namespace
