@@ -5,13 +5,12 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "lockstep/comm/mpi_backend.h"
+#include "lockstep/site/launch.h"
 
 namespace lockstep::comm {
 namespace {
@@ -79,28 +78,15 @@ class MpiGroup : public Group {
   double seconds_waited_ = 0;
 };
 
-int number_in(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value ? std::atoi(value) : 0;
-}
-
 }  // namespace
 
 bool launched_by_mpi() {
-  if (number_in("OMPI_COMM_WORLD_SIZE") > 0) return number_in("OMPI_COMM_WORLD_SIZE") > 1;
-  if (number_in("PMI_SIZE") > 0) return number_in("PMI_SIZE") > 1;
-  // srun sets SLURM_NTASKS for the batch shell too: only with a PMI of its own is this process one of many.
-  return number_in("SLURM_NTASKS") > 1 && (std::getenv("PMIX_RANK") || std::getenv("PMI_RANK"));
+  return site::read_launch().has_company;
 }
 
 Locality locality() {
-  if (number_in("OMPI_COMM_WORLD_LOCAL_SIZE") > 0) {
-    return {number_in("OMPI_COMM_WORLD_LOCAL_RANK"), number_in("OMPI_COMM_WORLD_LOCAL_SIZE")};
-  }
-  if (number_in("MPI_LOCALNRANKS") > 0) return {number_in("MPI_LOCALRANKID"), number_in("MPI_LOCALNRANKS")};
-  // srun writes "4(x2),3"; the first number is right for all nodes but the last.
-  if (launched_by_mpi()) return {number_in("SLURM_LOCALID"), std::max(1, number_in("SLURM_STEP_TASKS_PER_NODE"))};
-  return {};
+  const site::Launch launch = site::read_launch();
+  return {launch.local_rank, launch.local_size};
 }
 
 std::string broadcast_text(Group& group, std::string text, int64_t root) {
