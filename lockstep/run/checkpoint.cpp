@@ -190,8 +190,8 @@ Found first_good(const std::vector<Path>& folders) {
 
 }  // namespace
 
-CheckpointPart safetensors_part(std::string name, std::vector<base::TensorView> tensors,
-                                base::TensorMetadata metadata) {
+CheckpointPart safetensors_part(std::string name, const std::vector<base::TensorView>& tensors,
+                                const base::TensorMetadata& metadata) {
   auto pieces = std::make_shared<const base::SafetensorsPieces>(base::safetensors_pieces(tensors, metadata));
   return {std::move(name), static_cast<int64_t>(pieces->num_bytes()), [pieces](const Sink& sink) {
             sink(std::as_bytes(std::span(pieces->head.data(), pieces->head.size())));
@@ -207,7 +207,7 @@ std::string damage(const Path& folder) {
     const int64_t format = manifest.at("format").as_int();
     if (format != kFormat) return text("format ", format, " is not known here");
     for (const auto& row : manifest.at("files").items()) {
-      const std::string why = damage_of_file(folder, row);
+      std::string why = damage_of_file(folder, row);
       if (!why.empty()) return why;
     }
     return "";
@@ -225,7 +225,7 @@ Path CheckpointStore::save(const Save& save) {
   check_space(*disk_, folder_, save);
   const std::string name = folder_name(save.step);
   const Path draft = folder_ / (".saving-" + name);
-  const Path place = folder_ / name;
+  Path place = folder_ / name;
   try {
     disk_->make_folder(draft);
     Json files = Json::array();

@@ -25,8 +25,8 @@ struct CheckpointPart {
 };
 
 // A safetensors file of these tensors, whose bytes must stay alive and unchanged until the save is done.
-CheckpointPart safetensors_part(std::string name, std::vector<base::TensorView> tensors,
-                                base::TensorMetadata metadata = {});
+CheckpointPart safetensors_part(std::string name, const std::vector<base::TensorView>& tensors,
+                                const base::TensorMetadata& metadata = {});
 
 struct Save {
   int64_t step = 0;

@@ -202,7 +202,7 @@ std::optional<Holder> holder_of(const Path& root) {
 }
 
 RunPaths open_run(const Path& root) {
-  const RunPaths paths{root};
+  RunPaths paths{root};
   if (!std::filesystem::is_directory(root)) {
     throw Error(Blame::user, text(root.string(), ": there is no such run folder"), "check the path: ls runs");
   }

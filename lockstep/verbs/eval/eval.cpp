@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 
@@ -32,10 +33,10 @@ constexpr int64_t kThumbnailPixels = 160;  // of the longer side: about 6 kB as 
 constexpr size_t kMostRows = 60;           // of the class table on a terminal
 
 std::string folder_of(const std::string& data, const spec::Job& job) {
-  const std::string folder = data == "validate" ? job.data.validate
-                             : data == "test"   ? job.data.test
-                             : data == "train"  ? job.data.train
-                                                : data;
+  std::string folder = data == "validate" ? job.data.validate
+                       : data == "test"   ? job.data.test
+                       : data == "train"  ? job.data.train
+                                          : data;
   if (!folder.empty()) return folder;
   throw Error(Blame::user, text("the job has no data.", data), "add --data FOLDER");
 }
@@ -59,9 +60,7 @@ std::unique_ptr<data::Loader> loader_of(const data::Collection& collection, cons
 data::Image thumbnail(const data::Image& image) {
   const double scale =
       std::min(1.0, static_cast<double>(kThumbnailPixels) / static_cast<double>(std::max(image.width, image.height)));
-  const auto size = [&](int64_t side) {
-    return std::max<int64_t>(1, static_cast<int64_t>(scale * static_cast<double>(side) + 0.5));
-  };
+  const auto size = [&](int64_t side) { return std::max<int64_t>(1, std::llround(scale * static_cast<double>(side))); };
   return data::resize_image(image, size(image.width), size(image.height));
 }
 

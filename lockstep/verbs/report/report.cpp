@@ -250,7 +250,7 @@ std::string render_report(const Json& data) {
     const size_t open = rest.find("@[");
     page += rest.substr(0, open);
     if (open == std::string_view::npos) return page;
-    const size_t close = rest.find("]", open);
+    const size_t close = rest.find(']', open);
     const std::string_view name = rest.substr(open + 2, close - open - 2);
     if (name == "title") {
       page += html_escape(data.string_or("name", "run"));
