@@ -26,6 +26,9 @@ using base::Json;
 using base::text;
 
 constexpr auto kHeartbeat = std::chrono::seconds(10);
+// A killed process needs a moment to die; who starts again at once is not turned away.
+constexpr int kPatience = 10;
+constexpr auto kPause = std::chrono::milliseconds(100);
 
 std::string host_name() {
   char name[256] = {};
@@ -47,12 +50,13 @@ std::string pid_space() {
   return std::filesystem::read_symlink("/proc/self/ns/pid", none).string();
 }
 
-// Field 22 of /proc/<pid>/stat; 0 when there is no such process. The command name (field 2) may hold blanks and
-// brackets, so counting starts behind the last bracket.
+// Field 22 of /proc/<pid>/stat; 0 when there is no such process, or it is dead and only not yet waited for. The command
+// name (field 2) may hold blanks and brackets, so counting starts behind the last bracket.
 int64_t start_of(int64_t pid) {
   try {
     const std::string stat = base::read_file(text("/proc/", pid, "/stat"));
     const auto fields = base::split(std::string_view(stat).substr(stat.rfind(')') + 2), ' ');
+    if (fields[0] == "Z" || fields[0] == "X") return 0;
     return fields.size() > 19 ? std::stoll(fields[19]) : 0;
   } catch (const std::exception&) {
     return 0;
@@ -173,8 +177,12 @@ RunFolder::RunFolder(const Path& root) : paths_{root}, self_(this_process()) {
   base::make_folders(root);
   for (int attempt = 0; !try_lock(paths_.lock(), self_); ++attempt) {
     const auto holder = read_lock(paths_.lock());
-    if (holder && is_alive(*holder, paths_.lock())) throw_held(root, *holder);
-    if (attempt == 10) {
+    if (holder && is_alive(*holder, paths_.lock())) {
+      if (attempt >= kPatience) throw_held(root, *holder);
+      std::this_thread::sleep_for(kPause);
+      continue;
+    }
+    if (attempt >= 2 * kPatience) {
       throw Error(Blame::machine, text(paths_.lock().string(), ": cannot take the lock"), "remove that file");
     }
     remove_stale(paths_.lock(), holder);

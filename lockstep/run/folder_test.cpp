@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 
@@ -66,6 +68,29 @@ TEST(RunFolderTest, LockOfAKilledProcessIsTakenOver) {
   EXPECT_FALSE(holder_of(temporary.path()));
   const RunFolder folder(temporary.path());
   EXPECT_EQ(holder_of(temporary.path())->pid, ::getpid());
+}
+
+TEST(RunFolderTest, KilledProcessThatNobodyWaitedForIsNotTheHolder) {
+  const base::TemporaryFolder temporary;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunFolder folder(temporary.path());
+    ::raise(SIGKILL);
+  }
+  siginfo_t ended{};
+  ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);  // it stays a zombie
+  EXPECT_NO_THROW(RunFolder{temporary.path()});
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(RunFolderTest, WaitsAMomentForAHolderThatIsJustLeaving) {
+  const base::TemporaryFolder temporary;
+  auto first = std::make_unique<RunFolder>(temporary.path());
+  std::jthread leaving([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    first.reset();
+  });
+  EXPECT_NO_THROW(RunFolder{temporary.path()});
 }
 
 TEST(RunFolderTest, ReusedPidIsNotTheHolder) {
