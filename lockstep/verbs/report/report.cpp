@@ -197,6 +197,13 @@ std::string script_safe(const std::string& json) {
   return out;
 }
 
+// The job's name; a run folder may be called anything.
+std::string title_of(const Json& data) {
+  const Json* start = data.find("start");
+  return start && start->is_object() ? start->string_or("name", data.string_or("name", "run"))
+                                     : data.string_or("name", "run");
+}
+
 std::string html_escape(std::string_view raw) {
   std::string out;
   for (const char c : raw) {
@@ -253,7 +260,7 @@ std::string render_report(const Json& data) {
     const size_t close = rest.find(']', open);
     const std::string_view name = rest.substr(open + 2, close - open - 2);
     if (name == "title") {
-      page += html_escape(data.string_or("name", "run"));
+      page += html_escape(title_of(data));
     } else if (name == "data") {
       page += script_safe(data.dump(-1));
     } else {

@@ -170,9 +170,11 @@ function drawConfusion(names, counts, width) {
   const longest = Math.max(...names.map(name => name.length));
   const size = n <= 15 ? 12 : n <= 45 ? 10 : 8;
   const label = Math.min(longest, 22) * size * 0.56 + 12;
-  const cell = Math.max(n <= 15 ? 22 : n <= 60 ? 11 : 6, Math.min(n <= 10 ? 54 : 44, Math.floor((width - label - 8) / n)));
-  const top = label * 0.78 + 6, gap = cell > 14 ? 2 : 1;
-  const total = {width: label + n * cell + (n <= 60 ? label * 0.62 : 8), height: top + n * cell + 6};
+  const angle = n <= 15 ? 52 : 80;
+  const beyond = n <= 60 ? label * Math.cos(angle * Math.PI / 180) : 0;  // the last column's name leans out
+  const cell = Math.max(n <= 15 ? 22 : n <= 60 ? 11 : 6, Math.min(n <= 10 ? 54 : 44, Math.floor((width - label - beyond - 8) / n)));
+  const top = label * Math.sin(angle * Math.PI / 180) + 6, gap = cell > 14 ? 2 : 1;
+  const total = {width: label + n * cell + beyond + 4, height: top + n * cell + 6};
   const svg = shape("svg", {width: total.width, height: total.height, role: "img", "aria-label": "confusion matrix"});
   const short = name => name.length > 22 ? name.slice(0, 21) + "\u2026" : name;
   counts.forEach((row, t) => {
@@ -180,7 +182,7 @@ function drawConfusion(names, counts, width) {
     if (size <= cell + 2) {
       svg.append(shape("text", {x: label - 7, y: top + (t + .5) * cell + size * .36, "text-anchor": "end", "font-size": size}, short(names[t])));
       const cx = label + (t + .5) * cell;
-      svg.append(shape("text", {x: cx, y: top - 6, "font-size": size, transform: `rotate(-52 ${cx} ${top - 6})`}, short(names[t])));
+      svg.append(shape("text", {x: cx, y: top - 6, "font-size": size, transform: `rotate(-${angle} ${cx} ${top - 6})`}, short(names[t])));
     }
     row.forEach((count, p) => {
       const share = sum ? count / sum : 0;

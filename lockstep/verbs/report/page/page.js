@@ -9,7 +9,7 @@ window.addEventListener("error", event => {
   page.prepend(element("div", {id: "problem"}, `This report could not be drawn completely: ${event.message}`));
 });
 
-const percent = share => `${(100 * share).toFixed(1)} %`;
+const percent = share => `${(100 * share).toFixed(1)}\u00a0%`;  // a line never breaks before its unit
 const whole = value => Math.round(value).toLocaleString("en-US");
 const isNumber = value => typeof value === "number" && Number.isFinite(value);
 
@@ -43,9 +43,9 @@ const bestCheck = checks.reduce((best, each) => !best || each.top1 > best.top1 ?
 
 function drawHead() {
   const tones = {finished: "green", running: "blue", stopped: "orange"};
-  page.append(element("div", {class: "top"}, element("h1", {}, data.name),
+  page.append(element("div", {class: "top"}, element("h1", {}, start.name || data.name),
     element("span", {class: "pill", tone: tones[data.status] || "red"}, data.status)));
-  const parts = [start.model, isNumber(start.parameters) ? `${compact(start.parameters)} parameters` : null,
+  const parts = [start.name && start.name !== data.name ? `run ${data.name}` : null, start.model, isNumber(start.parameters) ? `${compact(start.parameters)} parameters` : null,
     isNumber(start.classes) ? `${start.classes} classes` : null,
     isNumber(start.train_samples) ? `${whole(start.train_samples)} training images` : null,
     [start.device, start.precision].filter(Boolean).join(", ")];
