@@ -74,7 +74,7 @@ __attribute__((target("sha,sse4.1"))) void sha256_blocks_native(std::array<uint3
     const __m128i abef_before = abef, cdgh_before = cdgh;
     __m128i w[16];
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) {
+    for (int64_t i = 0; i < 16; ++i) {
       if (i < 4) {
         w[i] = _mm_shuffle_epi8(load128(data + 16 * i), swap);
       } else {
@@ -124,7 +124,7 @@ namespace portable {
 void sha256_blocks(std::array<uint32_t, 8>& state, const uint8_t* data, size_t num_blocks) {
   for (; num_blocks > 0; --num_blocks, data += 64) {
     uint32_t w[64];
-    for (int i = 0; i < 16; ++i) w[i] = big_endian(data + 4 * i);
+    for (int64_t i = 0; i < 16; ++i) w[i] = big_endian(data + 4 * i);
     for (int i = 16; i < 64; ++i) {
       const uint32_t x = w[i - 15], y = w[i - 2];
       const uint32_t s0 = std::rotr(x, 7) ^ std::rotr(x, 18) ^ (x >> 3);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/decode.h"
 
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -16,7 +17,7 @@ namespace {
 using base::Blame;
 using base::Error;
 using base::text;
-using std::string_view_literals::operator""sv;
+using std::string_view_literals::operator""sv;  // NOLINT(misc-unused-using-decls): below
 
 struct Signature {
   size_t at;
@@ -115,7 +116,7 @@ Image resize_image(const Image& image, int64_t width, int64_t height) {
   std::vector<float> values(static_cast<size_t>(width * height * 3));
   Resampler().run(image, axis(image.width, width), axis(image.height, height), {}, values.data());
   Image resized(width, height);
-  for (size_t i = 0; i < values.size(); ++i) resized.pixels[i] = static_cast<uint8_t>(values[i] * 255 + 0.5f);
+  for (size_t i = 0; i < values.size(); ++i) resized.pixels[i] = static_cast<uint8_t>(std::lround(values[i] * 255));
   return resized;
 }
 
