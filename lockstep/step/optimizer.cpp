@@ -21,6 +21,19 @@ using base::Blame;
 using base::Error;
 using base::text;
 
+namespace {
+
+// The same element at the same place of both storages; the stride of a dim of size 1 means nothing.
+bool same_layout(const at::Tensor& a, const at::Tensor& b) {
+  if (a.sizes() != b.sizes()) return false;
+  for (int64_t dim = 0; dim < a.dim(); ++dim) {
+    if (a.size(dim) != 1 && a.stride(dim) != b.stride(dim)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Optimizer::Optimizer(const spec::Optimizer& options, std::vector<model::Named> parameters)
     : options_(options), parameters_(std::move(parameters)), num_steps_(at::zeros({}, at::kLong)) {
   std::vector<size_t> decayed;
@@ -69,7 +82,7 @@ void Optimizer::step(double lr) {
       gradients.push_back(parameters_[i].tensor.grad());
       base::ensure(gradients.back().defined(), text(parameters_[i].name, " has a gradient"));
       // The fused kernels walk the storages side by side: autograd keeps a gradient in its parameter's layout.
-      base::ensure(gradients.back().strides() == parameters_[i].tensor.strides(),
+      base::ensure(same_layout(gradients.back(), parameters_[i].tensor),
                    text("the gradient of ", parameters_[i].name, " lies as the parameter does"));
     }
     if (options_.name == spec::OptimizerName::sgd) {

@@ -15,6 +15,7 @@
 #include "lockstep/site/manners.h"
 #include "lockstep/site/scheduler.h"
 #include "lockstep/step/device.h"
+#include "lockstep/step/memory.h"
 #include "lockstep/verbs/train/launch.h"
 #include "lockstep/verbs/train/train.h"
 #include "lockstep/verbs/verb.h"
@@ -80,6 +81,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
   TrainOptions options;
   options.run = arguments.value_or("--run", text("runs/", job.name));
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
+  step::keep_freed_memory();
   const auto group = comm::join_group();
   if (options.device.is_cuda() && group->size() > 1) {
     throw base::Error(base::Blame::user, "--device cuda with more than one rank", "use one rank for now");
