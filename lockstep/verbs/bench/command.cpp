@@ -79,7 +79,7 @@ LOCKSTEP_VERB(bench)(const std::vector<std::string>& words) {
   if (arguments.positional.empty() || arguments.positional[0] != "step") {
     throw base::Error(base::Blame::user, "bench what?", "known: step (lockstep bench step --model resnet18)");
   }
-  site::refuse_on_login_node("bench", base::join(words, " "), arguments.has("--here"));
+  site::refuse_on_login_node("bench", words, arguments.has("--here"));
   StepBench bench;
   bench.job = bench_job(arguments);
   if (bench.job.model.classes == 0) bench.job.model.classes = 1000;
