@@ -19,7 +19,7 @@ iterator latch limits list map memory memory_resource mutex new numbers numeric 
 regex semaphore set shared_mutex span sstream stack stdexcept stop_token streambuf string string_view system_error thread
 tuple type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector version""".split())
 POSIX = set("""dirent.h dlfcn.h fcntl.h ftw.h glob.h grp.h immintrin.h nmmintrin.h cpuid.h netdb.h poll.h pthread.h pwd.h
-sched.h setjmp.h signal.h spawn.h stdio.h stdlib.h string.h strings.h termios.h time.h unistd.h utime.h cxxabi.h link.h
+malloc.h sched.h setjmp.h signal.h spawn.h stdio.h stdlib.h string.h strings.h termios.h time.h unistd.h utime.h cxxabi.h link.h
 x86intrin.h""".split())
 
 
