@@ -63,7 +63,19 @@ void FaultyDisk::rename(const base::Path& from, const base::Path& to) {
   Renamed act{from, to, "", std::filesystem::is_regular_file(to)};
   if (act.had) act.replaced = base::read_file(to);
   real_->rename(from, to);
+  move_marks(from, to);
   renamed_.push_back(std::move(act));
+}
+
+// What is known about the files at or below `from` now holds for those at `to`.
+void FaultyDisk::move_marks(const base::Path& from, const base::Path& to) {
+  std::map<base::Path, bool> moved;
+  for (const auto& [path, synced] : files_) {
+    const base::Path inside = path.lexically_relative(from);
+    const bool below = !inside.empty() && *inside.begin() != "..";
+    moved[!below ? path : inside == "." ? to : to / inside] = synced;
+  }
+  files_ = std::move(moved);
 }
 
 void FaultyDisk::sync_folder(const base::Path& path) {
@@ -78,7 +90,9 @@ void FaultyDisk::remove(const base::Path& path) {
 
 void FaultyDisk::lose_unsynced() {
   std::for_each(renamed_.rbegin(), renamed_.rend(), [&](const Renamed& act) {
+    if (!std::filesystem::exists(act.to)) return;  // removed since
     real_->rename(act.to, act.from);
+    move_marks(act.to, act.from);
     if (act.had) base::write_file(act.to, act.replaced);
   });
   renamed_.clear();

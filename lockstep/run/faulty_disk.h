@@ -40,6 +40,7 @@ class FaultyDisk : public Disk {
     bool had = false;
   };
   bool goes_wrong();  // counts one act
+  void move_marks(const base::Path& from, const base::Path& to);
 
   Fault fault_;
   int64_t at_;
