@@ -128,6 +128,10 @@ Matching match_names(const Network& network, const std::vector<TensorView>& tens
     throw Error(Blame::user, text(source, ": ", mismatch),
                 "use weights made with the same width, patch and image size, or leave out model.weights");
   }
+  if (matching.matches.empty()) {
+    throw Error(Blame::user, text(source, ": none of its tensors fits ", network.name()),
+                text("are these the weights of ", network.name(), "? It has ", first_few(matching.report.ignored)));
+  }
   return matching;
 }
 

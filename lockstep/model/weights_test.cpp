@@ -74,6 +74,22 @@ TEST(WeightsTest, WeightsOfAnotherNetworkAreRefusedWithTheMissingNames) {
   }
 }
 
+TEST(WeightsTest, AFileThatGivesNothingIsRefused) {
+  const base::TemporaryFolder folder;
+  base::write_safetensors(folder.path() / "w", std::vector{base::TensorView{"other", base::Dtype::F32, {0}, {}}});
+  spec::Model model;
+  model.name = "linear";  // every tensor of it belongs to the classifier
+  model.classes = 3;
+  Network network = make_network(model, 8, 1);
+  try {
+    load_weights(network, folder.path() / "w");
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("none of its tensors fits linear"));
+    EXPECT_THAT(error.fix(), testing::HasSubstr("It has other"));
+  }
+}
+
 TEST(WeightsTest, OldDenseNetAndDistributedNamesAreUnderstood) {
   const base::TemporaryFolder folder;
   spec::Model model;
