@@ -1,4 +1,4 @@
-// sources: lockstep/base/json.cpp lockstep/base/text.cpp lockstep/base/error.cpp lockstep/base/units.cpp lockstep/base/file.cpp lockstep/spec/*.cpp
+// sources: lockstep/base/*.cpp lockstep/spec/*.cpp
 // SPDX-License-Identifier: Apache-2.0
 // The first line is the words behind a --set (when it has a '='), the rest a job or machine document. Anything gives a
 // document that prints and reads back equal, or a user error.
