@@ -18,7 +18,7 @@ part() {  # part NAME COMMAND...: runs one part, keeps its time and outcome
 }
 
 format() { git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-14 --dry-run -Werror; }
-build() { make --no-print-directory build JOBS="$JOBS" CMAKE_FLAGS="-DLOCKSTEP_WERROR=ON"; }
+build() { make --no-print-directory build JOBS="$JOBS" CMAKE_FLAGS="-DLOCKSTEP_WERROR=ON -DLOCKSTEP_TESTS=ON"; }
 tree() { python3 tests/tree/tree.py && python3 tests/tree/tree_test.py; }
 labelled() { ctest --test-dir "$BUILD" -L "$1" --output-on-failure --no-tests=error; }
 scenarios() { LOCKSTEP_BUILD=$BUILD python3 tests/scenarios/run.py; }

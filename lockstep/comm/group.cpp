@@ -6,6 +6,7 @@
 #include <ATen/ops/full.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
@@ -25,6 +26,7 @@ class MpiScope {
   }
   MpiScope(const MpiScope&) = delete;
   MpiScope& operator=(const MpiScope&) = delete;
+  const lockstep_mpi& mpi() const { return mpi_; }
 
  private:
   const lockstep_mpi& mpi_;
@@ -64,6 +66,10 @@ class MpiGroup : public Group {
     return out[0];
   }
   void barrier() override { wait(group_->barrier()); }
+  [[noreturn]] void abort(int exit_code) override {
+    scope_.mpi().abort(exit_code);
+    std::_Exit(exit_code);
+  }
   double seconds_waited() const override { return seconds_waited_; }
 
  private:

@@ -24,6 +24,8 @@ class Group {
   virtual void broadcast(at::Tensor& tensor, int64_t root) = 0;
   virtual std::vector<at::Tensor> all_gather(const at::Tensor& tensor) = 0;  // one per rank, same shape everywhere
   virtual void barrier() = 0;
+  // Ends every rank at once with that exit code, from one that cannot go on; never returns.
+  [[noreturn]] virtual void abort(int exit_code) = 0;
   virtual double seconds_waited() const = 0;  // in the blocking calls above
 };
 

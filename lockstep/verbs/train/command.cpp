@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -101,9 +102,15 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
     }
     group->barrier();
     return result.finished ? base::kExitDone : base::kExitRequeue;
-  } catch (const base::Error&) {
-    // What fails alike on all ranks is told once: rank 0 ends the others before their second is over.
-    if (group->rank() != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  } catch (const base::Error& error) {
+    // What fails alike on all ranks is told once: rank 0 ends the others while they wait (a launcher
+    // sends SIGTERM, which we hear as a wish to stop, and SIGKILL a second later). Leaving the group
+    // in good order would wait for ranks that may never come.
+    if (group->size() > 1) {
+      if (group->rank() != 0) std::this_thread::sleep_for(std::chrono::seconds(4));
+      std::fprintf(stderr, "%s\n", error.message().c_str());
+      group->abort(error.exit_code());
+    }
     throw;
   }
 }
