@@ -58,8 +58,13 @@ add_custom_command(OUTPUT ${embedded_cpp}
   COMMAND python3 ${CMAKE_SOURCE_DIR}/cmake/embed.py ${CMAKE_SOURCE_DIR} ${embedded_cpp} ${embedded}
   DEPENDS ${embedded} ${CMAKE_SOURCE_DIR}/cmake/embed.py VERBATIM)
 
+set(commit_cpp ${CMAKE_BINARY_DIR}/generated/commit.cpp)
+add_custom_target(lockstep_commit BYPRODUCTS ${commit_cpp}
+  COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUT=${commit_cpp} -P ${CMAKE_SOURCE_DIR}/cmake/commit.cmake)
+
 get_property(core_rooms GLOBAL PROPERTY lockstep_core_rooms)
-add_library(lockstep_core SHARED ${embedded_cpp})
+add_library(lockstep_core SHARED ${embedded_cpp} ${commit_cpp})
+add_dependencies(lockstep_core lockstep_commit)
 target_link_libraries(lockstep_core PUBLIC lockstep_flags PRIVATE ${core_rooms} Threads::Threads ${CMAKE_DL_LIBS})
 
 add_executable(lockstep lockstep/main.cpp)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/manners.h"
@@ -70,7 +71,10 @@ int run(int argc, char** argv) {
   if (argc < 2) return print_help(), static_cast<int>(Blame::user);
   const std::string first = argv[1];
   if (first == "--help" || first == "-h" || first == "help") return print_help(), 0;
-  if (first == "--version") return std::printf("lockstep %s\n", LOCKSTEP_VERSION), 0;
+  if (first == "--version") {
+    std::printf("lockstep %s (%s)\n", LOCKSTEP_VERSION, std::string(lockstep::base::build_commit()).c_str());
+    return 0;
+  }
   return run_verb(first, {argv + 2, argv + argc});
 }
 

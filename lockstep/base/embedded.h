@@ -14,4 +14,7 @@ struct Embedded {
 // The files built into the program (cmake/embed.py writes the definition).
 std::vector<Embedded> embedded_files();
 
+// The commit this program was built from; "-dirty" behind it when files differed (cmake/commit.cmake).
+std::string_view build_commit();
+
 }  // namespace lockstep::base

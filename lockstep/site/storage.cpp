@@ -2,6 +2,7 @@
 #include "lockstep/site/storage.h"
 
 #include <fcntl.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -77,6 +78,28 @@ bool is_under(const std::string& folder, const std::string& point) {
   return folder.compare(0, point.size(), point) == 0 && (folder.size() == point.size() || folder[point.size()] == '/');
 }
 
+// The type by the number that the kernel gives it: for a chroot, whose root stands in no mount table.
+std::string magic_type(const std::string& folder) {
+  struct Known {
+    int64_t magic;
+    const char* name;
+  };
+  constexpr std::array<Known, 8> kKnown{{{0xEF53, "ext4"},
+                                         {0x58465342, "xfs"},
+                                         {0x9123683E, "btrfs"},
+                                         {0x01021994, "tmpfs"},
+                                         {0x794C7630, "overlay"},
+                                         {0x6969, "nfs"},
+                                         {0x0BD00BD0, "lustre"},
+                                         {0x47504653, "gpfs"}}};
+  struct statfs status {};
+  if (::statfs(folder.c_str(), &status) != 0) return "";
+  for (const Known& known : kKnown) {
+    if (static_cast<int64_t>(status.f_type) == known.magic) return known.name;
+  }
+  return "unknown";
+}
+
 }  // namespace
 
 bool is_network(const std::string& type) {
@@ -111,6 +134,7 @@ Storage read_storage(const std::string& role, const base::Path& folder) {
   const base::Path whole = std::filesystem::weakly_canonical(folder, unresolved);
   found.folder = unresolved ? folder.string() : whole.string();
   found.type = mount_type(kernel_text("/proc/self/mounts"), found.folder);
+  if (found.type.empty()) found.type = magic_type(found.folder);
   struct statvfs status {};
   if (::statvfs(found.folder.c_str(), &status) != 0) return found;
   found.total_bytes = uint64_t{status.f_blocks} * status.f_frsize;

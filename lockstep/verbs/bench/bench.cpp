@@ -11,6 +11,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/site/cores.h"
+#include "lockstep/site/nvml.h"
 #include "lockstep/site/processor.h"
 #include "lockstep/step/memory.h"
 #include "lockstep/verbs/bench/peer.h"
@@ -95,6 +97,18 @@ StepTimes bench_step(const StepBench& bench) {
   return times;
 }
 
+namespace {
+
+// What the figure was taken on: the GPU, or the processor with its cores.
+std::string machine_name(at::Device device) {
+  const auto gpus = device.is_cuda() ? site::read_gpus().devices : std::vector<site::GpuDevice>{};
+  const auto index = static_cast<size_t>(std::max<int>(0, device.index()));
+  return index < gpus.size() ? gpus[index].name
+                             : text(site::read_processor().model, ", ", site::usable_cores(), " cores");
+}
+
+}  // namespace
+
 base::Json result_row(const StepBench& bench, const StepTimes& times, const std::string& command) {
   const auto batch = static_cast<double>(bench.job.training.global_batch);
   base::Json row = base::Json::object();
@@ -114,7 +128,8 @@ base::Json result_row(const StepBench& bench, const StepTimes& times, const std:
     row["ratio"] = *times.ratio();
   }
   row["command"] = command;
-  row["machine"] = site::read_processor().model;
+  row["commit"] = base::build_commit();
+  row["machine"] = machine_name(bench.device);
   return row;
 }
 

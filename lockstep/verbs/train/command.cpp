@@ -96,6 +96,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
   options.stop = [&] { return signals.name(); };
   try {
     const TrainResult result = train(job, options, *group);
+    progress.end();  // its last line stands before ours
     if (group->rank() == 0) {
       print_end(result, options.run, words);
       write_result(arguments, result);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/progress.h"
@@ -153,6 +154,7 @@ Json Session::start_fields() const {
   fields["seed"] = job_.training.seed;
   fields["host"] = std::string(host);
   fields["version"] = LOCKSTEP_VERSION;
+  fields["commit"] = base::build_commit();
   fields["libtorch"] = TORCH_VERSION;
   fields["cpu"] = site::read_processor().model;
   fields["job_sha256"] = base::sha256_hex(spec::to_json(job_).dump());
