@@ -24,7 +24,7 @@ build: ## configure and build; never installs anything; PREFIX=DIR also installs
 	@mkdir -p $(BUILD)
 	@cmake -S . -B $(BUILD) -G Ninja $(PREFIX_FLAGS) $(CMAKE_FLAGS) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 	@grep -A2 'CMake Warning' $(BUILD)/configure.log | grep -vE '^--|CMake Warning|^$$' | sed 's/^ */note: /' || true
-	@ninja -C $(BUILD) -j$(JOBS) --quiet
+	@ninja -C $(BUILD) -j$(JOBS) $$(ninja --help 2>&1 | grep -q -- --quiet && echo --quiet)
 	@$(if $(PREFIX),cmake --install $(BUILD) > /dev/null && echo "installed: $(PREFIX)/bin/lockstep")
 
 test: ## everything a change must pass (at most 25 minutes cold)
@@ -33,8 +33,9 @@ test: ## everything a change must pass (at most 25 minutes cold)
 test-long: ## sanitizers, Slurm, longer fuzzing; time-boxed (at most 50 minutes)
 	@scripts/test_long.sh
 
-unit: build ## the unit tests alone
-	ctest --test-dir $(BUILD) -L unit --output-on-failure
+unit: ## the unit tests alone
+	@$(MAKE) --no-print-directory build CMAKE_FLAGS=-DLOCKSTEP_TESTS=ON
+	ctest --test-dir $(BUILD) -L unit --output-on-failure --no-tests=error
 
 format: ## format every source
 	git ls-files -z -co --exclude-standard '*.h' '*.cpp' | xargs -0 clang-format-14 -i

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -86,6 +88,15 @@ int main(int argc, char** argv) {
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.message().c_str());
     return error.exit_code();
+  } catch (const std::filesystem::filesystem_error& error) {
+    std::fprintf(stderr, "lockstep: machine error: %s\n  fix: check permissions and free space: ls -ld, df -h\n",
+                 error.what());
+    return static_cast<int>(Blame::machine);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr,
+                 "lockstep: machine error: out of memory\n"
+                 "  fix: a smaller training.micro_batch or data.image_size, or a node with more memory\n");
+    return static_cast<int>(Blame::machine);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "lockstep: bug: %s\n  fix: please report this with the command that showed it\n",
                  error.what());

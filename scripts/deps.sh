@@ -8,9 +8,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build_packages=(g++ make cmake ninja-build ccache pkg-config git python3 python3-venv ca-certificates
+build_packages=(g++ make cmake ninja-build ccache pkg-config git python3 python3-venv python3-pip curl ca-certificates
   libjpeg62-turbo-dev libpng-dev libopenmpi-dev openmpi-bin libgtest-dev libgmock-dev)
-test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev binutils chromium fonts-dejavu-core curl)
+test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev binutils chromium fonts-dejavu-core)
 torch_wheels=(torch==2.11.0 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 oracle_wheels=(torch==2.11.0 torchvision==0.26.0 timm==1.0.30 safetensors==0.8.0 tensorboard==2.21.0 numpy==2.4.6
   pillow==13.0.0 jsonschema==4.26.0 scikit-learn==1.9.1)
@@ -31,7 +31,7 @@ install_debian() {
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# Each target folder is filled under another name and renamed, so that an interrupted install is not taken for a whole one.
+# Filled under another name and renamed (and the oracles stamped), so that an interrupted install is not taken for a whole one.
 install_torch() {
   [ -e .deps/libtorch/torch/lib/libtorch_cpu.so ] && return
   echo "installing libtorch 2.11.0 (CPU part) into .deps/libtorch"

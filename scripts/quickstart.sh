@@ -19,7 +19,7 @@ run lockstep train examples/shapes.json --run quickstart/linear \
   --set name=linear --set model.name=linear --set training.optimizer.lr=0.001
 run lockstep eval quickstart/run
 run lockstep eval quickstart/linear --json quickstart/linear.json
-run lockstep predict quickstart/run quickstart/shapes/validate/star/0[0-2]*.jpg
+run lockstep predict quickstart/run quickstart/shapes/validate/star/00[0-2]*.jpg
 run lockstep report quickstart/run
 
 echo

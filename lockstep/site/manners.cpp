@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/site/manners.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -23,12 +24,31 @@ int64_t threads_allowed(int64_t cores) {
   return is_login_node() ? std::min(cores, kLoginThreads) : cores;
 }
 
+namespace {
+
+// Binds this process to so many of its cores, from the one it runs on: whatever asks for threads later, no more run.
+void keep_to_cores(int64_t most) {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  cpu_set_t kept;
+  CPU_ZERO(&kept);
+  const int here = std::max(0, ::sched_getcpu());
+  for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&kept) < most; ++i) {
+    const int core = (here + i) % CPU_SETSIZE;
+    if (CPU_ISSET(core, &allowed)) CPU_SET(core, &kept);
+  }
+  (void)::sched_setaffinity(0, sizeof kept, &kept);  // refused: the thread count below still holds
+}
+
+}  // namespace
+
 int64_t behave_on_login_node() {
   const int64_t cores = usable_cores();
   if (!is_login_node()) return cores;
   // A refusal of setpriority (already nicer, or a container's rule) costs nothing but manners.
   (void)::setpriority(PRIO_PROCESS, 0, kLoginNice);
   const int64_t threads = std::min(cores, kLoginThreads);
+  keep_to_cores(threads);
   ::setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
   return threads;
 }

@@ -55,8 +55,8 @@ TEST(MannersTest, BehaveWhenToldToRunHere) {
   if (child == 0) {
     refuse_on_login_node("train", std::vector<std::string>{"job.json"}, true);
     const char* threads = std::getenv("OMP_NUM_THREADS");
-    const bool behaved =
-        ::getpriority(PRIO_PROCESS, 0) == kLoginNice && threads != nullptr && std::atoi(threads) <= kLoginThreads;
+    const bool behaved = ::getpriority(PRIO_PROCESS, 0) == kLoginNice && threads != nullptr &&
+                         std::atoi(threads) <= kLoginThreads && usable_cores() <= kLoginThreads;
     ::_exit(behaved ? 0 : 1);
   }
   int status = 0;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <vector>
 
 #include "lockstep/base/text.h"
@@ -154,8 +155,20 @@ Seconds seconds_left() {
   return answer ? left_by_squeue(*answer) : std::nullopt;
 }
 
+namespace {
+
+// How a job finds this program: Slurm hands PATH on, PBS does not.
+std::string program_word(SchedulerName name) {
+  std::error_code unreadable;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  if (unreadable || self.filename() != "lockstep") return "lockstep";
+  return name == SchedulerName::slurm && find_on_path("lockstep") ? "lockstep" : shell_word(self.string());
+}
+
+}  // namespace
+
 std::string submit_line(SchedulerName name, std::string_view verb, std::string_view arguments, seconds walltime) {
-  const std::string command = base::text("lockstep ", verb, arguments.empty() ? "" : " ", arguments);
+  const std::string command = base::text(program_word(name), " ", verb, arguments.empty() ? "" : " ", arguments);
   if (name == SchedulerName::pbs) {
     return base::text("echo ", shell_word(base::text("cd \"$PBS_O_WORKDIR\" && ", command)), " | qsub -N lockstep-",
                       verb, " -l select=1 -l place=excl -l walltime=", walltime_text(walltime));

@@ -38,8 +38,10 @@ void BatchStatistics::restore() {
 }
 
 void BatchStatistics::merge(comm::Group& group, int64_t samples, int64_t global_size) {
-  if (buffers_.empty() || (group.size() == 1 && samples > 1)) return;
+  if (buffers_.empty()) return;
   at::Tensor now = flat();
+  // A micro-batch with one value a channel has no variance: its statistics are not finite.
+  if (group.size() == 1 && at::isfinite(now).all().item<bool>()) return;
   now = at::where(at::isfinite(now), now, kept_);
   if (group.size() > 1) {
     now.mul_(static_cast<double>(samples) / static_cast<double>(global_size));

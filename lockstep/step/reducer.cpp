@@ -39,6 +39,14 @@ class Reducer::SumHook : public c10d::CommHookInterface {
   std::shared_ptr<double> last_bucket_;
 };
 
+// Ours never rebuilds its buckets (a resumed run must keep its bits). Unless told that it has done so already,
+// libtorch's notes every parameter of every step for a rebuild that never comes: 1.3 GB in 500,000 steps of ResNet-50.
+class Reducer::Engine : public c10d::Reducer {
+ public:
+  using c10d::Reducer::Reducer;
+  void keep_buckets() { has_rebuilt_bucket_ = true; }
+};
+
 Reducer::Reducer(const std::vector<at::Tensor>& parameters, comm::Group& group)
     : last_bucket_(std::make_shared<double>(0)) {
   if (group.size() == 1) return;
@@ -46,10 +54,11 @@ Reducer::Reducer(const std::vector<at::Tensor>& parameters, comm::Group& group)
   auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
       parameters, {static_cast<size_t>(kFirstBucketBytes), static_cast<size_t>(kBucketBytes)}, sparse));
   std::reverse(buckets.begin(), buckets.end());  // backward ends with the first layers
-  engine_ = std::make_unique<c10d::Reducer>(
+  engine_ = std::make_unique<Engine>(
       parameters, std::move(buckets), group.group(), sparse, kBucketBytes, /*find_unused_parameters=*/false,
       /*gradient_as_bucket_view=*/true, std::unordered_map<size_t, std::string>{}, kFirstBucketBytes,
       /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<int64_t>{});
+  engine_->keep_buckets();
   engine_->register_comm_hook(std::make_unique<SumHook>(group.group(), last_bucket_));
 }
 

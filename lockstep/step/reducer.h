@@ -6,10 +6,6 @@
 
 #include "lockstep/comm/group.h"
 
-namespace c10d {
-class Reducer;
-}
-
 namespace lockstep::step {
 
 // Sums gradients over the ranks while backward runs: libtorch's own c10d::Reducer (the engine of DDP) with a hook that
@@ -27,8 +23,9 @@ class Reducer {
 
  private:
   class SumHook;
+  class Engine;
   std::shared_ptr<double> last_bucket_;  // when the last bucket was handed over
-  std::unique_ptr<c10d::Reducer> engine_;
+  std::unique_ptr<Engine> engine_;
 };
 
 double steady_seconds();

@@ -109,7 +109,7 @@ class Tree:
                               "nouns never use verbs: move what is shared down")
             elif kind == "verb" and parts[2] != room:
                 edges.setdefault(room, set()).add(parts[2])
-        elif kind == "room" and len(parts) > 2 and parts[1] != "verbs":
+        elif kind == "room" and len(parts) > 2 and {room, parts[1]} <= set(self.rooms):
             if self.rooms.index(parts[1]) > self.rooms.index(room):
                 self.complain(path, number, f"the room '{room}' includes '{parts[1]}', which stands above it",
                               "move the shared part down, or hand it in as an argument")

@@ -13,6 +13,7 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/stop.h"
+#include "lockstep/site/command.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/site/scheduler.h"
 #include "lockstep/step/device.h"
@@ -51,11 +52,19 @@ std::optional<double> seconds_left(const spec::Job& job) {
   return left;
 }
 
+// Set for the ranks that --ranks starts, whose own words no longer have it.
+constexpr const char* kRanksVariable = "LOCKSTEP_RANKS";
+
+std::string same_again(const std::vector<std::string>& words) {
+  const char* ranks = std::getenv(kRanksVariable);
+  return text("lockstep train ", site::shell_words(words), ranks ? text(" --ranks ", ranks) : "");
+}
+
 void print_end(const TrainResult& result, const base::Path& run, const std::vector<std::string>& words) {
   if (!result.finished) {
-    std::printf("stopped (%s) after step %lld of %lld, everything is saved in %s\ngo on with: lockstep train %s\n",
+    std::printf("stopped (%s) after step %lld of %lld, everything is saved in %s\ngo on with: %s\n",
                 result.stop_reason.c_str(), static_cast<long long>(result.step),
-                static_cast<long long>(result.total_steps), run.c_str(), base::join(words, " ").c_str());
+                static_cast<long long>(result.total_steps), run.c_str(), same_again(words).c_str());
     return;
   }
   std::string scores;
@@ -98,7 +107,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
     const TrainResult result = train(job, options, *group);
     progress.end();  // its last line stands before ours
     if (group->rank() == 0) {
-      print_end(result, options.run, words);
+      if (arguments.value("--json") != "-") print_end(result, options.run, words);
       write_result(arguments, result);
     }
     group->barrier();
@@ -131,7 +140,8 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
   if (ranks > 1 && !comm::launched_by_mpi()) {
     const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
     const auto command = mpirun_line(program, "train", words, ranks, geteuid() == 0);
-    std::fprintf(stderr, "+ %s\n", base::join(command, " ").c_str());
+    std::fprintf(stderr, "+ %s\n", site::shell_words(command).c_str());
+    setenv(kRanksVariable, text(ranks).c_str(), 1);
     return run_ranks(command);
   }
   return train_here(job, arguments, words);

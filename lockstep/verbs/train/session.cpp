@@ -219,7 +219,11 @@ void Session::run(const Stage& stage) {
                       stage.begin + 1, " to ", stage.end));
   }
   step::Step step(network_, group_,
-                  {.training = job_.training, .device = options_.device, .train_from = from, .ema = ema_.get()});
+                  {.training = job_.training,
+                   .device = options_.device,
+                   .train_from = from,
+                   .freeze_norm = stage.phase.freeze_norm,
+                   .ema = ema_.get()});
   if (step_ > stage.begin) {
     step.optimizer().load_state(read_tensors(base::Path(checkpoint_) / "optimizer.safetensors"));
   }
