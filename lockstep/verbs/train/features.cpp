@@ -6,7 +6,6 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
-#include "lockstep/base/error.h"
 #include "lockstep/data/order.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/step/precision.h"
@@ -16,12 +15,14 @@ namespace {
 
 constexpr int64_t kRowsAtOnce = 4096;  // of one exchange: far below MPI's 2^31 elements for any head's input
 
+at::Tensor no_rows_yet(const at::Tensor& values, int64_t num_samples) {
+  auto shape = values.sizes().vec();
+  shape[0] = num_samples;
+  return at::zeros(shape);
+}
+
 void fill_own_rows(Features& features, const at::Tensor& values, const data::Batch& batch, int64_t num_samples) {
-  if (!features.values.defined()) {
-    auto shape = values.sizes().vec();
-    shape[0] = num_samples;
-    features.values = at::zeros(shape);
-  }
+  if (!features.values.defined()) features.values = no_rows_yet(values, num_samples);
   for (int64_t i = 0; i < batch.size(); ++i) {
     const auto k = static_cast<size_t>(i);
     features.values[batch.sample_ids[k]].copy_(values[i]);
@@ -49,18 +50,22 @@ Features compute_features(const model::Network& network, data::Loader& loader, i
   Features features;
   features.from = request.to;
   features.targets = at::zeros({num_samples}, at::kLong);
+  const auto frozen = [&](const at::Tensor& images) {
+    const auto type = step::compute_type(request.precision);
+    return network.run(images.to(request.device, type), model::Mode::evaluate, 0, request.to).to(at::kCPU, at::kFloat);
+  };
   int64_t seen = 0;
+  int64_t size = 1;
   for (data::Batch batch = loader.next(); batch.global_size > 0; batch = loader.next()) {
     seen += batch.size();
+    size = batch.image_size;
     if (batch.size() > 0) {
-      const auto samples = step::to_samples(batch, request.device);
-      const at::Tensor values =
-          network.run(samples.values.to(step::compute_type(request.precision)), model::Mode::evaluate, 0, request.to);
-      fill_own_rows(features, values.to(at::kCPU, at::kFloat), batch, num_samples);
+      fill_own_rows(features, frozen(step::to_samples(batch, request.device).values), batch, num_samples);
     }
     if (request.seen) request.seen(seen);
   }
-  base::ensure(features.values.defined(), "every rank has a share of the samples");
+  // More ranks than samples leave some without a share; they need the shape all the same.
+  if (!features.values.defined()) features.values = no_rows_yet(frozen(at::zeros({1, 3, size, size})), num_samples);
   exchange(features, num_samples, group);
   return features;
 }

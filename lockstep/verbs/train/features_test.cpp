@@ -11,11 +11,13 @@
 namespace lockstep::verbs {
 namespace {
 
-Features tiny_features(const model::Network& network, const data::Collection& collection, comm::Group& group) {
+Features tiny_features(const model::Network& network, const data::Collection& collection, comm::Group& group,
+                       int64_t num_ranks = 1) {
   data::LoaderOptions options;
   options.data.image_size = step::tiny::kSize;
   options.use = data::Use::evaluate;
   options.global_batch = 4;
+  options.num_ranks = num_ranks;
   const auto loader = data::make_loader(collection, options, {.seed = 1});
   return compute_features(network, *loader, static_cast<int64_t>(collection.samples.size()), group,
                           {.to = network.index_of("head")});
@@ -31,6 +33,17 @@ TEST(FeaturesTest, OneRowForEverySample) {
     EXPECT_EQ(features.targets[i].item<int64_t>(), collection.samples[static_cast<size_t>(i)].label);
   }
   EXPECT_EQ(evaluate_features(network, features, step::tiny::kClasses, *group, at::kCPU).samples(), 10);
+}
+
+TEST(FeaturesTest, ARankWithoutASampleKnowsTheShape) {
+  const auto group = comm::single_group();
+  const auto network = step::tiny::network();
+  const auto collection = data::synthetic_collection(2, step::tiny::kClasses);
+  const Features mine = tiny_features(network, collection, *group, 3);  // rank 0 of 3: the others have one each
+  const Features all = tiny_features(network, collection, *group);
+  EXPECT_EQ(mine.values.sizes(), all.values.sizes());
+  EXPECT_EQ(mine.values.count_nonzero().item<int64_t>(), 0);
+  EXPECT_EQ(mine.targets.ge(0).sum().item<int64_t>(), 0);
 }
 
 TEST(FeaturesTest, AnEpochOfBatchesHoldsEverySampleOnce) {
