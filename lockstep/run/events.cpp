@@ -64,8 +64,7 @@ base::Path new_file(const base::Path& folder) {
 
 }  // namespace
 
-EventWriter::EventWriter(const base::Path& folder)
-    : path_(new_file(folder)), file_(path_, base::FileWriter::Mode::append) {
+EventWriter::EventWriter(const base::Path& folder) : path_(new_file(folder)), file_(path_) {
   std::string event = event_head(0);
   append_bytes(event, 3, "brain.Event:2");
   record(event);
@@ -91,7 +90,7 @@ void EventWriter::record(std::string_view event) {
   append_raw(framed, masked_crc(framed));
   framed += event;
   append_raw(framed, masked_crc(event));
-  file_.write(framed);
+  file_.append(framed);
 }
 
 }  // namespace lockstep::run

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "lockstep/base/file.h"
+#include "lockstep/run/record_file.h"
 
 namespace lockstep::run {
 
@@ -21,7 +22,7 @@ class EventWriter {
   void record(std::string_view event);
 
   base::Path path_;
-  base::FileWriter file_;
+  RecordFile file_;
 };
 
 }  // namespace lockstep::run

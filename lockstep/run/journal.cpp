@@ -52,7 +52,7 @@ int64_t step_of(const Json& line) {
 
 }  // namespace
 
-Journal::Journal(const base::Path& path) : file_(heal(path), base::FileWriter::Mode::append) {}
+Journal::Journal(const base::Path& path) : file_(heal(path)) {}
 
 void Journal::append(std::string_view event, const Json& fields) {
   Json line = Json::object();
@@ -60,7 +60,7 @@ void Journal::append(std::string_view event, const Json& fields) {
   line["t"] = std::round(unix_seconds() * 1000) / 1000;
   line["event"] = Json(event);
   for (const auto& member : fields.members()) line[member.key] = member.value;
-  file_.write(line.dump(-1) + "\n");
+  file_.append(line.dump(-1) + "\n");
 }
 
 std::vector<Json> History::effective() const {

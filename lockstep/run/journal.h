@@ -6,12 +6,13 @@
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/run/record_file.h"
 
 namespace lockstep::run {
 
 // The append-only history of a run across all its restarts: one JSON object a line. Events and their fields:
 // docs/formats/journal.md. Each append is one write(2), so a killed process can tear the last line only; the next
-// Journal cuts that line off, and readers skip it.
+// Journal cuts that line off, and readers skip it. A line for which the disk has no room is cut off at once.
 class Journal {
  public:
   explicit Journal(const base::Path& path);
@@ -21,7 +22,7 @@ class Journal {
   void sync() { file_.sync(); }
 
  private:
-  base::FileWriter file_;
+  RecordFile file_;
 };
 
 struct History {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/run/small_disk.h"
 
 namespace lockstep::run {
 namespace {
@@ -59,6 +60,21 @@ TEST(JournalTest, ToleratesATornLineAndHealsItOnAppend) {
     EXPECT_EQ(steps_of(history.named("step")), (std::vector<int64_t>{1, 2})) << "cut at " << cut;
     EXPECT_EQ(history.skipped, 0);
   }
+}
+
+TEST(JournalTest, AFullDiskTearsNoLine) {
+  const base::TemporaryFolder folder;
+  const auto path = folder.path() / "journal.jsonl";
+  Journal journal(path);
+  journal.append("step", at_step(1));
+  {
+    const SmallDisk full(std::filesystem::file_size(path) + 20);
+    EXPECT_THROW(journal.append("step", at_step(2)), base::Error);
+  }
+  journal.append("step", at_step(3));
+  const History history = read_journal(path);
+  EXPECT_EQ(history.skipped, 0);
+  EXPECT_EQ(steps_of(history.named("step")), (std::vector<int64_t>{1, 3}));
 }
 
 TEST(JournalTest, SkipsLinesOfAnotherVersionAndOtherRubbish) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/progress.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
@@ -44,12 +45,28 @@ void Ledger::begin(std::string_view event, const Json& fields) {
   journal_.sync();
 }
 
+// A history with a gap is better than no training.
+void Ledger::attempt(const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const base::Error& error) {
+    if (told_of_failure_) return;
+    told_of_failure_ = true;
+    voice_.say(text("the history of this run has gaps from here on, training goes on: ", error.what(),
+                    error.fix().empty() ? "" : text("; ", error.fix())));
+  }
+}
+
 void Ledger::note(std::string_view event, const Json& fields) {
-  journal_.append(event, fields);
+  attempt([&] { journal_.append(event, fields); });
+}
+
+void Ledger::draw(std::string_view tag, int64_t step, double value) {
+  attempt([&] { events_.scalar(tag, step, value); });
 }
 
 void Ledger::sync() {
-  journal_.sync();
+  attempt([&] { journal_.sync(); });
 }
 
 void Ledger::step(int64_t step, const step::StepResult& result, double lr, double data_seconds, double seconds) {
@@ -82,13 +99,12 @@ void Ledger::flush(int64_t step) {
   fields["compute"] = group_.compute;
   fields["communication"] = group_.communication;
   fields["save"] = group_.save;
-  journal_.append("step", fields);
-  events_.scalar("train/loss", step, loss);
-  events_.scalar("train/accuracy", step, accuracy);
-  events_.scalar("train/learning_rate", step, lr_);
-  events_.scalar("train/gradient_norm", step, gradient_norm_);
-  events_.scalar("train/samples_per_second", step,
-                 static_cast<double>(group_.samples) / std::max(1e-9, group_.seconds));
+  note("step", fields);
+  draw("train/loss", step, loss);
+  draw("train/accuracy", step, accuracy);
+  draw("train/learning_rate", step, lr_);
+  draw("train/gradient_norm", step, gradient_norm_);
+  draw("train/samples_per_second", step, static_cast<double>(group_.samples) / std::max(1e-9, group_.seconds));
   group_ = {};
 }
 
@@ -104,7 +120,7 @@ void Ledger::end_epoch(int64_t step) {
   fields["samples"] = epoch_.samples;
   fields["seconds"] = epoch_.seconds;
   fields["samples_per_second"] = rate;
-  journal_.append("epoch", fields);
+  note("epoch", fields);
   const auto share = [&](double part) { return percent(part / std::max(1e-9, epoch_.seconds), 0); };
   voice_.say(text("epoch ", step / timetable_.steps_per_epoch(), "  loss ", fixed(loss, 4), "  accuracy ",
                   percent(accuracy), "  ", fixed(rate, 1), " samples/s  (data wait ", share(epoch_.data), ", compute ",
@@ -132,10 +148,10 @@ void Ledger::evaluate(int64_t step, const task::Metrics& metrics, bool ema, doub
   fields["top1"] = metrics.top1();
   fields["top5"] = metrics.top5();
   fields["seconds"] = seconds;
-  journal_.append("evaluate", fields);
-  events_.scalar("validate/loss", step, metrics.loss());
-  events_.scalar("validate/top1", step, metrics.top1());
-  events_.scalar("validate/top5", step, metrics.top5());
+  note("evaluate", fields);
+  draw("validate/loss", step, metrics.loss());
+  draw("validate/top1", step, metrics.top1());
+  draw("validate/top5", step, metrics.top5());
   voice_.say(text("  validation at step ", step, ": top-1 ", percent(metrics.top1(), 2), "  top-5 ",
                   percent(metrics.top5(), 2), "  loss ", fixed(metrics.loss(), 4), "  (", metrics.samples(),
                   " samples, ", base::duration_text(seconds), ")"));
@@ -153,7 +169,7 @@ void Ledger::saved(int64_t step, const base::Path& checkpoint, int64_t bytes, do
   fields["bytes"] = bytes;
   fields["seconds"] = seconds;
   fields["best"] = best;
-  journal_.append("save", fields);
+  note("save", fields);
 }
 
 }  // namespace lockstep::verbs

@@ -22,7 +22,8 @@ struct Voice {
 };
 
 // Everything that rank 0 writes down about a run while it goes on: journal, TensorBoard, progress. Other ranks have
-// none. Steps are written in groups of about a second, so that a journal of a million steps stays readable.
+// none. Steps are written in groups of about a second, so that a journal of a million steps stays readable. After
+// begin() a disk that takes nothing more is told once and costs no training.
 class Ledger {
  public:
   Ledger(const run::RunPaths& paths, const Timetable& timetable, Voice voice);
@@ -42,6 +43,8 @@ class Ledger {
     double loss = 0, seconds = 0, data = 0, compute = 0, communication = 0, save = 0;
     void add(const step::StepResult& result, double data_seconds, double total);
   };
+  void attempt(const std::function<void()>& write);
+  void draw(std::string_view tag, int64_t step, double value);  // in TensorBoard
   void flush(int64_t step);
   void end_epoch(int64_t step);
   void show_progress(int64_t step, const step::StepResult& result);
@@ -52,6 +55,7 @@ class Ledger {
   run::EventWriter events_;
   Sums group_;  // since the last "step" event
   Sums epoch_;
+  bool told_of_failure_ = false;
   double lr_ = 0;
   double gradient_norm_ = 0;
   double step_seconds_ = 0;  // smoothed, for the time that is left

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lockstep/run/small_disk.h"
+
 namespace lockstep::verbs {
 
 TEST(LedgerTest, GroupsShortStepsAndWeighsTheirLossBySamples) {
@@ -30,6 +32,27 @@ TEST(LedgerTest, GroupsShortStepsAndWeighsTheirLossBySamples) {
   ASSERT_EQ(history.named("epoch").size(), 1U);
   ASSERT_EQ(said.size(), 1U);
   EXPECT_NE(said[0].find("epoch 1  loss 2.0000"), std::string::npos);
+}
+
+TEST(LedgerTest, AFullDiskIsToldOnceAndStopsNothing) {
+  const base::TemporaryFolder folder;
+  spec::Training training;
+  training.global_batch = 10;
+  training.epochs = 1;
+  const Timetable timetable(training, 100);
+  std::vector<std::string> said;
+  Voice voice;
+  voice.say = [&](std::string_view line) { said.emplace_back(line); };
+  Ledger ledger({folder.path()}, timetable, voice);
+  ledger.begin("start", base::Json::object());
+  {
+    const run::SmallDisk full(std::filesystem::file_size(folder.path() / "journal.jsonl") + 30);
+    for (int64_t step = 1; step <= 3; ++step) ledger.step(step, {.loss = 1, .samples = 10}, 0.5, 0, 2);
+  }
+  ledger.step(4, {.loss = 1, .samples = 10}, 0.5, 0, 2);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("journal.jsonl"), std::string::npos);
+  EXPECT_EQ(run::read_journal(folder.path() / "journal.jsonl").named("step").size(), 1U);
 }
 
 }  // namespace lockstep::verbs

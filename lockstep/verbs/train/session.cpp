@@ -286,10 +286,13 @@ void Session::check_finite(const step::StepResult& result) {
 }
 
 void Session::after_step(step::Step& step, Source& source, bool stop) {
+  const auto best_before = best_;
   bool best = false;
   if (!stop && collections_.validate && timetable_.due(step_, job_.evaluation.every_epochs)) best = evaluate(source);
   if (timetable_.ends_epoch(step_)) report_bad_samples(source);
-  if (stop || best || timetable_.due(step_, job_.checkpoint.every_epochs)) save(step, best);
+  if (stop || best || timetable_.due(step_, job_.checkpoint.every_epochs)) {
+    if (!save(step, best)) best_ = best_before;  // what was never saved is not the best
+  }
 }
 
 bool Session::evaluate(Source& source) {
@@ -314,8 +317,9 @@ bool Session::evaluate(Source& source) {
   return better;
 }
 
-void Session::save(step::Step& step, bool best) {
-  if (!folder_) return;
+bool Session::save(step::Step& step, bool best) {
+  if (!folder_) return true;
+  folder_->ensure_held();  // not ours any more: this sitting ends
   const double start = steady_seconds();
   run::Save save;
   save.step = step_;
@@ -337,11 +341,11 @@ void Session::save(step::Step& step, bool best) {
   int64_t bytes = 0;
   for (const auto& part : save.parts) bytes += part.bytes;
   try {
-    folder_->ensure_held();
     const auto folder = run::CheckpointStore(folder_->paths().checkpoints()).save(save);
     save_seconds_ = steady_seconds() - start;
     ledger_->saved(step_, folder, bytes, save_seconds_, best);
     ledger_->sync();
+    return true;
   } catch (const Error& error) {
     // A full disk must not cost the hours trained so far: there may be room again at the next save. A stop needs it.
     if (stopped() || step_ == timetable_.total_steps()) throw;
@@ -349,7 +353,9 @@ void Session::save(step::Step& step, bool best) {
     fields["step"] = step_;
     fields["message"] = std::string(error.what());
     ledger_->note("save_failed", fields);
-    ledger_->say(text("could not save at step ", step_, ", training goes on: ", error.what()));
+    ledger_->say(text("could not save at step ", step_, ", training goes on: ", error.what(),
+                      error.fix().empty() ? "" : text("; ", error.fix())));
+    return false;
   }
 }
 

@@ -50,8 +50,8 @@ class Session {
   void take_step(step::Step& step, Source& source);
   void check_finite(const step::StepResult& result);
   void after_step(step::Step& step, Source& source, bool stop);
-  bool evaluate(Source& source);  // true when it is the best so far
-  void save(step::Step& step, bool best);
+  bool evaluate(Source& source);           // true when it is the best so far
+  bool save(step::Step& step, bool best);  // false: the disk did not take it, training goes on
   void report_bad_samples(Source& source);
   std::string why_stop(bool evaluates) const;
   base::Json start_fields() const;

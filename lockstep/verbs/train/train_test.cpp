@@ -7,6 +7,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/run/journal.h"
+#include "lockstep/run/small_disk.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -142,6 +143,45 @@ TEST(TrainTest, ALossThatIsNeverFiniteEndsTheRunWithAdvice) {
     EXPECT_NE(error.message().find("3 steps in a row"), std::string::npos);
     EXPECT_NE(error.message().find("training.optimizer.lr"), std::string::npos);
   }
+}
+
+TEST(TrainTest, AFullDiskEndsOnlyTheLastSaveAndTheSameCommandGoesOn) {
+  const base::TemporaryFolder folder;
+  const auto straight = train_in(folder.path() / "straight", job());
+  const auto run = folder.path() / "run";
+  train_in(run, job(), 2);  // a good checkpoint
+  try {
+    const run::SmallDisk full(std::filesystem::file_size(run / "journal.jsonl") + 3000);  // room for `resume`
+    train_in(run, job());
+    ADD_FAILURE() << "saved";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::machine);
+  }
+  const auto history = run::read_journal(run / "journal.jsonl");
+  EXPECT_EQ(history.named("save_failed").size(), 1U);  // after the first epoch
+  EXPECT_EQ(history.skipped, 0);
+  EXPECT_FALSE(std::filesystem::exists(run / "weights.safetensors"));
+  const auto again = train_in(run, job());
+  EXPECT_EQ(again.resumed_at, 2);
+  EXPECT_EQ(again.weights_sha256, straight.weights_sha256);
+}
+
+TEST(TrainTest, ATakeoverEndsTheSittingAtTheNextSave) {
+  const base::TemporaryFolder folder;
+  const auto group = comm::single_group();
+  TrainOptions options;
+  options.run = folder.path() / "run";
+  options.stop = [&] {
+    base::write_file(options.run / "lock", R"({"host": "other", "pid": 1})");
+    return std::string();
+  };
+  try {
+    train(job(), options, *group);
+    FAIL() << "went on";
+  } catch (const base::Error& error) {
+    EXPECT_NE(error.message().find("took over"), std::string::npos);
+  }
+  EXPECT_EQ(run::read_journal(options.run / "journal.jsonl").named("epoch").size(), 1U);
 }
 
 TEST(TrainTest, AFinishedRunStaysAsItIs) {
