@@ -42,7 +42,10 @@ bool is_event(const Json& line) {
 // Events that tell of a step and are void once that step is done again.
 bool belongs_to_a_step(const Json& line) {
   const std::string& event = line.at("event").as_string();
-  return event == "step" || event == "epoch" || event == "evaluate" || event == "save";
+  for (const char* name : {"step", "epoch", "evaluate", "save", "nonfinite", "bad_sample"}) {
+    if (event == name) return true;
+  }
+  return false;
 }
 
 int64_t step_of(const Json& line) {
@@ -66,6 +69,7 @@ void Journal::append(std::string_view event, const Json& fields) {
 std::vector<Json> History::effective() const {
   std::vector<Json> kept;
   for (const auto& line : events) {
+    if (line.at("event").as_string() == "start") kept.clear();
     if (line.at("event").as_string() == "resume") {
       const int64_t from = step_of(line);
       std::erase_if(kept, [&](const Json& earlier) { return belongs_to_a_step(earlier) && step_of(earlier) > from; });

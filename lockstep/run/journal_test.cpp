@@ -102,6 +102,21 @@ TEST(JournalTest, StepsDoneAgainAfterACrashCountOnce) {
   EXPECT_EQ(history.events.size(), 10U);  // the file keeps them all
 }
 
+TEST(JournalTest, AStartFromTheBeginningMakesWhatWasBeforeVoid) {
+  const base::TemporaryFolder folder;
+  const auto path = folder.path() / "journal.jsonl";
+  Journal journal(path);
+  for (int sitting = 0; sitting < 2; ++sitting) {  // the first was killed before its first checkpoint
+    journal.append("start", Json::object());
+    journal.append("bad_sample", at_step(1));
+    for (int64_t step = 1; step <= 2 + sitting; ++step) journal.append("step", at_step(step));
+  }
+  const History history = read_journal(path);
+  EXPECT_EQ(steps_of(history.named("step")), (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(history.named("start").size(), 1U);
+  EXPECT_EQ(history.named("bad_sample").size(), 1U);
+}
+
 TEST(JournalTest, MissingJournalIsAUserError) {
   EXPECT_THROW(read_journal("no/such/journal.jsonl"), base::Error);
 }
