@@ -15,10 +15,10 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/model/weights.h"
-#include "lockstep/site/cores.h"
 #include "lockstep/site/processor.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/verbs/train/snapshot.h"
+#include "lockstep/verbs/train/threads.h"
 #include "lockstep/version.h"
 
 namespace lockstep::verbs {
@@ -70,11 +70,6 @@ spec::Job resolve(spec::Job job, const Collections& collections) {
 
 namespace {
 
-int64_t compute_threads(const spec::Training& training) {
-  if (training.threads > 0) return training.threads;
-  return std::max<int64_t>(1, site::usable_cores() / comm::locality().size);
-}
-
 std::unique_ptr<run::RunFolder> hold(const TrainOptions& options, const comm::Group& group) {
   return group.rank() == 0 ? std::make_unique<run::RunFolder>(options.run) : nullptr;
 }
@@ -91,7 +86,7 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
       network_(model::make_network(job_.model, job_.data.image_size, job_.training.seed, options.device)),
       data_sha256_(collections_.train.fingerprint()),
       started_(steady_seconds()) {
-  at::set_num_threads(static_cast<int>(compute_threads(job_.training)));
+  at::set_num_threads(static_cast<int>(agree_on_threads(compute_threads(job_.training), group)));
   if (folder_) ledger_ = std::make_unique<Ledger>(folder_->paths(), timetable_, options.voice);
 }
 
