@@ -4,6 +4,7 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/GradMode.h>
 
+#include "lockstep/base/json.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 
@@ -51,6 +52,19 @@ task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group) {
   task::Metrics sum = unpack(all[0]);
   for (size_t rank = 1; rank < all.size(); ++rank) sum.merge(unpack(all[rank]));
   return sum;
+}
+
+std::vector<data::BadSample> over_ranks(const std::vector<data::BadSample>& mine, comm::Group& group) {
+  base::Json rows = base::Json::array();
+  for (const auto& bad : mine) rows.push_back(base::Json::array({bad.id, bad.path, bad.reason}));
+  std::vector<data::BadSample> all;
+  for (const auto& words : comm::gather_texts(group, rows.dump(-1))) {
+    const base::Json theirs = base::parse_json(words, "unreadable samples of a rank", {.max_bytes = size_t{1} << 30});
+    for (const auto& row : theirs.items()) {
+      all.push_back({row.items()[0].as_int(), row.items()[1].as_string(), row.items()[2].as_string()});
+    }
+  }
+  return all;
 }
 
 }  // namespace lockstep::step

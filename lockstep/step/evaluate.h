@@ -26,5 +26,7 @@ task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm
 
 // The sum of every rank's metrics, on every rank.
 task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group);
+// Every rank's, in rank order, on every rank.
+std::vector<data::BadSample> over_ranks(const std::vector<data::BadSample>& mine, comm::Group& group);
 
 }  // namespace lockstep::step

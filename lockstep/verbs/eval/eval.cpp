@@ -118,7 +118,8 @@ EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, 
   how.precision = trained.job.training.precision;
   how.device = options.device;
   if (options.seen) how.seen = [&](int64_t samples) { options.seen(samples, all); };
-  EvalResult result{folder, step::evaluate(trained.network, *loader, group, how), {}, loader->bad_samples(), 0};
+  EvalResult result{folder, step::evaluate(trained.network, *loader, group, how), {}, {}, 0};
+  result.bad_samples = step::over_ranks(loader->bad_samples(), group);
   for (const auto& mistake : result.metrics.worst()) {
     result.paths.push_back(collection.samples.at(static_cast<size_t>(mistake.sample_id)).path);
   }

@@ -22,8 +22,8 @@ struct EvalOptions {
 struct EvalResult {
   std::string data;  // the folder
   task::Metrics metrics;
-  std::vector<std::string> paths;  // of metrics.worst(), in its order
-  std::vector<data::BadSample> bad_samples;
+  std::vector<std::string> paths;            // of metrics.worst(), in its order
+  std::vector<data::BadSample> bad_samples;  // of all ranks
   double seconds = 0;
 };
 

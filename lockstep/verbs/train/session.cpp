@@ -34,7 +34,6 @@ struct Session::Source {
   std::optional<Features> train;         // cached features of the frozen blocks
   std::optional<Features> validate;      // likewise
   data::Batch batch;                     // keeps the memory of the samples in use
-  size_t num_reported_bad = 0;
 };
 
 Collections open_collections(const spec::Job& job) {
@@ -107,12 +106,14 @@ void Session::resume() {
       }
     }
   } else {
-    const Json state = base::read_json(base::Path(checkpoint_) / "state.json");
+    const Json state = base::read_json(base::Path(checkpoint_) / "state.json", {.max_bytes = size_t{64} << 20});
     check_identity(state.at("identity"), identity(job_, data_sha256_), checkpoint_);
     restore_tensors(base::Path(checkpoint_) / "weights.safetensors", all_tensors(network_));
     step_ = resumed_at_ = state.at("step").as_int();
     seconds_before_ = state.double_or("seconds", 0);
-    bad_samples_ = state.int_or("bad_samples", 0);
+    if (const Json* files = state.find("bad_samples"); files && files->is_array()) {
+      for (const auto& file : files->items()) bad_files_.insert(file.as_string());
+    }
     if (state.contains("best")) best_ = state.at("best").as_double();
     if (state.contains("top1")) top1_ = state.at("top1").as_double();
     if (state.contains("loss")) loss_ = state.at("loss").as_double();
@@ -188,6 +189,7 @@ Features Session::features(const data::Collection& collection, size_t to, const 
   }
   const double start = steady_seconds();
   Features result = compute_features(network_, *reader, count, group_, request);
+  report_bad_samples(reader.get());
   if (ledger_) {
     ledger_->say(text("cached features of ", count, " ", what,
                       " samples: ", base::format_bytes(static_cast<double>(result.values.nbytes())), " in ",
@@ -224,7 +226,7 @@ void Session::run(const Stage& stage) {
   }
   Source source = open_source(stage, from);
   while (step_ < stage.end && !stopped()) take_step(step, source);
-  report_bad_samples(source);
+  report_bad_samples(source.loader.get());
 }
 
 void Session::take_step(step::Step& step, Source& source) {
@@ -282,10 +284,11 @@ void Session::check_finite(const step::StepResult& result) {
 
 void Session::after_step(step::Step& step, Source& source, bool stop) {
   const auto best_before = best_;
-  bool best = false;
-  if (!stop && collections_.validate && timetable_.due(step_, job_.evaluation.every_epochs)) best = evaluate(source);
-  if (timetable_.ends_epoch(step_)) report_bad_samples(source);
-  if (stop || best || timetable_.due(step_, job_.checkpoint.every_epochs)) {
+  const bool evaluates = !stop && collections_.validate && timetable_.due(step_, job_.evaluation.every_epochs);
+  const bool saves = stop || timetable_.due(step_, job_.checkpoint.every_epochs);
+  const bool best = evaluates && evaluate(source);
+  if (saves || evaluates || timetable_.ends_epoch(step_)) report_bad_samples(source.loader.get());
+  if (saves || best) {
     if (!save(step, best)) best_ = best_before;  // what was never saved is not the best
   }
 }
@@ -301,6 +304,7 @@ bool Session::evaluate(Source& source) {
     step::EvaluateOptions how{
         .classes = job_.model.classes, .worst = 0, .precision = job_.training.precision, .device = options_.device};
     metrics = step::evaluate(network_, *reader, group_, how);
+    report_bad_samples(reader.get());
   }
   if (ema_) ema_->swap();
   evaluate_seconds_ = steady_seconds() - start;
@@ -324,7 +328,7 @@ bool Session::save(step::Step& step, bool best) {
   save.state["epoch"] = timetable_.epoch_at(step_);
   save.state["loader"] = timetable_.loader_state(step_).to_json();
   save.state["seconds"] = seconds();
-  save.state["bad_samples"] = bad_samples_;
+  save.state["bad_samples"] = Json::array_of(bad_files_);
   if (best_) save.state["best"] = *best_;
   if (top1_) save.state["top1"] = *top1_;
   if (loss_) save.state["loss"] = *loss_;
@@ -354,26 +358,19 @@ bool Session::save(step::Step& step, bool best) {
   }
 }
 
-// Every rank tells rank 0 which samples it had to skip since the last time.
-void Session::report_bad_samples(Source& source) {
-  if (!source.loader || job_.data.on_bad_sample == spec::OnBadSample::stop) return;
-  const auto bad = source.loader->bad_samples();
-  std::string lines;
-  for (size_t i = source.num_reported_bad; i < bad.size(); ++i) lines += text(bad[i].path, '\t', bad[i].reason, '\n');
-  source.num_reported_bad = bad.size();
-  for (const auto& words : comm::gather_texts(group_, lines)) {
-    for (const auto& line : base::split(words, '\n')) {
-      const auto tab = line.find('\t');
-      if (tab == std::string::npos) continue;
-      ++bad_samples_;
-      if (!ledger_) continue;
-      Json fields = Json::object();
-      fields["path"] = line.substr(0, tab);
-      fields["reason"] = line.substr(tab + 1);
-      fields["step"] = step_;
-      ledger_->note("bad_sample", fields);
-      ledger_->say(text("skipped ", line.substr(0, tab), ": ", line.substr(tab + 1)));
-    }
+// Names each file once, however many ranks, epochs and phases meet it.
+void Session::report_bad_samples(const data::Loader* loader) {
+  if (!loader || job_.data.on_bad_sample == spec::OnBadSample::stop) return;
+  auto bad = loader->bad_samples();
+  std::erase_if(bad, [&](const data::BadSample& sample) { return bad_files_.contains(sample.path); });
+  for (const auto& sample : step::over_ranks(bad, group_)) {
+    if (!bad_files_.insert(sample.path).second || !ledger_) continue;
+    Json fields = Json::object();
+    fields["path"] = sample.path;
+    fields["reason"] = sample.reason;
+    fields["step"] = step_;
+    ledger_->note("bad_sample", fields);
+    ledger_->say(text("skipped ", sample.path, ": ", sample.reason));
   }
 }
 
@@ -389,7 +386,7 @@ TrainResult Session::finish() {
   result.total_steps = timetable_.total_steps();
   result.resumed_at = resumed_at_;
   result.seconds = seconds();
-  result.bad_samples = bad_samples_;
+  result.bad_samples = static_cast<int64_t>(bad_files_.size());
   result.top1 = top1_;
   result.loss = loss_;
   if (!folder_) return result;

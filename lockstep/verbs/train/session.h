@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "lockstep/data/loader.h"
@@ -50,9 +51,9 @@ class Session {
   void take_step(step::Step& step, Source& source);
   void check_finite(const step::StepResult& result);
   void after_step(step::Step& step, Source& source, bool stop);
-  bool evaluate(Source& source);           // true when it is the best so far
-  bool save(step::Step& step, bool best);  // false: the disk did not take it, training goes on
-  void report_bad_samples(Source& source);
+  bool evaluate(Source& source);                        // true when it is the best so far
+  bool save(step::Step& step, bool best);               // false: the disk did not take it, training goes on
+  void report_bad_samples(const data::Loader* loader);  // on all ranks at once; none: nothing
   std::string why_stop(bool evaluates) const;
   base::Json start_fields() const;
   double seconds() const;  // of training, all sittings
@@ -71,8 +72,8 @@ class Session {
 
   int64_t step_ = 0;
   int64_t resumed_at_ = 0;
-  int64_t nonfinite_ = 0;  // steps in a row
-  int64_t bad_samples_ = 0;
+  int64_t nonfinite_ = 0;            // steps in a row
+  std::set<std::string> bad_files_;  // skipped so far, of all ranks and sittings; alike on every rank
   std::string stop_reason_;
   double seconds_before_ = 0;  // of earlier sittings
   double started_ = 0;
