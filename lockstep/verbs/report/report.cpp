@@ -73,7 +73,7 @@ Json thin_steps(const std::vector<Json>& steps) {
 
 // Where the time went, in seconds; "other" is what no part accounts for.
 Json time_split(const std::vector<Json>& events) {
-  double data = 0, compute = 0, communication = 0, save = 0, step_save = 0, evaluation = 0, stepping = 0;
+  double data = 0, compute = 0, communication = 0, save = 0, step_save = 0, evaluation = 0, features = 0, stepping = 0;
   for (const auto& line : events) {
     if (is_event(line, "step")) {
       data += number(line, "data");
@@ -84,6 +84,7 @@ Json time_split(const std::vector<Json>& events) {
     }
     if (is_event(line, "save")) save += number(line, "seconds");
     if (is_event(line, "evaluate")) evaluation += number(line, "seconds");
+    if (is_event(line, "features")) features += number(line, "seconds");
   }
   Json split = Json::object();
   split["data wait"] = data;
@@ -91,6 +92,7 @@ Json time_split(const std::vector<Json>& events) {
   split["communication"] = communication;
   split["save"] = save > 0 ? save : step_save;
   split["evaluation"] = evaluation;
+  split["cached features"] = features;
   split["other"] = std::max(0.0, stepping - data - compute - communication);
   return split;
 }

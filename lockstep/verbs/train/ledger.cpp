@@ -26,7 +26,11 @@ double mean(double sum, int64_t count) {
 }  // namespace
 
 Ledger::Ledger(const run::RunPaths& paths, const Timetable& timetable, Voice voice)
-    : timetable_(timetable), voice_(std::move(voice)), journal_(paths.journal()), events_(paths.events()) {}
+    : timetable_(timetable),
+      voice_(std::move(voice)),
+      journal_(paths.journal()),
+      events_(paths.events()),
+      phase_end_(timetable.total_steps()) {}
 
 void Ledger::Sums::add(const step::StepResult& result, double data_seconds, double total) {
   steps += 1;
@@ -69,15 +73,27 @@ void Ledger::sync() {
   attempt([&] { journal_.sync(); });
 }
 
+void Ledger::phase(const Stage& stage) {
+  phase_end_ = stage.end;
+  step_seconds_ = 0;
+}
+
+void Ledger::features(int64_t step, int64_t samples, double seconds) {
+  Json fields = Json::object();
+  fields["step"] = step;
+  fields["samples"] = samples;
+  fields["seconds"] = seconds;
+  note("features", fields);
+}
+
 void Ledger::step(int64_t step, const step::StepResult& result, double lr, double data_seconds, double seconds) {
   group_.add(result, data_seconds, seconds);
   epoch_.add(result, data_seconds, seconds);
   lr_ = lr;
   gradient_norm_ = result.gradient_norm;
   step_seconds_ = step_seconds_ == 0 ? seconds : 0.95 * step_seconds_ + 0.05 * seconds;
-  const bool ends_epoch = timetable_.ends_epoch(step);
-  if (group_.seconds >= kGroupSeconds || ends_epoch || step == timetable_.total_steps()) flush(step);
-  if (ends_epoch) end_epoch(step);
+  const bool ends = timetable_.ends_epoch(step) || step == timetable_.total_steps();
+  if (group_.seconds >= kGroupSeconds || ends) flush(step);
   show_progress(step, result);
 }
 
@@ -89,8 +105,10 @@ void Ledger::flush(int64_t step) {
   fields["step"] = step;
   fields["steps"] = group_.steps;
   fields["epoch"] = timetable_.epoch_at(step);
-  fields["loss"] = loss;
-  fields["accuracy"] = accuracy;
+  if (group_.samples > 0) {  // else there is no mean
+    fields["loss"] = loss;
+    fields["accuracy"] = accuracy;
+  }
   fields["lr"] = lr_;
   fields["grad_norm"] = gradient_norm_;
   fields["samples"] = group_.samples;
@@ -100,8 +118,10 @@ void Ledger::flush(int64_t step) {
   fields["communication"] = group_.communication;
   fields["save"] = group_.save;
   note("step", fields);
-  draw("train/loss", step, loss);
-  draw("train/accuracy", step, accuracy);
+  if (group_.samples > 0) {
+    draw("train/loss", step, loss);
+    draw("train/accuracy", step, accuracy);
+  }
   draw("train/learning_rate", step, lr_);
   draw("train/gradient_norm", step, gradient_norm_);
   draw("train/samples_per_second", step, static_cast<double>(group_.samples) / std::max(1e-9, group_.seconds));
@@ -115,25 +135,29 @@ void Ledger::end_epoch(int64_t step) {
   Json fields = Json::object();
   fields["epoch"] = step / timetable_.steps_per_epoch();
   fields["step"] = step;
-  fields["loss"] = loss;
-  fields["accuracy"] = accuracy;
+  if (epoch_.samples > 0) {
+    fields["loss"] = loss;
+    fields["accuracy"] = accuracy;
+  }
   fields["samples"] = epoch_.samples;
   fields["seconds"] = epoch_.seconds;
   fields["samples_per_second"] = rate;
   note("epoch", fields);
   const auto share = [&](double part) { return percent(part / std::max(1e-9, epoch_.seconds), 0); };
-  voice_.say(text("epoch ", step / timetable_.steps_per_epoch(), "  loss ", fixed(loss, 4), "  accuracy ",
-                  percent(accuracy), "  ", fixed(rate, 1), " samples/s  (data wait ", share(epoch_.data), ", compute ",
-                  share(epoch_.compute), ", communication ", share(epoch_.communication), ", save ", share(epoch_.save),
-                  ")"));
+  const std::string means = epoch_.samples > 0 ? text("loss ", fixed(loss, 4), "  accuracy ", percent(accuracy))
+                                               : std::string("no sample with a finite loss");
+  voice_.say(text("epoch ", step / timetable_.steps_per_epoch(), "  ", means, "  ", fixed(rate, 1),
+                  " samples/s  (data wait ", share(epoch_.data), ", compute ", share(epoch_.compute),
+                  ", communication ", share(epoch_.communication), ", save ", share(epoch_.save), ")"));
   epoch_ = {};
 }
 
 void Ledger::show_progress(int64_t step, const step::StepResult& result) {
-  const int64_t total = timetable_.total_steps();
-  voice_.show(text("step ", step, "/", total, "  epoch ", fixed(timetable_.epoch_at(step), 2), "  loss ",
-                   fixed(result.loss, 3), "  lr ", lr_, "  ", fixed(1 / std::max(1e-9, step_seconds_), 2),
-                   " steps/s  left ", base::duration_text(step_seconds_ * static_cast<double>(total - step))));
+  const char* phase = timetable_.stages().size() > 1 ? " in this phase " : " ";
+  voice_.show(text("step ", step, "/", timetable_.total_steps(), "  epoch ", fixed(timetable_.epoch_at(step), 2),
+                   "  loss ", fixed(result.loss, 3), "  lr ", lr_, "  ", fixed(1 / std::max(1e-9, step_seconds_), 2),
+                   " steps/s  left", phase,
+                   base::duration_text(step_seconds_ * static_cast<double>(phase_end_ - step))));
 }
 
 void Ledger::evaluate(int64_t step, const task::Metrics& metrics, bool ema, double seconds) {

@@ -29,9 +29,12 @@ class Ledger {
   Ledger(const run::RunPaths& paths, const Timetable& timetable, Voice voice);
 
   void begin(std::string_view event, const base::Json& fields);  // "start" or "resume"
+  void phase(const Stage& stage);                                // before its first step here: another pace
+  void features(int64_t step, int64_t samples, double seconds);  // computed once for many epochs
   void step(int64_t step, const step::StepResult& result, double lr, double data_seconds, double seconds);
   void evaluate(int64_t step, const task::Metrics& metrics, bool ema, double seconds);
   void saved(int64_t step, const base::Path& checkpoint, int64_t bytes, double seconds, bool best);
+  void end_epoch(int64_t step);  // after what belongs to its last step: evaluation and save
   void note(std::string_view event, const base::Json& fields);
   void say(std::string_view line) { voice_.say(line); }
   void show(std::string_view line) { voice_.show(line); }
@@ -46,7 +49,6 @@ class Ledger {
   void attempt(const std::function<void()>& write);
   void draw(std::string_view tag, int64_t step, double value);  // in TensorBoard
   void flush(int64_t step);
-  void end_epoch(int64_t step);
   void show_progress(int64_t step, const step::StepResult& result);
 
   const Timetable& timetable_;
@@ -58,7 +60,8 @@ class Ledger {
   bool told_of_failure_ = false;
   double lr_ = 0;
   double gradient_norm_ = 0;
-  double step_seconds_ = 0;  // smoothed, for the time that is left
+  int64_t phase_end_ = 0;    // its last step
+  double step_seconds_ = 0;  // of this phase, smoothed, for the time that is left of it
 };
 
 }  // namespace lockstep::verbs

@@ -20,6 +20,8 @@ TEST(LedgerTest, GroupsShortStepsAndWeighsTheirLossBySamples) {
     Ledger ledger({folder.path()}, timetable, voice);
     ledger.step(1, {.loss = 1, .correct = 5, .samples = 10, .compute_seconds = 0.1}, 0.5, 0.01, 0.2);
     ledger.step(2, {.loss = 4, .correct = 1, .samples = 5, .compute_seconds = 0.1}, 0.25, 0.01, 0.2);
+    ledger.saved(2, "step-00000002", 10, 0.6, true);
+    ledger.end_epoch(2);
   }
   const auto history = run::read_journal(folder.path() / "journal.jsonl");
   ASSERT_EQ(history.named("step").size(), 1U);
@@ -32,6 +34,42 @@ TEST(LedgerTest, GroupsShortStepsAndWeighsTheirLossBySamples) {
   ASSERT_EQ(history.named("epoch").size(), 1U);
   ASSERT_EQ(said.size(), 1U);
   EXPECT_NE(said[0].find("epoch 1  loss 2.0000"), std::string::npos);
+  EXPECT_NE(said[0].find("save 60 %"), std::string::npos);  // 0.6 s of 1 s: the save of its last step is its own
+}
+
+TEST(LedgerTest, StepsWithoutAFiniteLossHaveNoMean) {
+  const base::TemporaryFolder folder;
+  spec::Training training;
+  training.global_batch = 10;
+  training.epochs = 1;
+  const Timetable timetable(training, 10);
+  Ledger ledger({folder.path()}, timetable, {});
+  ledger.step(1, {.loss = 0, .samples = 0}, 0.5, 0, 0.1);
+  ledger.end_epoch(1);
+  const auto history = run::read_journal(folder.path() / "journal.jsonl");
+  for (const char* event : {"step", "epoch"}) {
+    ASSERT_EQ(history.named(event).size(), 1U);
+    EXPECT_FALSE(history.named(event)[0].contains("loss"));
+    EXPECT_FALSE(history.named(event)[0].contains("accuracy"));
+  }
+}
+
+TEST(LedgerTest, TheTimeLeftIsThatOfThePhaseAtItsOwnPace) {
+  const base::TemporaryFolder folder;
+  spec::Training training;
+  training.global_batch = 10;
+  training.phases = {{.epochs = 5}, {.epochs = 3}};
+  const Timetable timetable(training, 100);  // 50 steps, then 30
+  std::string shown;
+  Voice voice;
+  voice.show = [&](std::string_view line) { shown = line; };
+  Ledger ledger({folder.path()}, timetable, voice);
+  ledger.phase(timetable.stages()[0]);
+  ledger.step(48, {.loss = 1, .samples = 10}, 0.5, 0, 2);
+  EXPECT_NE(shown.find("left in this phase 4"), std::string::npos) << shown;
+  ledger.phase(timetable.stages()[1]);
+  ledger.step(51, {.loss = 1, .samples = 10}, 0.5, 0, 1);
+  EXPECT_NE(shown.find("left in this phase 29"), std::string::npos) << shown;
 }
 
 TEST(LedgerTest, AFullDiskIsToldOnceAndStopsNothing) {

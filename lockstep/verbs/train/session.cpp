@@ -191,9 +191,11 @@ Features Session::features(const data::Collection& collection, size_t to, const 
   Features result = compute_features(network_, *reader, count, group_, request);
   report_bad_samples(reader.get());
   if (ledger_) {
+    const double took = steady_seconds() - start;
+    ledger_->features(step_, count, took);
     ledger_->say(text("cached features of ", count, " ", what,
                       " samples: ", base::format_bytes(static_cast<double>(result.values.nbytes())), " in ",
-                      base::duration_text(steady_seconds() - start)));
+                      base::duration_text(took)));
   }
   return result;
 }
@@ -225,6 +227,7 @@ void Session::run(const Stage& stage) {
     step.optimizer().load_state(read_tensors(base::Path(checkpoint_) / "optimizer.safetensors"));
   }
   Source source = open_source(stage, from);
+  if (ledger_) ledger_->phase(stage);
   while (step_ < stage.end && !stopped()) take_step(step, source);
   report_bad_samples(source.loader.get());
 }
@@ -291,6 +294,7 @@ void Session::after_step(step::Step& step, Source& source, bool stop) {
   if (saves || best) {
     if (!save(step, best)) best_ = best_before;  // what was never saved is not the best
   }
+  if (ledger_ && timetable_.ends_epoch(step_)) ledger_->end_epoch(step_);
 }
 
 bool Session::evaluate(Source& source) {

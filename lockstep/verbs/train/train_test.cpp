@@ -181,7 +181,7 @@ TEST(TrainTest, ATakeoverEndsTheSittingAtTheNextSave) {
   } catch (const base::Error& error) {
     EXPECT_NE(error.message().find("took over"), std::string::npos);
   }
-  EXPECT_EQ(run::read_journal(options.run / "journal.jsonl").named("epoch").size(), 1U);
+  EXPECT_EQ(run::read_journal(options.run / "journal.jsonl").named("evaluate").size(), 1U);
 }
 
 TEST(TrainTest, AFinishedRunStaysAsItIs) {

@@ -112,7 +112,7 @@ function drawCurves() {
 }
 
 function drawTime() {
-  const tones = {"data wait": "orange", compute: "blue", communication: "violet", save: "green", evaluation: "red", other: "grey"};
+  const tones = {"data wait": "orange", compute: "blue", communication: "violet", save: "green", evaluation: "red", "cached features": "cyan", other: "grey"};
   const parts = Object.entries(data.time).filter(([, seconds]) => seconds > 0);
   const total = parts.reduce((sum, [, seconds]) => sum + seconds, 0);
   if (!total) return;
