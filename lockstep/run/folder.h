@@ -30,8 +30,9 @@ struct RunPaths {
   Path plan() const { return root / "plan.json"; }  // only when the run was planned
   Path journal() const { return root / "journal.jsonl"; }
   Path checkpoints() const { return root / "checkpoints"; }
-  Path events() const { return root / "events"; }                // TensorBoard
-  Path weights() const { return root / "weights.safetensors"; }  // the result, written at the end
+  Path events() const { return root / "events"; }                                  // TensorBoard
+  Path weights() const { return root / "weights.safetensors"; }                    // the result, written at the end
+  Path previous_weights() const { return root / "weights.previous.safetensors"; }  // of a run that was lengthened
   Path evaluation() const { return root / "eval.json"; }
   Path pictures() const { return root / "eval"; }  // thumbnails of the worst mistakes
   Path report() const { return root / "report.html"; }

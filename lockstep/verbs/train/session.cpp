@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 
 #include "lockstep/base/embedded.h"
@@ -69,6 +70,16 @@ spec::Job resolve(spec::Job job, const Collections& collections) {
 
 namespace {
 
+// The result of a run that was finished and now goes on: eval and predict must not take it for the new one.
+void set_aside_old_result(const run::RunPaths& paths) {
+  if (!std::filesystem::exists(paths.weights())) return;
+  std::error_code error;
+  std::filesystem::rename(paths.weights(), paths.previous_weights(), error);
+  if (!error) return;
+  errno = error.value();
+  base::throw_errno(text("cannot rename ", paths.weights().string()));
+}
+
 std::unique_ptr<run::RunFolder> hold(const TrainOptions& options, const comm::Group& group) {
   return group.rank() == 0 ? std::make_unique<run::RunFolder>(options.run) : nullptr;
 }
@@ -124,6 +135,7 @@ void Session::resume() {
   }
   if (!folder_) return;
   base::write_json(folder_->paths().job(), spec::to_json(job_));
+  if (step_ < timetable_.total_steps()) set_aside_old_result(folder_->paths());
   ledger_->begin(checkpoint_.empty() ? "start" : "resume", start_fields());
   if (!checkpoint_.empty()) ledger_->say(text("going on after step ", step_, " of ", timetable_.total_steps()));
 }

@@ -145,6 +145,20 @@ TEST(TrainTest, ALossThatIsNeverFiniteEndsTheRunWithAdvice) {
   }
 }
 
+TEST(TrainTest, ALengthenedRunSetsItsOldResultAside) {
+  const base::TemporaryFolder folder;
+  const auto run = folder.path() / "run";
+  train_in(run, job());
+  const std::string old = base::read_file(run / "weights.safetensors");
+  auto longer = job();
+  longer.training.epochs = 3;
+  EXPECT_FALSE(train_in(run, longer, 1).finished);
+  EXPECT_FALSE(std::filesystem::exists(run / "weights.safetensors"));
+  EXPECT_EQ(base::read_file(run / "weights.previous.safetensors"), old);
+  EXPECT_TRUE(train_in(run, longer).finished);
+  EXPECT_TRUE(std::filesystem::exists(run / "weights.safetensors"));
+}
+
 TEST(TrainTest, AFullDiskEndsOnlyTheLastSaveAndTheSameCommandGoesOn) {
   const base::TemporaryFolder folder;
   const auto straight = train_in(folder.path() / "straight", job());
