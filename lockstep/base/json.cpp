@@ -307,6 +307,8 @@ Json parse_json(std::string_view content, const std::string& source, const JsonL
 }
 
 std::string quote_json(std::string_view raw) {
+  // A file name may be of any bytes; what we write must stay readable: those are taken for Latin-1.
+  const uint8_t plain = is_utf8(raw) ? 0xff : 0x7f;
   std::string out = "\"";
   for (const char c : raw) {
     if (c == '"' || c == '\\') {
@@ -316,9 +318,9 @@ std::string quote_json(std::string_view raw) {
       out += "\\n";
     } else if (c == '\t') {
       out += "\\t";
-    } else if (static_cast<uint8_t>(c) < 0x20) {
+    } else if (static_cast<uint8_t>(c) < 0x20 || static_cast<uint8_t>(c) > plain) {
       char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(static_cast<uint8_t>(c)));
       out += escaped;
     } else {
       out += c;

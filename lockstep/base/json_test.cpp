@@ -75,6 +75,12 @@ TEST(JsonTest, RefusesInvalidUtf8WithItsPlace) {
   EXPECT_EQ(complaint("{\n \"a\": \"\xE9t\"}"), "job.json:2:8: the document is not valid UTF-8");
 }
 
+TEST(JsonTest, WritesAFileNameOfAnyBytesSoThatItCanBeRead) {
+  EXPECT_EQ(Json("caf\xe9").dump(-1), "\"caf\\u00e9\"");
+  EXPECT_EQ(Json("caf\xc3\xa9").dump(-1), "\"caf\xc3\xa9\"");
+  EXPECT_EQ(parse_json(Json("caf\xe9").dump(-1), "test").as_string(), "caf\xc3\xa9");
+}
+
 TEST(JsonTest, BoundsDepthAndSize) {
   EXPECT_EQ(complaint(std::string(100000, '[')), "job.json:1:66: nested deeper than 64 levels");
   EXPECT_NE(complaint(std::string(2000, ' '), {.max_bytes = 1000}).find("more than 1000"), std::string::npos);
