@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <memory>
 
 #include "lockstep/base/error.h"
 #include "lockstep/run/journal.h"
@@ -178,6 +179,29 @@ TEST(TrainTest, AFullDiskEndsOnlyTheLastSaveAndTheSameCommandGoesOn) {
   const auto again = train_in(run, job());
   EXPECT_EQ(again.resumed_at, 2);
   EXPECT_EQ(again.weights_sha256, straight.weights_sha256);
+}
+
+TEST(TrainTest, ABestResultThatCouldNotBeSavedIsNotTheBest) {
+  const base::TemporaryFolder folder;
+  const auto group = comm::single_group();
+  auto what = job();
+  what.training.optimizer.lr = 1e-12;   // every evaluation gives the same
+  what.checkpoint.every_epochs = 1000;  // the best is saved, and the end
+  what.training.epochs = 3;
+  TrainOptions options;
+  options.run = folder.path() / "run";
+  auto full = std::make_unique<run::SmallDisk>(8000);
+  int64_t asked = 0;
+  options.stop = [&] {
+    if (++asked == 5) full.reset();  // room again in the second epoch
+    return std::string();
+  };
+  train(what, options, *group);
+  const auto history = run::read_journal(options.run / "journal.jsonl");
+  EXPECT_EQ(history.named("save_failed").size(), 1U);
+  ASSERT_EQ(history.named("save").size(), 2U);
+  EXPECT_EQ(history.named("save")[0].at("step").as_int(), 8);
+  EXPECT_TRUE(history.named("save")[0].at("best").as_bool());
 }
 
 TEST(TrainTest, ATakeoverEndsTheSittingAtTheNextSave) {
