@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What takes longer: sanitizer builds, a real Slurm, longer fuzzing, fault loops. Time-boxed; says what it did and what
-# it left out. LONG_SECONDS (default 2700) is the box.
+# What takes longer: sanitizer builds, a real Slurm, a kill -9 loop, longer fuzzing. Time-boxed; says
+# what it did and what it left out. LONG_SECONDS (default 2700) is the box.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 box=${LONG_SECONDS:-2700}
@@ -32,6 +32,7 @@ part bare 600 tests/house/bare_build.sh
 part asan 900 bash -c 'sanitized asan'
 part tsan 900 bash -c 'sanitized tsan'
 [ -x tests/slurm/login_node.sh ] && part slurm 600 tests/slurm/login_node.sh
+part faults 300 python3 tests/faults/kill_resume.py 120
 part fuzz 600 bash -c 'tests/fuzz/build.sh build/fuzz && tests/fuzz/run.sh 60 build/fuzz'
 
 printf '\n%s\n' "${results[@]}"

@@ -267,6 +267,9 @@ class JobRules {
       if (phases[i].cache_features && phases[i].train_from.empty()) {
         complain(key + ".cache_features", "without train_from nothing is frozen", "\"train_from\": \"head\"");
       }
+      if (phases[i].freeze_norm && job_.model.name == "googlenet" && job_.model.auxiliary_heads) {
+        complain(key + ".freeze_norm", "leaves auxiliary heads without a gradient", "\"auxiliary_heads\": false");
+      }
     }
   }
 

@@ -176,6 +176,9 @@ TEST(JobTest, ChecksRulesBetweenFields) {
               HasSubstr("not shorter than training.phases[0] of 1 epochs"));
   EXPECT_THAT(job_complaint(with_training("\"phases\": [{\"epochs\": 1, \"cache_features\": true}]")),
               HasSubstr("job.json:2:58: training.phases[0].cache_features"));
+  EXPECT_THAT(
+      job_complaint(with_training("\"phases\": [{\"epochs\": 1, \"freeze_norm\": true}]"), {"model.name=googlenet"}),
+      HasSubstr("training.phases[0].freeze_norm: leaves auxiliary heads without a gradient"));
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 9, \"schedule\": {\"name\": \"step\"}")),
               HasSubstr("has no steps"));
   EXPECT_THAT(job_complaint(kSmallJob, {"training.schedule.step_epochs=[2, 1]"}), HasSubstr("must increase"));

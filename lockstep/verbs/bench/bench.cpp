@@ -38,10 +38,11 @@ std::unique_ptr<Peer> start_peer(const StepBench& bench, const base::Path& folde
     if (file.name.ends_with("bench/peer_step.py")) base::write_file(folder / "peer_step.py", file.content);
   }
   const auto& job = bench.job;
+  // Our way of waiting (main.cpp) is not the peer's: it runs with its own defaults.
   return std::make_unique<Peer>(std::vector<std::string>{
-      bench.peer, (folder / "peer_step.py").string(), job.model.name, text(job.training.global_batch),
-      text(job.data.image_size), text(at::get_num_threads()), name_of(job.training.optimizer.name),
-      name_of(job.training.precision), bench.device.is_cuda() ? "cuda" : "cpu"});
+      "env", "-u", "OMP_WAIT_POLICY", bench.peer, (folder / "peer_step.py").string(), job.model.name,
+      text(job.training.global_batch), text(job.data.image_size), text(at::get_num_threads()),
+      name_of(job.training.optimizer.name), name_of(job.training.precision), bench.device.is_cuda() ? "cuda" : "cpu"});
 }
 
 }  // namespace
