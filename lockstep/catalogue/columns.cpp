@@ -24,11 +24,16 @@ void read(const Json& value, std::string& into) {
 void read(const Json& value, Text& into) {
   if (!value.is_null()) into = value.as_string();
 }
+// No figure of a catalogue lies below zero.
 void read(const Json& value, Number& into) {
-  if (!value.is_null()) into = value.as_double();
+  if (value.is_null()) return;
+  into = value.as_double();
+  if (*into < 0) fail(value, text(*into, " is below zero"), "null where the figure is not known");
 }
 void read(const Json& value, Count& into) {
-  if (!value.is_null()) into = value.as_int();
+  if (value.is_null()) return;
+  into = value.as_int();
+  if (*into < 0) fail(value, text(*into, " is below zero"), "null where the figure is not known");
 }
 void read(const Json& value, std::vector<std::string>& into) {
   for (const auto& item : value.items()) into.push_back(item.as_string());
@@ -62,6 +67,17 @@ void check_provenance(const Json& row, const std::string& id) {
     fail(value ? *value : row, text("the row '", id, "' has no ", key),
          source ? "add \"source\": where the figures come from (a page, a data sheet, a paper)"
                 : "add \"date\": when the figures were true or read, e.g. \"2026-11\"");
+  }
+}
+
+// A plain string is what a row cannot do without; what may be unknown is a Text.
+template <class Row>
+void check_words(const Json& json, const Row& row) {
+  for (const auto& column : columns<Row>()) {
+    const auto* member = std::get_if<std::string Row::*>(&column.member);
+    if (!member || std::string_view(column.key) == "notes" || !(row.**member).empty()) continue;
+    const Json* value = json.find(column.key);
+    fail(value ? *value : json, text("the row '", row.id, "' has no ", column.key), text("add \"", column.key, "\""));
   }
 }
 
@@ -210,6 +226,7 @@ Row parse_row(const Json& row) {
   Row parsed;
   for (const auto& member : row.members()) read_member(member, parsed, row.source());
   check_provenance(row, parsed.id);
+  check_words(row, parsed);
   return parsed;
 }
 

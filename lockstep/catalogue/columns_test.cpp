@@ -61,5 +61,12 @@ TEST(ColumnsTest, RefuseAnIdThatNobodyCouldType) {
   EXPECT_EQ(refusal("{\"name\": \"X\"}"), "gpus.json:1:1: the row has no id | add \"id\": \"...\"");
 }
 
+TEST(ColumnsTest, RefuseARowWithoutItsNameAndFiguresBelowZero) {
+  EXPECT_EQ(refusal(R"({"id": "x1", "vendor": "NVIDIA", "source": "a", "date": "2026"})"),
+            "gpus.json:1:1: the row 'x1' has no name | add \"name\"");
+  EXPECT_EQ(refusal(R"({"id": "x1", "memory_gb": -3, "source": "a", "date": "2026"})"),
+            "gpus.json:1:27: -3 is below zero | null where the figure is not known");
+}
+
 }  // namespace
 }  // namespace lockstep::catalogue

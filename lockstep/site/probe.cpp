@@ -36,10 +36,11 @@ std::vector<Storage> read_storages() {
   return all;
 }
 
+// `quota` exits with an error exactly when a limit is exceeded, which is when its words matter.
 std::vector<std::string> read_quota() {
   std::vector<std::string> lines;
   if (!find_on_path("quota")) return lines;
-  const auto answer = output_of({"quota", "-s"}, std::chrono::milliseconds(300));
+  const auto answer = output_of({"sh", "-c", "quota -s; true"}, std::chrono::milliseconds(300));
   for (const auto& line : base::split(answer.value_or(""), '\n')) {
     if (!base::trim(line).empty()) lines.emplace_back(base::trim(line));
   }

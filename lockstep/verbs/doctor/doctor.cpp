@@ -233,7 +233,11 @@ FindingGroup judge_storages(const Probe& probe) {
   for (const auto& storage : probe.storages) {
     group.findings.push_back(judge_storage(storage, probe.scheduler.login_node()));
   }
-  for (const auto& line : probe.quota) group.findings.push_back({Mark::note, "quota: " + line, ""});
+  for (const auto& line : probe.quota) {
+    const bool exceeded = line.find('*') != std::string::npos;  // how quota marks it
+    group.findings.push_back({exceeded ? Mark::wrong : Mark::note, "quota: " + line,
+                              exceeded ? "du -xh --max-depth=1 ~ | sort -h    # what to remove" : ""});
+  }
   return group;
 }
 
