@@ -118,7 +118,7 @@ TEST(CatalogueTest, TakesUserRowsWithoutARebuild) {
 
 TEST(CatalogueTest, RefusesBadUserFilesWithTheirPlace) {
   UserFolder user;
-  const std::string row = R"({"id": "x1", "name": "X1", "source": "s", "date": "2026"})";
+  const std::string row = R"({"id": "x1", "name": "X1", "vendor": "V", "source": "s", "date": "2026"})";
   const std::string twice = user.write("a.json", "{\"gpus\": [" + row + ",\n" + row + "]}");
   EXPECT_EQ(
       refusal_of([] { load_catalogue(); }),
@@ -126,7 +126,8 @@ TEST(CatalogueTest, RefusesBadUserFilesWithTheirPlace) {
   const std::string kind = user.write("a.json", "{\"gpu\": []}");
   EXPECT_EQ(refusal_of([] { load_catalogue(); }).substr(0, kind.size() + 33),
             kind + ":1:2: unknown kind of row 'gpu' |");
-  user.write("a.json", R"({"machines": [{"id": "m", "gpus": ["a100-81"], "source": "s", "date": "2026"}]})");
+  user.write("a.json",
+             R"({"machines": [{"id": "m", "name": "M", "gpus": ["a100-81"], "source": "s", "date": "2026"}]})");
   EXPECT_NE(refusal_of([] { load_catalogue(); }).find("machine 'm': unknown GPU 'a100-81'"), std::string::npos);
 }
 

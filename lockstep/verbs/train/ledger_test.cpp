@@ -58,7 +58,9 @@ TEST(LedgerTest, TheTimeLeftIsThatOfThePhaseAtItsOwnPace) {
   const base::TemporaryFolder folder;
   spec::Training training;
   training.global_batch = 10;
-  training.phases = {{.epochs = 5}, {.epochs = 3}};
+  training.phases.resize(2);
+  training.phases[0].epochs = 5;
+  training.phases[1].epochs = 3;
   const Timetable timetable(training, 100);  // 50 steps, then 30
   std::string shown;
   Voice voice;

@@ -6,7 +6,9 @@
 namespace lockstep::verbs {
 
 TEST(ThreadsTest, TheJobDecidesElseTheCores) {
-  EXPECT_EQ(compute_threads({.threads = 3}), 3);
+  spec::Training training;
+  training.threads = 3;
+  EXPECT_EQ(compute_threads(training), 3);
   EXPECT_GE(compute_threads({}), 1);
 }
 
