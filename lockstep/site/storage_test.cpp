@@ -8,10 +8,11 @@ namespace {
 
 TEST(StorageTest, FindsTheMountThatHoldsAFolder) {
   const std::string mounts =
-      "/dev/a / ext4 rw 0 0\nmds:/w /work lustre rw 0 0\nhome:/ /home nfs4 rw 0 0\ntmpfs /my\\040disk tmpfs rw 0 0\n";
-  EXPECT_EQ(mount_type(mounts, "/work/pets"), "lustre");
-  EXPECT_EQ(mount_type(mounts, "/work"), "lustre");
-  EXPECT_EQ(mount_type(mounts, "/workshop"), "ext4");
+      "/dev/a / ext4 rw 0 0\nmds:/w /scratch lustre rw 0 0\nhome:/ /home nfs4 rw 0 0\ntmpfs /my\\040disk tmpfs rw 0 "
+      "0\n";
+  EXPECT_EQ(mount_type(mounts, "/scratch/pets"), "lustre");
+  EXPECT_EQ(mount_type(mounts, "/scratch"), "lustre");
+  EXPECT_EQ(mount_type(mounts, "/scratchpad"), "ext4");
   EXPECT_EQ(mount_type(mounts, "/my disk/x"), "tmpfs");
   EXPECT_TRUE(is_network("lustre"));
   EXPECT_FALSE(is_network("ext4"));
