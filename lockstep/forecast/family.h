@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lockstep/forecast/recording.h"
+
+namespace lockstep::forecast {
+
+// One step at any micro-batch from a few traces of it: storages, FLOPs and bytes are affine in the number of samples,
+// so two recordings with the same events give every other one. This is what makes a search over batches and GPUs cheap.
+class Family {
+ public:
+  // Recordings of the same job that differ in micro_batch only, at least two. Bug error when their events do not
+  // correspond one to one: then the caller must trace each batch by itself.
+  explicit Family(std::vector<Recording> members);
+  static bool corresponds(const Recording& a, const Recording& b);
+
+  Recording at(int64_t micro_batch) const;  // equal to the trace at that batch (a test holds it to that)
+
+ private:
+  std::vector<Recording> members_;
+};
+
+}  // namespace lockstep::forecast

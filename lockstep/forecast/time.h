@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lockstep/catalogue/rows.h"
+#include "lockstep/forecast/recording.h"
+#include "lockstep/spec/choice.h"
+
+namespace lockstep::forecast {
+
+// Where a figure comes from: measured on this very device type, or carried over from another by its rates.
+LOCKSTEP_CHOICE(Basis, measured, carried_over)
+
+struct Interval {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+  Basis basis = Basis::carried_over;
+};
+
+// The links between the ranks of one option.
+struct Network {
+  int64_t ranks = 1;
+  int64_t nodes = 1;
+  double intra_rate = 0;     // bytes per second and direction, per GPU
+  double inter_rate = 0;     // bytes per second and direction, per node
+  double intra_latency = 0;  // seconds; 0: by the kind of link
+  double inter_latency = 0;
+  bool nvlink = false;
+};
+
+struct TimeForecast {
+  Interval step;                             // seconds
+  std::map<OperatorClass, double> by_class;  // seconds on the device
+  double device = 0;                         // seconds the compute stream is busy
+  double host = 0;                           // seconds the launching thread is busy
+  double communication = 0;                  // seconds of collectives
+  double exposed = 0;                        // of these, not hidden behind computing
+  double compute_bound_share = 0;            // of `device`: what the power draw depends on
+  bool host_bound = false;
+};
+
+class Calibration;  // calibration.h
+
+// The warm step (the last one of the recording) on one card of that type, `network` between the ranks.
+TimeForecast forecast_time(const Recording& recording, const catalogue::Gpu& gpu, const Calibration& calibration,
+                           const Network& network = {});
+TimeForecast forecast_time(const Recording& recording, const catalogue::Cpu& cpu, int64_t cores,
+                           const Calibration& calibration);
+
+}  // namespace lockstep::forecast

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "lockstep/forecast/recording.h"
+#include "lockstep/spec/choice.h"
+#include "lockstep/spec/job.h"
+
+namespace lockstep::trace {
+
+LOCKSTEP_CHOICE(Attention, flash, efficient, math)
+
+// What of a simulated card changes which operators the step calls. Everything else about a card (rates, workspaces,
+// memory) is the forecast's business and needs no second trace.
+struct Simulation {
+  Attention attention = Attention::flash;  // the kernel that the card's generation takes for 16-bit attention
+  int64_t ranks = 1;                       // data-parallel ranks; the reducer runs over a backend that does nothing
+  int64_t rows = 0;                        // samples of this rank a step; 0: global_batch / ranks, rounded up
+  int64_t steps = 3;                       // from process start; the first one makes what later ones find
+};
+
+// Executes the job's own step (step::Step) on a simulated CUDA device and records it. No GPU, no data, no weights in
+// memory. An operator that the simulation does not know is a user error with its name; nothing is guessed. Call once
+// or more; the process must not have opened real CUDA and never may afterwards.
+// REQUIRES: model.classes is known.
+forecast::Recording trace_step(const spec::Job& job, const Simulation& simulation = {});
+
+// One evaluation pass (no gradients) over `rows` samples, likewise.
+forecast::Recording trace_evaluation(const spec::Job& job, const Simulation& simulation = {});
+
+}  // namespace lockstep::trace
