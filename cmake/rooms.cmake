@@ -52,7 +52,7 @@ endif()
 
 # Files that travel inside the program: catalogue rows, the report's page.
 file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/catalogue/*.json ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/page/*
-  ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/*.py)
+  ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/*.py ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/*.json)
 set(embedded_cpp ${CMAKE_BINARY_DIR}/generated/embedded.cpp)
 add_custom_command(OUTPUT ${embedded_cpp}
   COMMAND python3 ${CMAKE_SOURCE_DIR}/cmake/embed.py ${CMAKE_SOURCE_DIR} ${embedded_cpp} ${embedded}
