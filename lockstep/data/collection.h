@@ -22,6 +22,7 @@ struct Collection {
   int64_t num_ignored = 0;                // visible files in class folders that are no .jpg, .jpeg or .png
   std::string first_ignored = {};
 
+  bool is_synthetic() const { return root == "synthetic"; }
   // SHA-256 over classes, names and labels, not the root: a resume refuses another one, a moved folder is the same.
   std::string fingerprint() const;
 };

@@ -21,6 +21,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/order.h"
 #include "lockstep/data/render.h"
+#include "lockstep/data/store.h"
 #include "lockstep/site/cores.h"
 
 namespace lockstep::data {
@@ -67,6 +68,7 @@ class ThreadedLoader final : public Loader {
  public:
   ThreadedLoader(const Collection& collection, const LoaderOptions& options, const LoaderState& from)
       : collection_(collection),
+        store_(collection.is_synthetic() ? nullptr : open_store(collection)),
         options_(options),
         num_samples_(static_cast<int64_t>(collection.samples.size())),
         state_{options.seed, from.epoch, from.consumed},
@@ -165,6 +167,7 @@ class ThreadedLoader final : public Loader {
 
   void decode_rows(const std::stop_token& stop) {
     Renderer renderer(options_.data);
+    std::vector<std::byte> memory;  // of the file in hand
     std::unique_lock lock(mutex_);
     while (true) {
       Slot* slot = nullptr;
@@ -172,7 +175,7 @@ class ThreadedLoader final : public Loader {
       if (slot->memory == Slot::Memory::absent) {
         find_memory(*slot, lock);
       } else {
-        decode_row(*slot, slot->num_taken++, renderer, lock);
+        decode_row(*slot, slot->num_taken++, renderer, memory, lock);
       }
       if (slot->is_done()) batch_done_.notify_all();
     }
@@ -196,16 +199,17 @@ class ThreadedLoader final : public Loader {
 
   int64_t row_length() const { return options_.data.image_size * options_.data.image_size * 3; }
 
-  void decode_row(Slot& slot, int64_t row, Renderer& renderer, std::unique_lock<std::mutex>& lock) {
+  void decode_row(Slot& slot, int64_t row, Renderer& renderer, std::vector<std::byte>& memory,
+                  std::unique_lock<std::mutex>& lock) {
     const int64_t id = slot.batch.sample_ids[static_cast<size_t>(row)];
     float* const out = slot.batch.images.data() + row * row_length();
     std::optional<BadSample> bad;
     std::exception_ptr error;
     lock.unlock();
     try {
-      fill_row(id, slot.batch.epoch, renderer, out);
+      fill_row(id, slot.batch.epoch, renderer, memory, out);
     } catch (const Error& wrong) {
-      const std::string& path = collection_.samples[static_cast<size_t>(id)].path;
+      const std::string path = store_ ? store_->name(id) : "";
       if (options_.data.on_bad_sample == spec::OnBadSample::skip && wrong.blame() == Blame::user) {
         bad = BadSample{id, path, wrong.what()};
         std::fill(out, out + row_length(), 0.0f);
@@ -227,24 +231,23 @@ class ThreadedLoader final : public Loader {
     ++slot.num_done;
   }
 
-  void fill_row(int64_t id, int64_t epoch, Renderer& renderer, float* out) const {
-    const Sample& sample = collection_.samples[static_cast<size_t>(id)];
+  void fill_row(int64_t id, int64_t epoch, Renderer& renderer, std::vector<std::byte>& memory, float* out) const {
     const auto seed = static_cast<uint64_t>(options_.seed);
     const auto index = static_cast<uint64_t>(id);
-    if (sample.path.empty()) {
+    if (!store_) {
       renderer.noise(base::Random(base::derive_seed(seed, "synthetic"), 0, index), out);
       return;
     }
-    const std::string file = base::read_file(sample.path);
+    const auto file = store_->read(id, memory);
     if (is_training() && options_.augment) {
-      renderer.random(bytes_of(file),
-                      base::Random(base::derive_seed(seed, "augment"), static_cast<uint32_t>(epoch), index), out);
+      renderer.random(file, base::Random(base::derive_seed(seed, "augment"), static_cast<uint32_t>(epoch), index), out);
     } else {
-      renderer.center(bytes_of(file), out);
+      renderer.center(file, out);
     }
   }
 
   const Collection& collection_;
+  const std::unique_ptr<const Store> store_;  // null for synthetic samples
   const LoaderOptions options_;
   const int64_t num_samples_;
 
