@@ -210,6 +210,8 @@ spec::Machine to_machine(const MachineRow& row) {
     machine.prices.node = *row.price_per_node;
     machine.prices.currency = row.currency.value_or("USD");
   }
+  machine.prices.unit = row.grant_unit.value_or("");
+  machine.prices.node_hour_units = row.node_hour_units.value_or(0);
   machine.source = row.source;
   machine.date = row.date;
   machine.notes = row.notes;

@@ -174,6 +174,8 @@ const std::vector<Column<MachineRow>>& columns<MachineRow>() {
       {"walltime_h", &MachineRow::walltime_h},
       {"price_per_node", &MachineRow::price_per_node},
       {"currency", &MachineRow::currency},
+      {"grant_unit", &MachineRow::grant_unit},
+      {"node_hour_units", &MachineRow::node_hour_units},
       {"notes", &MachineRow::notes},
       {"source", &MachineRow::source},
       {"date", &MachineRow::date},

@@ -89,6 +89,8 @@ struct MachineRow {
   Number walltime_h;
   Number price_per_node;
   Text currency;
+  Text grant_unit;         // what the centre charges in
+  Number node_hour_units;  // units one node costs in an hour
   std::string notes;
   std::string source;
   std::string date;

@@ -59,6 +59,10 @@ const Section& prices_section() {
           .add("node_hour", &Prices::node_hour, "currency per hour", non_negative, "renting one node")
           .add("node", &Prices::node, "currency", non_negative, "buying one node")
           .add("kwh", &Prices::kwh, "currency per kWh", non_negative, "electricity")
+          .add("unit", &Prices::unit, "", anything,
+               "what a grant of this centre is counted in: CU, GPU-hour, core-hour")
+          .add("node_hour_units", &Prices::node_hour_units, "units", non_negative,
+               "units of a grant that one node costs in an hour")
           .done();
   return section;
 }
@@ -81,6 +85,10 @@ void check_machine(const Machine& machine, const base::Json& document, Problems&
   }
   if (!machine.date.empty() && !is_date(machine.date)) {
     complain("date", base::text("'", machine.date, "' is not a date"), "write \"2026-11-15\", \"2026-11\" or \"2026\"");
+  }
+  if (machine.prices.unit.empty() != (machine.prices.node_hour_units == 0)) {
+    complain("prices", "a grant's unit and what a node-hour costs in it belong together",
+             "give both, e.g. \"unit\": \"GPU-hour\", \"node_hour_units\": 4, or neither");
   }
   if (machine.nodes > 0 && machine.scheduler.max_nodes > machine.nodes) {
     complain("scheduler.max_nodes", base::text("is more than the ", machine.nodes, " nodes there are"),

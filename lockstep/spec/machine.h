@@ -56,10 +56,12 @@ struct Scheduler {
 
 struct Prices {
   std::string currency = "USD";
-  double gpu_hour = 0;   // renting one GPU
-  double node_hour = 0;  // renting one node
-  double node = 0;       // buying one node
-  double kwh = 0;        // electricity
+  double gpu_hour = 0;         // renting one GPU
+  double node_hour = 0;        // renting one node
+  double node = 0;             // buying one node
+  double kwh = 0;              // electricity
+  std::string unit;            // what a grant of this centre is counted in: "CU", "GPU-hour"
+  double node_hour_units = 0;  // units that one node costs in an hour
 
   bool operator==(const Prices&) const = default;
 };

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace lockstep::forecast {
+
+// What the job asks for: the length of the run and how often it evaluates and saves.
+struct Workload {
+  int64_t samples = 0;             // of one epoch; 0: not known
+  int64_t validation_samples = 0;  // of one evaluation; 0: none, or not known
+  int64_t global_batch = 1;
+  double epochs = 0;  // epochs or steps
+  int64_t steps = 0;
+  double evaluate_every = 1;  // epochs; 0: only at the end
+  double save_every = 1;      // epochs; 0: only at the end
+};
+
+// What one machine does with it. Seconds; `loader_rate` in samples per second over all ranks, 0: no limit known.
+struct Pace {
+  double step = 0;               // a whole batch
+  double evaluation_sample = 0;  // one sample of an evaluation, all ranks together
+  double start_up = 0;           // until the first step of a job
+  double restore = 0;            // reading the checkpoint, from the second job on
+  double save = 0;               // writing one
+  double loader_rate = 0;
+  double walltime = 0;  // of one job; 0: no limit
+};
+
+struct Length {
+  int64_t steps_per_epoch = 0;   // the last, smaller batch included; 0: the samples are not known
+  int64_t last_batch = 0;        // samples of it
+  int64_t steps = 0;             // of the run
+  double epoch = 0;              // seconds: steps, evaluation and save; 0: not known
+  double evaluations = 0;        // seconds of all of them
+  double saves = 0;              // likewise
+  double useful = 0;             // seconds of the run without start-ups, restores and the saves that end a job
+  double total = 0;              // seconds with them, without waiting in the queue
+  int64_t jobs = 0;              // under the walltime; 0: no job would ever come forward
+  bool loader_bound = false;     // the decoding threads are slower than the step
+  double shortest_walltime = 0;  // below it no job takes a single step
+};
+
+// The length of the run, or nothing when neither steps nor samples say how long it is.
+// A step never takes less than the loader needs for its samples; the last batch takes its share of a step.
+std::optional<Length> length_of(const Workload& work, const Pace& pace);
+
+}  // namespace lockstep::forecast

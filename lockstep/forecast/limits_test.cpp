@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/limits.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::forecast {
+namespace {
+
+const Workload kRun{.samples = 7050, .global_batch = 1000, .epochs = 10};
+
+TEST(LimitsTest, CountsTheLastSmallerBatchAsItsShareOfAStep) {
+  const auto length = length_of(kRun, {.step = 2});
+  ASSERT_TRUE(length);
+  EXPECT_EQ(length->steps_per_epoch, 8);
+  EXPECT_EQ(length->last_batch, 50);
+  EXPECT_EQ(length->steps, 80);
+  EXPECT_DOUBLE_EQ(length->epoch, 2 * 7.05);
+  EXPECT_DOUBLE_EQ(length->total, 2 * 70.5);
+  EXPECT_EQ(length->jobs, 1);
+}
+
+TEST(LimitsTest, AddsEvaluationsAndSavesAsOftenAsTheJobAsks) {
+  Workload work = kRun;
+  work.validation_samples = 100;
+  work.evaluate_every = 3;  // after 3, 6, 9 and at the end
+  work.save_every = 0;      // at the end
+  const auto length = length_of(work, {.step = 2, .evaluation_sample = 0.01, .save = 5});
+  EXPECT_DOUBLE_EQ(length->evaluations, 4.0);
+  EXPECT_DOUBLE_EQ(length->saves, 5.0);
+  EXPECT_DOUBLE_EQ(length->total, 141.0 + 4 + 5);
+}
+
+TEST(LimitsTest, LetsASlowLoaderSetThePace) {
+  const auto length = length_of(kRun, {.step = 2, .loader_rate = 100});
+  EXPECT_TRUE(length->loader_bound);
+  EXPECT_DOUBLE_EQ(length->epoch, 70.5);
+  EXPECT_FALSE(length_of(kRun, {.step = 2, .loader_rate = 1000})->loader_bound);
+}
+
+TEST(LimitsTest, NeedsNoSampleCountWhenTheRunIsGivenInSteps) {
+  const auto length = length_of({.global_batch = 256, .steps = 1000}, {.step = 0.5});
+  ASSERT_TRUE(length);
+  EXPECT_EQ(length->steps, 1000);
+  EXPECT_EQ(length->steps_per_epoch, 0);
+  EXPECT_DOUBLE_EQ(length->total, 500);
+  EXPECT_FALSE(length_of({.global_batch = 256, .epochs = 3}, {.step = 0.5}));
+}
+
+TEST(LimitsTest, SplitsARunIntoJobsThatEachStartRestoreAndSave) {
+  // 1410 s of steps and 10 saves of 5 s; a job of 600 s.
+  const Pace pace{.step = 20, .start_up = 60, .restore = 15, .save = 5, .walltime = 600};
+  const auto length = length_of(kRun, pace);
+  EXPECT_DOUBLE_EQ(length->useful, 1460);
+  // First job 600 - 60 - 5 - 20 = 515 s, the others 500: 945 s are left, two jobs more.
+  EXPECT_EQ(length->jobs, 3);
+  EXPECT_DOUBLE_EQ(length->total, 1460 + 3 * 60 + 2 * (15 + 5));
+}
+
+TEST(LimitsTest, FindsNoJobWhenTheWalltimeIsShorterThanStartSaveAndOneStep) {
+  const Pace pace{.step = 20, .start_up = 60, .restore = 15, .save = 5, .walltime = 90};
+  const auto length = length_of(kRun, pace);
+  EXPECT_EQ(length->jobs, 0);
+  EXPECT_DOUBLE_EQ(length->shortest_walltime, 100);
+}
+
+TEST(LimitsTest, RunsAShortJobUnderAShortWalltime) {
+  const auto length =
+      length_of({.global_batch = 1, .steps = 2}, {.step = 1, .start_up = 10, .restore = 50, .walltime = 20});
+  EXPECT_EQ(length->jobs, 1);
+}
+
+}  // namespace
+}  // namespace lockstep::forecast
