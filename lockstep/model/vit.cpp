@@ -78,7 +78,7 @@ class VitStem final : public Block {
                                                     .init = ConvInit::torch_default}) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
     const at::Tensor patches = proj_(input).flatten(2).transpose(1, 2);  // [batch, tokens, width]
-    const at::Tensor first = cls_token_().to(patches.scalar_type()).expand({input.size(0), -1, -1});
+    const at::Tensor first = cls_token_().expand({input.size(0), -1, -1});
     const at::Tensor tokens = at::cat({first, patches}, 1).add_(pos_embed_());
     return dropout(tokens, dropout_, mode);
   }

@@ -25,6 +25,7 @@ bool is_quantity(Type type) {
 
 bool has_kind_of(Type type, const Json& value) {
   const auto is_number = [](const Json& item) { return item.is_number(); };
+  const auto is_text = [](const Json& item) { return item.is_string(); };
   switch (type) {
     case Type::boolean:
       return value.kind() == Json::Kind::boolean;
@@ -34,6 +35,9 @@ bool has_kind_of(Type type, const Json& value) {
       return value.is_number();
     case Type::numbers:
       return value.is_array() && std::all_of(value.items().begin(), value.items().end(), is_number);
+    case Type::texts:
+      return value.is_string() ||
+             (value.is_array() && std::all_of(value.items().begin(), value.items().end(), is_text));
     case Type::sections:
       return value.is_array();
     case Type::section:
@@ -212,6 +216,8 @@ const char* type_name(Type type) {
       return "a rate with its unit, as a string,";
     case Type::numbers:
       return "a list of numbers";
+    case Type::texts:
+      return "a list of strings";
     case Type::section:
       return "an object";
     case Type::sections:

@@ -17,7 +17,7 @@ namespace lockstep::spec {
 // The tables that declare each field of a document once. Parser, checks, printing, --set, explain, JSON Schema and
 // docs/config.md all walk them.
 
-enum class Type { boolean, integer, number, text, choice, duration, bytes, rate, numbers, section, sections };
+enum class Type { boolean, integer, number, text, choice, duration, bytes, rate, numbers, texts, section, sections };
 const char* type_name(Type type);  // for people: "an integer", "a duration"
 
 struct Check {
@@ -101,6 +101,14 @@ class Table {
         numbers.clear();
         for (const auto& item : value.items()) numbers.push_back(item.as_double());
       };
+    } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+      field.get = [member](const void* owner) { return base::Json::array_of(as(owner).*member); };
+      field.set = [member](void* owner, const base::Json& value) {
+        auto& words = as(owner).*member;
+        words.clear();
+        if (value.is_string()) return words.push_back(value.as_string());  // a list of one, without its brackets
+        for (const auto& item : value.items()) words.push_back(item.as_string());
+      };
     } else {
       field.get = [member](const void* owner) { return base::Json(as(owner).*member); };
       field.set = [member](void* owner, const base::Json& value) { assign(as(owner).*member, value); };
@@ -165,6 +173,7 @@ class Table {
     if constexpr (std::is_same_v<Value, int64_t>) return Type::integer;
     if constexpr (std::is_same_v<Value, double>) return Type::number;
     if constexpr (std::is_same_v<Value, std::vector<double>>) return Type::numbers;
+    if constexpr (std::is_same_v<Value, std::vector<std::string>>) return Type::texts;
     if constexpr (std::is_enum_v<Value>) return Type::choice;
     return Type::text;
   }

@@ -128,7 +128,12 @@ const Section& training_section() {
           .add("steps", &Training::steps, "optimizer steps", non_negative,
                "length of the run, instead of epochs or phases")
           .add("precision", &Training::precision, "", anything,
-               "number format of activations and matrix products; weights stay fp32")
+               "fp32; tf32: fp32 on tensor cores; bf16: 16-bit activations and products; amp: PyTorch's autocast, on "
+               "GPUs in "
+               "fp16 with a loss scale; weights stay fp32 in all")
+          .add("recompute", &Training::recompute, "blocks", anything,
+               "blocks that keep their input only and run again in backward: saves memory, costs time; \"all\" names "
+               "all")
           .nest("optimizer", &Training::optimizer, optimizer_section())
           .nest("schedule", &Training::schedule, schedule_section())
           .list("phases", &Training::phases, phase_section())

@@ -19,7 +19,7 @@ struct Section;  // fields.h
 LOCKSTEP_CHOICE(Task, classify)
 LOCKSTEP_CHOICE(Augment, none, standard, strong)  // strong = standard + colour jitter + erasing
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)
-LOCKSTEP_CHOICE(Precision, fp32, bf16)
+LOCKSTEP_CHOICE(Precision, fp32, tf32, bf16, amp)
 LOCKSTEP_CHOICE(OptimizerName, sgd, adamw)
 LOCKSTEP_CHOICE(ScheduleName, constant, step, cosine, onecycle, polynomial)
 
@@ -103,6 +103,7 @@ struct Training {
   double epochs = 0;          // epochs or steps
   int64_t steps = 0;
   Precision precision = Precision::fp32;
+  std::vector<std::string> recompute = {};  // names of blocks whose activations are made anew in backward, or "all"
   Optimizer optimizer;
   Schedule schedule;
   std::vector<Phase> phases = {};

@@ -75,6 +75,16 @@ TEST(JobTest, ReadsEveryKindOfField) {
   EXPECT_EQ(job.limits.walltime, 172800);
 }
 
+TEST(JobTest, AListOfWordsMayBeOneWord) {
+  const auto recompute_of = [](const std::string& value) {
+    return parse_job(base::parse_json(kSmallJob, "job.json"), {"training.recompute=" + value}).training.recompute;
+  };
+  EXPECT_EQ(recompute_of("all"), (std::vector<std::string>{"all"}));
+  EXPECT_EQ(recompute_of(R"(["layer1.0", "head"])"), (std::vector<std::string>{"layer1.0", "head"}));
+  EXPECT_TRUE(recompute_of("[]").empty());
+  EXPECT_THROW(recompute_of("[1]"), base::Error);
+}
+
 TEST(JobTest, ResolvedJobReadsBackEqual) {
   Job job = job_of(kSmallJob);
   job.training.epochs = 0;
@@ -119,7 +129,7 @@ TEST(JobTest, RefusesWrongTypes) {
 
 TEST(JobTest, RefusesAnUnknownChoice) {
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"precision\": \"bf61\"")),
-              HasSubstr("training.precision: 'bf61' is not one of fp32, bf16\n  fix: did you mean 'bf16'?"));
+              HasSubstr("training.precision: 'bf61' is not one of fp32, tf32, bf16, amp\n  fix: did you mean 'bf16'?"));
 }
 
 TEST(JobTest, RefusesValuesOutOfRange) {

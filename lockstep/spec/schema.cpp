@@ -22,6 +22,7 @@ const char* schema_type(Type type) {
     case Type::number:
       return "number";
     case Type::numbers:
+    case Type::texts:
     case Type::sections:
       return "array";
     case Type::section:
@@ -55,6 +56,10 @@ Json field_schema(const Field& field) {
   schema["type"] = schema_type(field.type);
   schema["description"] = field.unit.empty() ? field.help : base::text(field.help, " [", field.unit, "]");
   if (!field.check.required) schema["default"] = field.otherwise;
+  if (field.type == Type::texts) {
+    schema["type"] = Json::array({"string", "array"});
+    schema["items"]["type"] = "string";
+  }
   if (field.type == Type::choice) schema["enum"] = Json::array_of(field.choices);
   if (field.type == Type::integer || field.type == Type::number) add_range(schema, field.check);
   if (field.type == Type::text && field.check.required) schema["minLength"] = 1;

@@ -16,7 +16,7 @@ TEST(SchemaTest, SaysOfEachFieldWhatTheTableSays) {
   EXPECT_EQ(batch.at("type").as_string(), "integer");
   EXPECT_EQ(batch.at("minimum").as_double(), 1);
   EXPECT_EQ(batch.at("default").as_int(), 32);
-  EXPECT_EQ(training.at("properties").at("precision").at("enum").dump(-1), R"(["fp32","bf16"])");
+  EXPECT_EQ(training.at("properties").at("precision").at("enum").dump(-1), R"(["fp32","tf32","bf16","amp"])");
   EXPECT_EQ(training.at("oneOf").size(), 3u);
   EXPECT_FALSE(schema.at("additionalProperties").as_bool());
   EXPECT_EQ(schema.at("required").dump(-1), R"(["name","data","model","training"])");
@@ -31,6 +31,7 @@ TEST(SchemaTest, QuantitiesHaveAPatternAndListsTheirLength) {
   const base::Json job = json_schema(job_section()).at("properties");
   EXPECT_TRUE(job.at("limits").at("properties").at("walltime").contains("pattern"));
   EXPECT_EQ(job.at("data").at("properties").at("mean").at("maxItems").as_int(), 3);
+  EXPECT_EQ(job.at("training").at("properties").at("recompute").at("type").dump(-1), R"(["string","array"])");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ void add(task::Metrics& metrics, const at::Tensor& logits, const data::Batch& ba
 task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm::Group& group,
                        const EvaluateOptions& options) {
   const c10::AutoGradMode no_gradients(false);
-  const WeightCasts casts(network, options.precision);
+  const PassPrecision precision(network, options.precision, options.device);
   task::Metrics mine(options.classes, options.worst);
   int64_t seen = 0;
   for (data::Batch batch = loader.next(); batch.global_size > 0; batch = loader.next()) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/step/precision.h"
 
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+
 #include <set>
 #include <string>
 
@@ -18,7 +21,7 @@ at::ScalarType compute_type(spec::Precision precision) {
 }
 
 WeightCasts::WeightCasts(const model::Network& network, spec::Precision precision) {
-  if (precision == spec::Precision::fp32) return;
+  if (compute_type(precision) == at::kFloat) return;
   for (const auto& block : network.blocks()) {
     std::set<std::string> norms;  // a layer whose weight is a vector is a norm: matrices and kernels have more dims
     for (const auto& parameter : block->parameters) {
@@ -35,6 +38,30 @@ WeightCasts::WeightCasts(const model::Network& network, spec::Precision precisio
 
 WeightCasts::~WeightCasts() {
   for (auto& kept : kept_) *kept.place = kept.master;
+}
+
+Autocast::Autocast(at::Device device)
+    : device_(device.type()),
+      enabled_before_(at::autocast::is_autocast_enabled(device_)),
+      cached_before_(at::autocast::is_autocast_cache_enabled()),
+      type_before_(at::autocast::get_autocast_dtype(device_)) {
+  at::autocast::set_autocast_dtype(device_, device.is_cuda() ? at::kHalf : at::kBFloat16);
+  at::autocast::set_autocast_cache_enabled(false);
+  at::autocast::set_autocast_enabled(device_, true);
+}
+
+Autocast::~Autocast() {
+  at::autocast::set_autocast_enabled(device_, enabled_before_);
+  at::autocast::set_autocast_cache_enabled(cached_before_);
+  at::autocast::set_autocast_dtype(device_, type_before_);
+}
+
+PassPrecision::PassPrecision(const model::Network& network, spec::Precision precision, at::Device device)
+    : casts_(network, precision) {
+  const bool tensor_cores = precision == spec::Precision::tf32;
+  at::globalContext().setAllowTF32CuBLAS(tensor_cores);
+  at::globalContext().setAllowTF32CuDNN(tensor_cores);  // libtorch's own default is true: fp32 would not be fp32
+  if (precision == spec::Precision::amp) autocast_.emplace(device);
 }
 
 }  // namespace lockstep::step

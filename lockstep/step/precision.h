@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "lockstep/model/network.h"
@@ -8,12 +9,12 @@
 
 namespace lockstep::step {
 
-// The type activations have under `precision`.
+// The type of a pass's input under `precision`; with amp, autocast finds the type of each operator by itself.
 at::ScalarType compute_type(spec::Precision precision);
 
 // For its lifetime the network's matrices and convolutions are casts in `compute_type`; norms keep their fp32 weights
-// and statistics. The casts carry gradients back to the fp32 master weights, which are all that is stored. With fp32:
-// nothing. REQUIRES: one scope at a time per network; backward may run after the scope.
+// and statistics. The casts carry gradients back to the fp32 master weights, which are all that is stored. Without a
+// 16-bit compute_type: nothing. REQUIRES: one scope at a time per network; backward may run after the scope.
 class WeightCasts {
  public:
   WeightCasts(const model::Network& network, spec::Precision precision);
@@ -27,6 +28,34 @@ class WeightCasts {
     at::Tensor master;
   };
   std::vector<Kept> kept_;
+};
+
+// For its lifetime operators of this thread run under libtorch's autocast: fp16 on CUDA, bf16 on the CPU. Casts of
+// weights are not cached (each weight is used once a pass): a cast cached by a pass without gradients would come
+// without its way back to the weight.
+class Autocast {
+ public:
+  explicit Autocast(at::Device device);
+  ~Autocast();
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  at::DeviceType device_;
+  bool enabled_before_;
+  bool cached_before_;
+  at::ScalarType type_before_;
+};
+
+// For its lifetime a pass over the network computes as `precision` says. Whether fp32 products may use tensor cores is
+// a setting of the whole process, made here, that stays: backward, after the scope, shall follow it too.
+class PassPrecision {
+ public:
+  PassPrecision(const model::Network& network, spec::Precision precision, at::Device device);
+
+ private:
+  WeightCasts casts_;
+  std::optional<Autocast> autocast_;
 };
 
 }  // namespace lockstep::step

@@ -61,7 +61,19 @@ Step::Step(model::Network& network, comm::Group& group, StepOptions options)
       options_(std::move(options)),
       optimizer_(options_.training.optimizer, trained_parameters(network, options_.train_from)),
       reducer_(tensors_of(optimizer_.parameters()), group),
-      statistics_(network, options_.freeze_norm ? network.blocks().size() : options_.train_from) {}
+      statistics_(network, options_.freeze_norm ? network.blocks().size() : options_.train_from),
+      scale_(options_.training.precision == spec::Precision::amp && options_.device.is_cuda()) {}
+
+std::vector<model::Named> Step::state() const {
+  auto all = optimizer_.state();
+  for (auto& entry : scale_.state()) all.push_back(std::move(entry));
+  return all;
+}
+
+void Step::load_state(const std::vector<model::Named>& state) {
+  optimizer_.load_state(state);
+  scale_.load_state(state);
+}
 
 StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
   const double start = steady_seconds();
@@ -113,11 +125,16 @@ void Step::pass(const Samples& part, int64_t global_size, Sums& sums) {
     mix = task::draw_mix(training, part.epoch, part.step, part.targets, values.size(2));
     if (mix) values = task::mix_images(values, *mix);
   }
-  const model::Output output = forward(part, values);
-  const at::Tensor loss = task::cross_entropy_sum(
-      output.logits, output.auxiliary, part.targets, mix,
-      {.label_smoothing = training.label_smoothing, .auxiliary_weight = training.auxiliary_weight});
-  (loss / static_cast<double>(global_size)).backward();
+  model::Output output;
+  at::Tensor loss;
+  {
+    const PassPrecision precision(network_, training.precision, options_.device);
+    output = forward(part, values);
+    loss = task::cross_entropy_sum(
+        output.logits, output.auxiliary, part.targets, mix,
+        {.label_smoothing = training.label_smoothing, .auxiliary_weight = training.auxiliary_weight});
+  }
+  (loss / (static_cast<double>(global_size) / scale_.value())).backward();
   sums.loss += loss.item<double>();
   sums.correct += task::count_correct(output.logits, part.targets);
   sums.samples += part.targets.ge(0).sum().item<int64_t>();
@@ -132,7 +149,6 @@ void Step::pass_nothing() {
 }
 
 model::Output Step::forward(const Samples& part, const at::Tensor& values) const {
-  const WeightCasts casts(network_, options_.training.precision);
   const size_t first = std::max(part.from, options_.train_from);
   at::Tensor value = values.to(compute_type(options_.training.precision));
   {
@@ -154,12 +170,17 @@ model::Output Step::forward(const Samples& part, const at::Tensor& values) const
 void Step::finish(StepResult& result, const Samples& samples, double lr) {
   const auto& training = options_.training;
   auto gradients = optimizer_.gradients();
+  double factor = 1 / scale_.value();
   if (result.samples != samples.global_size && result.samples > 0) {  // rows without a target: a smaller mean
-    at::_foreach_mul_(gradients, static_cast<double>(samples.global_size) / static_cast<double>(result.samples));
+    factor *= static_cast<double>(samples.global_size) / static_cast<double>(result.samples);
   }
+  if (factor != 1) at::_foreach_mul_(gradients, factor);
   result.gradient_norm = global_norm(gradients);
-  result.finite = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
-  if (!result.finite) {
+  const bool good = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
+  result.skipped = !good && std::isfinite(result.loss) && scale_.can_shrink();
+  result.finite = good || result.skipped;
+  scale_.update(good);
+  if (!good) {
     statistics_.restore();
     return;
   }

@@ -9,6 +9,7 @@
 #include "lockstep/spec/job.h"
 #include "lockstep/step/batch_statistics.h"
 #include "lockstep/step/ema.h"
+#include "lockstep/step/loss_scale.h"
 #include "lockstep/step/optimizer.h"
 #include "lockstep/step/reducer.h"
 
@@ -30,11 +31,12 @@ struct Samples {
 Samples to_samples(const data::Batch& batch, at::Device device);
 
 struct StepResult {
-  double loss = 0;      // mean over the batch, all ranks
-  int64_t correct = 0;  // rows, all ranks
-  int64_t samples = 0;  // rows with a target, all ranks
-  bool finite = true;   // false: loss or gradient was not, and nothing was changed
-  bool stop = false;    // some rank wants to stop after this step
+  double loss = 0;       // mean over the batch, all ranks
+  int64_t correct = 0;   // rows, all ranks
+  int64_t samples = 0;   // rows with a target, all ranks
+  bool finite = true;    // false: loss or gradient was not, and nothing was changed
+  bool skipped = false;  // the loss scale of amp was too large: nothing was changed, the next step has half of it
+  bool stop = false;     // some rank wants to stop after this step
   double gradient_norm = 0;
   double compute_seconds = 0;
   double communicate_seconds = 0;  // not hidden behind computing
@@ -60,6 +62,10 @@ class Step {
   StepResult run(const Samples& samples, double lr, bool want_stop = false);
 
   Optimizer& optimizer() { return optimizer_; }
+  // What a resume needs: the optimizer's state and, where there is one, the loss scale. The tensors are the live ones.
+  std::vector<model::Named> state() const;
+  // User error naming the first tensor that is missing or has another shape.
+  void load_state(const std::vector<model::Named>& state);
 
  private:
   struct Sums {  // over this rank's rows
@@ -79,6 +85,7 @@ class Step {
   Optimizer optimizer_;
   Reducer reducer_;
   BatchStatistics statistics_;
+  LossScale scale_;
   double exposed_seconds_ = 0;
 };
 

@@ -22,6 +22,10 @@ def main():
     batch, image_size = int(batch), int(image_size)
     torch.set_num_threads(int(threads))
     torch.manual_seed(1)
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    sixteen = {"bf16": torch.bfloat16, "amp": torch.float16 if device == "cuda" else torch.bfloat16}.get(precision)
+    scaler = torch.amp.GradScaler(device, enabled=precision == "amp" and device == "cuda")
     model = make_model(name, 1000, image_size).to(device).train()
     if optimizer_name == "adamw":
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
@@ -35,10 +39,11 @@ def main():
         start = time.perf_counter()
         for _ in range(count):
             optimizer.zero_grad(set_to_none=True)
-            with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=precision == "bf16"):
+            with torch.autocast(device, sixteen, enabled=sixteen is not None):
                 loss = criterion(model(values), targets)
-            loss.backward()
-            optimizer.step()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
             loss.item()
         return time.perf_counter() - start
 

@@ -23,7 +23,7 @@ base::CommandLine step_line() {
            {"--batch", "N", "samples a step (default 16)"},
            {"--image-size", "N", "pixels (default 224)"},
            {"--optimizer", "NAME", "sgd (default) or adamw"},
-           {"--precision", "NAME", "fp32 (default) or bf16"},
+           {"--precision", "NAME", "fp32 (default), tf32, bf16 or amp"},
            {"--threads", "N", "compute threads, ours and the peer's (default: the cores)"},
            {"--steps", "N", "steps of one round (default 4)"},
            {"--rounds", "N", "rounds, ours and the peer's in turns (default 5)"},

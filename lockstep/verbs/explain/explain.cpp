@@ -38,6 +38,8 @@ const char* type_word(Type type) {
       return "rate, e.g. \"12 GB/s\", \"100 Gbit/s\"";
     case Type::numbers:
       return "list of numbers";
+    case Type::texts:
+      return "list of strings, or one";
     case Type::section:
       return "section";
     case Type::sections:

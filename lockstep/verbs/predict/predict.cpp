@@ -87,7 +87,7 @@ std::vector<Prediction> predict_images(const Trained& trained, const std::vector
   const auto loader = data::make_loader(collection, loader_options(trained.job), {});
   const c10::AutoGradMode no_gradients(false);
   const auto precision = trained.job.training.precision;
-  const step::WeightCasts casts(trained.network, precision);
+  const step::PassPrecision scope(trained.network, precision, options.device);
   std::vector<Prediction> predictions;
   for (data::Batch batch = loader->next(); batch.size() > 0; batch = loader->next()) {
     const auto values = step::to_samples(batch, options.device).values.to(step::compute_type(precision));

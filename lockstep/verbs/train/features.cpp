@@ -46,7 +46,7 @@ void exchange(Features& features, int64_t num_samples, comm::Group& group) {
 Features compute_features(const model::Network& network, data::Loader& loader, int64_t num_samples, comm::Group& group,
                           const FeatureRequest& request) {
   const c10::AutoGradMode no_gradients(false);
-  const step::WeightCasts casts(network, request.precision);
+  const step::PassPrecision precision(network, request.precision, request.device);
   Features features;
   features.from = request.to;
   features.targets = at::zeros({num_samples}, at::kLong);

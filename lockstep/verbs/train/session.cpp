@@ -236,7 +236,7 @@ void Session::run(const Stage& stage) {
                    .freeze_norm = stage.phase.freeze_norm,
                    .ema = ema_.get()});
   if (step_ > stage.begin) {
-    step.optimizer().load_state(read_tensors(base::Path(checkpoint_) / "optimizer.safetensors"));
+    step.load_state(read_tensors(base::Path(checkpoint_) / "optimizer.safetensors"));
   }
   Source source = open_source(stage, from);
   if (ledger_) ledger_->phase(stage);
@@ -282,6 +282,11 @@ std::string Session::why_stop(bool evaluates) const {
 
 void Session::check_finite(const step::StepResult& result) {
   nonfinite_ = result.finite ? 0 : nonfinite_ + 1;
+  if (result.skipped && ledger_) {  // how amp finds its loss scale: no fault
+    Json fields = Json::object();
+    fields["step"] = step_;
+    ledger_->note("loss_scale_halved", fields);
+  }
   if (result.finite) return;
   if (ledger_) {
     Json fields = Json::object();
@@ -351,7 +356,7 @@ bool Session::save(step::Step& step, bool best) {
   save.state["classes"] = Json::array_of(collections_.train.classes);
   save.state["identity"] = identity(job_, data_sha256_);
   save.parts.push_back(tensors_part("weights.safetensors", all_tensors(network_)));
-  save.parts.push_back(tensors_part("optimizer.safetensors", step.optimizer().state()));
+  save.parts.push_back(tensors_part("optimizer.safetensors", step.state()));
   if (ema_) save.parts.push_back(tensors_part("ema.safetensors", ema_->averages()));
   int64_t bytes = 0;
   for (const auto& part : save.parts) bytes += part.bytes;
