@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -12,6 +13,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/shard_set.h"
 
 namespace lockstep::data {
 namespace {
@@ -97,6 +99,42 @@ void add_class(Collection& all, const std::string& name, int32_t label) {
   all.num_ignored += ignored;
 }
 
+bool is_shard_folder(const std::string& root) {
+  return ::access(text(root, "/", kShardList).c_str(), F_OK) == 0;
+}
+
+// `classes` as the training data have them; empty: those of the shards.
+Collection open_shards(const std::string& root, const std::vector<std::string>& classes) {
+  const auto shards = std::make_shared<const ShardSet>(root);
+  const std::vector<std::string>& own = shards->classes();
+  std::vector<int32_t> labels;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const auto found = std::find(classes.begin(), classes.end(), own[i]);
+    if (!classes.empty() && found == classes.end()) {
+      throw Error(Blame::user, text(root, "/", kShardList, ": the training data has no class '", own[i], "'"),
+                  base::did_you_mean(own[i], classes));
+    }
+    labels.push_back(static_cast<int32_t>(classes.empty() ? static_cast<int64_t>(i) : found - classes.begin()));
+  }
+  Collection all{.root = root, .classes = classes.empty() ? own : classes};
+  all.samples.reserve(static_cast<size_t>(shards->size()));
+  for (int64_t shard = 0; shard < shards->num_shards(); ++shard) {
+    const ShardIndex& index = shards->index(shard);
+    for (int64_t i = 0; i < index.size(); ++i) {
+      const IndexedSample sample = index.sample(i);
+      if (!sample.picture || sample.label < 0 || sample.label >= static_cast<int64_t>(labels.size())) {
+        throw Error(Blame::user,
+                    text(shards->tar_path(shard).string(), "/", sample.key, ": the sample has no ",
+                         sample.picture ? "class" : "picture"),
+                    "classification takes shards of pictures with one class each");
+      }
+      all.samples.push_back({"", labels[static_cast<size_t>(sample.label)]});
+    }
+  }
+  all.shards = shards;
+  return all;
+}
+
 std::string without_trailing_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -105,6 +143,7 @@ std::string without_trailing_slashes(std::string path) {
 }  // namespace
 
 Collection scan_folder(const std::string& root) {
+  if (is_shard_folder(root)) return open_shards(without_trailing_slashes(root), {});
   Collection all{.root = without_trailing_slashes(root)};
   all.classes = class_folders(all.root);
   for (size_t i = 0; i < all.classes.size(); ++i) add_class(all, all.classes[i], static_cast<int32_t>(i));
@@ -112,6 +151,7 @@ Collection scan_folder(const std::string& root) {
 }
 
 Collection scan_folder(const std::string& root, const std::vector<std::string>& classes) {
+  if (is_shard_folder(root)) return open_shards(without_trailing_slashes(root), classes);
   Collection all{.root = without_trailing_slashes(root), .classes = classes};
   for (const auto& name : class_folders(all.root)) {
     const auto found = std::find(classes.begin(), classes.end(), name);
@@ -141,6 +181,15 @@ Collection synthetic_collection(int64_t samples, int64_t classes) {
   return all;
 }
 
+std::string Collection::name_of(int64_t id) const {
+  if (!shards) return samples.at(static_cast<size_t>(id)).path;
+  const auto [shard, place] = shards->place_of(id);
+  const ShardIndex& index = shards->index(shard);
+  const IndexedSample sample = index.sample(place);
+  const std::string_view extension = index.member(place, sample.picture ? sample.picture->member : 0).extension;
+  return text(shards->tar_path(shard).string(), "/", sample.key, ".", extension);
+}
+
 std::string Collection::fingerprint() const {
   base::Sha256 hash;
   const auto add = [&hash](std::string_view part) {  // length first: no two lists of names look the same
@@ -148,6 +197,9 @@ std::string Collection::fingerprint() const {
     hash.update(part);
   };
   for (const auto& name : classes) add(name);
+  for (int64_t shard = 0; shards && shard < shards->num_shards(); ++shard) {
+    add(text(shards->tar_path(shard).filename().string(), " ", shards->index(shard).tar_crc32c()));
+  }
   for (const auto& sample : samples) {
     const std::string_view path = sample.path;
     add(path.starts_with(root) ? path.substr(root.size()) : path);

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace lockstep::data {
 
+class ShardSet;
+
 // A labelled collection: what there is, not yet any pixel. `id` is the index in `samples`, the same on every rank.
 struct Sample {
-  std::string path;  // empty in a synthetic collection
+  std::string path;  // empty in a synthetic collection and in shards: Store::name tells
   int32_t label = 0;
 
   bool operator==(const Sample&) const = default;
@@ -18,18 +21,22 @@ struct Sample {
 struct Collection {
   std::string root;
   std::vector<std::string> classes = {};  // label -> name, sorted
-  std::vector<Sample> samples = {};       // sorted by class, then file name
+  std::vector<Sample> samples = {};       // sorted by class, then file name; as they lie in shards
   int64_t num_ignored = 0;                // visible files in class folders that are no .jpg, .jpeg or .png
   std::string first_ignored = {};
+  std::shared_ptr<const ShardSet> shards = nullptr;  // where the samples lie; null: files of their own
 
   bool is_synthetic() const { return root == "synthetic"; }
+  // For people: the sample's path, or its shard's path and its name in it. REQUIRES: not synthetic
+  std::string name_of(int64_t id) const;
   // SHA-256 over classes, names and labels, not the root: a resume refuses another one, a moved folder is the same.
   std::string fingerprint() const;
 };
 
 // Each sub-folder of `root` is a class, its .jpg, .jpeg and .png files (any case) are the samples; hidden files are
 // passed over, links are followed. One listing per folder and no look at any file: fast on a shared file system.
-// User error: a missing folder, no class folder, a class folder without an image (named).
+// A folder with a list of shards (shards.json, as `prep` writes it) is opened as such: no listing, one look per shard.
+// User error: a missing folder, no class folder, a class folder without an image (named), shards without classes.
 Collection scan_folder(const std::string& root);
 
 // Labels by the names of `classes` (those of the training data), of which `root` may hold a part.

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/store.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/shard_set.h"
 
 namespace lockstep::data {
 namespace {
@@ -32,6 +37,73 @@ class FileStore final : public Store {
   const std::vector<Sample>& samples_;
 };
 
+// Shards stay open from the beginning to the end: reading a picture is one pread.
+class ShardStore final : public Store {
+ public:
+  explicit ShardStore(const Collection& collection) : collection_(collection), shards_(collection.shards) {
+    for (int64_t i = 0; i < shards_->num_shards(); ++i) {
+      const int descriptor = ::open(shards_->tar_path(i).c_str(), O_RDONLY | O_CLOEXEC);
+      if (descriptor < 0) {
+        const int code = errno;
+        close_all();
+        errno = code;
+        base::throw_errno(base::text("cannot open ", path(i)),
+                          code == EMFILE ? "raise the limit: ulimit -n 65536" : "");
+      }
+      descriptors_.push_back(descriptor);
+    }
+  }
+  ~ShardStore() override { close_all(); }
+  ShardStore(const ShardStore&) = delete;
+  ShardStore& operator=(const ShardStore&) = delete;
+
+  int64_t num_files() const override { return shards_->num_shards(); }
+  std::string path(int64_t file) const override { return shards_->tar_path(file).string(); }
+
+  Location locate(int64_t id) const override {
+    const auto [shard, sample] = shards_->place_of(id);
+    const ShardIndex& index = shards_->index(shard);
+    const IndexedMember member = index.member(sample, index.sample(sample).picture->member);
+    return {shard, member.offset, member.size, member.crc32c};
+  }
+
+  std::string name(int64_t id) const override { return collection_.name_of(id); }
+
+  std::optional<PictureFacts> facts(int64_t id) const override {
+    const auto [shard, sample] = shards_->place_of(id);
+    const IndexedSample found = shards_->index(shard).sample(sample);
+    return PictureFacts{found.picture->info, found.picture->progressive, found.row_offsets};
+  }
+
+  std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const override {
+    const Location where = locate(id);
+    memory.resize(static_cast<size_t>(where.size));
+    size_t done = 0;
+    while (done < memory.size()) {
+      const ssize_t got = ::pread(descriptors_[static_cast<size_t>(where.file)], memory.data() + done,
+                                  memory.size() - done, where.offset + static_cast<int64_t>(done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) base::throw_errno(base::text("cannot read ", name(id)));
+      if (got == 0) {
+        throw base::Error(base::Blame::user, base::text(name(id), ": the shard ends within it"),
+                          "copy the shard again");
+      }
+      done += static_cast<size_t>(got);
+    }
+    check_bytes(*this, id, memory);
+    return memory;
+  }
+
+ private:
+  void close_all() {
+    for (const int descriptor : descriptors_) ::close(descriptor);
+  }
+
+  const Collection& collection_;
+  const std::shared_ptr<const ShardSet> shards_;
+  std::vector<int> descriptors_;
+};
+
 }  // namespace
 
 void check_bytes(const Store& store, int64_t id, std::span<const std::byte> bytes) {
@@ -43,6 +115,7 @@ void check_bytes(const Store& store, int64_t id, std::span<const std::byte> byte
 }
 
 std::unique_ptr<Store> open_store(const Collection& collection) {
+  if (collection.shards) return std::make_unique<ShardStore>(collection);
   return std::make_unique<FileStore>(collection);
 }
 

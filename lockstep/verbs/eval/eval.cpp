@@ -121,7 +121,7 @@ EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, 
   EvalResult result{folder, step::evaluate(trained.network, *loader, group, how), {}, {}, 0};
   result.bad_samples = step::over_ranks(loader->bad_samples(), group);
   for (const auto& mistake : result.metrics.worst()) {
-    result.paths.push_back(collection.samples.at(static_cast<size_t>(mistake.sample_id)).path);
+    result.paths.push_back(collection.is_synthetic() ? "" : collection.name_of(mistake.sample_id));
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
