@@ -34,6 +34,21 @@ else()
                   "(PyPI: torch==2.11.0; `make deps`)")
 endif()
 
+# What the CUDA plug-in is made of: headers and libraries of the wheels; neither a toolkit nor a card is needed.
+set(LOCKSTEP_HAS_cuda OFF)
+file(GLOB cuda_include LIST_DIRECTORIES ON ${LOCKSTEP_TORCH}/nvidia/*/include/cuda_runtime_api.h)
+file(GLOB cupti_include LIST_DIRECTORIES ON ${LOCKSTEP_TORCH}/nvidia/*/include/cupti.h)
+file(GLOB cudart ${LOCKSTEP_TORCH}/nvidia/*/lib/libcudart.so.*)
+file(GLOB cupti ${LOCKSTEP_TORCH}/nvidia/*/lib/libcupti.so.*)
+if(LOCKSTEP_HAS_torch AND EXISTS ${torch_lib}/libc10_cuda.so AND cuda_include AND cupti_include AND cudart AND cupti)
+  set(LOCKSTEP_HAS_cuda ON)
+  list(TRANSFORM cuda_include REPLACE "/[^/]*$" "")
+  list(TRANSFORM cupti_include REPLACE "/[^/]*$" "")
+else()
+  message(STATUS "the CUDA plug-in is left out: `bench cells --device cuda` and memory figures of a card need it "
+                 "(PyPI: nvidia-cuda-runtime, nvidia-cuda-cupti, torch with CUDA)")
+endif()
+
 find_package(MPI QUIET COMPONENTS CXX)
 set(LOCKSTEP_HAS_mpi ${MPI_CXX_FOUND})
 if(NOT MPI_CXX_FOUND)

@@ -33,6 +33,10 @@ foreach(row ${verb_rows})
   lockstep_test(verb_${CMAKE_MATCH_1} verbs/${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 
+if(TARGET lockstep_cuda AND TARGET test_step)
+  add_dependencies(test_step lockstep_cuda)  # opened at run time
+endif()
+
 # tests/oracles/x_probe.cpp becomes build/bin/x_probe: a small program that an oracle script drives. One whose name
 # ends in _torch_probe.cpp may use the torch rooms.
 file(GLOB probes CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/oracles/*_probe.cpp)

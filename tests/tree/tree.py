@@ -22,6 +22,9 @@ POSIX = set("""dirent.h dlfcn.h fcntl.h ftw.h glob.h grp.h immintrin.h nmmintrin
 malloc.h sched.h setjmp.h signal.h spawn.h stdio.h stdlib.h string.h strings.h termios.h time.h unistd.h utime.h cxxabi.h link.h
 x86intrin.h""".split())
 
+# What a plug-in is there for; the MPI one is compiled by sites from its folder alone.
+PLUGIN_DOORS = {"mpi": ("mpi.h", "mpi_plugin.h"), "cuda": ("c10/", "cuda_runtime_api.h", "cupti.h")}
+
 
 def is_platform(header):
     return header in CXX or header in POSIX or header.startswith(("sys/", "linux/", "bits/", "arpa/", "netinet/"))
@@ -120,7 +123,7 @@ class Tree:
         test = path.name.endswith("_test.cpp")
         if test and header.startswith(("gtest/", "gmock/")):
             return
-        if kind == "top" and room == "plugins" and header in ("mpi.h", "mpi_plugin.h"):
+        if kind == "top" and room == "plugins" and header.startswith(PLUGIN_DOORS.get(path.parent.name, ("?",))):
             return
         torch_ok = kind in ("room", "verb") and (self.library if kind == "room" else self.verbs).get(room) == "torch"
         if header.startswith(TORCH) and torch_ok:
