@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda_plugin.h"
+#include "plugins/cuda/cuda_plugin.h"
 
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAStream.h>
@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "failure.h"
-#include "kernels.h"
+#include "plugins/cuda/failure.h"
+#include "plugins/cuda/kernels.h"
 
 struct lockstep_cuda_event {
   cudaEvent_t event = nullptr;

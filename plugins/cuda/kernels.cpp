@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels.h"
+#include "plugins/cuda/kernels.h"
 
 #include <cuda_runtime_api.h>
 #include <cupti.h>
@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "failure.h"
+#include "plugins/cuda/failure.h"
 
 namespace lockstep_cuda_internal {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cuda_plugin.h"
+#include "plugins/cuda/cuda_plugin.h"
 
 // The functions of lockstep_cuda that speak to CUPTI.
 namespace lockstep_cuda_internal {
