@@ -109,6 +109,14 @@ std::string encode_jpeg(const Image& image, int quality) {
   return encode_jpeg_file(image, quality);
 }
 
+std::string with_restart_markers(std::span<const std::byte> file) {
+  return restart_jpeg_rows(file);
+}
+
+std::string encode_png(const Image& image) {
+  return encode_png_file(image);
+}
+
 Image resize_image(const Image& image, int64_t width, int64_t height) {
   const auto axis = [](int64_t from, int64_t to) {
     return Axis{.num_outputs = to, .scale = static_cast<double>(from) / static_cast<double>(to), .high = from};

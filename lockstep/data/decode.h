@@ -58,6 +58,14 @@ Image orient(Image stored, int orientation);
 // A JPEG file, 4:2:0, `quality` 1 to 100. The same bytes for the same pixels.
 std::string encode_jpeg(const Image& image, int quality);
 
+// The same JPEG picture, coefficient by coefficient, as a sequential file of one scan with a restart marker after each
+// row of MCUs, so that rows can be decoded on their own. EXIF and other comments are left out. Files of four inks and
+// turned ones (EXIF orientation) come back as they are.
+std::string with_restart_markers(std::span<const std::byte> file);
+
+// A PNG file, grey when the picture is. The same bytes for the same pixels.
+std::string encode_png(const Image& image);
+
 // The whole picture in another size (bilinear, antialiased): thumbnails, contact sheets.
 Image resize_image(const Image& image, int64_t width, int64_t height);
 

@@ -66,6 +66,12 @@ void guarded(JpegErrors& errors, const Step& step) {
   step();
 }
 
+struct JpegOutput {
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;              // NOLINT(google-runtime-int): libjpeg's own type
+  ~JpegOutput() { std::free(bytes); }  // NOLINT: libjpeg allocates it with malloc
+};
+
 class JpegReader {
  public:
   explicit JpegReader(std::span<const std::byte> file) : file_(file) {
@@ -110,6 +116,24 @@ class JpegReader {
       if (found != 1) return found;
     }
     return 1;
+  }
+
+  bool has_four_inks() const { return info_.num_components == 4; }
+
+  // The coefficients as they are, sequential, with a restart marker after each row of MCUs.
+  void rewrite(jpeg_compress_struct& to, JpegOutput& output) {
+    to.err = &errors_.table;  // what goes wrong in writing jumps out of here as well
+    guarded(errors_, [this, &to, &output] {
+      jpeg_create_compress(&to);
+      jpeg_mem_dest(&to, &output.bytes, &output.size);
+      jvirt_barray_ptr* coefficients = jpeg_read_coefficients(&info_);
+      jpeg_copy_critical_parameters(&info_, &to);
+      to.optimize_coding = TRUE;  // pays for the markers: the file is as large as before, or smaller
+      to.restart_in_rows = 1;
+      jpeg_write_coefficients(&to, coefficients);
+      jpeg_finish_compress(&to);
+      jpeg_finish_decompress(&info_);
+    });
   }
 
   int64_t width() const { return info_.image_width; }
@@ -206,11 +230,7 @@ std::string encode_jpeg_file(const Image& image, int quality) {
   set_up(errors);
   jpeg_compress_struct info{};
   info.err = &errors.table;
-  struct Output {
-    unsigned char* bytes = nullptr;
-    unsigned long size = 0;          // NOLINT(google-runtime-int): libjpeg's own type
-    ~Output() { std::free(bytes); }  // NOLINT: libjpeg allocates it with malloc
-  } output;
+  JpegOutput output;
   const auto destroy = [](jpeg_compress_struct* all) { jpeg_destroy_compress(all); };
   const std::unique_ptr<jpeg_compress_struct, decltype(destroy)> owner(&info, destroy);
   guarded(errors, [&] {
@@ -229,6 +249,21 @@ std::string encode_jpeg_file(const Image& image, int quality) {
     }
     jpeg_finish_compress(&info);
   });
+  return {reinterpret_cast<const char*>(output.bytes), output.size};
+}
+
+std::string restart_jpeg_rows(std::span<const std::byte> file) {
+  JpegReader reader(file);
+  reader.read_header();
+  reader.check_end();
+  if (reader.has_four_inks() || reader.orientation() != 1) {
+    return {reinterpret_cast<const char*>(file.data()), file.size()};
+  }
+  jpeg_compress_struct info{};
+  JpegOutput output;
+  const auto destroy = [](jpeg_compress_struct* all) { jpeg_destroy_compress(all); };
+  const std::unique_ptr<jpeg_compress_struct, decltype(destroy)> owner(&info, destroy);
+  reader.rewrite(info, output);
   return {reinterpret_cast<const char*>(output.bytes), output.size};
 }
 

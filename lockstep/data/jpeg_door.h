@@ -19,4 +19,6 @@ void decode_jpeg_part(std::span<const std::byte> file, const PartRequest& reques
 
 std::string encode_jpeg_file(const Image& image, int quality);
 
+std::string restart_jpeg_rows(std::span<const std::byte> file);
+
 }  // namespace lockstep::data

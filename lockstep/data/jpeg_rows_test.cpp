@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lockstep/base/random.h"
 #include "lockstep/data/decode.h"
 
 namespace lockstep::data {
@@ -17,6 +18,33 @@ TEST(JpegRowsTest, SaysNothingOfAPlainOrForeignFile) {
   EXPECT_TRUE(read_jpeg_layout(span_of(plain)).row_offsets.empty());
   EXPECT_FALSE(read_jpeg_layout(span_of(plain)).progressive);
   EXPECT_TRUE(read_jpeg_layout(span_of("this is text")).row_offsets.empty());
+}
+
+TEST(JpegRowsTest, RestartMarkersLeaveEveryPixelAsItWas) {
+  for (const auto& [width, height] : {std::pair<int64_t, int64_t>{75, 61}, {16, 16}, {8, 200}, {333, 1}}) {
+    Image image(width, height);
+    base::Random random(4);
+    for (auto& value : image.pixels) value = static_cast<uint8_t>(random.bits());
+    const std::string plain = encode_jpeg(image, 90);
+    const std::string restarted = with_restart_markers(span_of(plain));
+    EXPECT_EQ(decode_image(span_of(restarted)), decode_image(span_of(plain)));
+    const auto rows = read_jpeg_layout(span_of(restarted)).row_offsets;
+    ASSERT_EQ(rows.size(), static_cast<size_t>((height + 15) / 16));  // 4:2:0
+    for (size_t i = 1; i < rows.size(); ++i) {
+      EXPECT_EQ(static_cast<uint8_t>(restarted[rows[i] - 2]), 0xFF);
+      EXPECT_EQ(static_cast<uint8_t>(restarted[rows[i] - 1]), 0xD0 + (i - 1) % 8);
+    }
+    EXPECT_EQ(with_restart_markers(span_of(restarted)), restarted);
+  }
+}
+
+TEST(JpegRowsTest, GivesNoRowsWhenAMarkerIsMissing) {
+  Image image(64, 64);
+  std::string file = with_restart_markers(span_of(encode_jpeg(image, 90)));
+  const auto rows = read_jpeg_layout(span_of(file)).row_offsets;
+  ASSERT_EQ(rows.size(), 4u);
+  file.erase(rows[1] - 2, 2);
+  EXPECT_TRUE(read_jpeg_layout(span_of(file)).row_offsets.empty());
 }
 
 }  // namespace

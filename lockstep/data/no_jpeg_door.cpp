@@ -26,4 +26,8 @@ std::string encode_jpeg_file(const Image&, int) {
   throw_without_jpeg();
 }
 
+std::string restart_jpeg_rows(std::span<const std::byte>) {
+  throw_without_jpeg();
+}
+
 }  // namespace lockstep::data

@@ -21,4 +21,8 @@ void decode_png(std::span<const std::byte>, Image&) {
   throw_without_png();
 }
 
+std::string encode_png_file(const Image&) {
+  throw_without_png();
+}
+
 }  // namespace lockstep::data

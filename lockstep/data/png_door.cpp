@@ -122,4 +122,25 @@ void decode_png(std::span<const std::byte> file, Image& image) {
   }
 }
 
+std::string encode_png_file(const Image& image) {
+  bool grey = true;
+  for (size_t i = 0; i < image.pixels.size() && grey; i += 3) {
+    grey = image.pixels[i] == image.pixels[i + 1] && image.pixels[i] == image.pixels[i + 2];
+  }
+  std::vector<uint8_t> one_channel;
+  for (size_t i = 0; grey && i < image.pixels.size(); i += 3) one_channel.push_back(image.pixels[i]);
+  png_image all{};
+  all.version = PNG_IMAGE_VERSION;
+  all.width = static_cast<png_uint_32>(image.width);
+  all.height = static_cast<png_uint_32>(image.height);
+  all.format = grey ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  const void* const pixels = grey ? one_channel.data() : image.pixels.data();
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(all);
+  std::string file(size, '\0');
+  const int done = png_image_write_to_memory(&all, file.data(), &size, 0, pixels, 0, nullptr);
+  base::ensure(done != 0, base::text("libpng writes a picture: ", all.message));
+  file.resize(size);
+  return file;
+}
+
 }  // namespace lockstep::data

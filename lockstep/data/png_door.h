@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 
 #include "lockstep/data/decode.h"
 
@@ -11,5 +12,6 @@ namespace lockstep::data {
 // libpng stands behind these; decode.cpp is their only caller. They throw as decode.h says.
 ImageInfo read_png_info(std::span<const std::byte> file);
 void decode_png(std::span<const std::byte> file, Image& image);
+std::string encode_png_file(const Image& image);
 
 }  // namespace lockstep::data

@@ -107,5 +107,15 @@ TEST(PngDoorTest, RejectsDamageAndAbsurdSizes) {
   EXPECT_THAT(complaint(Png{.width = 1 << 19, .height = 1 << 19, .rows = "\0"s}.file()), HasSubstr("is refused"));
 }
 
+TEST(PngDoorTest, WritesWhatItReads) {
+  for (const bool grey : {false, true}) {
+    Image image(7, 5);
+    for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(grey ? i / 3 * 7 : i * 5);
+    const std::string file = encode_png(image);
+    EXPECT_EQ(file[25], grey ? 0 : 2);  // colour type
+    EXPECT_EQ(decode_image(std::as_bytes(std::span(file.data(), file.size()))), image);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::data

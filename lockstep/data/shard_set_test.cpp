@@ -76,29 +76,6 @@ TEST_F(ShardSetTest, ReadsEverySampleOfEveryShard) {
   }
 }
 
-TEST_F(ShardSetTest, TheTarFileAloneTellsTheSame) {
-  const std::string tar = base::read_file(folder_.path() / "shard-000001.tar");
-  EXPECT_EQ(tar.size() % kTarRecord, 0u);
-  const ShardIndex index(folder_.path() / "shard-000001.sxi");
-  EXPECT_EQ(base::crc32c(tar), index.tar_crc32c());
-  TarReader reader(std::as_bytes(std::span(tar.data(), tar.size())), "shard");
-  for (int64_t i = 0; i < 2; ++i) {
-    for (int64_t k = 0; k < 2; ++k) {
-      const IndexedMember member = index.member(i, k);
-      const auto found = reader.next();
-      ASSERT_TRUE(found);
-      EXPECT_EQ(found->name, text(index.sample(i).key, ".", member.extension));
-      EXPECT_EQ(found->offset, member.offset);
-      EXPECT_EQ(found->size, member.size);
-    }
-  }
-  EXPECT_EQ(reader.next(), std::nullopt);
-  const size_t size = pictures_[3].size();
-  EXPECT_THAT(base::read_file(folder_.path() / "shard-000001.idx"),
-              testing::StartsWith(text("v1.2 2\njpg 512 ", size, " 00003-pet.jpg cls ",
-                                       1024 + padded_to_block(static_cast<int64_t>(size)), " 1 00003-pet.cls\n")));
-}
-
 TEST_F(ShardSetTest, LoaderGivesTheSamePixelsFromShardsAndFromFiles) {
   const base::TemporaryFolder plain;
   const Collection shards = scan_folder(folder_.path().string());
@@ -162,16 +139,6 @@ TEST_F(ShardSetTest, NamesWhatIsMissingOrOfAnotherLength) {
 TEST_F(ShardSetTest, RefusesAListThatLeadsOutOfItsFolder) {
   base::write_file(folder_.path() / kShardList, R"({"classes": [], "shardlist": [{"url": "../shard-000000.tar"}]})");
   EXPECT_THAT(complaint(), HasSubstr("\"../shard-000000.tar\" is no NAME.tar beside the list"));
-}
-
-TEST_F(ShardSetTest, AnUnfinishedShardLeavesNothingBehind) {
-  {
-    ShardWriter writer(folder_.path(), "shard-000009");
-    writer.add({"k", 0, 0}, {{"jpg", pictures_[0]}});
-  }
-  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
-    EXPECT_THAT(entry.path().string(), testing::Not(HasSubstr("000009")));
-  }
 }
 
 TEST_F(ShardSetTest, SaysWhenSamplesHaveNoClass) {
