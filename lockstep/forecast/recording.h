@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "lockstep/base/file.h"
 #include "lockstep/spec/choice.h"
 
 namespace lockstep::forecast {
@@ -27,7 +29,7 @@ LOCKSTEP_CHOICE(NumberType, fp32, tf32, bf16, fp16, fp64, integer)
 LOCKSTEP_CHOICE(Phase, setup, forward, backward, update, evaluate)
 
 struct Operator {
-  std::string name = {};  // "aten::convolution"
+  std::string name;  // "aten::convolution"
   OperatorClass kind = OperatorClass::elementwise;
   NumberType type = NumberType::fp32;
   Phase phase = Phase::forward;
@@ -37,7 +39,7 @@ struct Operator {
   int64_t block = -1;    // of the network; -1: none (loss, optimizer)
   // Shapes that decide the speed: convolution {batch, in, height, width, out, kernel_h, kernel_w, stride, groups},
   // matmul {batch, m, n, k}, attention {batch, heads, tokens_q, tokens_k, head_dim}; else the largest tensor's sizes.
-  std::vector<int64_t> shape = {};
+  std::vector<int64_t> shape;
 
   bool operator==(const Operator&) const = default;
 };
@@ -86,5 +88,13 @@ struct Recording {
 
   bool operator==(const Recording&) const = default;
 };
+
+// The recording as a file (docs/formats/recording.md, kind "step"): text, a checksum at its end. Reading refuses every
+// damage with a user error that names the line: a cut or changed file, another version, a count that cannot be, a
+// death before the birth, an operator that is not listed. Of an event only the members that its kind has are written.
+std::string print_recording(const Recording& recording);
+Recording parse_recording(std::string_view content, const std::string& source);
+void write_recording(const base::Path& path, const Recording& recording);
+Recording read_recording(const base::Path& path);
 
 }  // namespace lockstep::forecast
