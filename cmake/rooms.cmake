@@ -51,7 +51,8 @@ if(LOCKSTEP_HAS_png AND TARGET room_data)
 endif()
 
 # Files that travel inside the program: catalogue rows, the report's page.
-file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/catalogue/*.json ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/page/*
+file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/catalogue/*.json
+  ${CMAKE_SOURCE_DIR}/catalogue/calibration/*.json ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/page/*
   ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/*.py ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/*.json)
 set(embedded_cpp ${CMAKE_BINARY_DIR}/generated/embedded.cpp)
 add_custom_command(OUTPUT ${embedded_cpp}

@@ -165,8 +165,8 @@ void Catalogue::check_references() const {
 Catalogue load_embedded() {
   Catalogue all;
   for (const auto& file : base::embedded_files()) {
-    const bool ours =
-        file.name.substr(0, 10) == "catalogue/" && file.name != "catalogue/sources.json";  // `get` reads it
+    const bool ours = file.name.starts_with("catalogue/") && file.name != "catalogue/sources.json" &&  // `get` reads it
+                      !file.name.starts_with("catalogue/calibration/");  // the forecast reads these
     if (ours) all.add(base::parse_json(file.content, std::string(file.name)));
   }
   return all;

@@ -7,6 +7,7 @@
 
 #include "lockstep/catalogue/rows.h"
 #include "lockstep/forecast/recording.h"
+#include "lockstep/forecast/roofline.h"
 #include "lockstep/spec/choice.h"
 
 namespace lockstep::forecast {
@@ -39,16 +40,23 @@ struct TimeForecast {
   double host = 0;                           // seconds the launching thread is busy
   double communication = 0;                  // seconds of collectives
   double exposed = 0;                        // of these, not hidden behind computing
+  double skew = 0;                           // seconds waited for the slowest of the ranks
   double compute_bound_share = 0;            // of `device`: what the power draw depends on
+  double roofline = 0;                       // seconds of `device` if every operator ran at the device's rates
   bool host_bound = false;
+  std::vector<std::string> notes;  // what the device lacks and how it was counted
 };
 
 class Calibration;  // calibration.h
 
-// The warm step (the last one of the recording) on one card of that type, `network` between the ranks.
+// The warm step (the last one of the recording) on one card of that type, `network` between the ranks. User error when
+// the recording has collectives for several ranks and `network` no rate.
 TimeForecast forecast_time(const Recording& recording, const catalogue::Gpu& gpu, const Calibration& calibration,
                            const Network& network = {});
 TimeForecast forecast_time(const Recording& recording, const catalogue::Cpu& cpu, int64_t cores,
-                           const Calibration& calibration);
+                           const Calibration& calibration, const Network& network = {});
+
+// Seconds of each of the recording's operators on a device, in their order.
+std::vector<double> operator_seconds(const Recording& recording, const Rates& rates, const Calibration& calibration);
 
 }  // namespace lockstep::forecast

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/forecast/nearness.h"
+#include "lockstep/forecast/recording.h"
+#include "lockstep/forecast/roofline.h"
+
+namespace lockstep::forecast {
+
+// An operator that was timed on a device.
+struct Sample {
+  Operator op;
+  double seconds = 0;
+  Layout layout = Layout::channels_last;
+  std::vector<std::string> models = {};  // networks whose step has it; what leave-one-model-out leaves out
+
+  bool operator==(const Sample&) const = default;
+};
+
+// What the launching thread pays, in seconds.
+struct HostCosts {
+  double operation = 0;  // an operator that launches something, autograd and Python or C++ around it included
+  double view = 0;       // an operator that launches nothing
+  double kernel = 0;     // each launch beyond an operator's first
+  double step = 0;       // a step, whatever it does
+
+  bool operator==(const HostCosts&) const = default;
+};
+
+// Shares of the span between idle and full power that a busy device draws.
+struct PowerShares {
+  double memory_bound = 0;
+  double compute_bound = 0;
+
+  bool operator==(const PowerShares&) const = default;
+};
+
+// low and high: quantiles of actual / forecast, over cases that the fit had not seen.
+struct Spread {
+  double low = 1;
+  double high = 1;
+
+  bool operator==(const Spread&) const = default;
+};
+
+// Everything measured on one device. The document is docs/formats/calibration.md.
+struct DeviceCalibration {
+  Rates rates;
+  std::string machine;  // what it was, in words: card, driver, processor
+  std::string command;  // what measured it
+  std::string date;
+  double floor = 0;  // seconds: no kernel is shorter
+  HostCosts host;
+  PowerShares power;
+  Spread measured;      // on this very device
+  Spread carried_over;  // on others
+  std::vector<Sample> samples;
+
+  bool operator==(const DeviceCalibration&) const = default;
+};
+
+DeviceCalibration parse_calibration(const base::Json& document);  // user error with the place
+std::string to_text(const DeviceCalibration& calibration);        // the document, one sample a line
+
+// What was measured, asked for what was not. An operator's time is its roofline time over an efficiency in (0, 1]
+// that the nearest samples of its class give: near in roofline time (what saturates a small card is small), in the
+// balance of operations and bytes, and in the shapes that decide which kernel runs. A value; deterministic.
+class Calibration {
+ public:
+  explicit Calibration(std::vector<DeviceCalibration> devices);  // user error when there is none
+
+  // The device's own calibration, or else the first one of its kind; user error when no device of its kind was
+  // measured.
+  const DeviceCalibration& basis(const Rates& rates) const;
+  bool measured(const Rates& rates) const;  // on this very device
+
+  double efficiency(const Operator& op, const Rates& rates) const;  // in (0, 1]
+  double seconds(const Operator& op, const Rates& rates) const;     // on the device; 0 for view and host
+
+  // Samples of this layout are preferred for operators that have one; channels_last unless asked for.
+  Calibration with_layout(Layout layout) const;
+  // Without every sample that only `model`'s step has.
+  Calibration without_model(const std::string& model) const;
+
+  const std::vector<DeviceCalibration>& devices() const { return devices_; }
+
+ private:
+  using Key = std::pair<size_t, int>;
+  std::vector<DeviceCalibration> devices_;
+  std::map<Key, std::vector<SamplePoint>> points_;  // by device and class
+  Layout layout_ = Layout::channels_last;
+
+  size_t basis_index(const Rates& rates) const;
+  const std::vector<SamplePoint>& points(size_t device, OperatorClass kind) const;
+};
+
+// The embedded documents of catalogue/calibration/, then those of ~/.config/lockstep/calibration/: a later one of the
+// same device replaces an earlier one.
+Calibration load_calibration();
+
+}  // namespace lockstep::forecast

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/fit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/forecast/choice_value.h"
+
+namespace lockstep::forecast {
+namespace {
+
+using base::Json;
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// Three or four digits are what a clock is good for, and keep the document small.
+double rounded(double value, int digits) {
+  std::array<char, 40> words = {};
+  std::snprintf(words.data(), words.size(), "%.*e", digits - 1, value);
+  return std::strtod(words.data(), nullptr);
+}
+
+}  // namespace
+
+std::vector<Sample> parse_rows(const Json& rows) {
+  std::vector<Sample> samples;
+  for (const auto& row : rows.items()) {
+    Sample sample;
+    sample.op.name = row.at("name").as_string();
+    sample.op.kind = choice_value<OperatorClass>(row.at("kind"));
+    sample.op.type = choice_value<NumberType>(row.at("type"));
+    sample.op.flops = row.at("flops").as_double();
+    sample.op.bytes = row.at("bytes").as_double();
+    sample.op.launches = row.int_or("launches", 1);
+    for (const auto& size : row.at("shape").items()) sample.op.shape.push_back(size.as_int());
+    sample.seconds = row.at("seconds").as_double();
+    if (!(sample.seconds > 0) || !std::isfinite(sample.seconds)) {
+      throw base::Error(base::Blame::user, base::text(row.at("seconds").where(), ": a time is above 0"),
+                        "measure this row again, or take it out");
+    }
+    if (const Json* layout = row.find("layout")) sample.layout = choice_value<Layout>(*layout);
+    if (const Json* model = row.find("model")) sample.models = {model->as_string()};
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+std::vector<Sample> merge_samples(std::vector<Sample> samples) {
+  using Key = std::tuple<OperatorClass, std::string, NumberType, Layout, std::vector<int64_t>, double, double>;
+  struct Group {
+    std::vector<double> seconds;
+    std::set<std::string> models;
+    int64_t launches = 1;
+  };
+  std::map<Key, Group> groups;
+  for (const auto& [op, seconds, layout, models] : samples) {
+    if (op.kind == OperatorClass::view || op.kind == OperatorClass::host || op.flops + op.bytes <= 0) continue;
+    auto& group = groups[{op.kind, op.name, op.type, layout, op.shape, op.flops, op.bytes}];
+    group.seconds.push_back(seconds);
+    group.models.insert(models.begin(), models.end());
+    group.launches = std::max(group.launches, op.launches);
+  }
+  std::vector<Sample> merged;
+  for (const auto& [key, group] : groups) {
+    const auto& [kind, name, type, layout, shape, flops, bytes] = key;
+    Sample sample{.op = {.name = name, .kind = kind, .type = type, .flops = flops, .bytes = bytes, .shape = shape}};
+    sample.op.launches = group.launches;
+    sample.seconds = rounded(median_of(group.seconds), 4);
+    sample.layout = layout;
+    sample.models = {group.models.begin(), group.models.end()};
+    merged.push_back(std::move(sample));
+  }
+  return merged;
+}
+
+Spread spread_of(std::vector<double> ratios, double tail) {
+  if (ratios.empty()) return {};
+  std::sort(ratios.begin(), ratios.end());
+  const auto at = [&](double share) {
+    return ratios[static_cast<size_t>(std::lround(share * static_cast<double>(ratios.size() - 1)))];
+  };
+  return {std::min(1.0, rounded(at(tail), 3)), std::max(1.0, rounded(at(1 - tail), 3))};
+}
+
+std::vector<double> leave_one_out(const DeviceCalibration& device) {
+  std::vector<double> ratios;
+  if (device.samples.size() < 2) return ratios;
+  std::map<OperatorClass, std::vector<size_t>> classes;
+  for (size_t i = 0; i < device.samples.size(); ++i) classes[device.samples[i].op.kind].push_back(i);
+  for (const auto& [kind, members] : classes) {
+    if (members.size() < 2) continue;
+    for (const size_t left_out : members) {
+      DeviceCalibration rest = device;
+      rest.samples.clear();
+      for (const size_t i : members) {
+        if (i != left_out) rest.samples.push_back(device.samples[i]);
+      }
+      const Sample& sample = device.samples[left_out];
+      const Calibration others = Calibration({std::move(rest)}).with_layout(sample.layout);
+      ratios.push_back(sample.seconds / others.seconds(sample.op, device.rates));
+    }
+  }
+  return ratios;
+}
+
+}  // namespace lockstep::forecast

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/fit.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/forecast/invented_device.h"
+
+namespace lockstep::forecast {
+namespace {
+
+std::vector<Sample> rows(const std::string& words) {
+  return parse_rows(base::parse_json(words, "rows.json"));
+}
+
+const char* const kAdd =
+    R"({"name": "aten::add", "kind": "elementwise", "type": "bf16", "flops": 0, "bytes": 1000, "shape": [10, 50],)";
+
+TEST(FitTest, ReadsARowAsItWasMeasured) {
+  const auto one = rows(std::string("[") + kAdd + R"("seconds": 2e-6, "model": "resnet18", "gpu": "h200"}])");
+  ASSERT_EQ(one.size(), 1U);
+  const Sample expected{{.name = "aten::add",
+                         .kind = OperatorClass::elementwise,
+                         .type = NumberType::bf16,
+                         .bytes = 1000,
+                         .shape = {10, 50}},
+                        2e-6,
+                        Layout::channels_last,
+                        {"resnet18"}};
+  EXPECT_EQ(one[0], expected);
+}
+
+TEST(FitTest, NamesThePlaceOfARowWithoutTime) {
+  try {
+    rows(std::string("[") + kAdd + "\"seconds\": 0}]");
+    FAIL() << "accepted a time of nothing";
+  } catch (const base::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("rows.json:1:"), std::string::npos) << error.what();
+  }
+}
+
+TEST(FitTest, TakesTheMedianOfTheSameOperatorAndKeepsItsModels) {
+  const std::string add = kAdd;
+  const auto merged = merge_samples(
+      rows("[" + add + R"("seconds": 3e-6, "model": "b"},)" + add + R"("seconds": 2e-6, "model": "a"},)" + add +
+           R"("seconds": 9e-6, "model": "a"},)" + add + R"("seconds": 5e-6, "layout": "contiguous"}])"));
+  ASSERT_EQ(merged.size(), 2U);
+  EXPECT_DOUBLE_EQ(merged[0].seconds, 3e-6);
+  EXPECT_EQ(merged[0].models, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(merged[1].layout, Layout::contiguous);
+}
+
+TEST(FitTest, LeavesOutWhatDoesNothing) {
+  EXPECT_TRUE(merge_samples(rows(R"([{"name": "aten::view", "kind": "view", "type": "fp32", "flops": 0, "bytes": 8,
+      "shape": [], "seconds": 1e-6}])"))
+                  .empty());
+}
+
+TEST(FitTest, ASpreadHoldsMostRatiosAndOne) {
+  std::vector<double> ratios;
+  for (int i = 0; i <= 100; ++i) ratios.push_back(0.5 + 0.01 * i);
+  EXPECT_EQ(spread_of(ratios), (Spread{0.6, 1.4}));
+  EXPECT_EQ(spread_of({1.1, 1.2}), (Spread{1, 1.2}));
+  EXPECT_EQ(spread_of({}), (Spread{1, 1}));
+}
+
+TEST(FitTest, LeavingOneOutForetellsItFromTheOthers) {
+  DeviceCalibration device = invented_device();
+  device.samples.clear();
+  for (double bytes = 1e7; bytes < 1e10; bytes *= 2) {
+    device.samples.push_back({{.name = "aten::add", .bytes = bytes}, bytes / 0.6e12, Layout::channels_last, {}});
+  }
+  const auto ratios = leave_one_out(device);
+  EXPECT_EQ(ratios.size(), device.samples.size());
+  for (const double ratio : ratios) EXPECT_NEAR(ratio, 1, 1e-3);
+}
+
+}  // namespace
+}  // namespace lockstep::forecast

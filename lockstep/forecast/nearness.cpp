@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/nearness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::forecast {
+namespace {
+
+constexpr double kMicrosecond = 1e-6;
+constexpr size_t kNeighbours = 6;
+constexpr double kSoftening = 0.01;  // of a squared distance: below a tenth of an octave samples count alike
+
+// An octave of these, in units of distance.
+constexpr double kPerSize = 0.6;     // roofline time: saturation
+constexpr double kPerBalance = 0.4;  // operations against bytes
+constexpr double kPerChannel = 0.5;  // of a convolution: tensor cores unused below some width
+constexpr double kPerSide = 0.25;    // rows, tokens, pixels
+// Other kernels, other type, other layout, another operator of the class.
+constexpr double kOtherFamily = 3;
+constexpr double kOtherName = 1.5;
+constexpr double kOtherLayout = 4;
+
+double octaves(double value) {
+  return std::log2(std::max(value, 1.0));
+}
+
+bool is_convolution(OperatorClass kind) {
+  return kind == OperatorClass::convolution || kind == OperatorClass::convolution_input_gradient ||
+         kind == OperatorClass::convolution_weight_gradient;
+}
+
+// Squared: fp16 and bf16 run the same kernels; tf32 uses the tensor cores too; fp32 does not.
+double other_type(NumberType a, NumberType b) {
+  if (a == b) return 0;
+  const auto half = [](NumberType type) { return type == NumberType::bf16 || type == NumberType::fp16; };
+  if (half(a) && half(b)) return 0.05;
+  const auto tensor = [&](NumberType type) { return half(type) || type == NumberType::tf32; };
+  return tensor(a) && tensor(b) ? 4 : 6;
+}
+
+}  // namespace
+
+KernelFamily family_of(const Operator& op) {
+  if (!is_convolution(op.kind) || op.shape.size() < 9) return KernelFamily::plain;
+  const int64_t in = op.shape[1], groups = op.shape[8];
+  if (groups > 1) return groups == in ? KernelFamily::depthwise : KernelFamily::grouped;
+  if (in <= 4) return KernelFamily::stem;
+  return op.shape[5] * op.shape[6] == 1 ? KernelFamily::pointwise : KernelFamily::spatial;
+}
+
+Coordinates coordinates_of(const Operator& op, const Rates& rates, Layout layout) {
+  const Roofline bound = roofline(op, rates);
+  Coordinates at{.family = family_of(op), .type = op.type, .layout = layout};
+  at.name = std::hash<std::string>{}(op.name);
+  at.x[0] = kPerSize * std::log2(std::max(bound.seconds(), 1e-10) / kMicrosecond);
+  if (bound.compute > 0 && bound.memory > 0) {
+    at.x[1] = kPerBalance * std::clamp(std::log2(bound.compute / bound.memory), -5.0, 5.0);
+  }
+  const auto side = [&](size_t i) { return static_cast<double>(i < op.shape.size() ? op.shape[i] : 1); };
+  if (is_convolution(op.kind) && op.shape.size() >= 9) {
+    at.x[2] = kPerChannel * octaves(side(1) / side(8));
+    at.x[3] = kPerChannel * octaves(side(4) / side(8));
+    at.x[4] = kPerSide * octaves(side(2) * side(3));
+    at.x[5] = 2 * kPerSide * octaves(side(7));
+  } else if (op.kind == OperatorClass::matmul && op.shape.size() >= 4) {
+    for (size_t i = 0; i < 4; ++i) at.x[2 + i] = kPerSide * octaves(side(i));
+  } else if (op.shape.size() >= 4) {  // [batch, channels, height, width], or [batch, heads, tokens, dimension]
+    at.x[2] = kPerSide * octaves(side(1));
+    at.x[3] = kPerSide * octaves(side(2) * side(3));
+  } else if (!op.shape.empty()) {
+    at.x[2] = kPerSide * octaves(side(op.shape.size() - 1));
+  }
+  return at;
+}
+
+double distance_squared(const Coordinates& a, const Coordinates& b) {
+  double sum = other_type(a.type, b.type);
+  for (size_t i = 0; i < a.x.size(); ++i) sum += (a.x[i] - b.x[i]) * (a.x[i] - b.x[i]);
+  if (a.family != b.family) sum += kOtherFamily * kOtherFamily;
+  if (a.layout != b.layout) sum += kOtherLayout * kOtherLayout;
+  if (a.name != b.name) sum += kOtherName * kOtherName;
+  return sum;
+}
+
+double interpolate(const std::vector<SamplePoint>& points, const Coordinates& at) {
+  base::ensure(!points.empty(), "there are samples to interpolate");
+  struct Neighbour {
+    double distance;
+    double size;
+    double value;
+    auto operator<=>(const Neighbour&) const = default;
+  };
+  std::array<Neighbour, kNeighbours> nearest = {};
+  size_t count = 0;
+  for (const auto& point : points) {
+    const Neighbour one{distance_squared(point.at, at), point.at.x[0] - at.x[0], point.log_efficiency};
+    if (count == kNeighbours && one >= nearest[count - 1]) continue;
+    size_t place = count < kNeighbours ? count++ : count - 1;
+    for (; place > 0 && one < nearest[place - 1]; --place) nearest[place] = nearest[place - 1];
+    nearest[place] = one;
+  }
+  // A line through them in the size: its slope lies between none and that of a time that no longer grows.
+  double weights = 0, size = 0, value = 0, squares = 0, products = 0;
+  double least = 0, most = nearest[0].value;
+  for (size_t i = 0; i < count; ++i) {
+    const double weight = std::pow(nearest[i].distance + kSoftening, -2);
+    weights += weight;
+    size += weight * nearest[i].size;
+    value += weight * nearest[i].value;
+    squares += weight * nearest[i].size * nearest[i].size;
+    products += weight * nearest[i].size * nearest[i].value;
+    least = std::min(least, nearest[i].value);
+    most = std::max(most, nearest[i].value);
+  }
+  size /= weights;
+  value /= weights;
+  const double variance = squares / weights - size * size;
+  const double slope = variance > 1e-9 ? (products / weights - size * value) / variance : 0;
+  return std::clamp(value - std::clamp(slope, 0.0, std::log(2.0) / kPerSize) * size, least, most);
+}
+
+}  // namespace lockstep::forecast

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "lockstep/forecast/recording.h"
+#include "lockstep/forecast/roofline.h"
+
+namespace lockstep::forecast {
+
+// How the tensors of a convolution lie in memory.
+LOCKSTEP_CHOICE(Layout, channels_last, contiguous)
+
+// Which family of kernels an operator is served by. Convolutions differ by their kind; the rest is plain.
+LOCKSTEP_CHOICE(KernelFamily, plain, pointwise, spatial, depthwise, grouped, stem)
+
+// Where an operator stands among those of its class. Distances between these say how alike two operators run: `x` is
+// in octaves, weighted by how much an octave changes the efficiency.
+struct Coordinates {
+  std::array<double, 6> x = {};
+  KernelFamily family = KernelFamily::plain;
+  NumberType type = NumberType::fp32;
+  Layout layout = Layout::channels_last;
+  uint64_t name = 0;  // a hash
+};
+
+Coordinates coordinates_of(const Operator& op, const Rates& rates, Layout layout);
+double distance_squared(const Coordinates& a, const Coordinates& b);
+
+struct SamplePoint {
+  Coordinates at;
+  double log_efficiency = 0;
+};
+
+// From the nearest samples, weighted by the fourth power of nearness: a sample that is met is given back; between
+// samples of different size the logarithm runs along a line whose slope never lets a larger operator take less time;
+// the result never leaves the range of the samples. REQUIRES: some points.
+double interpolate(const std::vector<SamplePoint>& points, const Coordinates& at);
+
+KernelFamily family_of(const Operator& op);
+
+}  // namespace lockstep::forecast

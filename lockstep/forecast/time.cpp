@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <span>
+
+#include "lockstep/base/error.h"
+#include "lockstep/forecast/calibration.h"
+#include "lockstep/forecast/collective.h"
+
+namespace lockstep::forecast {
+namespace {
+
+// Identical cards and processes differ by 0.4 to 2 % from step to step; every step waits for the slowest.
+constexpr double kRankNoise = 0.007;
+
+// The mean of the largest of n normal numbers (the asymptotic form of extreme value theory).
+double expected_largest(int64_t n) {
+  if (n < 2) return 0;
+  const double root = std::sqrt(2 * std::log(static_cast<double>(n)));
+  return std::max(0.0, root - (std::log(std::log(static_cast<double>(n))) + std::log(4 * M_PI)) / (2 * root));
+}
+
+// The last whole step, or everything when the recording has no steps.
+std::span<const Event> last_step(const Recording& recording) {
+  const auto& events = recording.events;
+  size_t begin = 0, end = events.size();
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (events[i].kind == EventKind::step_begin) begin = i;
+    if (events[i].kind == EventKind::step_end) end = i + 1;
+  }
+  if (begin >= end) end = events.size();
+  return std::span(events).subspan(begin, end - begin);
+}
+
+double host_seconds(const Operator& op, const HostCosts& costs) {
+  if (op.launches == 0 || op.kind == OperatorClass::view) return costs.view;
+  return costs.operation + static_cast<double>(op.launches - 1) * costs.kernel;
+}
+
+// The launching thread, the compute stream and the network of one rank, as clocks.
+class Clocks {
+ public:
+  Clocks(const Recording& recording, const std::vector<double>& seconds, const HostCosts& costs, double overlap,
+         const std::function<double(const Event&)>& collective)
+      : recording_(recording), seconds_(seconds), costs_(costs), overlap_(overlap), collective_(collective) {}
+
+  void play(std::span<const Event> step) {
+    host_ += costs_.step;
+    for (const auto& event : step) {
+      if (event.kind == EventKind::run) run(static_cast<size_t>(event.id));
+      if (event.kind == EventKind::collective) start(event);
+      if (event.kind == EventKind::wait) wait(finished_[event.id]);
+    }
+  }
+  double now() const { return std::max(host_, device_); }
+
+  double host() const { return host_; }
+  double busy() const { return busy_; }
+  double communication() const { return communication_; }
+  double exposed() const { return exposed_; }
+
+ private:
+  void run(size_t index) {
+    host_ += host_seconds(recording_.operators[index], costs_);
+    const double work = seconds_[index];
+    if (work <= 0) return;
+    device_ = std::max(device_, host_);
+    busy_ += work;
+    // While the network is busy the computing runs slower.
+    const double shared = std::min(work / (1 - overlap_), std::max(0.0, network_ - device_));
+    device_ += shared + (work - shared * (1 - overlap_));
+  }
+  void start(const Event& event) {
+    const double seconds = collective_(event);
+    network_ = std::max(network_, device_) + seconds;
+    finished_[event.id] = network_;
+    communication_ += seconds;
+  }
+  void wait(double until) {
+    if (until <= device_) return;
+    exposed_ += until - device_;
+    device_ = until;
+  }
+
+  const Recording& recording_;
+  const std::vector<double>& seconds_;
+  HostCosts costs_;
+  double overlap_;
+  std::function<double(const Event&)> collective_;
+  double host_ = 0, device_ = 0, network_ = 0, busy_ = 0, communication_ = 0, exposed_ = 0;
+  std::map<int64_t, double> finished_;
+};
+
+void add_classes(TimeForecast& forecast, const Recording& recording, std::span<const Event> step, const Rates& rates,
+                 const std::vector<double>& seconds) {
+  double compute_bound = 0;
+  for (const auto& event : step) {
+    if (event.kind != EventKind::run) continue;
+    const auto& op = recording.operators[static_cast<size_t>(event.id)];
+    const double work = seconds[static_cast<size_t>(event.id)];
+    if (work <= 0) continue;
+    const Roofline bound = roofline(op, rates);
+    forecast.by_class[op.kind] += work;
+    forecast.roofline += bound.seconds();
+    if (bound.compute_bound()) compute_bound += work;
+  }
+  if (forecast.device > 0) forecast.compute_bound_share = compute_bound / forecast.device;
+}
+
+TimeForecast play(const Recording& recording, const Rates& rates, const Calibration& calibration, int64_t ranks,
+                  double overlap, const std::function<double(const Event&)>& collective) {
+  const auto step = last_step(recording);
+  const auto seconds = operator_seconds(recording, rates, calibration);
+  const DeviceCalibration& basis = calibration.basis(rates);
+  // The host may run ahead of the device: the second of two steps is the steady state.
+  Clocks clocks(recording, seconds, basis.host, overlap, collective);
+  clocks.play(step);
+  const Clocks first = clocks;
+  clocks.play(step);
+  TimeForecast forecast;
+  forecast.host = clocks.host() - first.host();
+  forecast.device = clocks.busy() - first.busy();
+  forecast.communication = clocks.communication() - first.communication();
+  forecast.exposed = clocks.exposed() - first.exposed();
+  const double alone = clocks.now() - first.now();
+  forecast.host_bound = forecast.host > forecast.device + forecast.exposed;
+  forecast.skew = kRankNoise * expected_largest(ranks) * alone;
+  const bool measured = calibration.measured(rates);
+  const Spread& spread = measured ? basis.measured : basis.carried_over;
+  const double value = alone + forecast.skew;
+  forecast.step = {value, value * spread.low, value * spread.high, measured ? Basis::measured : Basis::carried_over};
+  forecast.notes = rates.notes;
+  add_classes(forecast, recording, step, rates, seconds);
+  return forecast;
+}
+
+}  // namespace
+
+std::vector<double> operator_seconds(const Recording& recording, const Rates& rates, const Calibration& calibration) {
+  std::vector<double> seconds;
+  seconds.reserve(recording.operators.size());
+  for (const auto& op : recording.operators) seconds.push_back(calibration.seconds(op, rates));
+  return seconds;
+}
+
+TimeForecast forecast_time(const Recording& recording, const catalogue::Gpu& gpu, const Calibration& calibration,
+                           const Network& network) {
+  return play(recording, rates_of(gpu), calibration, network.ranks, overlap_cost(network), [&](const Event& event) {
+    return collective_seconds(event.collective, static_cast<double>(event.bytes), network);
+  });
+}
+
+TimeForecast forecast_time(const Recording& recording, const catalogue::Cpu& cpu, int64_t cores,
+                           const Calibration& calibration, const Network& network) {
+  return play(recording, rates_of(cpu, cores), calibration, network.ranks, 0, [&](const Event& event) {
+    return mpi_collective_seconds(event.collective, static_cast<double>(event.bytes), network);
+  });
+}
+
+}  // namespace lockstep::forecast

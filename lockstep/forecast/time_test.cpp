@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/time.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/forecast/calibration.h"
+#include "lockstep/forecast/invented_device.h"
+
+namespace lockstep::forecast {
+namespace {
+
+constexpr double kGigabyteAdd = 1e-3 / 0.8;  // seconds, on the invented device
+
+Operator add_of(double bytes) {
+  return {.name = "aten::add", .bytes = bytes};
+}
+
+// Two steps that add a gigabyte `adds` times each, twice as often in the first, which is cold and must not count.
+Recording adding(int64_t adds) {
+  Recording recording;
+  recording.steps = 2;
+  recording.operators = {add_of(1e9)};
+  for (const int64_t often : {2 * adds, adds}) {
+    recording.events.push_back({.kind = EventKind::step_begin});
+    for (int64_t i = 0; i < often; ++i) recording.events.push_back({.kind = EventKind::run, .id = 0});
+    recording.events.push_back({.kind = EventKind::step_end});
+  }
+  return recording;
+}
+
+TimeForecast forecast(const Recording& recording, const Network& network = {}) {
+  return forecast_time(recording, invented_gpu(), Calibration({invented_device()}), network);
+}
+
+TEST(TimeTest, AddsUpTheOperatorsOfTheLastStep) {
+  const TimeForecast ten = forecast(adding(10));
+  EXPECT_NEAR(ten.step.value, 10 * kGigabyteAdd, 1e-2 * kGigabyteAdd);
+  EXPECT_NEAR(ten.device, 10 * kGigabyteAdd, 1e-2 * kGigabyteAdd);
+  EXPECT_NEAR(ten.by_class.at(OperatorClass::elementwise), ten.device, 1e-9);
+  EXPECT_NEAR(ten.roofline, 10e-3, 1e-9);
+  EXPECT_NEAR(ten.host, 10 * 10e-6, 1e-9);
+  EXPECT_FALSE(ten.host_bound);
+  EXPECT_EQ(ten.compute_bound_share, 0);
+  EXPECT_EQ(ten.step.basis, Basis::measured);
+  EXPECT_NEAR(ten.step.low, 0.95 * ten.step.value, 1e-9);
+  EXPECT_NEAR(ten.step.high, 1.05 * ten.step.value, 1e-9);
+}
+
+TEST(TimeTest, SmallOperatorsAreBoundByTheirLaunches) {
+  Recording small = adding(10);
+  small.operators = {add_of(1e3)};
+  const TimeForecast ten = forecast(small);
+  EXPECT_TRUE(ten.host_bound);
+  EXPECT_NEAR(ten.step.value, 10 * 10e-6, 3e-6);
+}
+
+TEST(TimeTest, SaysThatAnotherCardIsCarriedOver) {
+  catalogue::Gpu other = invented_gpu();
+  other.id = "other";
+  const TimeForecast ten = forecast_time(adding(10), other, Calibration({invented_device()}));
+  EXPECT_EQ(ten.step.basis, Basis::carried_over);
+  EXPECT_NEAR(ten.step.high, 1.25 * ten.step.value, 1e-9);
+}
+
+// Ten adds; a bucket of 100 MB is handed over behind the first and waited for behind the last.
+Recording reducing(size_t wait_behind) {
+  Recording recording = adding(10);
+  const auto begin = std::find_if(recording.events.rbegin(), recording.events.rend(), [](const Event& e) {
+                       return e.kind == EventKind::step_begin;
+                     }).base();
+  const auto first = begin - recording.events.begin();
+  recording.events.insert(begin + static_cast<std::ptrdiff_t>(wait_behind), {.kind = EventKind::wait, .id = 7});
+  recording.events.insert(recording.events.begin() + first + 1,
+                          {.kind = EventKind::collective, .id = 7, .bytes = 100'000'000});
+  return recording;
+}
+
+TEST(TimeTest, ACollectiveHidesBehindComputing) {
+  const Network two{.ranks = 2, .nodes = 1, .intra_rate = 100e9, .nvlink = true};
+  const TimeForecast hidden = forecast(reducing(10), two);
+  EXPECT_GT(hidden.communication, 1.2e-3);
+  EXPECT_EQ(hidden.exposed, 0);
+  // It takes 15 % of the card for as long as it runs.
+  const double alone = hidden.step.value - hidden.skew;
+  EXPECT_NEAR(alone, 10 * kGigabyteAdd + 0.15 * hidden.communication, 0.02 * kGigabyteAdd);
+}
+
+TEST(TimeTest, ACollectiveThatIsWaitedForAtOnceIsExposed) {
+  const Network two{.ranks = 2, .nodes = 1, .intra_rate = 100e9, .nvlink = true};
+  const TimeForecast exposed = forecast(reducing(1), two);
+  EXPECT_NEAR(exposed.exposed, exposed.communication, 1e-9);
+  EXPECT_NEAR(exposed.step.value - exposed.skew, 10 * kGigabyteAdd + exposed.communication, 0.02 * kGigabyteAdd);
+}
+
+TEST(TimeTest, ManyRanksWaitForTheSlowest) {
+  EXPECT_EQ(forecast(adding(10)).skew, 0);
+  double before = 0;
+  for (const int64_t ranks : {2, 4, 8, 16, 64}) {
+    const TimeForecast one = forecast(adding(10), {.ranks = ranks, .intra_rate = 100e9, .nvlink = true});
+    EXPECT_GT(one.skew, before);
+    EXPECT_LT(one.skew, 0.03 * one.step.value);
+    before = one.skew;
+  }
+}
+
+TEST(TimeTest, CollectivesWithoutALinkAreRefused) {
+  EXPECT_THROW(forecast(reducing(1), {.ranks = 2}), base::Error);
+}
+
+TEST(TimeTest, ForeseesAProcessor) {
+  DeviceCalibration device = invented_device();
+  device.rates.kind = DeviceKind::cpu;
+  device.rates.id = "measured-cpu";
+  device.rates.bandwidth = 30e9;
+  device.floor = 0;
+  device.host = {};
+  device.samples = {{{.name = "aten::add", .bytes = 1e9}, 1 / 15.0, Layout::channels_last, {}}};
+  catalogue::Cpu cpu;
+  cpu.id = "invented-cpu";
+  cpu.cores = 8;
+  cpu.base_ghz = 2;
+  cpu.fp32_flops_per_cycle = 32;
+  cpu.bandwidth_gbs = 60;
+  const TimeForecast ten = forecast_time(adding(10), cpu, 8, Calibration({device}));
+  EXPECT_NEAR(ten.step.value, 10 / 30.0, 1e-6);  // half of 60 GB/s
+  EXPECT_EQ(ten.step.basis, Basis::carried_over);
+}
+
+}  // namespace
+}  // namespace lockstep::forecast
