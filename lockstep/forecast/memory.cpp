@@ -5,6 +5,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/forecast/allocator.h"
 #include "lockstep/forecast/workspace.h"
@@ -238,7 +239,11 @@ MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& ru
     return forecast;
   };
   MemoryReplay endless(recording, rules, 0);
-  endless.run();
+  if (!endless.run()) {
+    throw base::Error(base::Blame::user,
+                      base::text("the recording of ", recording.title, " needs more than 2^60 bytes"),
+                      "record it again: no card could hold a part of it");
+  }
   MemoryForecast forecast = finish(endless);
   const int64_t most = std::max(forecast.peak_reserved, forecast.cold_peak_reserved) + outside;
   if (rules.capacity == 0 || most <= rules.capacity) return forecast;
