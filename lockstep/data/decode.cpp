@@ -57,40 +57,31 @@ ImageFormat format_of(std::span<const std::byte> file) {
 
 }  // namespace
 
-ImageReader::ImageReader() : jpeg_(std::make_unique<JpegReader>()) {}
-ImageReader::~ImageReader() = default;
-
-ImageInfo ImageReader::open(std::span<const std::byte> file) {
-  file_ = file;
-  info_ = format_of(file) == ImageFormat::jpeg ? jpeg_->open(file) : read_png_info(file);
-  return info_;
+ImageInfo read_image_info(std::span<const std::byte> file) {
+  return format_of(file) == ImageFormat::jpeg ? read_jpeg_info(file) : read_png_info(file);
 }
 
-void ImageReader::read(const PartRequest& request, DecodedPart& part) {
-  if (info_.format == ImageFormat::png) {
+void decode_part(std::span<const std::byte> file, const ImageInfo& info, const PartRequest& request,
+                 DecodedPart& part) {
+  if (info.format == ImageFormat::png) {
     part.x = part.y = 0;
     part.denominator = 1;
-    decode_png(file_, part.image);
+    decode_png(file, part.image);
     return;
   }
-  if (info_.orientation == 1) return jpeg_->read(request, part);
+  if (info.orientation == 1) return decode_jpeg_part(file, request, part);
   // Turned pictures are rare: all of it is decoded, then turned.
-  const bool swapped = info_.orientation >= 5;
-  const PartRequest whole{0, 0, swapped ? info_.height : info_.width, swapped ? info_.width : info_.height,
+  const bool swapped = info.orientation >= 5;
+  const PartRequest whole{0, 0, swapped ? info.height : info.width, swapped ? info.width : info.height,
                           request.denominator};
-  jpeg_->read(whole, part);
-  part.image = orient(std::move(part.image), info_.orientation);
-}
-
-ImageInfo read_image_info(std::span<const std::byte> file) {
-  return ImageReader().open(file);
+  decode_jpeg_part(file, whole, part);
+  part.image = orient(std::move(part.image), info.orientation);
 }
 
 Image decode_image(std::span<const std::byte> file) {
-  ImageReader reader;
-  const ImageInfo info = reader.open(file);
+  const ImageInfo info = read_image_info(file);
   DecodedPart part;
-  reader.read({0, 0, info.width, info.height, 1}, part);
+  decode_part(file, info, {0, 0, info.width, info.height, 1}, part);
   return std::move(part.image);
 }
 

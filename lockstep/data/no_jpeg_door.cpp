@@ -14,16 +14,11 @@ namespace {
 
 }  // namespace
 
-class JpegFile {};
-
-JpegReader::JpegReader() = default;
-JpegReader::~JpegReader() = default;
-
-ImageInfo JpegReader::open(std::span<const std::byte>) {
+ImageInfo read_jpeg_info(std::span<const std::byte>) {
   throw_without_jpeg();
 }
 
-void JpegReader::read(const PartRequest&, DecodedPart&, JpegEntropy) {
+void decode_jpeg_part(std::span<const std::byte>, const PartRequest&, DecodedPart&) {
   throw_without_jpeg();
 }
 
