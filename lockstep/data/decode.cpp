@@ -57,31 +57,40 @@ ImageFormat format_of(std::span<const std::byte> file) {
 
 }  // namespace
 
-ImageInfo read_image_info(std::span<const std::byte> file) {
-  return format_of(file) == ImageFormat::jpeg ? read_jpeg_info(file) : read_png_info(file);
+ImageReader::ImageReader() : jpeg_(std::make_unique<JpegReader>()) {}
+ImageReader::~ImageReader() = default;
+
+ImageInfo ImageReader::open(std::span<const std::byte> file) {
+  file_ = file;
+  info_ = format_of(file) == ImageFormat::jpeg ? jpeg_->open(file) : read_png_info(file);
+  return info_;
 }
 
-void decode_part(std::span<const std::byte> file, const ImageInfo& info, const PartRequest& request,
-                 DecodedPart& part) {
-  if (info.format == ImageFormat::png) {
+void ImageReader::read(const PartRequest& request, DecodedPart& part) {
+  if (info_.format == ImageFormat::png) {
     part.x = part.y = 0;
     part.denominator = 1;
-    decode_png(file, part.image);
+    decode_png(file_, part.image);
     return;
   }
-  if (info.orientation == 1) return decode_jpeg_part(file, request, part);
+  if (info_.orientation == 1) return jpeg_->read(request, part);
   // Turned pictures are rare: all of it is decoded, then turned.
-  const bool swapped = info.orientation >= 5;
-  const PartRequest whole{0, 0, swapped ? info.height : info.width, swapped ? info.width : info.height,
+  const bool swapped = info_.orientation >= 5;
+  const PartRequest whole{0, 0, swapped ? info_.height : info_.width, swapped ? info_.width : info_.height,
                           request.denominator};
-  decode_jpeg_part(file, whole, part);
-  part.image = orient(std::move(part.image), info.orientation);
+  jpeg_->read(whole, part);
+  part.image = orient(std::move(part.image), info_.orientation);
+}
+
+ImageInfo read_image_info(std::span<const std::byte> file) {
+  return ImageReader().open(file);
 }
 
 Image decode_image(std::span<const std::byte> file) {
-  const ImageInfo info = read_image_info(file);
+  ImageReader reader;
+  const ImageInfo info = reader.open(file);
   DecodedPart part;
-  decode_part(file, info, {0, 0, info.width, info.height, 1}, part);
+  reader.read({0, 0, info.width, info.height, 1}, part);
   return std::move(part.image);
 }
 

@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "lockstep/data/image.h"
 
 namespace lockstep::data {
+
+class JpegReader;
 
 // JPEG and PNG files in memory to RGB, 8 bits. Gray, CMYK, YCCK and palette images become RGB; 16 bits become 8; what
 // is transparent is laid on white; a JPEG's EXIF orientation is applied, so that width and height are as seen.
@@ -49,8 +52,21 @@ struct DecodedPart {
   int64_t denominator = 1;
 };
 
-// `part` is reused: its memory serves from one image to the next. REQUIRES: `info` of the same file.
-void decode_part(std::span<const std::byte> file, const ImageInfo& info, const PartRequest& request, DecodedPart& part);
+// One file after the other, a part of each, with one look at each header. Keeps its tables; one per thread.
+class ImageReader {
+ public:
+  ImageReader();
+  ~ImageReader();
+
+  ImageInfo open(std::span<const std::byte> file);  // `file` must live until the read()
+  // Once per open(). `part` is reused: its memory serves from one image to the next.
+  void read(const PartRequest& request, DecodedPart& part);
+
+ private:
+  std::span<const std::byte> file_;
+  ImageInfo info_;
+  std::unique_ptr<JpegReader> jpeg_;
+};
 
 // Turns the stored picture into the one that is seen, by the EXIF orientation 1 to 8.
 Image orient(Image stored, int orientation);

@@ -14,17 +14,18 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/exif.h"
+#include "lockstep/data/jpeg_scan.h"
 
 namespace lockstep::data {
-namespace {
-
-constexpr int kMaxScans = 200;  // a progressive file of 1 kB can ask for thousands of passes over a large picture
-
 struct JpegErrors {
   jpeg_error_mgr table;  // first: libjpeg hands out a pointer to it
   jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
 };
+
+namespace {
+
+constexpr int kMaxScans = 200;  // a progressive file of 1 kB can ask for thousands of passes over a large picture
 
 [[noreturn]] void jump_out(j_common_ptr info) {
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
@@ -72,30 +73,40 @@ struct JpegOutput {
   ~JpegOutput() { std::free(bytes); }  // NOLINT: libjpeg allocates it with malloc
 };
 
-class JpegReader {
+// The beginning of libjpeg's own jpeg_entropy_decoder, which its headers do not show: these two members stand first in
+// every release of libjpeg-turbo. Only `decode_mcu` is exchanged, for a faster one that reads no more than is needed;
+// by the library's convention it discards an MCU whose blocks are null.
+struct EntropyDecoder {
+  void (*start_pass)(j_decompress_ptr);
+  boolean (*decode_mcu)(j_decompress_ptr, JBLOCKROW*);
+};
+#if defined(LIBJPEG_TURBO_VERSION_NUMBER) && LIBJPEG_TURBO_VERSION_NUMBER < 4000000
+constexpr bool kIsKnownLibrary = true;
+#else
+constexpr bool kIsKnownLibrary = false;
+#endif
+
+}  // namespace
+
+class JpegFile {
  public:
-  explicit JpegReader(std::span<const std::byte> file) : file_(file) {
-    set_up(errors_);
+  JpegFile() { set_up(errors_); }
+  ~JpegFile() { close(); }
+  JpegFile(const JpegFile&) = delete;
+  JpegFile& operator=(const JpegFile&) = delete;
+
+  // A fresh object for each file: tables of an earlier one must not serve a file without any.
+  void open(std::span<const std::byte> file) {
+    close();
+    file_ = file;
+    info_ = {};
     info_.err = &errors_.table;
     guarded(errors_, [this] { jpeg_create_decompress(&info_); });
+    is_open_ = true;
     progress_.progress_monitor = limit_scans;
     info_.progress = &progress_;
-  }
-  ~JpegReader() { jpeg_destroy_decompress(&info_); }
-  JpegReader(const JpegReader&) = delete;
-  JpegReader& operator=(const JpegReader&) = delete;
-
-  void read_header() {
-    guarded(errors_, [this] {
-      jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xFFFF);
-      jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file_.data()), file_.size());
-      jpeg_read_header(&info_, TRUE);
-    });
-    const int64_t pixels = int64_t{info_.image_width} * info_.image_height;
-    if (pixels <= kMaxPixels) return;
-    throw base::Error(base::Blame::user,
-                      base::text("a picture of ", info_.image_width, " x ", info_.image_height, " is refused"),
-                      base::text("shrink it to at most ", kMaxPixels, " pixels"));
+    info_.client_data = this;
+    read_header();
   }
 
   // A part may end before the damage: the end must be there, whatever part is asked for. The bytes FF D9 stand
@@ -139,7 +150,7 @@ class JpegReader {
   int64_t width() const { return info_.image_width; }
   int64_t height() const { return info_.image_height; }
 
-  void start(int64_t denominator) {
+  void start(int64_t denominator, JpegEntropy entropy) {
     inks_ = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
     guarded(errors_, [this, denominator] {
       info_.scale_num = 1;
@@ -147,6 +158,8 @@ class JpegReader {
       info_.out_color_space = inks_ ? JCS_CMYK : JCS_RGB;
       jpeg_start_decompress(&info_);
     });
+    reads_scan_ = kIsKnownLibrary && entropy == JpegEntropy::own && !info_.progressive_mode && !info_.arith_code &&
+                  info_.data_precision == 8 && info_.comps_in_scan == info_.num_components;
   }
 
   void read(const PartRequest& request, DecodedPart& part) {
@@ -171,10 +184,65 @@ class JpegReader {
     part.image.height = bottom - top;
     part.image.pixels.resize(static_cast<size_t>(part.image.width * part.image.height * 3));
     if (inks_) ink_row_.resize(static_cast<size_t>(info_.output_width) * 4);
+    if (reads_scan_) take_over_scan(x, info_.output_width, d);
     guarded(errors_, [this, &part, top] { read_rows(part.image, static_cast<JDIMENSION>(top)); });
   }
 
  private:
+  void close() {
+    if (is_open_) jpeg_destroy_decompress(&info_);
+    is_open_ = false;
+  }
+
+  void read_header() {
+    guarded(errors_, [this] {
+      jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xFFFF);
+      jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file_.data()), file_.size());
+      jpeg_read_header(&info_, TRUE);
+    });
+    const int64_t pixels = int64_t{info_.image_width} * info_.image_height;
+    if (pixels <= kMaxPixels) return;
+    throw base::Error(base::Blame::user,
+                      base::text("a picture of ", info_.image_width, " x ", info_.image_height, " is refused"),
+                      base::text("shrink it to at most ", kMaxPixels, " pixels"));
+  }
+
+  void take_over_scan(int64_t x, int64_t width, int64_t denominator) {
+    ScanReader::Layout layout;
+    layout.restart_interval = info_.restart_interval;
+    layout.num_places = info_.blocks_in_MCU;
+    for (int i = 0; i < info_.blocks_in_MCU; ++i) {
+      const int component = info_.MCU_membership[i];
+      const jpeg_component_info& from = *info_.cur_comp_info[component];
+      layout.places[static_cast<size_t>(i)] = {component, from.dc_tbl_no, from.ac_tbl_no, from.DCT_scaled_size > 1};
+      scan_.set_dc_code(from.dc_tbl_no, code_of(*info_.dc_huff_tbl_ptrs[from.dc_tbl_no]));
+      scan_.set_ac_code(from.ac_tbl_no, code_of(*info_.ac_huff_tbl_ptrs[from.ac_tbl_no]));
+    }
+    const int64_t mcu_width = info_.comps_in_scan == 1 ? 8 : 8 * info_.max_h_samp_factor;
+    first_column_ = x * denominator / mcu_width;
+    end_column_ = ((x + width) * denominator + mcu_width - 1) / mcu_width;
+    next_mcu_ = 0;
+    scan_.start(file_.last(info_.src->bytes_in_buffer), layout);
+    reinterpret_cast<EntropyDecoder*>(info_.entropy)->decode_mcu = decode_mcu;
+  }
+
+  static HuffmanCode code_of(const JHUFF_TBL& table) {
+    HuffmanCode code;
+    std::copy(std::begin(table.bits) + 1, std::end(table.bits), code.num_codes.begin() + 1);
+    std::copy(std::begin(table.huffval), std::end(table.huffval), code.symbols.begin());
+    return code;
+  }
+
+  static boolean decode_mcu(j_decompress_ptr info, JBLOCKROW* blocks) {
+    auto* self = static_cast<JpegFile*>(info->client_data);
+    const int64_t index = self->next_mcu_++;
+    const int64_t column = index % info->MCUs_per_row;
+    if (!blocks || column < self->first_column_ || column >= self->end_column_) return TRUE;
+    if (self->scan_.read(index, blocks)) return TRUE;
+    std::snprintf(self->errors_.message, sizeof self->errors_.message, "Corrupt JPEG data: bad code or early end");
+    longjmp(self->errors_.jump, 1);
+  }
+
   void read_rows(Image& image, JDIMENSION top) {
     if (top > 0) jpeg_skip_scanlines(&info_, top);
     for (int64_t y = 0; y < image.height; ++y) {
@@ -183,7 +251,7 @@ class JpegReader {
       }
       if (inks_) inks_to_rgb(image.row(y), image.width);
     }
-    if (info_.output_scanline == info_.output_height) jpeg_finish_decompress(&info_);
+    if (info_.output_scanline == info_.output_height && !reads_scan_) jpeg_finish_decompress(&info_);
   }
 
   // Adobe's files hold 255 - ink; plain ones hold the ink. Rounded as image libraries do: a * b / 255, exactly.
@@ -203,26 +271,30 @@ class JpegReader {
   JpegErrors errors_{};
   jpeg_progress_mgr progress_{};
   jpeg_decompress_struct info_{};
+  bool is_open_ = false;
   bool inks_ = false;
+  bool reads_scan_ = false;
   std::vector<uint8_t> ink_row_;
+  ScanReader scan_;
+  int64_t next_mcu_ = 0;
+  int64_t first_column_ = 0;  // of the MCUs that reach the part
+  int64_t end_column_ = 0;
 };
 
-}  // namespace
+JpegReader::JpegReader() : jpeg_(std::make_unique<JpegFile>()) {}
+JpegReader::~JpegReader() = default;
 
-ImageInfo read_jpeg_info(std::span<const std::byte> file) {
-  JpegReader reader(file);
-  reader.read_header();
-  ImageInfo info{ImageFormat::jpeg, reader.width(), reader.height(), reader.orientation()};
+ImageInfo JpegReader::open(std::span<const std::byte> file) {
+  jpeg_->open(file);
+  ImageInfo info{ImageFormat::jpeg, jpeg_->width(), jpeg_->height(), jpeg_->orientation()};
   if (info.orientation >= 5) std::swap(info.width, info.height);
   return info;
 }
 
-void decode_jpeg_part(std::span<const std::byte> file, const PartRequest& request, DecodedPart& part) {
-  JpegReader reader(file);
-  reader.read_header();
-  reader.check_end();
-  reader.start(request.denominator);
-  reader.read(request, part);
+void JpegReader::read(const PartRequest& request, DecodedPart& part, JpegEntropy entropy) {
+  jpeg_->check_end();
+  jpeg_->start(request.denominator, entropy);
+  jpeg_->read(request, part);
 }
 
 std::string encode_jpeg_file(const Image& image, int quality) {
@@ -253,8 +325,8 @@ std::string encode_jpeg_file(const Image& image, int quality) {
 }
 
 std::string restart_jpeg_rows(std::span<const std::byte> file) {
-  JpegReader reader(file);
-  reader.read_header();
+  JpegFile reader;
+  reader.open(file);
   reader.check_end();
   if (reader.has_four_inks() || reader.orientation() != 1) {
     return {reinterpret_cast<const char*>(file.data()), file.size()};

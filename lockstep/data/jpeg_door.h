@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -12,10 +13,24 @@ namespace lockstep::data {
 // libjpeg-turbo stands behind these; decode.cpp is their only caller. They throw as decode.h says. Besides errors,
 // libjpeg's warnings about damaged data are errors here: a half-grey picture must not be trained on in silence.
 
-ImageInfo read_jpeg_info(std::span<const std::byte> file);
+class JpegFile;
 
-// In pixels as stored, before the orientation. `part.image` starts up to one block before the request (part.x).
-void decode_jpeg_part(std::span<const std::byte> file, const PartRequest& request, DecodedPart& part);
+enum class JpegEntropy { own, library };  // who reads the Huffman codes; the same pixels, the library's for comparison
+
+// One file at a time: open() reads the header, read() a part. Keeps its tables from one file to the next.
+class JpegReader {
+ public:
+  JpegReader();
+  ~JpegReader();
+
+  ImageInfo open(std::span<const std::byte> file);  // `file` must live until the last read()
+  // Once per open(). In pixels as stored, before the orientation. `part.image` starts up to one block before the
+  // request (part.x).
+  void read(const PartRequest& request, DecodedPart& part, JpegEntropy entropy = JpegEntropy::own);
+
+ private:
+  std::unique_ptr<JpegFile> jpeg_;
+};
 
 std::string encode_jpeg_file(const Image& image, int quality);
 

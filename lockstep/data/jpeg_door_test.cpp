@@ -72,7 +72,7 @@ TEST(JpegDoorTest, GivesBackAPictureNearlyAsItWas) {
 TEST(JpegDoorTest, APartEqualsTheWholeBitByBit) {
   const std::string file = encode_jpeg(noisy_picture(203, 157), 85);
   const Image whole = decode_image(jpeg_bytes(file));
-  const ImageInfo info = read_image_info(jpeg_bytes(file));
+  ImageReader reader;
   base::Random random(1);
   DecodedPart part;
   for (int i = 0; i < 300; ++i) {
@@ -81,7 +81,8 @@ TEST(JpegDoorTest, APartEqualsTheWholeBitByBit) {
     request.y = random.below(157);
     request.width = 1 + random.below(203 - request.x);
     request.height = 1 + random.below(157 - request.y);
-    decode_part(jpeg_bytes(file), info, request, part);
+    reader.open(jpeg_bytes(file));
+    reader.read(request, part);
     ASSERT_LE(part.x, request.x);
     ASSERT_GE(part.x + part.image.width, request.x + request.width);
     ASSERT_LE(part.y, request.y);
@@ -97,10 +98,11 @@ TEST(JpegDoorTest, APartEqualsTheWholeBitByBit) {
 TEST(JpegDoorTest, AScaledDecodeShowsTheSamePictureSmaller) {
   const Image image = smooth_picture(160, 120);
   const std::string file = encode_jpeg(image, 95);
-  const ImageInfo info = read_image_info(jpeg_bytes(file));
   for (const int64_t denominator : {2, 4, 8}) {
     DecodedPart part;
-    decode_part(jpeg_bytes(file), info, {0, 0, 160, 120, denominator}, part);
+    ImageReader reader;
+    reader.open(jpeg_bytes(file));
+    reader.read({0, 0, 160, 120, denominator}, part);
     EXPECT_EQ(part.denominator, denominator);
     const Image expected = resize_image(image, 160 / denominator, 120 / denominator);
     ASSERT_EQ(part.image.pixels.size(), expected.pixels.size());
@@ -135,7 +137,9 @@ TEST(JpegDoorTest, NoticesATruncationBelowTheAskedPart) {
   const std::string file = encode_jpeg(noisy_picture(64, 256), 85);
   const std::string cut = file.substr(0, file.size() * 3 / 4);
   DecodedPart part;
-  EXPECT_THROW(decode_part(jpeg_bytes(cut), read_image_info(jpeg_bytes(cut)), {0, 0, 64, 16, 1}, part), base::Error);
+  ImageReader reader;
+  reader.open(jpeg_bytes(cut));
+  EXPECT_THROW(reader.read({0, 0, 64, 16, 1}, part), base::Error);
 }
 
 TEST(JpegDoorTest, RefusesAPictureOfAbsurdSize) {

@@ -14,11 +14,16 @@ namespace {
 
 }  // namespace
 
-ImageInfo read_jpeg_info(std::span<const std::byte>) {
+class JpegFile {};
+
+JpegReader::JpegReader() = default;
+JpegReader::~JpegReader() = default;
+
+ImageInfo JpegReader::open(std::span<const std::byte>) {
   throw_without_jpeg();
 }
 
-void decode_jpeg_part(std::span<const std::byte>, const PartRequest&, DecodedPart&) {
+void JpegReader::read(const PartRequest&, DecodedPart&, JpegEntropy) {
   throw_without_jpeg();
 }
 

@@ -25,15 +25,15 @@ Renderer::Renderer(const spec::Data& data) : data_(data) {
 }
 
 void Renderer::center(std::span<const std::byte> file, float* out) {
-  info_ = read_image_info(file);
-  const View view = center_view(info_.width, info_.height, data_);
-  show(file, view, part_for(view, info_, 1), out);
+  const ImageInfo info = reader_.open(file);
+  const View view = center_view(info.width, info.height, data_);
+  show(view, part_for(view, info, 1), out);
 }
 
 void Renderer::random(std::span<const std::byte> file, const base::Random& numbers, float* out) {
-  info_ = read_image_info(file);
-  const View view = random_view(info_.width, info_.height, data_, numbers);
-  show(file, view, part_for(view, info_, 8), out);
+  const ImageInfo info = reader_.open(file);
+  const View view = random_view(info.width, info.height, data_, numbers);
+  show(view, part_for(view, info, 8), out);
 }
 
 void Renderer::noise(base::Random numbers, float* out) {
@@ -46,8 +46,8 @@ void Renderer::noise(base::Random numbers, float* out) {
   }
 }
 
-void Renderer::show(std::span<const std::byte> file, const View& view, const PartRequest& request, float* out) {
-  decode_part(file, info_, request, part_);
+void Renderer::show(const View& view, const PartRequest& request, float* out) {
+  reader_.read(request, part_);
   const Axis x = axis_in_part(view.x, part_.x, part_.image.width, part_.denominator);
   const Axis y = axis_in_part(view.y, part_.y, part_.image.height, part_.denominator);
   const int64_t size = data_.image_size;

@@ -25,11 +25,11 @@ class Renderer {
   void noise(base::Random numbers, float* out);
 
  private:
-  void show(std::span<const std::byte> file, const View& view, const PartRequest& request, float* out);
+  void show(const View& view, const PartRequest& request, float* out);
 
   spec::Data data_;
   Normalisation normalisation_;
-  ImageInfo info_;
+  ImageReader reader_;
   DecodedPart part_;
   Resampler resampler_;
 };

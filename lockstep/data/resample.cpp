@@ -11,6 +11,7 @@ namespace lockstep::data {
 namespace {
 
 using Floats4 = float __attribute__((vector_size(16)));
+using Floats8 = float __attribute__((vector_size(32)));
 
 struct Job {
   const Image* image;
@@ -18,7 +19,8 @@ struct Job {
   const Resampler::Taps* y;
   int64_t first_column;  // what the row buffer's first pixel shows
   int64_t num_columns;
-  float* row;  // [num_columns * 3 + 1]
+  float* row;                 // [num_columns * 3 + 1]
+  const float* pair_weights;  // [num_outputs / 2][count][2][4]: x's, each as often as it is needed
   float* out;
   Floats4 factor;
   Floats4 offset;
@@ -69,30 +71,46 @@ template <int count>
 }
 
 // A pixel is read as four floats (the fourth belongs to the next one) and written as four: the next pixel overwrites
-// the fourth, only the very last is written as three. `fixed` is the number of taps, or 0 for any.
+// the fourth, only the very last is written as three. Two pixels at a time. `fixed` is the number of taps, or 0 for
+// any.
 template <int fixed>
 [[gnu::always_inline]] inline void mix_columns(const Job& job, float* out) {
   const auto num_outputs = static_cast<int64_t>(job.x->first.size());
   const int64_t count = fixed > 0 ? fixed : job.x->count;
-  const float* weights = job.x->weights.data();
   const int32_t* firsts = job.x->first.data();
   const float* row = job.row - job.first_column * 3;
-  const auto pixel_at = [&](int64_t i) __attribute__((always_inline)) {
+  const auto factor = __builtin_shufflevector(job.factor, job.factor, 0, 1, 2, 3, 4, 5, 6, 7);
+  const auto offset = __builtin_shufflevector(job.offset, job.offset, 0, 1, 2, 3, 4, 5, 6, 7);
+  const float* weights = job.pair_weights;
+  int64_t i = 0;
+  for (; i + 2 < num_outputs; i += 2) {
+    const float* left = row + int64_t{firsts[i]} * 3;
+    const float* right = row + int64_t{firsts[i + 1]} * 3;
+    Floats8 sum{};
+    for (int64_t t = 0; t < count; ++t, weights += 8) {
+      Floats4 a, b;
+      std::memcpy(&a, left + 3 * t, sizeof a);
+      std::memcpy(&b, right + 3 * t, sizeof b);
+      Floats8 weight;
+      std::memcpy(&weight, weights, sizeof weight);
+      sum += weight * __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+    }
+    sum = sum * factor + offset;
+    std::memcpy(out + 3 * i, &sum, sizeof(Floats4));
+    const Floats4 second = __builtin_shufflevector(sum, sum, 4, 5, 6, 7);
+    std::memcpy(out + 3 * (i + 1), &second, sizeof second);
+  }
+  for (; i < num_outputs; ++i) {
     const float* source = row + int64_t{firsts[i]} * 3;
     Floats4 sum{};
     for (int64_t t = 0; t < count; ++t) {
       Floats4 pixel;
       std::memcpy(&pixel, source + 3 * t, sizeof pixel);
-      sum += weights[i * count + t] * pixel;
+      sum += job.x->weights[static_cast<size_t>(i * count + t)] * pixel;
     }
-    return sum * job.factor + job.offset;
-  };
-  for (int64_t i = 0; i + 1 < num_outputs; ++i) {
-    const Floats4 value = pixel_at(i);
-    std::memcpy(out + 3 * i, &value, sizeof value);
+    sum = sum * job.factor + job.offset;
+    std::memcpy(out + 3 * i, &sum, 3 * sizeof(float));
   }
-  const Floats4 last = pixel_at(num_outputs - 1);
-  std::memcpy(out + 3 * (num_outputs - 1), &last, 3 * sizeof(float));
 }
 
 template <int fixed>
@@ -132,19 +150,39 @@ LOCKSTEP_VECTORISED __attribute__((target("avx2,fma"))) void run_rows_avx2(const
 }
 #endif
 
+#if defined(__x86_64__)
+LOCKSTEP_VECTORISED __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma,prefer-vector-width=512"))) void
+run_rows_avx512(const Job& job) {
+  run_rows(job);
+}
+#endif
+
 LOCKSTEP_VECTORISED void run_rows_plain(const Job& job) {
   run_rows(job);
 }
 
-void run_rows_here(const Job& job) {
+void run_rows_with(VectorUnit unit, const Job& job) {
 #if defined(__x86_64__)
-  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (avx2) return run_rows_avx2(job);
+  if (unit == VectorUnit::avx512) return run_rows_avx512(job);
+  if (unit == VectorUnit::avx2) return run_rows_avx2(job);
 #endif
+  base::ensure(unit == VectorUnit::plain, "a vector unit that this CPU has");
   run_rows_plain(job);
 }
 
 }  // namespace
+
+std::vector<VectorUnit> vector_units() {
+  std::vector<VectorUnit> units{VectorUnit::plain};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    units.push_back(VectorUnit::avx2);
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+    if (wide && __builtin_cpu_supports("avx512vl")) units.push_back(VectorUnit::avx512);
+  }
+#endif
+  return units;
+}
 
 void Resampler::fill(const Axis& axis, Taps& taps) {
   const double width = std::max(axis.scale, 1.0);  // the triangle reaches this far on each side
@@ -194,7 +232,17 @@ void Resampler::run(const Image& image, const Axis& x, const Axis& y, const Norm
     job.factor[c] = 1 / (255 * normalisation.std[channel]);
     job.offset[c] = -normalisation.mean[channel] / normalisation.std[channel];
   }
-  run_rows_here(job);
+  pair_weights_.resize(static_cast<size_t>(x.num_outputs * x_taps_.count * 4));
+  float* weight = pair_weights_.data();
+  for (int64_t i = 0; i + 1 < x.num_outputs; i += 2) {
+    for (int64_t t = 0; t < x_taps_.count; ++t, weight += 8) {
+      const auto at = static_cast<size_t>(i * x_taps_.count + t);
+      std::fill_n(weight, 4, x_taps_.weights[at]);
+      std::fill_n(weight + 4, 4, x_taps_.weights[at + static_cast<size_t>(x_taps_.count)]);
+    }
+  }
+  job.pair_weights = pair_weights_.data();
+  run_rows_with(unit_, job);
 }
 
 }  // namespace lockstep::data

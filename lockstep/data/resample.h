@@ -27,11 +27,16 @@ struct Normalisation {  // (value / 255 - mean) / std per channel
   std::array<float, 3> std = {1, 1, 1};
 };
 
+enum class VectorUnit { plain, avx2, avx512 };
+std::vector<VectorUnit> vector_units();  // those that this CPU has, the best last
+
 // Crop, resize, mirror and normalise in one pass over the source: bilinear, triangle filter, single precision between
 // the two directions. Keeps its tables' memory from one image to the next; one per thread. The result depends on the
-// arguments and on the CPU's vector units alone.
+// arguments alone, but for the last bit: avx2 and avx512 round once where plain rounds twice.
 class Resampler {
  public:
+  explicit Resampler(VectorUnit unit = vector_units().back()) : unit_(unit) {}
+
   // `out` is [y.num_outputs, x.num_outputs, 3]. REQUIRES: low < high, both within the image.
   void run(const Image& image, const Axis& x, const Axis& y, const Normalisation& normalisation, float* out);
 
@@ -43,9 +48,11 @@ class Resampler {
   static void fill(const Axis& axis, Taps& taps);
 
  private:
+  VectorUnit unit_;
   Taps x_taps_;
   Taps y_taps_;
   std::vector<float> row_;
+  std::vector<float> pair_weights_;
 };
 
 }  // namespace lockstep::data

@@ -67,6 +67,33 @@ TEST(ResamplerTest, MatchesTheDefinitionForCropsAndScales) {
   }
 }
 
+TEST(ResamplerTest, EveryVectorUnitGivesTheSame) {
+  const Image image = noise_image(203, 151);
+  const Normalisation normalisation{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
+  base::Random random(7);
+  for (int i = 0; i < 40; ++i) {
+    const int64_t w = 1 + random.below(203), h = 1 + random.below(151), size = 1 + random.below(64);
+    const auto axis = [&](int64_t begin, int64_t length) {
+      return Axis{.num_outputs = size,
+                  .begin = static_cast<double>(begin),
+                  .scale = static_cast<double>(length) / static_cast<double>(size),
+                  .low = begin,
+                  .high = begin + length,
+                  .reversed = i % 2 == 1};
+    };
+    const Axis x = axis(203 - w, w), y = axis(151 - h, h);
+    std::vector<std::vector<float>> results;
+    for (const VectorUnit unit : vector_units()) {
+      results.emplace_back(static_cast<size_t>(size * size * 3));
+      Resampler(unit).run(image, x, y, normalisation, results.back().data());
+    }
+    for (size_t j = 0; j < results[0].size(); ++j) ASSERT_NEAR(results[0][j], results.back()[j], 2e-6);
+    if (results.size() == 3) {
+      ASSERT_EQ(results[1], results[2]);
+    }
+  }
+}
+
 TEST(ResamplerTest, SameSizeLeavesEveryPixel) {
   const Image image = noise_image(13, 9);
   std::vector<float> out(image.pixels.size());

@@ -19,7 +19,7 @@ namespace {
 using base::Json;
 using base::text;
 
-constexpr int64_t kFormat = 1;
+constexpr int64_t kCalibrationFormat = 1;
 constexpr base::JsonLimits kLimits = {.max_bytes = 16 << 20};
 
 [[noreturn]] void refuse(const Json& value, const std::string& what) {
@@ -88,7 +88,7 @@ Json spread_json(const Spread& spread) {
 
 Json header_json(const DeviceCalibration& calibration) {
   Json document = Json::object();
-  document["format"] = kFormat;
+  document["format"] = kCalibrationFormat;
   document["device"]["id"] = calibration.rates.id;
   document["device"]["kind"] = name_of(calibration.rates.kind);
   document["device"]["bandwidth"] = calibration.rates.bandwidth;
@@ -125,7 +125,7 @@ std::vector<base::Path> user_documents() {
 }  // namespace
 
 DeviceCalibration parse_calibration(const Json& document) {
-  if (document.at("format").as_int() != kFormat) refuse(document.at("format"), "this program reads format 1");
+  if (document.at("format").as_int() != kCalibrationFormat) refuse(document.at("format"), "this program reads format 1");
   DeviceCalibration calibration;
   calibration.rates = parse_rates(document.at("device"));
   calibration.machine = document.at("machine").as_string();
@@ -220,6 +220,16 @@ double Calibration::seconds(const Operator& op, const Rates& rates) const {
 Calibration Calibration::with_layout(Layout layout) const {
   Calibration other = *this;
   other.layout_ = layout;
+  return other;
+}
+
+Calibration Calibration::with_host(double factor) const {
+  Calibration other = *this;
+  for (auto& device : other.devices_) {
+    for (double* cost : {&device.host.operation, &device.host.view, &device.host.kernel, &device.host.step}) {
+      *cost *= factor;
+    }
+  }
   return other;
 }
 

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "lockstep/base/file.h"
 #include "lockstep/spec/choice.h"
 
 namespace lockstep::forecast {
@@ -86,5 +88,13 @@ struct Recording {
 
   bool operator==(const Recording&) const = default;
 };
+
+// The recording as a file (docs/formats/recording.md, kind "step"): text, a checksum at its end. Reading refuses every
+// damage with a user error that names the line: a cut or changed file, another version, a count that cannot be, a
+// death before the birth, an operator that is not listed. Of an event only the members that its kind has are written.
+std::string print_recording(const Recording& recording);
+Recording parse_recording(std::string_view content, const std::string& source);
+void write_recording(const base::Path& path, const Recording& recording);
+Recording read_recording(const base::Path& path);
 
 }  // namespace lockstep::forecast

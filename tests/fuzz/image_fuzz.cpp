@@ -12,13 +12,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace lockstep;
   const auto file = std::as_bytes(std::span(bytes, size));
   try {
-    const data::ImageInfo info = data::read_image_info(file);
+    data::ImageReader reader;
+    const data::ImageInfo info = reader.open(file);
     if (info.width < 1 || info.height < 1 || info.width * info.height > data::kMaxPixels) std::abort();
     if (info.width * info.height > 1 << 16) return 0;  // large ones are slow, not different
     const auto denominator = int64_t{1} << size % 4;
     data::DecodedPart part;
-    data::decode_part(
-        file, info, {info.width / 3, info.height / 4, (info.width + 1) / 2, (info.height + 1) / 2, denominator}, part);
+    reader.read({info.width / 3, info.height / 4, (info.width + 1) / 2, (info.height + 1) / 2, denominator}, part);
     if (part.image.pixels.size() != static_cast<size_t>(part.image.width * part.image.height * 3)) std::abort();
     const data::Image whole = data::decode_image(file);
     if (whole.width != info.width || whole.height != info.height) std::abort();

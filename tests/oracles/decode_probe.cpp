@@ -35,6 +35,7 @@ int parts(const std::string& path, int count) {
   const data::Image whole = data::decode_image(as_bytes(file));
   const data::ImageInfo info = data::read_image_info(as_bytes(file));
   base::Random random(1);
+  data::ImageReader reader;
   data::DecodedPart part;
   for (int i = 0; i < count; ++i) {
     data::PartRequest ask;
@@ -42,7 +43,8 @@ int parts(const std::string& path, int count) {
     ask.y = random.below(info.height);
     ask.width = 1 + random.below(info.width - ask.x);
     ask.height = 1 + random.below(info.height - ask.y);
-    data::decode_part(as_bytes(file), info, ask, part);
+    reader.open(as_bytes(file));
+    reader.read(ask, part);
     for (int64_t y = ask.y; y < ask.y + ask.height; ++y) {
       const uint8_t* expected = whole.row(y) + 3 * ask.x;
       if (!std::equal(expected, expected + 3 * ask.width, part.image.row(y - part.y) + 3 * (ask.x - part.x))) {
