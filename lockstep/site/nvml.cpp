@@ -18,6 +18,8 @@ struct NvmlMemory {
 };
 using NvmlDevice = void*;
 
+}  // namespace
+
 class Nvml {
  public:
   Nvml() : library_(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
@@ -53,6 +55,8 @@ class Nvml {
   void* library_;
   int code_ = -1;
 };
+
+namespace {
 
 GpuDevice read_device(const Nvml& nvml, unsigned index) {
   GpuDevice device;
@@ -107,6 +111,24 @@ GpuReport read_gpus() {
   for (unsigned i = 0; i < count; ++i) report.devices.push_back(read_device(nvml, i));
   if (count == 0) report.absent = "the NVIDIA driver is here and sees no card";
   return report;
+}
+
+PowerMeter::PowerMeter(int64_t index) : nvml_(std::make_unique<Nvml>()) {
+  if (nvml_->works()) nvml_->call("nvmlDeviceGetHandleByIndex_v2", static_cast<unsigned>(index), &handle_);
+}
+
+PowerMeter::~PowerMeter() = default;
+
+std::optional<double> PowerMeter::watts() const {
+  unsigned milliwatts = 0;
+  const bool known = handle_ && nvml_->call("nvmlDeviceGetPowerUsage", handle_, &milliwatts);
+  return known ? std::optional(milliwatts / 1000.0) : std::nullopt;
+}
+
+std::optional<double> PowerMeter::joules() const {
+  unsigned long long millijoules = 0;  // NOLINT(google-runtime-int): the library's own type
+  const bool known = handle_ && nvml_->call("nvmlDeviceGetTotalEnergyConsumption", handle_, &millijoules);
+  return known ? std::optional(static_cast<double>(millijoules) / 1000.0) : std::nullopt;
 }
 
 }  // namespace lockstep::site

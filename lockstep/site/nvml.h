@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,5 +32,23 @@ struct GpuReport {
 };
 
 GpuReport read_gpus();
+
+class Nvml;  // the library, opened
+
+// What one card draws. Nothing where the driver does not say.
+class PowerMeter {
+ public:
+  explicit PowerMeter(int64_t index);
+  ~PowerMeter();
+  PowerMeter(const PowerMeter&) = delete;
+  PowerMeter& operator=(const PowerMeter&) = delete;
+
+  std::optional<double> watts() const;   // now
+  std::optional<double> joules() const;  // since the driver was loaded: take differences
+
+ private:
+  std::unique_ptr<Nvml> nvml_;
+  void* handle_ = nullptr;  // of the card; null: none
+};
 
 }  // namespace lockstep::site

@@ -86,7 +86,6 @@ class Step {
   Reducer reducer_;
   BatchStatistics statistics_;
   LossScale scale_;
-  std::vector<bool> recomputed_;  // by block
   double exposed_seconds_ = 0;
 };
 

@@ -98,17 +98,12 @@ StepTimes bench_step(const StepBench& bench) {
   return times;
 }
 
-namespace {
-
-// What the figure was taken on: the GPU, or the processor with its cores.
 std::string machine_name(at::Device device) {
   const auto gpus = device.is_cuda() ? site::read_gpus().devices : std::vector<site::GpuDevice>{};
   const auto index = static_cast<size_t>(std::max<int>(0, device.index()));
   return index < gpus.size() ? gpus[index].name
                              : text(site::read_processor().model, ", ", site::usable_cores(), " cores");
 }
-
-}  // namespace
 
 base::Json result_row(const StepBench& bench, const StepTimes& times, const std::string& command) {
   const auto batch = static_cast<double>(bench.job.training.global_batch);

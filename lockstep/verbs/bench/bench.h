@@ -36,6 +36,9 @@ StepTimes bench_step(const StepBench& bench);
 
 double median(std::vector<double> values);
 
+// What a figure was taken on: the GPU, or the processor with its cores.
+std::string machine_name(at::Device device);
+
 // A row of results/*.json.
 base::Json result_row(const StepBench& bench, const StepTimes& times, const std::string& command);
 
