@@ -18,6 +18,7 @@ constexpr int64_t kMinLarge = 10 * kMiB;      // from here on a block has a segm
 constexpr int64_t kRoundLarge = 2 * kMiB;
 constexpr int64_t kMaxUnsplitExcess = 20 * kMiB;
 constexpr int64_t kUnlimitedRange = int64_t{1} << 42;
+constexpr int64_t kEndless = int64_t{1} << 60;  // no card has more, and sums stay whole numbers
 
 int64_t up_to_multiple(int64_t size, int64_t unit) {
   return (size + unit - 1) / unit * unit;
@@ -206,7 +207,7 @@ Allocator::Block Allocator::split_off(Block block, int64_t size) {
 }
 
 bool Allocator::driver_gives(int64_t size) const {
-  return settings_.capacity == 0 || now_.reserved + size <= settings_.capacity;
+  return now_.reserved + size <= (settings_.capacity > 0 ? settings_.capacity : kEndless);
 }
 
 std::optional<int64_t> Allocator::take_expected(int64_t size) {

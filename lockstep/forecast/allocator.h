@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "lockstep/forecast/address_space.h"
@@ -44,8 +45,8 @@ class Allocator {
   // Gives the segment at `address` back, or unmaps pages. False when it is in use or not there.
   bool release_segment(int64_t address, int64_t size);
   bool unmap(int64_t address, int64_t size);
-  // What was there before a recording began.
-  void preset_segment(int64_t address, int64_t size, int64_t stream, bool small);
+  // What was there before a recording began. False, nothing: it overlaps what is there already.
+  bool preset_segment(int64_t address, int64_t size, int64_t stream, bool small);
   std::optional<Block> preset_block(int64_t address, int64_t bytes);
 
  private:
@@ -97,7 +98,8 @@ class Allocator {
   Block expand(int32_t pool, int64_t rounded);
   Block find_expandable(int32_t pool, int64_t rounded);
   Block make_range(int32_t pool);
-  Block split_off(Block block, int64_t size);  // the low part, as a block of its own
+  Block cut_unmapped(Block block, int64_t address);  // the part from there on
+  Block split_off(Block block, int64_t size);        // the low part, as a block of its own
   bool should_split(const Node& node, int64_t rounded) const;
   bool map(Block block, int64_t size);
   bool driver_gives(int64_t size) const;

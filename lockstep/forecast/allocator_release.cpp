@@ -154,30 +154,50 @@ bool Allocator::unmap(int64_t address, int64_t size) {
   return before - now_.reserved == size;
 }
 
-void Allocator::preset_segment(int64_t address, int64_t size, int64_t stream, bool small) {
-  Node node;
-  node.address = address;
-  node.size = size;
-  node.pool = pool_of(stream, small);
-  if (settings_.expandable_segments) {  // only the mapped part is known: the range goes on behind it
-    node.expandable = true;
-    node.origin = address;
+Allocator::Block Allocator::cut_unmapped(Block block, int64_t address) {
+  if (blocks_[block].address == address) return block;
+  Node upper = blocks_[block];
+  upper.size -= address - upper.address;
+  upper.address = address;
+  upper.previous = block;
+  const Block made = make_node(upper);
+  if (upper.next != kNone) blocks_[upper.next].previous = made;
+  blocks_[block].next = made;
+  blocks_[block].size -= upper.size;
+  pools_[upper.pool].unmapped[address] = made;
+  return made;
+}
+
+bool Allocator::preset_segment(int64_t address, int64_t size, int64_t stream, bool small) {
+  const int32_t pool = pool_of(stream, small);
+  Block block = node_at(address);
+  if (settings_.expandable_segments) {
+    if (block == kNone) {  // the first pages of a range that are known
+      block = make_range(pool);
+      pools_[pool].unmapped.erase(blocks_[block].address);
+      blocks_[block].address = blocks_[block].origin = address;
+      pools_[pool].unmapped[address] = block;
+    }
+    const Node& node = blocks_[block];
+    if (node.mapped || node.pool != pool || address + size > node.address + node.size) return false;
+    block = cut_unmapped(block, address);
+    if (size < this->size(block)) cut_unmapped(block, address + size);
+    pools_[pool].unmapped.erase(address);
+    blocks_[block].mapped = true;
+    insert_free(block);
+  } else {
+    for (const Node& node : blocks_) {
+      if (node.pool != kNone && address < node.address + node.size && node.address < address + size) return false;
+    }
+    Node node;
+    node.address = address;
+    node.size = size;
+    node.pool = pool;
+    insert_free(make_node(node));
+    ++num_segments_;
   }
-  const Block block = make_node(node);
   account_reserved(size);
-  ++num_segments_;
-  if (node.expandable) {
-    const Block range = make_range(node.pool);
-    Node& rest = blocks_[range];
-    pools_[node.pool].unmapped.erase(rest.address);
-    rest.address = address + size;
-    rest.origin = address;
-    rest.previous = block;
-    pools_[node.pool].unmapped[rest.address] = range;
-    blocks_[block].next = range;
-    --num_segments_;
-  }
-  insert_free(block);
+  return true;
 }
 
 std::optional<Allocator::Block> Allocator::preset_block(int64_t address, int64_t bytes) {

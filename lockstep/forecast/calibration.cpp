@@ -223,6 +223,16 @@ Calibration Calibration::with_layout(Layout layout) const {
   return other;
 }
 
+Calibration Calibration::with_host(double factor) const {
+  Calibration other = *this;
+  for (auto& device : other.devices_) {
+    for (double* cost : {&device.host.operation, &device.host.view, &device.host.kernel, &device.host.step}) {
+      *cost *= factor;
+    }
+  }
+  return other;
+}
+
 Calibration Calibration::without_model(const std::string& model) const {
   auto devices = devices_;
   for (auto& device : devices) {

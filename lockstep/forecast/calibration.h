@@ -86,6 +86,8 @@ class Calibration {
 
   // Samples of this layout are preferred for operators that have one; channels_last unless asked for.
   Calibration with_layout(Layout layout) const;
+  // Every cost of the launching thread times `factor`.
+  Calibration with_host(double factor) const;
   // Without every sample that only `model`'s step has.
   Calibration without_model(const std::string& model) const;
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/catalogue/rows.h"
 #include "lockstep/forecast/recording.h"
 
 namespace lockstep::forecast {
@@ -14,11 +15,15 @@ namespace lockstep::forecast {
 struct MemoryRules {
   int64_t capacity = 0;  // bytes the driver reports; 0: unlimited
   bool expandable_segments = false;
-  int64_t cublas_workspace = 0;    // per thread that multiplies
-  int64_t context = 0;             // the driver's, outside the allocator
-  int64_t nccl = 0;                // communicator buffers, outside the allocator; counted when ranks > 1
-  std::string compute_capability;  // decides workspaces of convolutions
+  int64_t cublas_workspace = 0;         // per thread that multiplies
+  int64_t context = 0;                  // the driver's, outside the allocator
+  int64_t nccl = 0;                     // communicator buffers, outside the allocator; counted when ranks > 1
+  std::string compute_capability = {};  // decides workspaces of convolutions
+  std::string basis = {};               // where capacity and context come from: "as the driver reports it; ..."
 };
+
+// The rules of a card. Context and NCCL's buffers are the H200's measured ones, carried over to other cards.
+MemoryRules memory_rules(const catalogue::Gpu& gpu);
 
 struct AliveBlock {
   MemoryClass memory = MemoryClass::other;
@@ -35,7 +40,7 @@ struct MemoryPoint {
 struct MemoryForecast {
   int64_t peak_allocated = 0;      // warm: steps 2 and later
   int64_t peak_reserved = 0;       // warm; what the card must have beside `context` and `nccl`
-  int64_t cold_peak_reserved = 0;  // step 1 while algorithms are being chosen
+  int64_t cold_peak_reserved = 0;  // of step 1 and all that came before it
   int64_t fragmentation = 0;       // reserved and not allocated at the peak
   int64_t context = 0;
   int64_t nccl = 0;
@@ -45,9 +50,30 @@ struct MemoryForecast {
   std::vector<AliveBlock> largest;          // alive at the peak, largest first, at most 20
   std::vector<MemoryPoint> curve;           // at most some hundred points
   bool fits = true;                         // total <= capacity (capacity 0: true)
+  int64_t retries = 0;  // times that the card was full and the allocator had to empty its cache: it fits, but slowly
 };
 
-// Replays the caching allocator over the recording from process start.
+// Replays the caching allocator over the recording from process start: first as if the card had no end; where that
+// does not fit, with its capacity, since giving cached segments back may make it fit (`retries`). When even then it
+// does not, the figures are those without end: what the card would have to have.
 MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& rules);
+
+// Memory of the host, for one node.
+struct HostMemory {
+  int64_t processes = 0;  // program, libraries, CUDA's own
+  int64_t pinned = 0;     // batches on their way to the cards
+  int64_t loader = 0;     // decoded and half-decoded samples
+  int64_t weights = 0;    // of the checkpoint being written: one copy a node
+  int64_t total = 0;
+};
+
+struct HostNeeds {
+  int64_t ranks = 1;           // of this node
+  int64_t batches_ahead = 3;   // that the loader keeps ready, for each rank
+  int64_t loader_threads = 0;  // for each rank
+  bool gpu = true;
+};
+
+HostMemory forecast_host_memory(const Recording& recording, const HostNeeds& needs);
 
 }  // namespace lockstep::forecast

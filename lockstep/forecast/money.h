@@ -13,14 +13,14 @@ namespace lockstep::forecast {
 
 // One way to pay for a run, with everything one needs to check it.
 struct Bill {
-  std::string kind;    // rent, electricity, grant
-  std::string payee;   // provider or machine; empty: the source does not name it
-  double amount = 0;   // money, or units of a grant
-  std::string unit;    // currency, or the unit's name
-  std::string rule;    // how it was computed: "4.5 USD per GPU-hour x 12.3 GPU-hours"
-  std::string source;  // of the price
-  std::string date;    // likewise
-  double limit_h = 0;  // longest session; 0: none stated
+  std::string kind = {};    // rent, electricity, grant
+  std::string payee = {};   // provider or machine; empty: the source does not name it
+  double amount = 0;        // money, or units of a grant
+  std::string unit = {};    // currency, or the unit's name
+  std::string rule = {};    // how it was computed: "4.5 USD per GPU-hour x 12.3 GPU-hours"
+  std::string source = {};  // of the price
+  std::string date = {};    // likewise
+  double limit_h = 0;       // longest session; 0: none stated
 };
 
 struct Usage {
@@ -36,7 +36,7 @@ struct Costs {
   double node_hours = 0;
   double core_hours = 0;  // 0: the cores of a node are not known
   double kwh = 0;
-  std::vector<Bill> bills;
+  std::vector<Bill> bills = {};
 
   const Bill* cheapest_rent() const;  // paid ones only; null: nobody is known to rent it out
 };

@@ -29,7 +29,7 @@ LOCKSTEP_CHOICE(NumberType, fp32, tf32, bf16, fp16, fp64, integer)
 LOCKSTEP_CHOICE(Phase, setup, forward, backward, update, evaluate)
 
 struct Operator {
-  std::string name;  // "aten::convolution"
+  std::string name = {};  // "aten::convolution"
   OperatorClass kind = OperatorClass::elementwise;
   NumberType type = NumberType::fp32;
   Phase phase = Phase::forward;
@@ -39,7 +39,7 @@ struct Operator {
   int64_t block = -1;    // of the network; -1: none (loss, optimizer)
   // Shapes that decide the speed: convolution {batch, in, height, width, out, kernel_h, kernel_w, stride, groups},
   // matmul {batch, m, n, k}, attention {batch, heads, tokens_q, tokens_k, head_dim}; else the largest tensor's sizes.
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape = {};
 
   bool operator==(const Operator&) const = default;
 };

@@ -50,7 +50,10 @@ class Replayer {
         allocator_.reset_peaks();
         break;
       case Kind::preset_segment:
-        if (recorded_) allocator_.preset_segment(event.address, event.size, event.stream, event.small);
+        if (recorded_) {
+          result_.num_segments_missed +=
+              !allocator_.preset_segment(event.address, event.size, event.stream, event.small);
+        }
         break;
       case Kind::preset_block:
         return preset(event);

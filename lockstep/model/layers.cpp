@@ -65,11 +65,11 @@ Parameter optional_bias(const Site& site, const ConvShape& shape) {
 
 }  // namespace
 
-Maker::Maker(int64_t seed, at::Device device)
-    : generator_(at::detail::createCPUGenerator(static_cast<uint64_t>(seed))), device_(device) {}
+Maker::Maker(int64_t seed, at::Device device, Values values)
+    : generator_(at::detail::createCPUGenerator(static_cast<uint64_t>(seed))), device_(device), values_(values) {}
 
 at::Tensor Maker::make(at::IntArrayRef shape, Fill fill) {
-  if (device_.is_meta()) {
+  if (values_ == Values::none || device_.is_meta()) {
     const auto format = shape.size() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
     return at::empty(shape, at::TensorOptions().device(device_), format);
   }

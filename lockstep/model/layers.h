@@ -27,12 +27,13 @@ struct Fill {
 // Makes fresh tensors: values always come from one CPU generator, so that every rank and device gets the same ones.
 class Maker {
  public:
-  Maker(int64_t seed, at::Device device);
+  Maker(int64_t seed, at::Device device, Values values = Values::fresh);
   at::Tensor make(at::IntArrayRef shape, Fill fill);
 
  private:
   at::Generator generator_;
   at::Device device_;
+  Values values_;
 };
 
 // The place of a layer in the network: the block that owns its tensors and the prefix of their names.

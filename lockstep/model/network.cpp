@@ -38,7 +38,11 @@ Output Network::forward(const at::Tensor& images, Mode mode) const {
 at::Tensor Network::run(at::Tensor value, Mode mode, size_t from, size_t to) const {
   base::ensure(from <= to && to <= blocks_.size(), "the blocks to run exist");
   if (from == 0) value = value.contiguous(at::MemoryFormat::ChannelsLast);  // as the weights; NHWC batches are already
-  for (size_t i = from; i < to; ++i) value = blocks_[i]->forward(value, mode);
+  for (size_t i = from; i < to; ++i) {
+    if (listener_) listener_(static_cast<int64_t>(i));
+    value = blocks_[i]->forward(value, mode);
+  }
+  if (listener_) listener_(-1);
   return value;
 }
 

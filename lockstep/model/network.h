@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,6 +59,8 @@ class Network {
   // images: [batch, 3, size, size], any memory format; channels_last is copied nowhere. Runs blocks [from, to).
   Output forward(const at::Tensor& images, Mode mode) const;
   at::Tensor run(at::Tensor value, Mode mode, size_t from, size_t to) const;
+  // `listener` hears the index of each block before it runs, and -1 behind the last one. For who records a run.
+  void on_block(std::function<void(int64_t index)> listener) { listener_ = std::move(listener); }
 
   std::vector<Named> parameters() const;  // of all blocks, in order
   std::vector<Named> buffers() const;
@@ -66,11 +69,16 @@ class Network {
  private:
   std::string name_;
   std::vector<std::unique_ptr<Block>> blocks_;
+  std::function<void(int64_t)> listener_;
 };
+
+// none: tensors of the right size and layout, with nothing written to them (on a simulated device).
+enum class Values { fresh, none };
 
 // Builds the network that `model` names with freshly initialised weights from `seed` (the same on every rank and
 // thread count). `classes` and `image_size` must be known by now. User error with the nearest names when unknown.
-Network make_network(const spec::Model& model, int64_t image_size, int64_t seed, at::Device device = at::kCPU);
+Network make_network(const spec::Model& model, int64_t image_size, int64_t seed, at::Device device = at::kCPU,
+                     Values values = Values::fresh);
 
 std::vector<std::string> network_names();
 

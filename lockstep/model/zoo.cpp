@@ -81,11 +81,11 @@ at::Tensor Head::forward(const at::Tensor& input, Mode mode) {
   return linear_(dropout(input, dropout_, mode));
 }
 
-Network make_network(const spec::Model& model, int64_t image_size, int64_t seed, at::Device device) {
+Network make_network(const spec::Model& model, int64_t image_size, int64_t seed, at::Device device, Values values) {
   const Family& family = find_family(model.name);
   check_overrides(model, family);
   base::ensure(model.classes > 0 && image_size > 0, "class count and image size are known when a network is made");
-  Maker maker(seed, device);
+  Maker maker(seed, device, values);
   return {model.name, family.build({model, image_size, maker})};
 }
 

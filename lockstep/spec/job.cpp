@@ -20,7 +20,8 @@ const Section& data_section() {
                "folder with one sub-folder of images a class, or \"synthetic\" with data.samples")
           .add("validate", &Data::validate, "", anything, "likewise, for validation; empty: no validation")
           .add("test", &Data::test, "", anything, "likewise, for the last judgement; training never reads it")
-          .add("samples", &Data::samples, "samples", non_negative, "length of \"synthetic\" data")
+          .add("samples", &Data::samples, "samples", non_negative,
+               "length of \"synthetic\" data; of a folder what plan counts on where it is not there")
           .add("image_size", &Data::image_size, "pixels", between(1, 16384), "width and height the network sees")
           .add("augment", &Data::augment, "", anything,
                "none, standard (random crop, flip) or strong (and colour jitter, erasing)")
@@ -222,9 +223,6 @@ class JobRules {
     }
     if (synthetic && job_.model.classes == 0) {
       complain("data.train", "\"synthetic\" data have no class folders to count", "give model.classes");
-    }
-    if (!synthetic && job_.data.samples > 0) {
-      complain("data.samples", "a folder has its own length", "leave it out, or \"train\": \"synthetic\"");
     }
   }
 

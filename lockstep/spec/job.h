@@ -27,7 +27,7 @@ struct Data {
   std::string train;     // folder with one sub-folder a class, or "synthetic"
   std::string validate;  // likewise; empty: no validation
   std::string test;
-  int64_t samples = 0;  // length of "synthetic"
+  int64_t samples = 0;  // length of "synthetic"; of a folder: what plan counts on where the folder is not
   int64_t image_size = 224;
   Augment augment = Augment::standard;
   double crop_scale_min = 0.35;  // smallest area of RandomResizedCrop

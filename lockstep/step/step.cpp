@@ -14,6 +14,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/random.h"
 #include "lockstep/step/precision.h"
+#include "lockstep/step/recompute.h"
 #include "lockstep/task/classify.h"
 
 namespace lockstep::step {
@@ -62,7 +63,8 @@ Step::Step(model::Network& network, comm::Group& group, StepOptions options)
       optimizer_(options_.training.optimizer, trained_parameters(network, options_.train_from)),
       reducer_(tensors_of(optimizer_.parameters()), group),
       statistics_(network, options_.freeze_norm ? network.blocks().size() : options_.train_from),
-      scale_(options_.training.precision == spec::Precision::amp && options_.device.is_cuda()) {}
+      scale_(options_.training.precision == spec::Precision::amp && options_.device.is_cuda()),
+      recomputed_(recomputed_blocks(network, options_.training.recompute)) {}
 
 std::vector<model::Named> Step::state() const {
   auto all = optimizer_.state();
@@ -157,12 +159,18 @@ model::Output Step::forward(const Samples& part, const at::Tensor& values) const
   }
   model::Output output;
   const model::Mode mode = options_.freeze_norm ? model::Mode::evaluate : model::Mode::train;
-  output.logits = network_.run(value, mode, first, network_.blocks().size());
-  for (size_t i = 0; i < network_.blocks().size(); ++i) {
-    for (auto& head : network_.blocks()[i]->take_auxiliary()) {
-      if (i >= first) output.auxiliary.push_back(std::move(head));
+  for (size_t i = first; i < network_.blocks().size(); ++i) {
+    BlockOutput block;
+    if (recomputed_[i]) {
+      block = recomputed(network_, i, value, mode);
+    } else {
+      block.value = network_.run(value, mode, i, i + 1);
+      block.auxiliary = network_.blocks()[i]->take_auxiliary();
     }
+    value = std::move(block.value);
+    std::move(block.auxiliary.begin(), block.auxiliary.end(), std::back_inserter(output.auxiliary));
   }
+  output.logits = value;
   return output;
 }
 

@@ -86,6 +86,7 @@ class Step {
   Reducer reducer_;
   BatchStatistics statistics_;
   LossScale scale_;
+  std::vector<bool> recomputed_;  // by block
   double exposed_seconds_ = 0;
 };
 

@@ -93,8 +93,7 @@ const std::map<std::string_view, OperatorClass>& class_by_name() {
     put(OperatorClass::indexing, {"gather", "roll", "flip", "masked_select", "nonzero", "take", "masked_fill_"});
     put(OperatorClass::random, {"bernoulli_", "bernoulli", "native_dropout", "uniform_", "normal_", "rand", "randn",
                                 "randperm", "random_", "exponential_"});
-    put(OperatorClass::view,
-        {"_unsafe_view", "lift_fresh", "resize_", "set_", "record_stream", "is_same_size", "resize_as_"});
+    put(OperatorClass::view, {"lift_fresh", "resize_", "set_", "record_stream", "is_same_size", "resize_as_"});
     put(OperatorClass::host, {"_local_scalar_dense", "is_pinned", "_pin_memory", "equal"});
     return rows;
   }();
@@ -127,43 +126,10 @@ void each_tensor(const IValue& value, const Use& use) {
   }
 }
 
-double tensor_bytes(const at::Tensor& tensor) {
-  // An expanded tensor is read from fewer bytes than it has elements.
-  double elements = 1;
-  for (int64_t d = 0; d < tensor.dim(); ++d) {
-    if (tensor.stride(d) != 0 || tensor.size(d) == 0) elements *= static_cast<double>(tensor.size(d));
-  }
-  return elements * static_cast<double>(tensor.element_size());
-}
-
 double value_bytes(const IValue& value) {
   double bytes = 0;
   each_tensor(value, [&](const at::Tensor& tensor) { bytes += tensor_bytes(tensor); });
   return bytes;
-}
-
-NumberType plain_type(at::ScalarType type) {
-  switch (type) {
-    case at::kBFloat16:
-      return NumberType::bf16;
-    case at::kHalf:
-      return NumberType::fp16;
-    case at::kFloat:
-      return NumberType::fp32;
-    case at::kDouble:
-      return NumberType::fp64;
-    default:
-      return NumberType::integer;
-  }
-}
-
-// Of a product: fp32 tensors may be multiplied on the tensor cores.
-NumberType product_type(const at::Tensor& tensor, OperatorClass kind) {
-  const NumberType type = plain_type(tensor.scalar_type());
-  if (type != NumberType::fp32 || !tensor.is_cuda() || kind == OperatorClass::attention) return type;
-  const auto op = kind == OperatorClass::matmul ? at::Float32Op::MATMUL : at::Float32Op::CONV;
-  const auto allowed = at::globalContext().float32Precision(at::Float32Backend::CUDA, op);
-  return allowed == at::Float32Precision::TF32 ? NumberType::tf32 : type;
 }
 
 double product(std::initializer_list<int64_t> factors) {
@@ -201,10 +167,11 @@ void describe_convolution(Operator& part, const FunctionSchema& schema, Values v
   part.type = product_type(input, OperatorClass::convolution);
 }
 
-void describe_matmul(Operator& part, Values values) {
+void describe_matmul(Operator& part, const FunctionSchema& schema, Values values) {
   std::vector<at::Tensor> matrices;
-  for (const auto& value : values) {
-    each_tensor(value, [&](const at::Tensor& tensor) { matrices.push_back(tensor); });
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (schema.arguments()[i].is_out()) continue;
+    each_tensor(values[i], [&](const at::Tensor& tensor) { matrices.push_back(tensor); });
   }
   if (matrices.size() < 2) return;
   const at::Tensor& a = matrices[matrices.size() - 2];  // addmm and its like: what is added comes first
@@ -278,6 +245,39 @@ bool only_writes(std::string_view name) {
 
 }  // namespace
 
+double tensor_bytes(const at::Tensor& tensor) {
+  // An expanded tensor is read from fewer bytes than it has elements.
+  double elements = 1;
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    if (tensor.stride(d) != 0 || tensor.size(d) == 0) elements *= static_cast<double>(tensor.size(d));
+  }
+  return elements * static_cast<double>(tensor.element_size());
+}
+
+NumberType plain_type(at::ScalarType type) {
+  switch (type) {
+    case at::kBFloat16:
+      return NumberType::bf16;
+    case at::kHalf:
+      return NumberType::fp16;
+    case at::kFloat:
+      return NumberType::fp32;
+    case at::kDouble:
+      return NumberType::fp64;
+    default:
+      return NumberType::integer;
+  }
+}
+
+// Of a product: fp32 tensors may be multiplied on the tensor cores.
+NumberType product_type(const at::Tensor& tensor, OperatorClass kind) {
+  const NumberType type = plain_type(tensor.scalar_type());
+  if (type != NumberType::fp32 || !tensor.is_cuda() || kind == OperatorClass::attention) return type;
+  const auto op = kind == OperatorClass::matmul ? at::Float32Op::MATMUL : at::Float32Op::CONV;
+  const auto allowed = at::globalContext().float32Precision(at::Float32Backend::CUDA, op);
+  return allowed == at::Float32Precision::TF32 ? NumberType::tf32 : type;
+}
+
 OperatorClass class_of(const FunctionSchema& schema) {
   const std::string_view name = base_name(schema);
   const auto found = class_by_name().find(name);
@@ -309,8 +309,8 @@ Parts describe_call(const FunctionSchema& schema, Values arguments) {
   for (size_t i = 0; i < arguments.size() && i < schema.arguments().size(); ++i) {
     const auto* alias = schema.arguments()[i].alias_info();
     const bool written = alias != nullptr && alias->isWrite();
-    const double bytes = value_bytes(arguments[i]);
-    part.bytes += bytes * ((written ? 1 : 0) + (written && only_writes(name) ? 0 : 1));
+    const bool read = !written || !(only_writes(name) || schema.arguments()[i].is_out());  // out=: not read
+    part.bytes += value_bytes(arguments[i]) * ((written ? 1 : 0) + (read ? 1 : 0));
     if (!is_product(part.kind)) describe_by_largest(part, arguments[i]);
   }
   if (part.kind == OperatorClass::convolution) {
@@ -318,7 +318,7 @@ Parts describe_call(const FunctionSchema& schema, Values arguments) {
     const IValue* input = weight ? &arguments[0] : nullptr;  // some call it "self"
     if (input) describe_convolution(part, schema, arguments, input->toTensor(), weight->toTensor());
   }
-  if (part.kind == OperatorClass::matmul) describe_matmul(part, arguments);
+  if (part.kind == OperatorClass::matmul) describe_matmul(part, schema, arguments);
   if (part.kind == OperatorClass::attention || part.kind == OperatorClass::attention_gradient) {
     describe_attention(part, schema, arguments);
   }

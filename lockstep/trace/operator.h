@@ -24,6 +24,11 @@ void add_results(Parts& parts, const c10::FunctionSchema& schema, std::span<cons
 
 forecast::OperatorClass class_of(const c10::FunctionSchema& schema);
 
+// The words of a description: what is read of a tensor, its number type, and that of a product over it.
+double tensor_bytes(const at::Tensor& tensor);
+forecast::NumberType plain_type(at::ScalarType type);
+forecast::NumberType product_type(const at::Tensor& tensor, forecast::OperatorClass kind);
+
 // True for an operator that only calls others and is not itself what a device executes ("aten::conv2d" calls
 // "aten::convolution"): what is timed or recorded is the first operator below those, and nothing inside it. This is the
 // level at which autograd hands over to the device.

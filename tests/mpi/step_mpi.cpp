@@ -55,6 +55,21 @@ TEST(MpiStepTest, EveryRankEndsWithTheSameBits) {
   for (const auto& other : group.all_gather(flat(network))) EXPECT_TRUE(at::equal(other, flat(network)));
 }
 
+TEST(MpiStepTest, RecomputationLeavesTheBitsOfManyRanksAsTheyAre) {
+  comm::Group& group = mpi_test::ranks();
+  std::vector<at::Tensor> ends;
+  for (const bool again : {false, true}) {
+    auto network = tiny::network();
+    StepOptions options;
+    options.training.micro_batch = 4;
+    if (again) options.training.recompute = {"all"};
+    Step step(network, group, options);
+    for (int64_t i = 0; i < 4; ++i) step.run(share(group, 13, i), 0.1);
+    ends.push_back(flat(network));
+  }
+  EXPECT_TRUE(at::equal(ends[0], ends[1]));
+}
+
 TEST(MpiStepTest, ABatchSmallerThanTheRanksIsTrained) {
   comm::Group& group = mpi_test::ranks();
   auto network = tiny::network();

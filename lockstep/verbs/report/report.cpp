@@ -178,11 +178,14 @@ Json array_of_events(const std::vector<Json>& events, std::string_view name, siz
   return all;
 }
 
-std::string_view page_file(std::string_view name) {
-  for (const auto& file : base::embedded_files()) {
-    if (file.name == base::text("lockstep/verbs/report/page/", name)) return file.content;
+// A file of the verb's own page folder, or else of the report's: charts and style are shared.
+std::string_view page_file(std::string_view verb, std::string_view name) {
+  for (const std::string_view owner : {verb, std::string_view("report")}) {
+    for (const auto& file : base::embedded_files()) {
+      if (file.name == base::text("lockstep/verbs/", owner, "/page/", name)) return file.content;
+    }
   }
-  base::ensure(false, "the report's page is built in");
+  base::ensure(false, base::text("the page's ", name, " is built in"));
   return {};
 }
 
@@ -251,9 +254,13 @@ Json gather_report(const run::RunPaths& paths) {
   return data;
 }
 
-// The template is read once from front to back: what is put in is never searched for markers.
 std::string render_report(const Json& data) {
-  std::string_view rest = page_file("page.html");
+  return render_page("report", title_of(data), data);
+}
+
+// The template is read once from front to back: what is put in is never searched for markers.
+std::string render_page(std::string_view verb, const std::string& title, const Json& data) {
+  std::string_view rest = page_file(verb, "page.html");
   std::string page;
   while (true) {
     const size_t open = rest.find("@[");
@@ -262,11 +269,11 @@ std::string render_report(const Json& data) {
     const size_t close = rest.find(']', open);
     const std::string_view name = rest.substr(open + 2, close - open - 2);
     if (name == "title") {
-      page += html_escape(title_of(data));
+      page += html_escape(title);
     } else if (name == "data") {
       page += script_safe(data.dump(-1));
     } else {
-      page += page_file(name);
+      page += page_file(verb, name);
     }
     rest.remove_prefix(close + 1);
   }

@@ -46,6 +46,11 @@ Collections open_collections(const spec::Job& job) {
   }
   all.train =
       synthetic ? data::synthetic_collection(job.data.samples, job.model.classes) : data::scan_folder(job.data.train);
+  if (const auto there = static_cast<int64_t>(all.train.samples.size());
+      job.data.samples > 0 && job.data.samples != there) {
+    throw Error(Blame::user, text("data.samples is ", job.data.samples, ", but ", job.data.train, " has ", there),
+                text("leave data.samples out, or --set data.samples=", there));
+  }
   const auto found = static_cast<int64_t>(all.train.classes.size());
   if (found < 2) {
     throw Error(Blame::user, text(job.data.train, " has one class only: '", all.train.classes.at(0), "'"),

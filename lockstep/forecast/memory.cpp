@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/forecast/allocator.h"
+#include "lockstep/forecast/workspace.h"
+
+namespace lockstep::forecast {
+namespace {
+
+constexpr size_t kNumClasses = static_cast<size_t>(MemoryClass::other) + 1;
+constexpr size_t kMaxLargest = 20;
+constexpr int64_t kMaxCurvePoints = 400;
+
+using ByClass = std::array<int64_t, kNumClasses>;
+
+struct Living {
+  Allocator::Block block = -1;  // -1: a storage of no bytes
+  MemoryClass memory = MemoryClass::other;
+  size_t born = 0;  // event
+};
+
+// One pass over the events with an allocator underneath.
+class MemoryReplay {
+ public:
+  MemoryReplay(const Recording& recording, const MemoryRules& rules, int64_t capacity)
+      : recording_(recording),
+        rules_(rules),
+        allocator_({.expandable_segments = rules.expandable_segments, .capacity = capacity}) {
+    size_t begin = 0;
+    for (size_t i = 0; i < recording.events.size(); ++i) {
+      if (recording.events[i].kind == EventKind::step_begin) begin = i;
+    }
+    last_step_ = begin;
+    const auto length = static_cast<int64_t>(recording.events.size() - begin);
+    stride_ = std::max<int64_t>(1, (length + kMaxCurvePoints - 1) / kMaxCurvePoints);
+  }
+
+  // False: out of memory.
+  bool run() {
+    for (size_t i = 0; i < recording_.events.size(); ++i) {
+      if (!apply(recording_.events[i], i)) return false;
+      if (i >= last_step_) sample(i);
+    }
+    return true;
+  }
+
+  MemoryForecast result() {
+    MemoryForecast forecast;
+    forecast.peak_allocated = peak_;
+    forecast.peak_reserved = allocator_.peaks().reserved;
+    forecast.cold_peak_reserved = cold_reserved_ > 0 ? cold_reserved_ : forecast.peak_reserved;
+    forecast.fragmentation = reserved_at_peak_ - peak_;
+    for (size_t i = 0; i < kNumClasses; ++i) {
+      if (by_class_at_peak_[i] > 0) forecast.by_class[static_cast<MemoryClass>(i)] = by_class_at_peak_[i];
+    }
+    forecast.moment = moment();
+    forecast.largest = largest();
+    forecast.curve = std::move(curve_);
+    forecast.retries = allocator_.num_retries();
+    return forecast;
+  }
+
+ private:
+  bool apply(const Event& event, size_t index) {
+    switch (event.kind) {
+      case EventKind::birth:
+        return give_birth(event, index);
+      case EventKind::death:
+        bury(event.id);
+        return true;
+      case EventKind::run:
+        return execute(event, index);
+      case EventKind::step_begin:
+        ++step_;
+        if (step_ == 2) {  // the promise is about warm steps: what came before counts no longer
+          cold_reserved_ = allocator_.peaks().reserved;
+          allocator_.reset_peaks();
+          peak_ = 0;
+          note_peak(index);
+        }
+        return true;
+      default:
+        return true;
+    }
+  }
+
+  bool give_birth(const Event& event, size_t index) {
+    Living living{.block = -1, .memory = event.memory, .born = index};
+    if (event.bytes > 0) {
+      const auto block = allocator_.allocate(event.bytes);
+      if (!block) return false;
+      living.block = *block;
+      now_[static_cast<size_t>(event.memory)] += allocator_.size(*block);
+      note_peak(index);
+    }
+    living_[event.id] = living;
+    return true;
+  }
+
+  void bury(int64_t id) {
+    const auto found = living_.find(id);
+    if (found == living_.end()) return;
+    if (found->second.block >= 0) {
+      now_[static_cast<size_t>(found->second.memory)] -= allocator_.size(found->second.block);
+      allocator_.free(found->second.block);
+    }
+    living_.erase(found);
+  }
+
+  bool execute(const Event& event, size_t index) {
+    const Operator& call = recording_.operators[static_cast<size_t>(event.id)];
+    if (call.kind == OperatorClass::matmul && rules_.cublas_workspace > 0) {
+      bool& has = has_workspace_[static_cast<size_t>(event.thread & 1)];
+      if (!has && !hold_workspace(rules_.cublas_workspace, index)) return false;
+      has = true;
+    }
+    const int64_t bytes = call_workspace(call, rules_);
+    if (bytes == 0) return true;
+    const auto block = hold_workspace(bytes, index);
+    if (!block) return false;
+    now_[static_cast<size_t>(MemoryClass::workspaces)] -= allocator_.size(*block);
+    allocator_.free(*block);
+    return true;
+  }
+
+  std::optional<Allocator::Block> hold_workspace(int64_t bytes, size_t index) {
+    const auto block = allocator_.allocate(bytes);
+    if (!block) return std::nullopt;
+    now_[static_cast<size_t>(MemoryClass::workspaces)] += allocator_.size(*block);
+    note_peak(index);
+    return block;
+  }
+
+  void note_peak(size_t index) {
+    if (allocator_.now().allocated <= peak_) return;
+    peak_ = allocator_.now().allocated;
+    reserved_at_peak_ = allocator_.now().reserved;
+    by_class_at_peak_ = now_;
+    peak_event_ = index;
+    peak_step_ = step_;
+  }
+
+  // Of each stretch of events the moment with the most alive.
+  void sample(size_t index) {
+    int64_t total = 0;
+    for (const int64_t bytes : now_) total += bytes;
+    const int64_t stretch = static_cast<int64_t>(index - last_step_) / stride_;
+    const bool opens = stretch != stretch_;
+    if (!opens && total <= stretch_total_) return;
+    if (opens) curve_.emplace_back();
+    stretch_ = stretch;
+    stretch_total_ = total;
+    curve_.back() = {.event = static_cast<int64_t>(index), .by_class = {now_.begin(), now_.end()}};
+  }
+
+  // The operator that runs at or after the event.
+  const Operator* next_run(size_t index) const {
+    for (size_t i = index; i < recording_.events.size(); ++i) {
+      const Event& event = recording_.events[i];
+      if (event.kind == EventKind::run) return &recording_.operators[static_cast<size_t>(event.id)];
+    }
+    return nullptr;
+  }
+
+  std::string describe(const Operator& call, const char* separator) const {
+    const bool in_block = call.block >= 0 && call.block < static_cast<int64_t>(recording_.blocks.size());
+    return base::text(call.name, separator, in_block ? recording_.blocks[static_cast<size_t>(call.block)] : "");
+  }
+
+  std::string moment() const {
+    const Operator* call = next_run(peak_event_);
+    const std::string step = peak_step_ > 0 ? base::text("step ", peak_step_) : "before the first step";
+    if (call == nullptr) return step;
+    return base::text(step, ", ", name_of(call->phase), ", ", describe(*call, call->block >= 0 ? " of " : ""));
+  }
+
+  std::vector<AliveBlock> largest() const {
+    std::unordered_map<int64_t, size_t> born;  // alive at the peak: id -> birth
+    for (size_t i = 0; i <= peak_event_ && i < recording_.events.size(); ++i) {
+      const Event& event = recording_.events[i];
+      if (event.kind == EventKind::birth) born[event.id] = i;
+      if (event.kind == EventKind::death) born.erase(event.id);
+    }
+    std::vector<size_t> births;
+    for (const auto& [id, birth] : born) births.push_back(birth);
+    const auto before = [&](size_t a, size_t b) {
+      const int64_t left = recording_.events[a].bytes;
+      const int64_t right = recording_.events[b].bytes;
+      return left != right ? left > right : a < b;
+    };
+    const size_t count = std::min(kMaxLargest, births.size());
+    std::partial_sort(births.begin(), births.begin() + static_cast<int64_t>(count), births.end(), before);
+    std::vector<AliveBlock> blocks;
+    for (size_t i = 0; i < count; ++i) {
+      const Event& birth = recording_.events[births[i]];
+      const Operator* call = next_run(births[i]);
+      std::string who = call ? base::text(call->name, " ", name_of(call->phase)) : "";
+      if (call && call->block >= 0) who = base::text(who, " ", describe(*call, "").substr(call->name.size()));
+      blocks.push_back({.memory = birth.memory, .bytes = birth.bytes, .born_by = who});
+    }
+    return blocks;
+  }
+
+  const Recording& recording_;
+  const MemoryRules& rules_;
+  Allocator allocator_;
+  std::unordered_map<int64_t, Living> living_;
+  ByClass now_{};
+  ByClass by_class_at_peak_{};
+  std::array<bool, 2> has_workspace_{};
+  std::vector<MemoryPoint> curve_;
+  size_t last_step_ = 0;
+  size_t peak_event_ = 0;
+  int64_t stride_ = 1;
+  int64_t stretch_ = -1;
+  int64_t stretch_total_ = 0;
+  int64_t step_ = 0;
+  int64_t peak_step_ = 0;
+  int64_t peak_ = 0;
+  int64_t reserved_at_peak_ = 0;
+  int64_t cold_reserved_ = 0;
+};
+
+}  // namespace
+
+MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& rules) {
+  const int64_t outside = rules.context + (recording.ranks > 1 ? rules.nccl : 0);
+  const auto finish = [&](MemoryReplay& replay) {
+    MemoryForecast forecast = replay.result();
+    forecast.context = rules.context;
+    forecast.nccl = recording.ranks > 1 ? rules.nccl : 0;
+    forecast.total = forecast.peak_reserved + outside;
+    return forecast;
+  };
+  MemoryReplay endless(recording, rules, 0);
+  if (!endless.run()) {
+    throw base::Error(base::Blame::user,
+                      base::text("the recording of ", recording.title, " needs more than 2^60 bytes"),
+                      "record it again: no card could hold a part of it");
+  }
+  MemoryForecast forecast = finish(endless);
+  const int64_t most = std::max(forecast.peak_reserved, forecast.cold_peak_reserved) + outside;
+  if (rules.capacity == 0 || most <= rules.capacity) return forecast;
+  if (rules.capacity > outside) {
+    MemoryReplay limited(recording, rules, rules.capacity - outside);
+    if (limited.run()) return finish(limited);
+  }
+  forecast.fits = false;
+  return forecast;
+}
+
+}  // namespace lockstep::forecast

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a card and its software decides the bytes: the rules of a GPU, and the host's side.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/forecast/memory.h"
+
+namespace lockstep::forecast {
+namespace {
+
+constexpr int64_t kMega = 1'000'000;
+
+// Of the maker's gigabytes (2^30) the driver keeps a part; GDDR cards lose 1/16 more to error correction. Cards whose
+// driver figure is known: 0.937 (L40S, L4, K80, T4 0.92), 0.986-0.996 (V100 to B200).
+constexpr double kGddrShare = 0.92;
+constexpr double kHbmShare = 0.985;
+constexpr double kHbmFrom = 700;  // GB/s: no GDDR card with error correction comes near, the P100 is above
+
+// Kernels that three steps load: 252 to 254 MB on an H200 (PyTorch 2.11, lazy loading, 18 networks). The bare context
+// before them is published as 0.3 to 0.7 GB; its middle.
+constexpr int64_t kContext = (254 + 500) * kMega;
+// NCCL's channels with their buffers on 8 ranks (4 MiB and the low-latency ones each); ROCm's first communicator: 1
+// GiB.
+constexpr int64_t kNccl = 500 * kMega;
+constexpr int64_t kRccl = 1074 * kMega;
+
+constexpr int64_t kWorkspaceHopper = int64_t{32} << 20;
+constexpr int64_t kWorkspaceBefore = 8'519'680;  // 2 x 4096 KiB + 8 x 16 KiB
+
+int major_of(const std::string& compute_capability) {
+  return std::atoi(compute_capability.c_str());
+}
+
+// Resident memory of our process: program and libtorch; with CUDA its libraries, kernels and mapped code too.
+constexpr int64_t kProcessCpu = 350 * kMega;
+constexpr int64_t kProcessGpu = 2500 * kMega;
+constexpr int64_t kLoaderThread = 30 * kMega;  // one decoded photograph and its copies
+
+}  // namespace
+
+MemoryRules memory_rules(const catalogue::Gpu& gpu) {
+  MemoryRules rules;
+  rules.compute_capability = gpu.compute_capability.value_or("");
+  if (gpu.driver_memory_mib) {
+    rules.capacity = *gpu.driver_memory_mib << 20;
+    rules.basis = "memory as the driver reports it";
+  } else if (gpu.memory_gb) {
+    const double share = gpu.bandwidth_gbs.value_or(0) >= kHbmFrom ? kHbmShare : kGddrShare;
+    rules.capacity = std::llround(*gpu.memory_gb * share * 1024) << 20;
+    rules.basis = base::text("memory: ", share, " of the maker's figure");
+  } else {
+    throw base::Error(base::Blame::user, base::text("the catalogue does not say how much memory ", gpu.id, " has"),
+                      "add memory_gb to its row (~/.config/lockstep/catalogue/*.json)");
+  }
+  rules.context = kContext;
+  rules.basis += "; context: kernels as measured on an H200, the rest published";
+  rules.nccl = gpu.vendor == "AMD" ? kRccl : kNccl;
+  const int major = major_of(rules.compute_capability);
+  rules.cublas_workspace = major == 9 || major == 10 ? kWorkspaceHopper : kWorkspaceBefore;
+  return rules;
+}
+
+HostMemory forecast_host_memory(const Recording& recording, const HostNeeds& needs) {
+  HostMemory host;
+  const int64_t sample = 3 * recording.image_size * recording.image_size * 4;
+  host.processes = needs.ranks * (needs.gpu ? kProcessGpu : kProcessCpu);
+  host.pinned = needs.gpu ? needs.ranks * 2 * recording.micro_batch * sample : 0;  // one under way, one being filled
+  host.loader =
+      needs.ranks * (needs.batches_ahead * recording.micro_batch * sample + needs.loader_threads * kLoaderThread);
+  host.weights = recording.checkpoint_bytes;
+  host.total = host.processes + host.pinned + host.loader + host.weights;
+  return host;
+}
+
+}  // namespace lockstep::forecast

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/catalogue/catalogue.h"
+#include "lockstep/forecast/memory.h"
+
+namespace lockstep::forecast {
+namespace {
+
+TEST(MemoryRulesTest, TakeTheDriversFigureWhereThereIsOne) {
+  const auto catalogue = catalogue::load_embedded();
+  const MemoryRules h200 = memory_rules(catalogue.gpu("h200"));
+  EXPECT_EQ(h200.capacity, int64_t{143771} << 20);
+  EXPECT_EQ(h200.cublas_workspace, int64_t{32} << 20);
+  EXPECT_EQ(memory_rules(catalogue.gpu("a100-40")).cublas_workspace, 8519680);
+}
+
+TEST(MemoryRulesTest, TakeAPartOfTheMakersFigureOtherwise) {
+  auto gpu = catalogue::load_embedded().gpu("v100-32");
+  const auto known = static_cast<double>(memory_rules(gpu).capacity);
+  gpu.driver_memory_mib.reset();
+  EXPECT_NEAR(static_cast<double>(memory_rules(gpu).capacity) / known, 1, 0.01);
+  gpu.memory_gb.reset();
+  EXPECT_THROW(memory_rules(gpu), base::Error);
+}
+
+TEST(MemoryRulesTest, EveryCardOfTheCatalogueHasRules) {
+  for (const auto& gpu : catalogue::load_embedded().gpus) {
+    const MemoryRules rules = memory_rules(gpu);
+    EXPECT_GT(rules.capacity, int64_t{1} << 31) << gpu.id;
+    EXPECT_LE(rules.capacity, static_cast<int64_t>(*gpu.memory_gb * (int64_t{1} << 30))) << gpu.id;
+    EXPECT_GT(rules.context, 0);
+    EXPECT_FALSE(rules.basis.empty());
+  }
+}
+
+TEST(HostMemoryTest, GrowsWithRanksAndBatches) {
+  Recording recording;
+  recording.image_size = 224;
+  recording.micro_batch = 32;
+  recording.checkpoint_bytes = 100;
+  const HostMemory one = forecast_host_memory(recording, {});
+  const HostMemory four = forecast_host_memory(recording, {.ranks = 4});
+  EXPECT_EQ(one.total, one.processes + one.pinned + one.loader + 100);
+  EXPECT_EQ(four.pinned, 4 * one.pinned);
+  EXPECT_EQ(four.weights, one.weights);
+  EXPECT_EQ(forecast_host_memory(recording, {.gpu = false}).pinned, 0);
+}
+
+}  // namespace
+}  // namespace lockstep::forecast

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/workspace.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::forecast {
+namespace {
+
+struct Measured {
+  OperatorClass kind;
+  NumberType type;
+  std::vector<int64_t> shape;
+  double mebibytes;  // on an H200
+  double tolerance;
+};
+
+// Rows as measured: allocator peak during the call, less what was there before and after it.
+TEST(WorkspaceTest, AgreesWithMeasuredConvolutions) {
+  const auto forward = OperatorClass::convolution;
+  const auto weights = OperatorClass::convolution_weight_gradient;
+  const std::vector<Measured> rows = {
+      {forward, NumberType::bf16, {128, 3, 224, 224, 64, 7, 7, 2, 1}, 98.05, 0.1},
+      {weights, NumberType::bf16, {128, 3, 224, 224, 64, 7, 7, 2, 1}, 103.9, 1},
+      {forward, NumberType::bf16, {64, 3, 224, 224, 768, 16, 16, 16, 1}, 52.0, 0.1},
+      {weights, NumberType::bf16, {64, 3, 224, 224, 768, 16, 16, 16, 1}, 74.0, 6},
+      {forward, NumberType::bf16, {128, 3, 224, 224, 32, 3, 3, 2, 1}, 0, 0},
+      {forward, NumberType::bf16, {128, 64, 56, 56, 64, 3, 3, 1, 1}, 0, 0},
+      {forward, NumberType::bf16, {128, 64, 56, 56, 256, 1, 1, 1, 1}, 0, 0},
+      {weights, NumberType::bf16, {128, 576, 14, 14, 576, 3, 3, 1, 576}, 20.25, 0.1},
+      {weights, NumberType::bf16, {128, 256, 14, 14, 1024, 1, 1, 1, 1}, 9.0, 8.5},
+      {forward, NumberType::tf32, {64, 3, 224, 224, 64, 7, 7, 2, 1}, 36.79, 0.1},
+      {weights, NumberType::tf32, {64, 3, 224, 224, 64, 7, 7, 2, 1}, 250.8, 1},
+      {forward, NumberType::fp32, {32, 3, 224, 224, 64, 7, 7, 2, 1}, 0, 0},
+      {forward, NumberType::fp32, {32, 256, 56, 56, 64, 1, 1, 1, 1}, 122.5, 0.1},
+      {forward, NumberType::fp32, {32, 128, 56, 56, 128, 3, 3, 2, 1}, 61.81, 0.1},
+      {weights, NumberType::fp32, {32, 256, 56, 56, 256, 3, 3, 1, 1}, 648.25, 0.1},
+      {weights, NumberType::fp32, {32, 512, 14, 14, 512, 3, 3, 1, 1}, 141.5, 0.1},
+      {weights, NumberType::fp32, {32, 512, 7, 7, 512, 3, 3, 1, 1}, 69.13, 0.1},
+  };
+  for (const auto& row : rows) {
+    Operator call;
+    call.kind = row.kind;
+    call.type = row.type;
+    call.shape = row.shape;
+    const double found = static_cast<double>(call_workspace(call, {})) / (1 << 20);
+    EXPECT_NEAR(found, row.mebibytes, row.tolerance)
+        << name_of(row.kind) << " " << name_of(row.type) << " " << row.shape[1] << " to " << row.shape[4];
+  }
+}
+
+TEST(WorkspaceTest, HoldsTheSumsOfFlashAttentionsGradient) {
+  Operator call;
+  call.name = "aten::_scaled_dot_product_flash_attention_backward";
+  call.kind = OperatorClass::attention_gradient;
+  call.shape = {64, 12, 197, 197, 64};
+  EXPECT_EQ(call_workspace(call, {}), 64 * 12 * 256 * 65 * 4);
+  call.kind = OperatorClass::attention;
+  EXPECT_EQ(call_workspace(call, {}), 0);
+}
+
+}  // namespace
+}  // namespace lockstep::forecast

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/step/recompute.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/step/step.h"
+#include "lockstep/step/tiny_network.h"
+
+namespace lockstep::step {
+namespace {
+
+struct Recipe {
+  std::string name;
+  int64_t image_size = 32;
+  spec::Precision precision = spec::Precision::fp32;
+  std::vector<std::string> recompute = {"all"};
+  int64_t micro_batch = 0;
+  std::string train_from = "";
+  bool freeze_norm = false;
+};
+
+spec::Model model_of(const std::string& name) {
+  spec::Model model;
+  model.name = name;
+  model.classes = 3;
+  model.dropout = name.starts_with("vit") ? 0.2 : 0;
+  model.drop_path = name.starts_with("vit") ? 0.3 : 0;
+  if (name.starts_with("vit")) {
+    model.depth = 3;
+    model.width = 48;
+  }
+  if (name.starts_with("resnet")) model.width = 8;
+  return model;
+}
+
+Samples images(int64_t rows, int64_t size, int64_t step) {
+  const at::Tensor values =
+      (at::arange(rows * 3 * size * size, at::kFloat).add(static_cast<double>(step)) * 0.37).sin();
+  return {step, 0, rows, values.view({rows, 3, size, size}), at::arange(rows, at::kLong).remainder(3), 0};
+}
+
+// Gradients of the last step, then weights, statistics and losses after it.
+std::vector<at::Tensor> after_two_steps(const Recipe& recipe, const std::vector<std::string>& recompute) {
+  at::set_num_threads(1);
+  const auto group = comm::single_group();
+  auto network = model::make_network(model_of(recipe.name), recipe.image_size, 7);
+  StepOptions options;
+  options.training.precision = recipe.precision;
+  options.training.recompute = recompute;
+  options.training.micro_batch = recipe.micro_batch;
+  options.freeze_norm = recipe.freeze_norm;
+  if (!recipe.train_from.empty()) options.train_from = network.index_of(recipe.train_from);
+  Step step(network, *group, options);
+  std::vector<at::Tensor> all;
+  for (int64_t i = 0; i < 2; ++i) {
+    const double loss = step.run(images(4, recipe.image_size, i), 0.05).loss;
+    all.push_back(at::arange(1, at::kDouble).add(loss));
+  }
+  for (const auto& gradient : step.optimizer().gradients()) all.push_back(gradient.clone());
+  for (const auto& entry : network.parameters()) all.push_back(entry.tensor.detach());
+  for (const auto& entry : network.buffers()) all.push_back(entry.tensor);
+  return all;
+}
+
+void expect_same_bits(const Recipe& recipe) {
+  const auto kept = after_two_steps(recipe, {});
+  const auto again = after_two_steps(recipe, recipe.recompute);
+  ASSERT_EQ(kept.size(), again.size());
+  for (size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(at::equal(kept[i], again[i])) << recipe.name << " tensor " << i;
+}
+
+TEST(RecomputeTest, GivesTheSameBits) {
+  expect_same_bits({.name = "resnet18"});
+  expect_same_bits({.name = "densenet121"});
+  expect_same_bits({.name = "vit_tiny_patch16_224"});  // dropout and drop_path draw the same numbers again
+}
+
+TEST(RecomputeTest, GivesTheSameBitsInSixteenBits) {
+  for (const auto precision : {spec::Precision::bf16, spec::Precision::amp}) {
+    expect_same_bits({.name = "resnet18", .precision = precision});
+    expect_same_bits({.name = "vit_tiny_patch16_224", .precision = precision});
+  }
+}
+
+TEST(RecomputeTest, CarriesTheGradientsOfAuxiliaryHeads) {
+  expect_same_bits({.name = "googlenet", .image_size = 64});
+}
+
+TEST(RecomputeTest, GoesWithMicroBatchesFrozenBlocksAndFrozenNorms) {
+  expect_same_bits({.name = "resnet18", .micro_batch = 2});
+  expect_same_bits({.name = "vit_tiny_patch16_224", .micro_batch = 1});
+  expect_same_bits({.name = "resnet18", .train_from = "layer3.0"});
+  expect_same_bits({.name = "resnet18", .freeze_norm = true});
+}
+
+TEST(RecomputeTest, TakesBlocksByName) {
+  expect_same_bits({.name = "resnet18", .recompute = {"layer1.0", "layer2.1"}});
+  const auto network = tiny::network();
+  EXPECT_EQ(std::ranges::count(recomputed_blocks(network, {"stem"}), true), 1);
+  EXPECT_EQ(std::ranges::count(recomputed_blocks(network, {"all"}), false), 0);
+  EXPECT_EQ(std::ranges::count(recomputed_blocks(network, {}), true), 0);
+  EXPECT_THROW(recomputed_blocks(network, {"stern"}), base::Error);
+}
+
+// Told of every allocation of tensors on this thread.
+class Peak : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override {
+    alive_ += bytes;
+    peak = std::max(peak, alive_);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+  int64_t peak = 0;
+
+ private:
+  int64_t alive_ = 0;
+};
+
+int64_t peak_of_a_pass(const model::Network& network, const at::Tensor& images, bool again) {
+  const auto peak = std::make_shared<Peak>();
+  const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, peak);
+  at::Tensor value = images;
+  for (size_t i = 0; i < network.blocks().size(); ++i) {
+    value = again ? recomputed(network, i, value, model::Mode::train).value
+                  : network.run(value, model::Mode::train, i, i + 1);
+  }
+  const at::Tensor loss = value.sum();
+  const int64_t most = peak->peak;
+  loss.backward();
+  for (const auto& parameter : network.parameters()) at::Tensor(parameter.tensor).mutable_grad().reset();
+  return most;
+}
+
+TEST(RecomputeTest, KeepsAFractionOfTheActivations) {
+  at::set_num_threads(1);
+  spec::Model model = model_of("vit_tiny_patch16_224");
+  model.depth = 12;
+  const auto network = model::make_network(model, 64, 7);
+  const at::Tensor input = images(16, 64, 0).values;
+  const int64_t kept = peak_of_a_pass(network, input, false);
+  const int64_t again = peak_of_a_pass(network, input, true);
+  EXPECT_GT(again, 0);
+  EXPECT_LT(5 * again, kept);
+}
+
+}  // namespace
+}  // namespace lockstep::step

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch and layer norms: outputs and scratch memory as libtorch's CUDA kernels and cuDNN make them.
+#include <ATen/ops/empty_like.h>
+
+#include <algorithm>
+
+#include "lockstep/trace/kernels.h"
+#include "lockstep/trace/simulated_device.h"
+
+namespace lockstep::trace {
+namespace {
+
+using forecast::OperatorClass;
+using Optional = std::optional<at::Tensor>;
+
+at::Tensor or_none(const Optional& tensor) {
+  return tensor.value_or(at::Tensor());
+}
+
+// cuDNN's batch norm.
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm(const at::Tensor& input,
+                                                                            const at::Tensor& weight,
+                                                                            const Optional& bias, const Optional& mean,
+                                                                            const Optional& variance, bool training,
+                                                                            double /*factor*/, double /*epsilon*/) {
+  at::Tensor output = at::empty_like(input, input.options(), input.suggest_memory_format());
+  at::Tensor saved_mean = make({training ? weight.numel() : 0}, weight.scalar_type());
+  at::Tensor saved_variance = make({training ? weight.numel() : 0}, weight.scalar_type());
+  at::Tensor reserve = make_bytes(0);
+  ran("aten::cudnn_batch_norm", OperatorClass::batch_norm,
+      {input, weight, or_none(bias), or_none(mean), or_none(variance)}, {output, saved_mean, saved_variance});
+  return {output, saved_mean, saved_variance, reserve};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
+    const at::Tensor& input, const at::Tensor& gradient, const at::Tensor& weight, const Optional& /*mean*/,
+    const Optional& /*variance*/, const Optional& saved_mean, const Optional& saved_variance, double /*epsilon*/,
+    const at::Tensor& /*reserve*/) {
+  const at::Tensor lying = gradient.contiguous(input.suggest_memory_format());
+  at::Tensor of_input = make(input.sizes(), input.scalar_type(), input.suggest_memory_format());
+  at::Tensor of_weight = make(weight.sizes(), weight.scalar_type());
+  at::Tensor of_bias = make(weight.sizes(), weight.scalar_type());
+  ran("aten::cudnn_batch_norm_backward", OperatorClass::batch_norm_gradient,
+      {input, lying, weight, or_none(saved_mean), or_none(saved_variance)}, {of_input, of_weight, of_bias});
+  return {of_input, of_weight, of_bias};
+}
+
+int64_t last_power_of_2(int64_t value) {
+  int64_t power = 1;
+  while (power * 2 <= value) power *= 2;
+  return power;
+}
+
+struct Grid {
+  int64_t x, y;
+};
+
+// How many blocks libtorch's channels-last batch norm takes for a reduction over `rows` of `channels` each; more than
+// one in a column exchange partial sums through memory.
+Grid reduction_grid(int64_t rows, int64_t channels) {
+  constexpr int64_t kBlock = 512;
+  constexpr int64_t kThread = 16;
+  constexpr int64_t kTile = 32;
+  constexpr int64_t kMostInColumn = 128;
+  const auto pieces = [](int64_t value, int64_t by) { return (value + by - 1) / by; };
+  int64_t block_x = std::min(last_power_of_2(channels), kTile);
+  const int64_t block_y = std::min(last_power_of_2(pieces(rows, kThread)), kBlock / block_x);
+  if (block_x * block_y != kBlock) block_x = std::min(last_power_of_2(channels), kBlock / block_y);
+  const int64_t column = std::min(pieces(rows, block_y * kThread), kMostInColumn);
+  return {pieces(channels, block_x), column < 8 ? 1 : column};
+}
+
+struct Scratch {
+  at::Tensor partial, semaphores;
+};
+
+Scratch reduction_scratch(const at::Tensor& input, int64_t values) {
+  const int64_t channels = input.size(1);
+  const Grid grid = reduction_grid(input.numel() / std::max<int64_t>(1, channels), channels);
+  if (grid.y == 1) return {};
+  return {make({values * channels * grid.y}, at::kFloat), make({grid.x}, at::kInt)};
+}
+
+// libtorch's own batch norm, which it takes for 16-bit channels-last inputs.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tensor& input, const Optional& weight,
+                                                                 const Optional& bias, const Optional& mean,
+                                                                 const Optional& variance, bool training,
+                                                                 double /*momentum*/, double /*epsilon*/) {
+  at::Tensor output = at::empty_like(input);
+  at::Tensor saved_mean = make({input.size(1)}, at::kFloat);
+  at::Tensor saved_inverse = make({input.size(1)}, at::kFloat);
+  if (training) {
+    const Scratch while_adding = reduction_scratch(input, 4);
+  }
+  ran("aten::native_batch_norm", OperatorClass::batch_norm,
+      {input, or_none(weight), or_none(bias), or_none(mean), or_none(variance)}, {output, saved_mean, saved_inverse},
+      {.launches = training ? 4 : 1});
+  return {output, saved_mean, saved_inverse};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm_backward(
+    const at::Tensor& gradient, const at::Tensor& input, const Optional& weight, const Optional& mean,
+    const Optional& variance, const Optional& saved_mean, const Optional& saved_inverse, bool /*train*/,
+    double /*epsilon*/, std::array<bool, 3> wanted) {
+  const int64_t channels = input.size(1);
+  const at::Tensor sum = make({channels}, at::kFloat);
+  const at::Tensor sum_of_products = make({channels}, at::kFloat);
+  at::Tensor of_weight = wanted[1] ? make({channels}, at::kFloat) : at::Tensor();
+  at::Tensor of_bias = wanted[2] ? make({channels}, at::kFloat) : at::Tensor();
+  { const Scratch while_adding = reduction_scratch(input, 2); }
+  at::Tensor of_input = wanted[0] ? at::empty_like(input) : at::Tensor();
+  ran("aten::native_batch_norm_backward", OperatorClass::batch_norm_gradient,
+      {gradient, input, or_none(weight), or_none(mean), or_none(variance), or_none(saved_mean), or_none(saved_inverse)},
+      {of_input, of_weight, of_bias}, {.launches = 2});
+  return {of_input, of_weight, of_bias};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tensor& input, at::IntArrayRef shape,
+                                                                 const Optional& weight, const Optional& bias,
+                                                                 double /*epsilon*/) {
+  const at::Tensor lying = input.contiguous();
+  std::vector<int64_t> rows(input.sizes().begin(), input.sizes().end());
+  for (size_t i = rows.size() - shape.size(); i < rows.size(); ++i) rows[i] = 1;
+  at::Tensor output = at::empty_like(lying);
+  at::Tensor mean = make(rows, at::kFloat);
+  at::Tensor deviation = make(rows, at::kFloat);
+  ran("aten::native_layer_norm", OperatorClass::layer_norm, {lying, or_none(weight), or_none(bias)},
+      {output, mean, deviation});
+  return {output, mean, deviation};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm_backward(
+    const at::Tensor& gradient, const at::Tensor& input, at::IntArrayRef /*shape*/, const at::Tensor& mean,
+    const at::Tensor& deviation, const Optional& weight, const Optional& bias, std::array<bool, 3> wanted) {
+  const at::Tensor lying = input.contiguous();
+  const at::Tensor pushed = gradient.contiguous();
+  at::Tensor of_input = wanted[0] ? at::empty_like(lying) : at::Tensor();
+  at::Tensor of_weight = wanted[1] && weight ? at::empty_like(*weight) : at::Tensor();
+  at::Tensor of_bias = wanted[2] && bias ? at::empty_like(*bias) : at::Tensor();
+  ran("aten::native_layer_norm_backward", OperatorClass::layer_norm_gradient,
+      {pushed, lying, mean, deviation, or_none(weight), or_none(bias)}, {of_input, of_weight, of_bias},
+      {.launches = 2});
+  return {of_input, of_weight, of_bias};
+}
+
+}  // namespace
+
+void register_norms(torch::Library& library) {
+  library.impl("cudnn_batch_norm", &cudnn_batch_norm);
+  library.impl("cudnn_batch_norm_backward", &cudnn_batch_norm_backward);
+  library.impl("native_batch_norm", &native_batch_norm);
+  library.impl("native_batch_norm_backward", &native_batch_norm_backward);
+  library.impl("native_layer_norm", &native_layer_norm);
+  library.impl("native_layer_norm_backward", &native_layer_norm_backward);
+}
+
+}  // namespace lockstep::trace

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that need no kernel of their own: libtorch has made their outputs, or they write in place.
+#include <ATen/core/boxing/KernelFunction.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/empty_like.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+
+#include "lockstep/trace/kernels.h"
+#include "lockstep/trace/operator.h"
+#include "lockstep/trace/simulated_device.h"
+
+namespace lockstep::trace {
+namespace {
+
+// How libtorch calls the operator, and what becomes of its tensors.
+enum class Style {
+  out,   // libtorch has made the outputs and names them, or the operator works in place: both are in the schema
+  like,  // gives a new tensor like its first argument
+  sum,   // as out; adds up elements
+};
+
+struct Row {
+  const char* name;
+  Style style = Style::out;
+};
+
+constexpr Row kTable[] = {
+    {"add.out"},
+    {"sub.out"},
+    {"mul.out"},
+    {"div.out"},
+    {"neg.out"},
+    {"exp.out"},
+    {"log.out"},
+    {"sqrt.out"},
+    {"rsqrt.out"},
+    {"reciprocal.out"},
+    {"sigmoid.out"},
+    {"tanh.out"},
+    {"pow.Tensor_Scalar_out"},
+    {"clamp.out"},
+    {"maximum.out"},
+    {"minimum.out"},
+    {"lerp.Scalar_out"},
+    {"addcmul.out"},
+    {"addcdiv.out"},
+    {"eq.Tensor_out"},
+    {"eq.Scalar_out"},
+    {"ne.Tensor_out"},
+    {"ne.Scalar_out"},
+    {"ge.Tensor_out"},
+    {"ge.Scalar_out"},
+    {"gt.Tensor_out"},
+    {"gt.Scalar_out"},
+    {"le.Tensor_out"},
+    {"le.Scalar_out"},
+    {"lt.Tensor_out"},
+    {"lt.Scalar_out"},
+    {"isneginf.out"},
+    {"where.self_out"},
+    {"isposinf.out"},
+    {"bitwise_and.Tensor_out"},
+    {"bitwise_or.Tensor_out"},
+    {"gelu.out"},
+    {"gelu_backward.grad_input"},
+    {"silu.out"},
+    {"silu_backward.grad_input"},
+    {"sigmoid_backward.grad_input"},
+    {"tanh_backward.grad_input"},
+    {"threshold_backward.grad_input"},
+    {"abs", Style::like},
+    {"relu", Style::like},
+    {"relu_"},
+    {"hardtanh_"},
+    {"hardtanh", Style::like},
+    {"hardtanh_backward", Style::like},
+    {"native_dropout_backward", Style::like},
+    {"zero_"},
+    {"fill_.Scalar"},
+    {"fill_.Tensor"},
+    {"bernoulli_.float"},
+    {"uniform_"},
+    {"normal_"},
+    {"sum.IntList_out", Style::sum},
+    {"mean.out"},
+    {"norm.out"},
+    {"linalg_vector_norm.out"},
+    {"all.all_out"},
+    {"all.out"},
+    {"any.all_out"},
+    {"any.out"},
+    {"argmax.out"},
+    {"amax.out"},
+    {"_softmax.out"},
+    {"_softmax_backward_data.out"},
+    {"_log_softmax.out"},
+    {"_log_softmax_backward_data.out"},
+    {"nll_loss_forward.output"},
+    {"nll_loss_backward.grad_input"},
+    {"max_pool2d_with_indices.out"},
+    {"max_pool2d_with_indices_backward.grad_input"},
+    {"avg_pool2d.out"},
+    {"avg_pool2d_backward.grad_input"},
+    {"cat.out"},
+    {"gather.out"},
+    {"masked_fill_.Scalar"},
+    {"masked_fill_.Tensor"},
+    {"mm.out"},
+    {"addmm.out"},
+    {"bmm.out"},
+    {"baddbmm.out"},
+    {"_foreach_mul_.Scalar"},
+    {"_foreach_mul_.Tensor"},
+    {"_foreach_lerp_.Scalar"},
+    {"_fused_sgd_"},
+    {"_fused_adamw_"},
+    {"_amp_foreach_non_finite_check_and_unscale_"},
+    {"_amp_update_scale_"},
+};
+
+// Lists of tensors are worked off in launches of at most so many blocks and tensors (libtorch's multi_tensor_apply).
+int64_t list_launches(const std::vector<at::Tensor>& tensors, int64_t lists) {
+  constexpr int64_t kMaxTensors[] = {110, 64, 48, 36, 30};
+  constexpr int64_t kMaxBlocks = 320;
+  constexpr int64_t kChunk = 65536;
+  const auto count = static_cast<int64_t>(tensors.size());
+  int64_t chunks = 0;
+  for (const at::Tensor& tensor : tensors) chunks += (tensor.numel() + kChunk - 1) / kChunk;
+  const int64_t most = kMaxTensors[std::clamp<int64_t>(lists, 1, 5) - 1];
+  return std::max((count + most - 1) / most, (chunks + kMaxBlocks - 1) / kMaxBlocks);
+}
+
+double summed(const at::Tensor& from, const at::Tensor& to) {
+  const auto elements = static_cast<double>(from.numel()) / static_cast<double>(std::max<int64_t>(1, to.numel()));
+  return at::isIntegralType(to.scalar_type(), true) ? elements : 1;
+}
+
+// The kernel of a row.
+class TableKernel final : public c10::OperatorKernel {
+ public:
+  explicit TableKernel(Style style) : style_(style) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+    const c10::FunctionSchema& schema = op.schema();
+    const size_t count = schema.arguments().size();
+    const std::span<const c10::IValue> arguments(stack->data() + stack->size() - count, count);
+    Parts parts = describe_call(schema, arguments);
+    std::vector<c10::IValue> results;
+    if (style_ == Style::like) {
+      results.emplace_back(at::empty_like(arguments.front().toTensor()));
+      add_results(parts, schema, results);
+    } else {
+      for (size_t i = 0; i < count && results.size() < schema.returns().size(); ++i) {
+        const auto* alias = schema.arguments()[i].alias_info();
+        if (alias && alias->isWrite()) results.push_back(arguments[i]);
+      }
+    }
+    if (style_ == Style::sum) set_value(results[0].toTensor(), summed(arguments[0].toTensor(), results[0].toTensor()));
+    if (arguments.front().isTensorList()) parts.front().launches = launches(arguments);
+    recorder().run(std::move(parts.front()));
+    stack->resize(stack->size() - count);
+    for (auto& result : results) stack->push_back(std::move(result));
+  }
+
+ private:
+  static int64_t launches(std::span<const c10::IValue> arguments) {
+    const auto lists = std::count_if(arguments.begin(), arguments.end(), [](const c10::IValue& value) {
+      return value.isTensorList() && !value.toTensorList().empty();
+    });
+    return list_launches(arguments.front().toTensorVector(), lists);
+  }
+
+  Style style_;
+};
+
+}  // namespace
+
+void register_table(torch::Library& library) {
+  for (const Row& row : kTable) {
+    library.impl(row.name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<TableKernel>(row.style)));
+  }
+}
+
+}  // namespace lockstep::trace

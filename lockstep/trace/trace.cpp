@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/trace/trace.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/step/precision.h"
+#include "lockstep/step/step.h"
+#include "lockstep/trace/attention.h"
+#include "lockstep/trace/simulated_device.h"
+#include "lockstep/trace/simulated_group.h"
+
+namespace lockstep::trace {
+namespace {
+
+using forecast::MemoryClass;
+
+int64_t rows_of(const spec::Job& job, const Simulation& simulation) {
+  if (simulation.rows > 0) return simulation.rows;
+  return (job.training.global_batch + simulation.ranks - 1) / simulation.ranks;
+}
+
+std::unique_ptr<comm::Group> make_group(const Simulation& simulation, const std::shared_ptr<Recorder>& recorder) {
+  return simulation.ranks > 1 ? simulated_group(simulation.ranks, recorder) : comm::single_group();
+}
+
+int64_t bytes_of(const std::vector<model::Named>& named) {
+  int64_t bytes = 0;
+  for (const auto& entry : named) bytes += static_cast<int64_t>(entry.tensor.nbytes());
+  return bytes;
+}
+
+// One rank's samples, copied to the card as the loader's batch is (step::to_samples). The host's memory is asked for,
+// but never touched.
+step::Samples make_samples(const spec::Job& job, int64_t rows, int64_t ranks, int64_t step) {
+  const int64_t first = recorder().next_storage();
+  const int64_t size = job.data.image_size;
+  const at::Device device = SimulatedDevice::device();
+  step::Samples samples;
+  samples.step = step;
+  samples.global_size = rows * ranks;
+  samples.values = at::empty({rows, size, size, 3}).permute({0, 3, 1, 2}).to(device);
+  samples.targets = at::empty({rows}, at::kLong).to(device);
+  recorder().classify_from(first, MemoryClass::inputs);
+  return samples;
+}
+
+// A gradient that lies in what the reducer made before the first step is part of a bucket.
+void classify_gradients(const step::Optimizer& optimizer) {
+  for (const at::Tensor& gradient : optimizer.gradients()) {
+    const int64_t id = storage_id(gradient);
+    recorder().classify(id, recorder().born_in_setup(id) ? MemoryClass::buckets : MemoryClass::gradients);
+  }
+}
+
+model::Network simulated_network(const spec::Job& job) {
+  const int64_t first = recorder().next_storage();
+  model::Network network = model::make_network(job.model, job.data.image_size, job.training.seed,
+                                               SimulatedDevice::device(), model::Values::none);
+  recorder().classify_from(first, MemoryClass::weights);
+  return network;
+}
+
+// What the recording says of the job and its network.
+void describe(forecast::Recording& recording, const spec::Job& job, const Simulation& simulation,
+              const model::Network& network) {
+  recording.source = "lockstep trace";
+  recording.title = job.model.name;
+  recording.precision = name_of(job.training.precision);
+  recording.optimizer = name_of(job.training.optimizer.name);
+  const bool attends = std::any_of(recording.operators.begin(), recording.operators.end(),
+                                   [](const auto& call) { return call.kind == forecast::OperatorClass::attention; });
+  if (attends) recording.attention = name_of(simulation.attention);
+  const int64_t rows = rows_of(job, simulation);
+  recording.micro_batch = job.training.micro_batch > 0 ? std::min(rows, job.training.micro_batch) : rows;
+  recording.accumulation = (rows + recording.micro_batch - 1) / recording.micro_batch;
+  recording.ranks = simulation.ranks;
+  recording.image_size = job.data.image_size;
+  recording.parameters = network.parameter_count();
+  recording.parameter_bytes = bytes_of(network.parameters());
+  for (const auto& block : network.blocks()) recording.blocks.push_back(block->name());
+}
+
+void check(const spec::Job& job, const Simulation& simulation) {
+  base::ensure(job.model.classes > 0, "the number of classes is known when a job is traced");
+  base::ensure(simulation.ranks > 0 && simulation.steps > 0 && simulation.rows >= 0,
+               "a simulation has ranks, steps and rows");
+}
+
+}  // namespace
+
+forecast::Recording trace_step(const spec::Job& job, const Simulation& simulation) {
+  check(job, simulation);
+  const auto recorder = std::make_shared<Recorder>();
+  const SimulatedDevice device(recorder);
+  set_attention(simulation.attention);
+  model::Network network = simulated_network(job);
+  network.on_block([&](int64_t index) { recorder->enter_block(index); });
+
+  std::unique_ptr<step::Ema> ema;
+  int64_t first = recorder->next_storage();
+  if (job.training.ema_decay > 0) ema = std::make_unique<step::Ema>(job.training.ema_decay, network);
+  recorder->classify_from(first, MemoryClass::averages);
+
+  const auto group = make_group(simulation, recorder);
+  first = recorder->next_storage();
+  step::Step step(network, *group, {.training = job.training, .device = SimulatedDevice::device(), .ema = ema.get()});
+  recorder->classify_from(first, MemoryClass::optimizer);
+
+  const int64_t rows = rows_of(job, simulation);
+  for (int64_t i = 0; i < simulation.steps; ++i) {
+    recorder->step_begin();
+    {
+      const step::Samples samples = make_samples(job, rows, simulation.ranks, i);
+      const step::StepResult result = step.run(samples, job.training.optimizer.lr);
+      base::ensure(result.finite && result.samples == samples.global_size, "a simulated step is an ordinary one");
+      classify_gradients(step.optimizer());
+    }
+    recorder->step_end();
+  }
+  forecast::Recording recording = recorder->finish();
+  describe(recording, job, simulation, network);
+  recording.checkpoint_bytes = recording.parameter_bytes + bytes_of(network.buffers()) + bytes_of(step.state()) +
+                               (ema ? bytes_of(ema->averages()) : 0);
+  return recording;
+}
+
+forecast::Recording trace_evaluation(const spec::Job& job, const Simulation& simulation) {
+  check(job, simulation);
+  const auto recorder = std::make_shared<Recorder>();
+  const SimulatedDevice device(recorder);
+  set_attention(simulation.attention);
+  model::Network network = simulated_network(job);
+  network.on_block([&](int64_t index) { recorder->enter_block(index); });
+
+  const c10::AutoGradMode no_gradients(false);
+  const step::PassPrecision precision(network, job.training.precision, SimulatedDevice::device());
+  for (int64_t i = 0; i < simulation.steps; ++i) {
+    recorder->step_begin();
+    recorder->evaluation_begin();
+    {
+      const step::Samples samples = make_samples(job, rows_of(job, simulation), simulation.ranks, i);
+      const at::Tensor values = samples.values.to(step::compute_type(job.training.precision));
+      network.forward(values, model::Mode::evaluate).logits.to(at::kCPU, at::kFloat);
+    }
+    recorder->step_end();
+  }
+  forecast::Recording recording = recorder->finish();
+  describe(recording, job, simulation, network);
+  recording.accumulation = 1;
+  return recording;
+}
+
+}  // namespace lockstep::trace
