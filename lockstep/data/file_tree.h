@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/file.h"
+
+namespace lockstep::data {
+
+struct TreeFile {
+  std::string name;  // below the root, with '/'
+  int64_t size = 0;
+
+  bool operator==(const TreeFile&) const = default;
+};
+
+struct Refused {  // something of a source that is left out, and why
+  std::string name;
+  std::string reason;
+
+  bool operator==(const Refused&) const = default;
+};
+
+// The files below a folder. Whatever a name says, nothing outside of the folder is read: absolute names, "..", and
+// links that lead out are refused. Calls may come from any thread.
+class FileTree {
+ public:
+  // User error when there is no such folder.
+  explicit FileTree(const base::Path& root);
+  ~FileTree();
+  FileTree(const FileTree&) = delete;
+  FileTree& operator=(const FileTree&) = delete;
+
+  const base::Path& root() const { return root_; }
+
+  struct Listing {
+    std::vector<TreeFile> files;   // sorted by name (bytes)
+    std::vector<Refused> refused;  // no UTF-8, links that lead out or nowhere
+  };
+  // Every visible file below `folder` ("" is the root), to any depth; links to folders are not entered.
+  Listing list(const std::string& folder = "") const;
+  std::vector<std::string> folders(const std::string& folder = "") const;  // visible ones, sorted, one level
+
+  bool has_file(const std::string& name) const;
+  bool has_folder(const std::string& name) const;
+  int64_t size_of(const std::string& name) const;  // user error when it is no readable file below the root
+  // The whole file. User error as above, or above `max_bytes`.
+  std::string read(const std::string& name, int64_t max_bytes = int64_t{1} << 30) const;
+
+ private:
+  int open_below(const std::string& name, int flags) const;  // -1 and errno
+
+  base::Path root_;
+  int descriptor_ = -1;
+};
+
+// Lower-case extension without its dot; "" for none.
+std::string extension_of(std::string_view name);
+bool has_picture_name(std::string_view name);  // .jpg, .jpeg, .png in any case
+
+}  // namespace lockstep::data

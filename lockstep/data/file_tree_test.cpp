@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/file_tree.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::data {
+namespace {
+
+class FileTreeTest : public testing::Test {
+ protected:
+  void put(const std::string& name, const std::string& content = "x") {
+    base::make_folders((folder_.path() / name).parent_path());
+    base::FileWriter(folder_.path() / name, base::FileWriter::Mode::truncate).write(content);
+  }
+  base::TemporaryFolder folder_;
+};
+
+TEST_F(FileTreeTest, ListsVisibleFilesSortedWithTheirSizes) {
+  put("tree/b/2.jpg", "four");
+  put("tree/b/deep/er/1.jpg");
+  put("tree/a.txt", "");
+  put("tree/.hidden/x.jpg");
+  const FileTree tree(folder_.path() / "tree");
+  EXPECT_EQ(tree.list().files, (std::vector<TreeFile>{{"a.txt", 0}, {"b/2.jpg", 4}, {"b/deep/er/1.jpg", 1}}));
+  EXPECT_EQ(tree.list("b/deep").files, (std::vector<TreeFile>{{"b/deep/er/1.jpg", 1}}));
+  EXPECT_EQ(tree.folders(), (std::vector<std::string>{"b"}));
+  EXPECT_EQ(tree.read("b/2.jpg"), "four");
+  EXPECT_TRUE(tree.has_file("a.txt"));
+  EXPECT_FALSE(tree.has_file("b"));
+  EXPECT_TRUE(tree.has_folder("b/deep"));
+}
+
+TEST_F(FileTreeTest, ReadsNothingOutsideOfItself) {
+  put("secret.txt", "secret");
+  put("tree/in.jpg");
+  std::filesystem::create_symlink(folder_.path() / "secret.txt", folder_.path() / "tree/absolute.jpg");
+  std::filesystem::create_symlink("../secret.txt", folder_.path() / "tree/relative.jpg");
+  std::filesystem::create_symlink("in.jpg", folder_.path() / "tree/good.jpg");
+  std::filesystem::create_symlink(folder_.path() / "tree/in.jpg", folder_.path() / "tree/back.jpg");
+  std::filesystem::create_symlink("nowhere.jpg", folder_.path() / "tree/nowhere.jpg");
+  const FileTree tree(folder_.path() / "tree");
+  for (const char* name : {"../secret.txt", "absolute.jpg", "relative.jpg"}) {
+    EXPECT_THROW(tree.read(name), base::Error) << name;
+    EXPECT_THROW(tree.size_of(name), base::Error) << name;
+    EXPECT_FALSE(tree.has_file(name)) << name;
+  }
+  EXPECT_THROW(tree.read((folder_.path() / "secret.txt").string()), base::Error);
+  const FileTree::Listing all = tree.list();
+  EXPECT_EQ(all.files, (std::vector<TreeFile>{{"back.jpg", 1}, {"good.jpg", 1}, {"in.jpg", 1}}));
+  ASSERT_EQ(all.refused.size(), 3u);
+  EXPECT_EQ(all.refused[0], (Refused{"absolute.jpg", "a link: it leads out of the folder"}));
+  EXPECT_EQ(all.refused[2].name, "relative.jpg");
+}
+
+TEST_F(FileTreeTest, RefusesNamesThatAreNoUtf8) {
+  put("tree/\xFF.jpg");
+  put("tree/\xC3\xA4.jpg");
+  const FileTree::Listing all = FileTree(folder_.path() / "tree").list();
+  EXPECT_EQ(all.files.size(), 1u);
+  EXPECT_EQ(all.refused, (std::vector<Refused>{{"\xFF.jpg", "its name is no UTF-8"}}));
+}
+
+TEST_F(FileTreeTest, RefusesLargeFilesAndMissingFolders) {
+  put("tree/a", "12345");
+  EXPECT_THROW(FileTree(folder_.path() / "tree").read("a", 4), base::Error);
+  EXPECT_THROW(FileTree(folder_.path() / "absent"), base::Error);
+  EXPECT_THROW(FileTree(folder_.path() / "tree/a"), base::Error);
+}
+
+}  // namespace
+}  // namespace lockstep::data

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/source.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/source_folder.h"
+
+namespace lockstep::data {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+struct Kind {
+  const char* name;
+  const char* help;
+  bool (*looks_like)(const SourceOptions& options);
+  std::unique_ptr<Source> (*open)(const SourceOptions& options);
+};
+
+// In the order in which a path is tried: the more particular layouts first.
+constexpr Kind kKinds[] = {
+    {"folder", "DIR/<class>/*.jpg, or DIR/{train,val,test}/<class>/*.jpg", looks_like_image_folder, open_image_folder},
+};
+
+}  // namespace
+
+Part part_named(std::string_view name) {
+  std::string word;
+  for (const char c : name) {
+    if (std::isalpha(static_cast<unsigned char>(c)))
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const char* known : {"train", "training"}) {
+    if (word == known) return Part::train;
+  }
+  for (const char* known : {"val", "valid", "validate", "validation", "dev", "publictest"}) {
+    if (word == known) return Part::validate;
+  }
+  for (const char* known : {"test", "testing", "privatetest"}) {
+    if (word == known) return Part::test;
+  }
+  return Part::open;
+}
+
+std::vector<SourceFormat> source_formats() {
+  std::vector<SourceFormat> formats;
+  for (const auto& kind : kKinds) formats.push_back({kind.name, kind.help});
+  return formats;
+}
+
+OpenedSource open_source(const SourceOptions& options) {
+  std::error_code error;
+  if (!std::filesystem::exists(options.path, error)) {
+    throw Error(Blame::user, text(options.path.string(), ": there is no such folder or file"), "check SOURCE");
+  }
+  std::vector<std::string> names;
+  for (const auto& kind : kKinds) {
+    names.emplace_back(kind.name);
+    if (options.format.empty() ? kind.looks_like(options) : options.format == kind.name) {
+      return {kind.name, kind.open(options)};
+    }
+  }
+  if (!options.format.empty()) {
+    throw Error(Blame::user, text("--format knows no '", options.format, "'"),
+                base::did_you_mean(options.format, names));
+  }
+  throw Error(Blame::user, text(options.path.string(), ": no known layout"),
+              text("say which one with --format: ", base::join(names, ", ")));
+}
+
+}  // namespace lockstep::data

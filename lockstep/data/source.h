@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/data/file_tree.h"
+#include "lockstep/data/shard_index.h"
+
+namespace lockstep::data {
+
+enum class Part : int8_t { open = -1, train = 0, validate = 1, test = 2 };  // open: the split decides
+constexpr std::string_view kPartNames[] = {"train", "validate", "test"};
+// "train", "val", "valid", "validation", "dev", "test", "testing", "train2017", ...; open for anything else.
+Part part_named(std::string_view name);
+
+// A sample as a source lists it: what there is, not yet its bytes.
+struct SourceSample {
+  std::string name;  // as people know it: the path below the source, or "train-images-idx3-ubyte#17"
+  int32_t label = kNoLabel;
+  Part part = Part::open;
+  int64_t bytes = 0;  // about: for the forecast and the cut into shards
+
+  bool operator==(const SourceSample&) const = default;
+};
+
+struct SourceMember {
+  std::string extension;  // "jpg" or "png" (or "" for a picture whose content tells), "json", "npy"
+  std::string bytes;
+
+  bool operator==(const SourceMember&) const = default;
+};
+
+// A collection in somebody's own layout. Listed when it is opened; load() may be called from any thread.
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  // The members of sample `i`, THE picture first; without its label. User error when it cannot be read.
+  virtual std::vector<SourceMember> load(int64_t i) const = 0;
+
+  const std::vector<std::string>& classes() const { return classes_; }
+  const std::vector<SourceSample>& samples() const { return samples_; }
+  const std::vector<Refused>& refused() const { return refused_; }  // left out while listing
+  double validate_share() const { return validate_share_; }         // where the source has no parts of its own
+
+ protected:
+  std::vector<std::string> classes_;
+  std::vector<SourceSample> samples_;
+  std::vector<Refused> refused_;
+  double validate_share_ = 0.1;
+};
+
+struct SourceOptions {
+  base::Path path;               // folder or file
+  std::string format = "";       // one of source_formats(); empty: found out
+  base::Path images = "";        // where the pictures of a list lie; empty: found out
+  std::string path_column = "";  // of a table; empty: found out
+  std::string label_column = "";
+  std::string part_column = "";
+};
+
+struct SourceFormat {
+  std::string name;
+  std::string help;  // one line
+};
+std::vector<SourceFormat> source_formats();
+
+struct OpenedSource {
+  std::string format;
+  std::unique_ptr<Source> source;
+};
+// User error: no such path, nothing recognised (says what was looked for), a damaged list (names line and column).
+OpenedSource open_source(const SourceOptions& options);
+
+}  // namespace lockstep::data

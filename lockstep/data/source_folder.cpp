@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/source_folder.h"
+
+#include <algorithm>
+#include <map>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::data {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+bool all_are_parts(const std::vector<std::string>& folders) {
+  return !folders.empty() &&
+         std::all_of(folders.begin(), folders.end(), [](const auto& name) { return part_named(name) != Part::open; });
+}
+
+class ImageFolder final : public Source {
+ public:
+  explicit ImageFolder(const base::Path& root) : tree_(root) {
+    const bool has_parts = all_are_parts(tree_.folders());
+    FileTree::Listing listing = tree_.list();
+    refused_ = std::move(listing.refused);
+    std::map<std::string, int32_t> labels;
+    for (const auto& file : listing.files) {
+      if (has_picture_name(file.name) && !class_of(file.name, has_parts).empty())
+        labels[class_of(file.name, has_parts)];
+    }
+    for (auto& [name, label] : labels) {
+      label = static_cast<int32_t>(classes_.size());
+      classes_.push_back(name);
+    }
+    if (classes_.empty()) {
+      throw Error(Blame::user, text(root.string(), ": no folder of images in it"),
+                  "put the images of each class into a sub-folder named by the class");
+    }
+    for (auto& file : listing.files) {
+      const std::string name = class_of(file.name, has_parts);
+      if (!has_picture_name(file.name)) {
+        refused_.push_back({file.name, "no .jpg, .jpeg or .png file"});
+      } else if (name.empty()) {
+        refused_.push_back({file.name, "lies in no class folder"});
+      } else {
+        const Part part = has_parts ? part_named(file.name.substr(0, file.name.find('/'))) : Part::open;
+        samples_.push_back({std::move(file.name), labels.at(name), part, file.size});
+      }
+    }
+  }
+
+  std::vector<SourceMember> load(int64_t i) const override {
+    return {{"", tree_.read(samples_[static_cast<size_t>(i)].name)}};
+  }
+
+ private:
+  // The folder that names the class; empty when the file lies above such a folder.
+  static std::string class_of(const std::string& name, bool has_parts) {
+    const size_t begin = has_parts ? name.find('/') + 1 : 0;
+    const size_t end = name.find('/', begin);
+    return end == std::string::npos ? "" : name.substr(begin, end - begin);
+  }
+
+  FileTree tree_;
+};
+
+}  // namespace
+
+bool looks_like_image_folder(const SourceOptions& options) {
+  std::error_code error;
+  return std::filesystem::is_directory(options.path, error) && !FileTree(options.path).folders().empty();
+}
+
+std::unique_ptr<Source> open_image_folder(const SourceOptions& options) {
+  return std::make_unique<ImageFolder>(options.path);
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/source_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::data {
+namespace {
+
+class ImageFolderTest : public testing::Test {
+ protected:
+  void put(const std::string& name, const std::string& content = "x") {
+    base::make_folders((folder_.path() / name).parent_path());
+    base::FileWriter(folder_.path() / name, base::FileWriter::Mode::truncate).write(content);
+  }
+  std::unique_ptr<Source> open() const { return open_image_folder({.path = folder_.path()}); }
+  base::TemporaryFolder folder_;
+};
+
+TEST_F(ImageFolderTest, TakesSubFoldersAsSortedClasses) {
+  put("dog/b.JPG", "dog b");
+  put("cat/deep/a.png", "cat a");
+  put("cat/notes.txt");
+  put("stray.jpg");
+  const auto source = open();
+  EXPECT_EQ(source->classes(), (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(source->samples(),
+            (std::vector<SourceSample>{{"cat/deep/a.png", 0, Part::open, 5}, {"dog/b.JPG", 1, Part::open, 5}}));
+  EXPECT_EQ(source->load(1), (std::vector<SourceMember>{{"", "dog b"}}));
+  EXPECT_EQ(source->refused(), (std::vector<Refused>{{"cat/notes.txt", "no .jpg, .jpeg or .png file"},
+                                                     {"stray.jpg", "lies in no class folder"}}));
+}
+
+TEST_F(ImageFolderTest, KeepsPartsOfItsOwn) {
+  put("train/cat/1.jpg");
+  put("val/dog/2.jpg");
+  put("test/cat/3.jpg");
+  const auto source = open();
+  EXPECT_EQ(source->classes(), (std::vector<std::string>{"cat", "dog"}));
+  ASSERT_EQ(source->samples().size(), 3u);
+  EXPECT_EQ(source->samples()[0].part, Part::test);
+  EXPECT_EQ(source->samples()[1].part, Part::train);
+  EXPECT_EQ(source->samples()[2], (SourceSample{"val/dog/2.jpg", 1, Part::validate, 1}));
+}
+
+TEST_F(ImageFolderTest, SaysWhenThereIsNoClass) {
+  put("a.jpg");
+  EXPECT_THROW(open(), base::Error);
+  EXPECT_FALSE(looks_like_image_folder({.path = folder_.path()}));
+}
+
+}  // namespace
+}  // namespace lockstep::data
