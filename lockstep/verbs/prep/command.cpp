@@ -5,13 +5,19 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
 #include "lockstep/site/manners.h"
+#include "lockstep/verbs/prep/pack.h"
 #include "lockstep/verbs/prep/prep.h"
+#include "lockstep/verbs/prep/probe.h"
+#include "lockstep/verbs/prep/tables.h"
+#include "lockstep/verbs/prep/verify.h"
 #include "lockstep/verbs/verb.h"
 
 namespace lockstep::verbs {
 namespace {
 
+using base::Arguments;
 using base::Blame;
 using base::Error;
 using base::text;
@@ -19,76 +25,157 @@ using base::text;
 constexpr int64_t kLongCount = 10000;  // pictures; more is work for a compute node
 
 base::CommandLine command_line() {
+  std::string formats = "formats of SOURCE (--format NAME; found out without it):\n";
+  for (const auto& format : data::source_formats()) {
+    formats +=
+        text("  ", format.name, std::string(std::max<size_t>(14 - format.name.size(), 1), ' '), format.help, "\n");
+  }
   return {"prep",
-          "",
-          "make a dataset ready for training",
-          {{"--synthesize", "KIND", "draw a labelled set: shapes (10 kinds of shapes and textures, as JPEGs)"},
-           {"--to", "DIR", "where it goes; a complete set there is left alone, an interrupted one is completed"},
-           {"--count", "N", "pictures in all, a fifth of them for validation; 4000"},
-           {"--classes", "K", "kinds, 2 to 10; 10"},
-           {"--seed", "N", "another seed, other pictures; 1"},
-           {"--image-size", "PIXELS", "side of each picture; 96"},
-           {"--threads", "N", "drawing threads; as many as there are cores"},
-           {"--here", "", "on a login node: draw many pictures there after all, with 2 threads at nice 19"},
+          "[SOURCE]",
+          "turn a collection into verified shards, check them, or draw a synthetic set",
+          {{"--to", "DIR", "where it goes; a complete set there is left alone, an interrupted one is completed"},
+           {"--format", "NAME", "layout of SOURCE, see below"},
+           {"--images", "DIR", "where the pictures of a list lie; beside the list"},
+           {"--path-column", "NAME", "of a table: which column names the picture"},
+           {"--label-column", "NAME", "of a table: which column is the class"},
+           {"--split-column", "NAME", "of a table: which column says train, validate or test"},
+           {"--validate", "SHARE", "of each class for validation; 0.1, or the source's own parts"},
+           {"--test", "SHARE", "of each class for a test part; 0"},
+           {"--max-side", "PIXELS", "shrink larger pictures to this; as they are"},
+           {"--quality", "Q", "of JPEGs that are encoded anew; 90"},
+           {"--plain", "", "leave JPEGs byte for byte: no restart markers"},
+           {"--shard-size", "BYTES", "of a shard, about; 256 MiB"},
+           {"--dry-run", "", "forecast time, bytes and files; check the space; write nothing"},
+           {"--verify", "DIR", "check every checksum and sample of a prepared set"},
+           {"--synthesize", "KIND", "draw a labelled set: shapes (10 kinds of shapes and textures, as JPEGs)"},
+           {"--count", "N", "pictures to draw, a fifth of them for validation; 4000"},
+           {"--classes", "K", "kinds to draw, 2 to 10; 10"},
+           {"--image-size", "PIXELS", "side of each drawn picture; 96"},
+           {"--seed", "N", "of the split, the order or the drawing; 1"},
+           {"--threads", "N", "as many as there are cores"},
+           {"--here", "", "on a login node: work there after all, with 2 threads at nice 19"},
            {"--json", "FILE", "the result as JSON; - is standard output"}},
-          "lockstep prep --synthesize shapes --count 4000 --classes 10 --to data/shapes\n"};
+          text(formats, "\nlockstep prep photos/ --to data/photos --max-side 512\nlockstep prep --verify data/photos\n",
+               "lockstep prep --synthesize shapes --count 4000 --classes 10 --to data/shapes\n")};
 }
 
-ShapesRequest request_of(const base::Arguments& arguments) {
-  const auto kind = arguments.value("--synthesize");
-  if (!kind) throw Error(Blame::user, "nothing to prepare", "lockstep prep --synthesize shapes --to DIR");
-  if (*kind != "shapes") {
-    throw Error(Blame::user, text("--synthesize knows no '", *kind, "'"), base::did_you_mean(*kind, {"shapes"}));
+std::string folder_of(const Arguments& arguments) {
+  const std::string folder = arguments.value_or("--to", "");
+  if (folder.empty()) throw Error(Blame::user, "--to DIR is missing", "name the folder for the dataset");
+  return folder;
+}
+
+std::optional<double> share_of(const Arguments& arguments, const char* option) {
+  const auto words = arguments.value(option);
+  if (!words) return std::nullopt;
+  char* end = nullptr;
+  const double share = std::strtod(words->c_str(), &end);
+  if (end == words->c_str() || *end != '\0') {
+    throw Error(Blame::user, text(option, " takes a share, not '", *words, "'"), text("for example ", option, " 0.1"));
   }
-  const auto folder = arguments.value("--to");
-  if (!folder || folder->empty()) throw Error(Blame::user, "--to DIR is missing", "name the folder for the dataset");
-  ShapesRequest request{.folder = *folder};
+  return share;
+}
+
+// As JSON where --json asks for it; true when that was all that is wanted.
+bool give_json(const Arguments& arguments, const base::Json& result) {
+  const std::string file = arguments.value_or("--json", "");
+  if (file == "-") return std::printf("%s\n", result.dump().c_str()), true;
+  if (!file.empty()) base::write_json(file, result);
+  return false;
+}
+
+int64_t threads_of(const Arguments& arguments) {
+  const int64_t threads = arguments.int_or("--threads", 0);
+  const int64_t allowed = site::behave_on_login_node();
+  return threads == 0 ? allowed : threads;
+}
+
+PackRequest pack_request(const Arguments& arguments) {
+  PackRequest request;
+  request.source.path = arguments.only("SOURCE");
+  request.source.format = arguments.value_or("--format", "");
+  request.source.images = arguments.value_or("--images", "");
+  request.source.path_column = arguments.value_or("--path-column", "");
+  request.source.label_column = arguments.value_or("--label-column", "");
+  request.source.part_column = arguments.value_or("--split-column", "");
+  request.folder = folder_of(arguments);
+  request.validate = share_of(arguments, "--validate");
+  request.test = share_of(arguments, "--test").value_or(0);
+  request.picture.max_side = arguments.int_or("--max-side", 0);
+  request.picture.quality = static_cast<int>(arguments.int_or("--quality", request.picture.quality));
+  request.picture.restarts = !arguments.has("--plain");
+  if (const auto size = arguments.value("--shard-size")) request.shard_bytes = base::parse_bytes(*size);
+  request.seed = arguments.int_or("--seed", request.seed);
+  request.threads = threads_of(arguments);
+  return request;
+}
+
+int run_pack(const Arguments& arguments, const std::vector<std::string>& words) {
+  const PackRequest request = pack_request(arguments);
+  if (arguments.has("--dry-run")) {
+    const PackForecast forecast = forecast_pack(request);
+    if (!give_json(arguments, forecast.to_json())) std::fputs(forecast_text(forecast).c_str(), stdout);
+    return forecast.fits() ? 0 : static_cast<int>(Blame::machine);
+  }
+  site::refuse_on_login_node("prep", words, arguments.has("--here"));
+  Packed packed;
+  {
+    base::Progress progress(base::progress_for_stderr());
+    packed = pack(request, [&](const PackProgress& state) { progress.show(progress_text(state)); });
+  }
+  base::Json result = packed.dataset;
+  result["was_complete"] = packed.was_complete;
+  result["shards_kept"] = packed.shards_kept;
+  result["seconds"] = packed.seconds;
+  if (!give_json(arguments, result)) std::fputs(packed_text(packed, request.folder).c_str(), stdout);
+  return 0;
+}
+
+int run_verify(const Arguments& arguments) {
+  VerifyResult result;
+  {
+    base::Progress progress(base::progress_for_stderr());
+    result = verify(*arguments.value("--verify"), threads_of(arguments),
+                    [&](int64_t done, int64_t total) { progress.show(text("checking ", done, " of ", total)); });
+  }
+  if (!give_json(arguments, result.to_json())) std::fputs(verify_text(result).c_str(), stdout);
+  return result.faults.empty() ? 0 : static_cast<int>(Blame::user);
+}
+
+int run_synthesize(const Arguments& arguments, const std::vector<std::string>& words) {
+  const std::string kind = *arguments.value("--synthesize");
+  if (kind != "shapes") {
+    throw Error(Blame::user, text("--synthesize knows no '", kind, "'"), base::did_you_mean(kind, {"shapes"}));
+  }
+  ShapesRequest request{.folder = folder_of(arguments)};
   request.count = arguments.int_or("--count", request.count);
   request.classes = arguments.int_or("--classes", request.classes);
   request.seed = arguments.int_or("--seed", request.seed);
   request.image_size = arguments.int_or("--image-size", request.image_size);
-  request.threads = arguments.int_or("--threads", request.threads);
-  return request;
-}
-
-void print(const Dataset& dataset) {
-  const std::string folder = dataset.folder.string();
-  if (dataset.was_complete) {
-    std::printf("%s is complete already: nothing to do\n", folder.c_str());
-  } else {
-    std::printf("drawn in %s\n", base::duration_text(dataset.seconds).c_str());
-  }
-  std::printf("  %-24s %lld pictures\n", (folder + "/train").c_str(), static_cast<long long>(dataset.num_train));
-  std::printf("  %-24s %lld pictures\n", (folder + "/validate").c_str(), static_cast<long long>(dataset.num_validate));
-  std::printf("  %-24s %s\n", text(dataset.classes.size(), " classes").c_str(),
-              base::join(dataset.classes, ", ").c_str());
-  std::printf("  %-24s a look at each class\n", (folder + "/contact.jpg").c_str());
-}
-
-}  // namespace
-
-LOCKSTEP_VERB(prep)(const std::vector<std::string>& words) {
-  const base::CommandLine line = command_line();
-  const base::Arguments arguments = base::parse_arguments(line, words);
-  if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), 0;
-  ShapesRequest request = request_of(arguments);
   if (request.count > kLongCount) site::refuse_on_login_node("prep", words, arguments.has("--here"));
-  if (const int64_t allowed = site::behave_on_login_node(); request.threads == 0) request.threads = allowed;
-
+  request.threads = threads_of(arguments);
   Dataset dataset;
   {
     base::Progress progress(base::progress_for_stderr());
     dataset = prepare_shapes(
         request, [&](int64_t done, int64_t total) { progress.show(text("drawing ", done, " of ", total)); });
   }
-  const std::string json = arguments.value_or("--json", "");
-  if (json == "-") {
-    std::printf("%s\n", dataset.to_json().dump().c_str());
-    return 0;
-  }
-  if (!json.empty()) base::write_json(json, dataset.to_json());
-  print(dataset);
+  if (!give_json(arguments, dataset.to_json())) std::fputs(shapes_text(dataset).c_str(), stdout);
   return 0;
+}
+
+}  // namespace
+
+LOCKSTEP_VERB(prep)(const std::vector<std::string>& words) {
+  const base::CommandLine line = command_line();
+  const Arguments arguments = base::parse_arguments(line, words);
+  if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), 0;
+  if (arguments.has("--verify")) return run_verify(arguments);
+  if (arguments.has("--synthesize")) return run_synthesize(arguments, words);
+  if (arguments.positional.empty()) {
+    throw Error(Blame::user, "nothing to prepare", "lockstep prep SOURCE --to DIR, or --synthesize shapes --to DIR");
+  }
+  return run_pack(arguments, words);
 }
 
 }  // namespace lockstep::verbs

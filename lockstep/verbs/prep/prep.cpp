@@ -18,6 +18,7 @@
 #include "lockstep/data/order.h"
 #include "lockstep/data/synth.h"
 #include "lockstep/site/cores.h"
+#include "lockstep/verbs/prep/folder_state.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -27,9 +28,7 @@ using base::Error;
 using base::Path;
 using base::text;
 
-constexpr const char* kComplete = "dataset.json";
-constexpr const char* kBegun = "dataset.begun.json";  // stands there until dataset.json does
-constexpr int64_t kValidateShare = 5;                 // one of five
+constexpr int64_t kValidateShare = 5;  // one of five
 constexpr int kQuality = 90;
 
 void check(const ShapesRequest& request) {
@@ -52,16 +51,6 @@ base::Json description(const ShapesRequest& request) {
   all["seed"] = request.seed;
   all["image_size"] = request.image_size;
   return all;
-}
-
-// The same set as asked for, whatever else the file says.
-bool describes(const base::Json& file, const ShapesRequest& request) {
-  const base::Json wanted = description(request);
-  for (const auto& member : wanted.members()) {
-    const base::Json* found = file.is_object() ? file.find(member.key) : nullptr;
-    if (!found || !(*found == member.value)) return false;
-  }
-  return true;
 }
 
 // Which picture is which: labels in turn, so that classes are of equal size; of each class a fifth is drawn for
@@ -91,20 +80,6 @@ class Plan {
   std::vector<std::string> classes_;
   std::vector<data::Order> shuffles_;
 };
-
-// Whole under its name or absent; no sync of its own, one for all comes before dataset.json.
-void place_file(const Path& path, const std::string& content) {
-  const Path temporary = path.parent_path() / text(".", path.filename().string(), ".part");
-  try {
-    base::FileWriter file(temporary, base::FileWriter::Mode::truncate);
-    file.write(content);
-    file.close();
-    if (::rename(temporary.c_str(), path.c_str()) != 0) base::throw_errno(text("cannot rename to ", path.string()));
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-}
 
 bool holds(const Path& path, const std::string& content) {
   std::error_code error;
@@ -167,28 +142,8 @@ void write_contact_sheet(const ShapesRequest& request, const Plan& plan) {
   place_file(request.folder / "contact.jpg", data::encode_jpeg(data::contact_sheet(rows, 64), 92));
 }
 
-// What the folder already holds: true for the complete set that is asked for; false for nothing, or a part of it.
-bool is_complete(const ShapesRequest& request) {
-  const Path& folder = request.folder;
-  std::error_code error;
-  if (!std::filesystem::exists(folder, error)) return false;
-  if (!std::filesystem::is_directory(folder, error)) {
-    throw Error(Blame::user, text(folder.string(), ": this is a file"), "give a new folder with --to");
-  }
-  for (const char* name : {kComplete, kBegun}) {
-    if (!std::filesystem::exists(folder / name, error)) continue;
-    if (describes(base::read_json(folder / name), request)) return name == kComplete;
-    throw Error(Blame::user, text((folder / name).string(), ": the folder holds another dataset"),
-                text("give another folder with --to, or remove this one: rm -r ", folder.string()));
-  }
-  if (std::filesystem::is_empty(folder, error) && !error) return false;
-  if (error) throw Error(Blame::machine, text("cannot read the folder ", folder.string(), ": ", error.message()));
-  throw Error(Blame::user, text(folder.string(), ": the folder is not empty and holds no dataset of ours"),
-              "give a new or empty folder with --to");
-}
-
 Dataset from_file(const ShapesRequest& request) {
-  const base::Json file = base::read_json(request.folder / kComplete);
+  const base::Json file = base::read_json(request.folder / kDatasetComplete);
   Dataset dataset{.folder = request.folder, .classes = data::shape_names(request.classes)};
   dataset.num_train = file.at("train").as_int();
   dataset.num_validate = file.at("validate").as_int();
@@ -202,13 +157,13 @@ Dataset from_file(const ShapesRequest& request) {
 Dataset prepare_shapes(const ShapesRequest& request, const std::function<void(int64_t, int64_t)>& progress) {
   const auto start = std::chrono::steady_clock::now();
   check(request);
-  if (is_complete(request)) return from_file(request);
+  if (is_complete(request.folder, description(request))) return from_file(request);
   const Plan plan(request);
   for (const char* part : {"train", "validate"}) {
     for (const auto& name : plan.classes()) base::make_folders(request.folder / part / name);
   }
   base::Json file = description(request);
-  base::write_json(request.folder / kBegun, file);
+  base::write_json(request.folder / kDatasetBegun, file);
 
   Dataset dataset{.folder = request.folder, .classes = plan.classes()};
   base::Sha256 all;
@@ -223,8 +178,8 @@ Dataset prepare_shapes(const ShapesRequest& request, const std::function<void(in
   file["train"] = dataset.num_train;
   file["validate"] = dataset.num_validate;
   file["fingerprint"] = dataset.fingerprint;
-  base::write_json(request.folder / kComplete, file);
-  std::filesystem::remove(request.folder / kBegun);
+  base::write_json(request.folder / kDatasetComplete, file);
+  std::filesystem::remove(request.folder / kDatasetBegun);
   dataset.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return dataset;
 }

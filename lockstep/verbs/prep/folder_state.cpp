@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/prep/folder_state.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::Path;
+using base::text;
+
+// The first member of the description that the file has not, or has otherwise; null when it has all.
+const base::Json::Member* difference(const base::Json& file, const base::Json& description) {
+  for (const auto& member : description.members()) {
+    const base::Json* found = file.is_object() ? file.find(member.key) : nullptr;
+    if (!found || !(*found == member.value)) return &member;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_complete(const Path& folder, const base::Json& description) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error)) return false;
+  if (!std::filesystem::is_directory(folder, error)) {
+    throw Error(Blame::user, text(folder.string(), ": this is a file"), "give a new folder with --to");
+  }
+  for (const char* name : {kDatasetComplete, kDatasetBegun}) {
+    if (!std::filesystem::exists(folder / name, error)) continue;
+    const base::Json file = base::read_json(folder / name, {.max_bytes = size_t{1} << 30});
+    const base::Json::Member* other = difference(file, description);
+    if (!other) return name == kDatasetComplete;
+    throw Error(Blame::user, text((folder / name).string(), ": the folder holds another dataset (", other->key, ")"),
+                text("give another folder with --to, or remove this one: rm -r ", folder.string()));
+  }
+  if (std::filesystem::is_empty(folder, error) && !error) return false;
+  if (error) throw Error(Blame::machine, text("cannot read the folder ", folder.string(), ": ", error.message()));
+  throw Error(Blame::user, text(folder.string(), ": the folder is not empty and holds no dataset of ours"),
+              "give a new or empty folder with --to");
+}
+
+void place_file(const Path& path, const std::string& content) {
+  const Path temporary = path.parent_path() / text(".", path.filename().string(), ".part");
+  try {
+    base::FileWriter file(temporary, base::FileWriter::Mode::truncate);
+    file.write(content);
+    file.close();
+    if (::rename(temporary.c_str(), path.c_str()) != 0) base::throw_errno(text("cannot rename to ", path.string()));
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+}  // namespace lockstep::verbs

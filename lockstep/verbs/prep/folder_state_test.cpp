@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/prep/folder_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::verbs {
+namespace {
+
+TEST(FolderStateTest, TellsNothingBegunAndCompleteApart) {
+  const base::TemporaryFolder folder;
+  const base::Path to = folder.path() / "set";
+  base::Json description = base::Json::object();
+  description["kind"] = "shards";
+  description["seed"] = 1;
+  EXPECT_FALSE(is_complete(to, description));
+  base::make_folders(to);
+  EXPECT_FALSE(is_complete(to, description));
+  base::write_json(to / kDatasetBegun, description);
+  EXPECT_FALSE(is_complete(to, description));
+  base::Json complete = description;
+  complete["found"] = "later";
+  base::write_json(to / kDatasetComplete, complete);
+  EXPECT_TRUE(is_complete(to, description));
+  description["seed"] = 2;
+  try {
+    is_complete(to, description);
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("the folder holds another dataset (seed)"));
+  }
+}
+
+TEST(FolderStateTest, LeavesOtherPeoplesFoldersAlone) {
+  const base::TemporaryFolder folder;
+  base::write_file(folder.path() / "thesis.txt", "precious");
+  EXPECT_THROW(is_complete(folder.path(), base::Json::object()), base::Error);
+  EXPECT_THROW(is_complete(folder.path() / "thesis.txt", base::Json::object()), base::Error);
+}
+
+TEST(FolderStateTest, PlacesAFileWhole) {
+  const base::TemporaryFolder folder;
+  place_file(folder.path() / "a", "one");
+  place_file(folder.path() / "a", "two");
+  EXPECT_EQ(base::read_file(folder.path() / "a"), "two");
+  EXPECT_THROW(place_file(folder.path() / "absent/a", "x"), base::Error);
+}
+
+}  // namespace
+}  // namespace lockstep::verbs

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/prep/pack.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/ordered_work.h"
+#include "lockstep/data/shard_set.h"
+#include "lockstep/site/cores.h"
+#include "lockstep/verbs/prep/duplicates.h"
+#include "lockstep/verbs/prep/folder_state.h"
+#include "lockstep/verbs/prep/probe.h"
+#include "lockstep/verbs/prep/sheet.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::Path;
+using base::text;
+using data::Part;
+
+constexpr const char* kWork = ".work";  // notes of finished shards, until dataset.json is there
+constexpr size_t kMostRefusedListed = 1000;
+constexpr int64_t kAheadPerThread = 16;
+
+std::string part_name(Part part) {
+  return std::string(data::kPartNames[static_cast<size_t>(part)]);
+}
+
+// One prep at a time in a folder; the kernel frees the lock of a process that died.
+class FolderLock {
+ public:
+  explicit FolderLock(const Path& folder)
+      : descriptor_(::open((folder / kWork / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0) base::throw_errno(text("cannot write to ", (folder / kWork).string()));
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno == ENOTSUP || errno == ENOLCK) return;
+    ::close(descriptor_);
+    throw Error(Blame::user, text(folder.string(), ": another lockstep prep is at work here"),
+                "wait for it, or stop it");
+  }
+  ~FolderLock() { ::close(descriptor_); }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+// What a killed process left half-written.
+void remove_litter(const Path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find(".tmp-") != std::string::npos || (name.starts_with(".") && name.ends_with(".part"))) {
+      std::filesystem::remove(entry.path(), ignored);
+    }
+  }
+}
+
+class Packer {
+ public:
+  Packer(const PackRequest& request, const data::Source& source, const std::vector<PlannedShard>& shards)
+      : request_(request), source_(source), shards_(shards), reports_(shards.size()) {
+    for (size_t i = 0; i < shards.size(); ++i) {
+      reports_[i] = finished_before(shards[i]);
+      if (reports_[i]) {
+        ++kept_;
+        continue;
+      }
+      for (const int64_t id : shards[i].samples) todo_.push_back({i, id});
+    }
+  }
+
+  int64_t kept() const { return kept_; }
+
+  std::vector<ShardReport> run(int64_t threads, const std::function<void(const PackProgress&)>& progress) {
+    const auto start = std::chrono::steady_clock::now();
+    PackProgress state{.samples_left = static_cast<int64_t>(todo_.size())};
+    data::work_in_order<Made>(
+        state.samples_left, {threads, threads * kAheadPerThread},
+        [this](int64_t i) { return make(todo_[static_cast<size_t>(i)].id); },
+        [&](int64_t i, Made&& made) {
+          state.bytes_in += made.sample ? made.sample->bytes_in : 0;
+          take(i, std::move(made));
+          ++state.samples_done;
+          --state.samples_left;
+          state.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+          if (progress) progress(state);
+        });
+    std::vector<ShardReport> all;
+    for (auto& report : reports_) all.push_back(std::move(*report));
+    return all;
+  }
+
+ private:
+  struct Task {
+    size_t shard;
+    int64_t id;
+  };
+  struct Made {  // a finished sample, or why there is none
+    std::optional<data::FinishedSample> sample;
+    std::string reason;
+  };
+
+  Path part_folder(const PlannedShard& shard) const { return request_.folder / part_name(shard.part); }
+  Path note_of(const PlannedShard& shard) const {
+    return request_.folder / kWork / text(part_name(shard.part), "-", shard.name, ".json");
+  }
+
+  std::optional<ShardReport> finished_before(const PlannedShard& shard) const {
+    std::error_code error;
+    if (!std::filesystem::exists(note_of(shard), error)) return std::nullopt;
+    ShardReport report = ShardReport::from_json(base::read_json(note_of(shard), {.max_bytes = size_t{1} << 28}));
+    const auto size =
+        static_cast<int64_t>(std::filesystem::file_size(part_folder(shard) / (shard.name + ".tar"), error));
+    if (report.summary.num_samples > 0 && (error || size != report.summary.tar_bytes)) return std::nullopt;
+    return report;
+  }
+
+  Made make(int64_t id) const {
+    try {
+      return {data::finish_sample(source_.load(id), request_.picture), ""};
+    } catch (const Error& error) {
+      if (error.blame() != Blame::user) throw;
+      return {std::nullopt, error.what()};
+    }
+  }
+
+  void take(int64_t i, Made&& made) {
+    const auto [number, id] = todo_[static_cast<size_t>(i)];
+    const PlannedShard& shard = shards_[number];
+    const data::SourceSample& listed = source_.samples()[static_cast<size_t>(id)];
+    if (!reports_[number]) reports_[number].emplace();
+    ShardReport& report = *reports_[number];
+    if (made.sample) {
+      add(shard, listed, id, *made.sample, report);
+    } else {
+      report.refused.push_back({listed.name, made.reason});
+    }
+    if (id == shard.samples.back()) finish(shard, report);
+  }
+
+  void add(const PlannedShard& shard, const data::SourceSample& listed, int64_t id, const data::FinishedSample& sample,
+           ShardReport& report) {
+    if (!writer_) writer_.emplace(part_folder(shard), shard.name);
+    const std::string key = key_of(id, listed.name), label = std::to_string(listed.label);
+    std::vector<data::NewMember> members;
+    for (const auto& member : sample.members) members.push_back({member.extension, member.bytes});
+    if (listed.label != data::kNoLabel) members.insert(members.begin() + 1, {"cls", label});
+    try {
+      writer_->add({key, listed.label, sample.content_hash}, members);
+      report.statistics.add(sample, listed.label);
+    } catch (const Error& error) {
+      if (error.blame() != Blame::user) throw;
+      report.refused.push_back({listed.name, error.what()});
+    }
+  }
+
+  void finish(const PlannedShard& shard, ShardReport& report) {
+    report.summary.name = shard.name;
+    if (writer_ && report.statistics.num_samples > 0) report.summary = writer_->finish();
+    writer_.reset();
+    base::write_json(note_of(shard), report.to_json());
+  }
+
+  const PackRequest& request_;
+  const data::Source& source_;
+  const std::vector<PlannedShard>& shards_;
+  std::vector<std::optional<ShardReport>> reports_;
+  std::vector<Task> todo_;
+  int64_t kept_ = 0;
+  std::optional<data::ShardWriter> writer_;  // of the shard at hand
+};
+
+void add_refused(base::Json& dataset, const char* key, const std::vector<data::Refused>& refused) {
+  base::Json list = base::Json::array();
+  for (size_t i = 0; i < refused.size() && i < kMostRefusedListed; ++i) {
+    base::Json one = base::Json::object();
+    one["name"] = refused[i].name;
+    one["reason"] = refused[i].reason;
+    list.push_back(std::move(one));
+  }
+  dataset[text("num_", key)] = refused.size();
+  dataset[key] = std::move(list);
+}
+
+// The lists of the shards, the contact sheet, and what dataset.json will say.
+base::Json conclude(const PackRequest& request, const data::Source& source, const std::vector<PlannedShard>& shards,
+                    const std::vector<ShardReport>& reports, base::Json dataset) {
+  std::map<Part, data::ShardList> lists;
+  std::map<Part, Statistics> statistics;
+  std::vector<data::Refused> unreadable;
+  base::Sha256 fingerprint;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const ShardReport& report = reports[i];
+    unreadable.insert(unreadable.end(), report.refused.begin(), report.refused.end());
+    if (report.summary.num_samples == 0) continue;
+    lists[shards[i].part].shards.push_back(report.summary);
+    statistics[shards[i].part].add(report.statistics);
+    fingerprint.update(text(part_name(shards[i].part), "/", report.summary.name, " ", report.summary.tar_bytes, " ",
+                            report.summary.tar_crc32c, "\n"));
+  }
+  if (lists.empty()) {
+    const std::string first =
+        unreadable.empty() ? "" : text("; ", unreadable.front().name, ": ", unreadable.front().reason);
+    throw Error(Blame::user, text(request.source.path.string(), ": not one readable sample", first),
+                "check the source");
+  }
+  std::vector<Part> parts;
+  base::Json described = base::Json::object();
+  for (auto& [part, list] : lists) {
+    parts.push_back(part);
+    list.name = part_name(part);
+    list.classes = source.classes();
+    data::write_shard_list(request.folder / part_name(part), list);
+    Statistics& counted = statistics[part];
+    counted.per_class.resize(source.classes().size());
+    base::Json one = counted.for_people();
+    one["shards"] = list.shards.size();
+    int64_t tar_bytes = 0;
+    for (const auto& shard : list.shards) tar_bytes += shard.tar_bytes;
+    one["tar_bytes"] = tar_bytes;
+    described[part_name(part)] = std::move(one);
+  }
+  dataset["parts"] = std::move(described);
+  dataset["fingerprint"] = fingerprint.hex();
+  dataset["duplicates"] = find_duplicates(request.folder, parts).to_json();
+  add_refused(dataset, "unreadable", unreadable);
+  add_refused(dataset, "left_out", source.refused());
+  if (const std::string sheet = draw_sheet(request.folder / part_name(parts.front())); !sheet.empty()) {
+    base::write_file(request.folder / "contact.jpg", sheet);
+  }
+  return dataset;
+}
+
+}  // namespace
+
+Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  check_request(request);
+  const data::OpenedSource opened = data::open_source(request.source);
+  const data::Source& source = *opened.source;
+  if (source.samples().empty())
+    throw Error(Blame::user, text(request.source.path.string(), ": no sample in it"), "check SOURCE");
+  const base::Json description = describe(request, opened);
+  Packed packed;
+  if (is_complete(request.folder, description)) {
+    packed.dataset = base::read_json(request.folder / kDatasetComplete, {.max_bytes = size_t{1} << 30});
+    packed.was_complete = true;
+    return packed;
+  }
+  const double growth = expected_growth(source, request.picture);
+  const std::vector<PlannedShard> shards = plan_shards(source, request, growth);
+  base::make_folders(request.folder / kWork);
+  base::write_json(request.folder / kDatasetBegun, description);
+  const FolderLock lock(request.folder);
+  for (const auto& shard : shards) base::make_folders(request.folder / part_name(shard.part));
+  for (const char* part : {"", kWork, "train", "validate", "test"}) remove_litter(request.folder / part);
+
+  const int64_t threads = request.threads > 0 ? request.threads : site::usable_cores();
+  Packer packer(request, source, shards);
+  packed.shards_kept = packer.kept();
+  const std::vector<ShardReport> reports = packer.run(threads, progress);
+  packed.dataset = conclude(request, source, shards, reports, description);
+  base::write_json(request.folder / kDatasetComplete, packed.dataset);
+  std::filesystem::remove(request.folder / kDatasetBegun);
+  std::filesystem::remove_all(request.folder / kWork);
+  packed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return packed;
+}
+
+}  // namespace lockstep::verbs

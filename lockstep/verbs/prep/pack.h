@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/verbs/prep/plan.h"
+#include "lockstep/verbs/prep/statistics.h"
+
+namespace lockstep::verbs {
+
+struct PackProgress {
+  int64_t samples_done = 0;  // in this sitting
+  int64_t samples_left = 0;
+  int64_t bytes_in = 0;
+  double seconds = 0;
+};
+
+struct Packed {
+  base::Json dataset;         // dataset.json
+  bool was_complete = false;  // nothing had to be done
+  int64_t shards_kept = 0;    // finished in an earlier sitting
+  double seconds = 0;
+};
+
+// Writes the dataset DIR/{train,validate,test} in shards, or what is missing of it. docs/formats/shards.md. The same
+// bytes on any number of threads, interrupted or not. User error: see open_source, is_complete, check_request; a source
+// without a readable sample; another prep at work in the folder.
+Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress);
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/prep/pack.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/random.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/collection.h"
+#include "lockstep/data/decode.h"
+#include "lockstep/data/store.h"
+#include "lockstep/verbs/prep/probe.h"
+#include "lockstep/verbs/prep/verify.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::text;
+using testing::HasSubstr;
+
+// 60 pictures in three classes; one of them damaged, two alike.
+class PackTest : public testing::Test {
+ protected:
+  PackTest() {
+    for (int i = 0; i < 60; ++i)
+      put(text("source/", i % 3 == 0 ? "ant" : i % 3 == 1 ? "bee" : "cow", "/", i, ".jpg"), picture(i));
+    put("source/bee/1.jpg", picture(1).substr(0, 300));
+    put("source/cow/2.jpg", picture(5));
+    request_.source.path = folder_.path() / "source";
+    request_.folder = folder_.path() / "set";
+    request_.shard_bytes = 1 << 16;
+    request_.validate = 0.2;
+    request_.threads = 2;
+  }
+  static std::string picture(int number) {
+    data::Image image(32 + number, 40);
+    base::Random random(7, 0, static_cast<uint64_t>(number));
+    for (auto& value : image.pixels) value = static_cast<uint8_t>(random.bits());
+    return data::encode_jpeg(image, 80);
+  }
+  void put(const std::string& name, const std::string& content) {
+    base::make_folders((folder_.path() / name).parent_path());
+    base::FileWriter(folder_.path() / name, base::FileWriter::Mode::truncate).write(content);
+  }
+  // Names and digests of every file below a folder.
+  static std::vector<std::string> content(const base::Path& folder) {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      const std::string name = entry.path().lexically_relative(folder).string();
+      all.push_back(entry.is_regular_file() ? text(name, " ", base::sha256_hex(base::read_file(entry.path()))) : name);
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  std::string complaint() const {
+    try {
+      pack(request_, {});
+    } catch (const base::Error& error) {
+      EXPECT_EQ(error.blame(), base::Blame::user);
+      return error.message();
+    }
+    return "no complaint";
+  }
+
+  base::TemporaryFolder folder_;
+  PackRequest request_;
+};
+
+TEST_F(PackTest, WritesEverySampleOnceIntoVerifiedShards) {
+  const Packed packed = pack(request_, {});
+  const auto train = data::scan_folder((request_.folder / "train").string());
+  const auto validate = data::scan_folder((request_.folder / "validate").string(), train.classes);
+  EXPECT_EQ(train.classes, (std::vector<std::string>{"ant", "bee", "cow"}));
+  EXPECT_EQ(train.samples.size() + validate.samples.size(), 59u);
+  EXPECT_EQ(packed.dataset.at("num_unreadable").as_int(), 1);
+  EXPECT_EQ(packed.dataset.at("unreadable").items()[0].at("name").as_string(), "bee/1.jpg");
+  EXPECT_EQ(packed.dataset.at("duplicates").at("groups").as_int(), 1);
+  EXPECT_GT(packed.dataset.at("parts").at("train").at("shards").as_int(), 1);
+  EXPECT_NEAR(packed.dataset.at("parts").at("train").at("mean").items()[0].as_double(), 0.5, 0.02);
+  const auto store = data::open_store(train);
+  std::vector<std::byte> memory;
+  for (int64_t id = 0; id < static_cast<int64_t>(train.samples.size()); ++id) {
+    const std::string name = store->name(id);  // ".../00000041-43.jpg"
+    const int number = std::stoi(name.substr(name.rfind('-') + 1));
+    EXPECT_EQ(train.samples[static_cast<size_t>(id)].label, number % 3);
+    const std::string original = picture(number == 2 ? 5 : number);
+    EXPECT_EQ(data::decode_image(store->read(id, memory)),
+              data::decode_image(std::as_bytes(std::span(original.data(), original.size()))));
+    EXPECT_FALSE(store->facts(id)->row_offsets.empty());
+  }
+  const VerifyResult verified = verify(request_.folder, 2, {});
+  EXPECT_EQ(verified.faults, std::vector<std::string>{});
+  EXPECT_EQ(verified.num_samples, 59);
+}
+
+TEST_F(PackTest, TheBytesDoNotDependOnThreads) {
+  pack(request_, {});
+  const auto first = content(request_.folder);
+  for (const int64_t threads : {1, 5}) {
+    request_.folder = folder_.path() / text("set", threads);
+    request_.threads = threads;
+    pack(request_, {});
+    EXPECT_EQ(content(request_.folder), first) << threads;
+  }
+}
+
+TEST_F(PackTest, GoesOnAfterAnInterruptionWithTheSameBytes) {
+  pack(request_, {});
+  const auto whole = content(request_.folder);
+  for (const int64_t stop_after : {1, 17, 40}) {
+    request_.folder = folder_.path() / text("cut", stop_after);
+    EXPECT_THROW(pack(request_,
+                      [&](const PackProgress& state) {
+                        if (state.samples_done == stop_after) throw std::string("killed");
+                      }),
+                 std::string);
+    EXPECT_FALSE(std::filesystem::exists(request_.folder / "dataset.json"));
+    base::write_file(request_.folder / "train/.shard-000000.tar.part", "left by a killed process");
+    int64_t redone = 0;
+    const Packed packed = pack(request_, [&](const PackProgress& state) { redone = state.samples_done; });
+    if (stop_after == 40) {
+      EXPECT_GT(packed.shards_kept, 0);
+      EXPECT_LT(redone, 60);
+    }
+    EXPECT_EQ(content(request_.folder), whole) << stop_after;
+  }
+}
+
+TEST_F(PackTest, LeavesACompleteSetAloneAndRefusesAnother) {
+  pack(request_, {});
+  EXPECT_TRUE(pack(request_, {}).was_complete);
+  request_.seed = 2;
+  EXPECT_THAT(complaint(), HasSubstr("the folder holds another dataset (seed)"));
+  request_.seed = 1;
+  put("source/ant/new.jpg", picture(99));
+  EXPECT_THAT(complaint(), HasSubstr("the folder holds another dataset (source_samples)"));
+}
+
+TEST_F(PackTest, SaysWhenNothingCanBeRead) {
+  request_.source.path = folder_.path() / "bad";
+  put("bad/a/1.jpg", "text");
+  EXPECT_THAT(complaint(), HasSubstr("not one readable sample; a/1.jpg: neither JPEG nor PNG"));
+}
+
+TEST_F(PackTest, ShrinksToTheSideAskedFor) {
+  request_.picture.max_side = 24;
+  const Packed packed = pack(request_, {});
+  const base::Json& train = packed.dataset.at("parts").at("train");
+  EXPECT_LE(train.at("width_max").as_int(), 24);
+  EXPECT_EQ(train.at("height_max").as_int(), 24);
+  EXPECT_EQ(train.at("shrunk"), train.at("samples"));
+  EXPECT_EQ(verify(request_.folder, 1, {}).faults, std::vector<std::string>{});
+}
+
+TEST_F(PackTest, VerifyNamesAFlippedBitAndARemovedIndex) {
+  pack(request_, {});
+  const base::Path tar = request_.folder / "train/shard-000001.tar";
+  std::string bytes = base::read_file(tar);
+  bytes[1000] ^= 1;
+  base::FileWriter(tar, base::FileWriter::Mode::truncate).write(bytes);
+  const auto faults = verify(request_.folder, 2, {}).faults;
+  ASSERT_EQ(faults.size(), 2u);
+  EXPECT_THAT(faults[0], HasSubstr("shard-000001.tar: the file has changed"));
+  EXPECT_THAT(faults[1], HasSubstr("the bytes have changed since they were written"));
+  std::filesystem::remove(request_.folder / "validate/shard-000000.sxi");
+  EXPECT_THAT(verify(request_.folder, 2, {}).faults.back(), HasSubstr("shard-000000.sxi: there is no such file"));
+  EXPECT_THROW(verify(folder_.path() / "source", 1, {}), base::Error);
+}
+
+TEST_F(PackTest, ForecastIsNearTheFact) {
+  const PackForecast forecast = forecast_pack(request_);
+  EXPECT_FALSE(std::filesystem::exists(request_.folder));
+  EXPECT_EQ(forecast.num_samples, 60);
+  EXPECT_TRUE(forecast.fits());
+  EXPECT_EQ(forecast.refused.size(), 1u);
+  pack(request_, {});
+  int64_t bytes = 0, inodes = 1;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(request_.folder)) {
+    bytes +=
+        entry.is_regular_file() && entry.path().extension() != ".jpg" ? static_cast<int64_t>(entry.file_size()) : 0;
+    ++inodes;
+  }
+  EXPECT_NEAR(static_cast<double>(forecast.bytes_out), static_cast<double>(bytes), 0.2 * static_cast<double>(bytes));
+  EXPECT_NEAR(static_cast<double>(forecast.num_inodes), static_cast<double>(inodes), 5);
+}
+
+}  // namespace
+}  // namespace lockstep::verbs

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/prep/plan.h"
+
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/random.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/order.h"
+#include "lockstep/data/tar.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+using data::Part;
+
+constexpr size_t kMaxKeyName = 60;  // of the source's name in a key: the member's name stays below 100 bytes
+
+std::string padded_number(int64_t number, size_t digits) {
+  const std::string plain = std::to_string(number);
+  return std::string(plain.size() < digits ? digits - plain.size() : 0, '0') + plain;
+}
+
+int64_t share_of(int64_t count, double share) {
+  return static_cast<int64_t>(std::llround(static_cast<double>(count) * share));
+}
+
+// The part of every sample: its own, or by a seeded shuffle within its class.
+std::vector<Part> parts_of(const data::Source& source, const PackRequest& request) {
+  const auto& samples = source.samples();
+  std::vector<Part> parts;
+  bool has_own = false;
+  std::map<int32_t, std::vector<size_t>> open;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    parts.push_back(samples[i].part);
+    if (samples[i].part == Part::open) {
+      open[samples[i].label].push_back(i);
+    } else {
+      has_own = true;
+    }
+  }
+  if (has_own && (request.validate || request.test > 0)) {  // asked for: taken from the source's training part
+    for (size_t i = 0; i < samples.size(); ++i) {
+      if (parts[i] == Part::train) open[samples[i].label].push_back(i);
+    }
+  }
+  const double validate = request.validate.value_or(has_own ? 0 : source.validate_share());
+  const uint64_t seed = base::derive_seed(static_cast<uint64_t>(request.seed), "split");
+  for (const auto& [label, members] : open) {
+    const auto count = static_cast<int64_t>(members.size());
+    const int64_t num_validate = share_of(count, validate), num_test = share_of(count, request.test);
+    const data::Order order(count, static_cast<int64_t>(seed >> 1), label + 1);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t place = order(i);
+      parts[members[static_cast<size_t>(i)]] = place < num_validate              ? Part::validate
+                                               : place < num_validate + num_test ? Part::test
+                                                                                 : Part::train;
+    }
+  }
+  return parts;
+}
+
+int64_t tar_bytes_of(const data::SourceSample& sample, double growth) {
+  const auto picture = static_cast<int64_t>(static_cast<double>(sample.bytes) * growth);
+  return 2 * data::kTarBlock + data::padded_to_block(picture) + (sample.label == data::kNoLabel ? 0 : data::kTarBlock);
+}
+
+}  // namespace
+
+std::vector<PlannedShard> plan_shards(const data::Source& source, const PackRequest& request, double growth) {
+  std::array<std::vector<int64_t>, 3> members;
+  const std::vector<Part> parts = parts_of(source, request);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    members[static_cast<size_t>(parts[i])].push_back(static_cast<int64_t>(i));
+  }
+  std::vector<PlannedShard> shards;
+  const uint64_t seed = base::derive_seed(static_cast<uint64_t>(request.seed), "shuffle");
+  for (size_t part = 0; part < members.size(); ++part) {
+    const auto count = static_cast<int64_t>(members[part].size());
+    if (count == 0) continue;
+    const data::Order order(count, static_cast<int64_t>(seed >> 1), static_cast<int64_t>(part));
+    int64_t number = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t id = members[part][static_cast<size_t>(order(i))];
+      const int64_t bytes = tar_bytes_of(source.samples()[static_cast<size_t>(id)], growth);
+      if (i == 0 || shards.back().expected_bytes + bytes > request.shard_bytes) {
+        shards.push_back({static_cast<Part>(part), text("shard-", padded_number(number++, 6)), {}, 0});
+      }
+      shards.back().samples.push_back(id);
+      shards.back().expected_bytes += bytes;
+    }
+  }
+  return shards;
+}
+
+std::string key_of(int64_t number, std::string_view name) {
+  name = name.substr(name.rfind('/') + 1);
+  name = name.substr(0, std::min(name.rfind('.'), name.size()));
+  std::string kept;
+  for (const char c : name.substr(0, kMaxKeyName)) {
+    const auto byte = static_cast<unsigned char>(c);
+    kept += byte < 128 && (std::isalnum(byte) || c == '-' || c == '_') ? c : '_';
+  }
+  return text(padded_number(number, 8), "-", kept);
+}
+
+base::Json describe(const PackRequest& request, const data::OpenedSource& opened) {
+  const data::Source& source = *opened.source;
+  base::Sha256 list;
+  for (const auto& sample : source.samples()) {  // lengths first: no two lists look the same
+    list.update(text(sample.name.size(), ":", sample.name, ":", sample.label, ":", static_cast<int>(sample.part), ":",
+                     sample.bytes, "\n"));
+  }
+  base::Json all = base::Json::object();
+  all["format"] = 2;
+  all["kind"] = "shards";
+  all["source"] = request.source.path.string();
+  all["source_format"] = opened.format;
+  all["source_samples"] = source.samples().size();
+  all["source_list_sha256"] = list.hex();
+  all["classes"] = base::Json::array_of(source.classes());
+  all["seed"] = request.seed;
+  all["validate_share"] = request.validate ? base::Json(*request.validate) : base::Json(nullptr);
+  all["test_share"] = request.test;
+  all["shard_bytes"] = request.shard_bytes;
+  all["max_side"] = request.picture.max_side;
+  all["quality"] = request.picture.quality;
+  all["restart_markers"] = request.picture.restarts;
+  return all;
+}
+
+void check_request(const PackRequest& request) {
+  const auto within = [](const char* name, double value, double low, double high, const char* range) {
+    if (value >= low && value <= high) return;
+    throw Error(Blame::user, text(name, " ", value, " is out of range"), text(name, " takes ", range));
+  };
+  const double validate = request.validate.value_or(0);
+  within("--validate", validate, 0, 0.9, "a share from 0 to 0.9");
+  within("--test", request.test, 0, 0.9, "a share from 0 to 0.9");
+  within("--validate and --test together", validate + request.test, 0, 0.95, "up to 0.95");
+  within("--max-side", static_cast<double>(request.picture.max_side), 0, 1 << 16, "0 to 65536 pixels");
+  within("--quality", request.picture.quality, 1, 100, "1 to 100");
+  within("--shard-size", static_cast<double>(request.shard_bytes), 1 << 16, 1e12, "64 KiB to 1 TB");
+  within("--threads", static_cast<double>(request.threads), 0, 1024, "0 to 1024");
+}
+
+}  // namespace lockstep::verbs

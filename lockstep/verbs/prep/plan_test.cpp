@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/prep/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/tar.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using data::Part;
+
+class ListedSource final : public data::Source {
+ public:
+  explicit ListedSource(std::vector<data::SourceSample> samples) { samples_ = std::move(samples); }
+  std::vector<data::SourceMember> load(int64_t) const override { return {}; }
+};
+
+// 100 samples of class 0, 50 of class 1.
+ListedSource two_classes(Part part = Part::open) {
+  std::vector<data::SourceSample> samples;
+  for (int i = 0; i < 150; ++i) samples.push_back({base::text(i, ".jpg"), i < 100 ? 0 : 1, part, 1000});
+  return ListedSource(std::move(samples));
+}
+
+std::map<std::pair<Part, int32_t>, int64_t> counts(const data::Source& source,
+                                                   const std::vector<PlannedShard>& shards) {
+  std::map<std::pair<Part, int32_t>, int64_t> all;
+  std::set<int64_t> seen;
+  for (const auto& shard : shards) {
+    for (const int64_t id : shard.samples) {
+      EXPECT_TRUE(seen.insert(id).second);
+      ++all[{shard.part, source.samples()[static_cast<size_t>(id)].label}];
+    }
+  }
+  EXPECT_EQ(seen.size(), source.samples().size());
+  return all;
+}
+
+TEST(PrepPlanTest, SpreadsEveryClassOverThePartsAlike) {
+  const ListedSource source = two_classes();
+  PackRequest request;
+  request.validate = 0.2;
+  request.test = 0.1;
+  const auto found = counts(source, plan_shards(source, request, 1));
+  EXPECT_EQ(found.at({Part::train, 0}), 70);
+  EXPECT_EQ(found.at({Part::validate, 0}), 20);
+  EXPECT_EQ(found.at({Part::test, 0}), 10);
+  EXPECT_EQ(found.at({Part::train, 1}), 35);
+  EXPECT_EQ(found.at({Part::validate, 1}), 10);
+  EXPECT_EQ(found.at({Part::test, 1}), 5);
+}
+
+TEST(PrepPlanTest, KeepsTheSourcesOwnPartsUnlessAskedForMore) {
+  const ListedSource source = two_classes(Part::train);
+  PackRequest request;
+  EXPECT_EQ(counts(source, plan_shards(source, request, 1)).at({Part::train, 0}), 100);
+  request.validate = 0.5;
+  EXPECT_EQ(counts(source, plan_shards(source, request, 1)).at({Part::validate, 0}), 50);
+}
+
+TEST(PrepPlanTest, IsFixedByTheSeed) {
+  const ListedSource source = two_classes();
+  PackRequest request;
+  const auto first = plan_shards(source, request, 1);
+  EXPECT_EQ(plan_shards(source, request, 1), first);
+  request.seed = 2;
+  EXPECT_NE(plan_shards(source, request, 1), first);
+}
+
+TEST(PrepPlanTest, CutsShardsByTheBytesExpected) {
+  const ListedSource source = two_classes();
+  PackRequest request;
+  request.validate = 0;
+  request.shard_bytes = 100 * (512 + 1024 + 512 + 512);
+  const auto shards = plan_shards(source, request, 1);
+  ASSERT_EQ(shards.size(), 2u);
+  EXPECT_EQ(shards[0].samples.size(), 100u);
+  EXPECT_EQ(shards[1].name, "shard-000001");
+  EXPECT_EQ(plan_shards(source, request, 0.1).size(), 2u);
+  EXPECT_EQ(plan_shards(source, request, 10).size(), 8u);
+}
+
+TEST(PrepPlanTest, KeysCanStandInAShardWhateverTheName) {
+  EXPECT_EQ(key_of(12, "cats/Abyssinian_1.jpg"), "00000012-Abyssinian_1");
+  EXPECT_EQ(key_of(0, "a.b c.tar.jpg"), "00000000-a_b_c_tar");
+  EXPECT_EQ(key_of(123456789, "train-images#7"), "123456789-train-images_7");
+  for (const std::string& name :
+       {std::string(300, 'x'), std::string("\xC3\xA4/\xC3\xA4"), std::string(), std::string("../..")}) {
+    EXPECT_EQ(data::member_name_fault(key_of(5, name) + ".jpg"), "") << name;
+  }
+}
+
+TEST(PrepPlanTest, RefusesSharesOutOfRange) {
+  PackRequest request;
+  request.validate = 0.6;
+  request.test = 0.6;
+  EXPECT_THROW(check_request(request), base::Error);
+  request.validate = 0.2;
+  EXPECT_NO_THROW(check_request(request));
+  request.picture.quality = 0;
+  EXPECT_THROW(check_request(request), base::Error);
+}
+
+}  // namespace
+}  // namespace lockstep::verbs

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/prep/probe.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/site/cores.h"
+#include "lockstep/site/storage.h"
+
+namespace lockstep::verbs {
+namespace {
+
+constexpr int64_t kProbes = 64;
+constexpr double kMaxSeconds = 10;
+constexpr int64_t kIndexBytes = 200;  // of .sxi and .idx, a sample
+
+struct Probed {
+  int64_t count = 0;
+  int64_t bytes_in = 0;
+  int64_t bytes_out = 0;
+  double seconds = 0;
+  std::vector<data::Refused> refused;
+};
+
+Probed probe(const data::Source& source, const data::PictureOptions& options, double max_seconds) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto count = static_cast<int64_t>(source.samples().size());
+  const int64_t probes = std::min(count, kProbes);
+  Probed all;
+  for (int64_t i = 0; i < probes && (max_seconds <= 0 || all.seconds < max_seconds); ++i) {
+    const int64_t id = i * count / probes;
+    try {
+      const data::FinishedSample sample = data::finish_sample(source.load(id), options);
+      all.bytes_in += sample.bytes_in;
+      for (const auto& member : sample.members) all.bytes_out += static_cast<int64_t>(member.bytes.size());
+    } catch (const base::Error& error) {
+      if (error.blame() != base::Blame::user) throw;
+      all.refused.push_back({source.samples()[static_cast<size_t>(id)].name, error.what()});
+    }
+    ++all.count;
+    all.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  return all;
+}
+
+double growth_of(const Probed& probed) {
+  if (probed.bytes_in == 0) return 1;
+  return static_cast<double>(probed.bytes_out) / static_cast<double>(probed.bytes_in);
+}
+
+base::Path existing_parent(base::Path folder) {
+  std::error_code error;
+  folder = std::filesystem::absolute(folder, error);
+  while (folder.has_relative_path() && !std::filesystem::exists(folder, error)) folder = folder.parent_path();
+  return folder;
+}
+
+}  // namespace
+
+double expected_growth(const data::Source& source, const data::PictureOptions& options) {
+  return options.max_side > 0 ? growth_of(probe(source, options, 0)) : 1;
+}
+
+PackForecast forecast_pack(const PackRequest& request) {
+  check_request(request);
+  const data::OpenedSource opened = data::open_source(request.source);
+  const data::Source& source = *opened.source;
+  const Probed probed = probe(source, request.picture, kMaxSeconds);
+  const double growth = growth_of(probed);
+  PackForecast all;
+  all.source_format = opened.format;
+  all.num_samples = static_cast<int64_t>(source.samples().size());
+  all.num_classes = static_cast<int64_t>(source.classes().size());
+  const auto shards = plan_shards(source, request, request.picture.max_side > 0 ? growth : 1);
+  all.num_shards = static_cast<int64_t>(shards.size());
+  for (const auto& sample : source.samples()) all.bytes_in += sample.bytes;
+  for (const auto& shard : plan_shards(source, request, growth)) all.bytes_out += shard.expected_bytes;
+  all.bytes_out += all.num_samples * kIndexBytes;
+  all.num_inodes = 3 * all.num_shards + 10;
+  all.threads = request.threads > 0 ? request.threads : site::usable_cores();
+  all.num_probed = probed.count;
+  all.seconds = probed.seconds / static_cast<double>(std::max<int64_t>(probed.count, 1)) *
+                static_cast<double>(all.num_samples) / static_cast<double>(all.threads);
+  all.refused = probed.refused;
+  all.refused.insert(all.refused.end(), source.refused().begin(), source.refused().end());
+  const site::Storage storage = site::read_storage("to", existing_parent(request.folder));
+  all.free_bytes = static_cast<int64_t>(storage.free_bytes);
+  if (storage.total_inodes > 0) all.free_inodes = static_cast<int64_t>(storage.free_inodes);
+  return all;
+}
+
+base::Json PackForecast::to_json() const {
+  base::Json all = base::Json::object();
+  all["source_format"] = source_format;
+  all["samples"] = num_samples;
+  all["classes"] = num_classes;
+  all["bytes_in"] = bytes_in;
+  all["bytes_out"] = bytes_out;
+  all["shards"] = num_shards;
+  all["inodes"] = num_inodes;
+  all["threads"] = threads;
+  all["seconds"] = seconds;
+  all["samples_probed"] = num_probed;
+  all["refused"] = refused.size();
+  all["free_bytes"] = free_bytes;
+  all["free_inodes"] = free_inodes >= 0 ? base::Json(free_inodes) : base::Json(nullptr);
+  all["fits"] = fits();
+  return all;
+}
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/verbs/prep/plan.h"
+
+namespace lockstep::verbs {
+
+// The size of finished samples over that in the source, from some samples spread over it; 1 when pictures are not
+// shrunk. The same on every machine.
+double expected_growth(const data::Source& source, const data::PictureOptions& options);
+
+// What `prep --dry-run` says.
+struct PackForecast {
+  std::string source_format;
+  int64_t num_samples = 0;
+  int64_t num_classes = 0;
+  int64_t bytes_in = 0;
+  int64_t bytes_out = 0;  // shards and their indexes
+  int64_t num_shards = 0;
+  int64_t num_inodes = 0;  // files and folders
+  int64_t threads = 0;
+  double seconds = 0;
+  int64_t num_probed = 0;
+  std::vector<data::Refused> refused;  // among those probed, and while listing
+  int64_t free_bytes = 0;              // of the file system that DIR is on
+  int64_t free_inodes = -1;            // -1: it does not count them
+  bool fits() const { return bytes_out <= free_bytes && (free_inodes < 0 || num_inodes <= free_inodes); }
+
+  base::Json to_json() const;
+};
+
+// Finishes some samples (spread over the source, for some seconds at most) and reckons. Writes nothing.
+PackForecast forecast_pack(const PackRequest& request);
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/prep/sheet.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/contact_sheet.h"
+#include "lockstep/data/decode.h"
+#include "lockstep/data/shard_set.h"
+
+namespace lockstep::verbs {
+namespace {
+
+constexpr size_t kColumns = 10, kRows = 40, kRowsWithoutClass = 8, kLetters = 22;
+constexpr int64_t kCell = 96;
+
+std::string_view bytes_at(const base::MappedFile& tar, const data::IndexedMember& member) {
+  const auto part = tar.bytes().subspan(static_cast<size_t>(member.offset), static_cast<size_t>(member.size));
+  return {reinterpret_cast<const char*>(part.data()), part.size()};
+}
+
+void draw_frame(data::Image& image, double x, double y, double width, double height) {
+  const auto clamped = [](double value, int64_t size) {
+    return std::clamp<int64_t>(std::isfinite(value) ? static_cast<int64_t>(std::clamp(value, -1e9, 1e9)) : 0, 0,
+                               size - 1);
+  };
+  const int64_t left = clamped(x, image.width), right = clamped(x + width, image.width);
+  const int64_t top = clamped(y, image.height), bottom = clamped(y + height, image.height);
+  const int64_t pen = std::max<int64_t>(std::max(image.width, image.height) / 40, 1);
+  for (int64_t row = top; row <= bottom; ++row) {
+    for (int64_t column = left; column <= right; ++column) {
+      if (row - top >= pen && bottom - row >= pen && column - left >= pen && right - column >= pen) continue;
+      uint8_t* pixel = image.row(row) + 3 * column;
+      pixel[0] = 255, pixel[1] = 40, pixel[2] = 40;
+    }
+  }
+}
+
+// The boxes of a sample's .json member, in pixels of a picture of the size that it names.
+void draw_boxes(data::Image& image, std::string_view json) {
+  const base::Json all = base::parse_json(json, "json", {.max_bytes = json.size()});
+  const base::Json* objects = all.is_object() ? all.find("objects") : nullptr;
+  if (!objects || !objects->is_array()) return;
+  const double scale_x = static_cast<double>(image.width) / std::max(all.double_or("width", 0), 1.0);
+  const double scale_y = static_cast<double>(image.height) / std::max(all.double_or("height", 0), 1.0);
+  for (const auto& object : objects->items()) {
+    const base::Json* box = object.is_object() ? object.find("bbox") : nullptr;
+    if (!box || !box->is_array() || box->size() != 4) continue;
+    const auto at = [&](size_t i) { return box->items()[i].as_double(); };
+    draw_frame(image, at(0) * scale_x, at(1) * scale_y, at(2) * scale_x, at(3) * scale_y);
+  }
+}
+
+}  // namespace
+
+std::string draw_sheet(const base::Path& shard_folder) {
+  const data::ShardSet set(shard_folder);
+  std::map<int32_t, std::vector<data::ShardSet::Place>> chosen;  // by label
+  size_t wanted = std::min(set.classes().size(), kRows) * kColumns;
+  for (int64_t id = 0; id < set.size() && wanted > 0; ++id) {
+    const auto place = set.place_of(id);
+    const data::IndexedSample sample = set.index(place.shard).sample(place.sample);
+    if (!sample.picture || sample.label >= static_cast<int32_t>(kRows)) continue;
+    auto& row = chosen[sample.label];
+    if (row.size() >= (sample.label < 0 ? kColumns * kRowsWithoutClass : kColumns)) continue;
+    row.push_back(place);
+    --wanted;
+  }
+  std::vector<data::SheetRow> rows;
+  std::map<int64_t, base::MappedFile> tars;
+  for (const auto& [label, places] : chosen) {
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (i % kColumns == 0) {
+        rows.push_back({label < 0 ? "" : set.classes().at(static_cast<size_t>(label)).substr(0, kLetters), {}});
+      }
+      const auto [shard, sample] = places[i];
+      const data::ShardIndex& index = set.index(shard);
+      const base::MappedFile& tar = tars.try_emplace(shard, set.tar_path(shard)).first->second;
+      const std::string_view file = bytes_at(tar, index.member(sample, index.sample(sample).picture->member));
+      data::Image image = data::decode_image(std::as_bytes(std::span(file.data(), file.size())));
+      if (const auto json = index.find(sample, "json")) draw_boxes(image, bytes_at(tar, *json));
+      rows.back().pictures.push_back(std::move(image));
+    }
+  }
+  return rows.empty() ? "" : data::encode_jpeg(data::contact_sheet(rows, kCell), 92);
+}
+
+}  // namespace lockstep::verbs

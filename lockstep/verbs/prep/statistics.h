@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/data/picture_work.h"
+#include "lockstep/data/shard_writer.h"
+
+namespace lockstep::verbs {
+
+// What is counted while samples are written. Whole numbers only: the sum over the shards does not depend on order.
+struct Statistics {
+  int64_t num_samples = 0;
+  std::vector<int64_t> per_class;  // by label
+  int64_t num_pictures = 0;
+  int64_t min_width = 0, max_width = 0, sum_width = 0;
+  int64_t min_height = 0, max_height = 0, sum_height = 0;
+  int64_t bytes_in = 0;   // of all members in the source
+  int64_t bytes_out = 0;  // of all members as written
+  int64_t num_shrunk = 0;
+  int64_t num_turned = 0;
+  data::PixelSums pixels;
+
+  void add(const data::FinishedSample& sample, int32_t label);
+  void add(const Statistics& other);
+  base::Json to_json() const;  // everything that from_json needs
+  static Statistics from_json(const base::Json& value);
+  base::Json for_people() const;  // means instead of sums
+  bool operator==(const Statistics&) const = default;
+};
+
+// A finished shard, as its note in the folder of unfinished work says it.
+struct ShardReport {
+  data::ShardSummary summary;  // num_samples 0: every sample was refused, there is no shard
+  Statistics statistics;
+  std::vector<data::Refused> refused;
+
+  base::Json to_json() const;
+  static ShardReport from_json(const base::Json& value);
+  bool operator==(const ShardReport&) const = default;
+};
+
+}  // namespace lockstep::verbs

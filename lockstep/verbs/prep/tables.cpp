@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/prep/tables.h"
+
+#include <algorithm>
+
+#include "lockstep/base/progress.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::fixed;
+using base::format_bytes;
+using base::format_count;
+using base::Json;
+using base::text;
+
+constexpr size_t kClassRows = 12, kListed = 5;
+
+std::string range_text(const Json& part, const char* name) {
+  if (!part.contains(text(name, "_min"))) return "-";
+  return text(part.at(text(name, "_min")).as_int(), " - ", part.at(text(name, "_max")).as_int(), " (",
+              fixed(part.at(text(name, "_mean")).as_double(), 0), ")");
+}
+
+std::string parts_table(const Json& parts) {
+  base::Table table({{"part"},
+                     {"samples", base::Align::right},
+                     {"shards", base::Align::right},
+                     {"bytes in", base::Align::right},
+                     {"bytes out", base::Align::right},
+                     {"width (mean)"},
+                     {"height (mean)"}});
+  for (const auto& [name, part, place] : parts.members()) {
+    table.add({name, format_count(part.at("samples").as_int()), format_count(part.at("shards").as_int()),
+               format_bytes(part.at("bytes_in").as_double()), format_bytes(part.at("tar_bytes").as_double()),
+               range_text(part, "width"), range_text(part, "height")});
+  }
+  return table.to_text();
+}
+
+// The classes by their number in the first part, the largest first, the smallest last.
+std::string balance_table(const Json& dataset) {
+  const auto& classes = dataset.at("classes").items();
+  const auto& parts = dataset.at("parts").members();
+  std::vector<base::Column> columns{{"class"}};
+  for (const auto& part : parts) columns.push_back({part.key, base::Align::right});
+  base::Table table(columns);
+  const auto count = [&](size_t part, size_t label) {
+    return parts[part].value.at("per_class").items().at(label).as_int();
+  };
+  std::vector<size_t> order(classes.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return count(0, a) > count(0, b); });
+  const size_t half = kClassRows / 2;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (order.size() > kClassRows && i == half) {
+      std::vector<std::string> gap(columns.size(), "");
+      gap[0] = text("... ", order.size() - kClassRows, " more");
+      table.add(gap);
+      i = order.size() - half;
+    }
+    std::vector<std::string> row{classes[order[i]].as_string()};
+    for (size_t part = 0; part < parts.size(); ++part) row.push_back(format_count(count(part, order[i])));
+    table.add(row);
+  }
+  return table.to_text();
+}
+
+bool has_labels(const Json& dataset) {
+  for (const auto& part : dataset.at("parts").members()) {
+    for (const auto& count : part.value.at("per_class").items()) {
+      if (count.as_int() > 0) return true;
+    }
+  }
+  return false;
+}
+
+std::string refused_text(const Json& dataset, const char* key, const char* what) {
+  const int64_t count = dataset.at(text("num_", key)).as_int();
+  if (count == 0) return "";
+  std::string out = text("  ", format_count(count), " ", what, ":\n");
+  const auto& items = dataset.at(key).items();
+  for (size_t i = 0; i < items.size() && i < kListed; ++i) {
+    out +=
+        text("    ", base::quote_json(items[i].at("name").as_string()), ": ", items[i].at("reason").as_string(), "\n");
+  }
+  if (static_cast<size_t>(count) > kListed) out += "    ... the others stand in dataset.json\n";
+  return out;
+}
+
+std::string duplicates_text(const Json& all) {
+  if (all.at("groups").as_int() == 0) return "  no picture comes twice\n";
+  std::string out =
+      text("  ", format_count(all.at("samples_beyond_the_first").as_int()), " pictures are copies of others; in ",
+           format_count(all.at("groups_across_parts").as_int()), " cases a copy lies in another part (leakage), in ",
+           format_count(all.at("groups_across_labels").as_int()), " with another label:\n");
+  const auto& groups = all.at("first").items();
+  for (size_t i = 0; i < groups.size() && i < kListed; ++i) {
+    std::vector<std::string> names;
+    for (const auto& name : groups[i].at("samples").items()) names.push_back(name.as_string());
+    out += text("    ", base::join(names, "  "), "\n");
+  }
+  return out;
+}
+
+std::string triple(const Json& values) {
+  std::vector<std::string> words;
+  for (const auto& value : values.items()) words.push_back(fixed(value.as_double(), 4));
+  return base::join(words, ", ");
+}
+
+}  // namespace
+
+std::string packed_text(const Packed& packed, const base::Path& folder) {
+  const Json& dataset = packed.dataset;
+  std::string out;
+  if (packed.was_complete) {
+    out = text(folder.string(), " is complete already: nothing to do\n");
+  } else {
+    out = text(folder.string(), ": prepared in ", base::duration_text(packed.seconds),
+               packed.shards_kept > 0 ? text(" (", packed.shards_kept, " shards were there already)") : "", " from ",
+               dataset.at("source").as_string(), " (", dataset.at("source_format").as_string(), ")\n");
+  }
+  out += parts_table(dataset.at("parts"));
+  if (has_labels(dataset)) out += "\n" + balance_table(dataset);
+  const Json& first = dataset.at("parts").members().front().value;
+  if (first.contains("mean")) {
+    out += text("\n  mean ", triple(first.at("mean")), "; std ", triple(first.at("std")), "\n");
+  }
+  int64_t turned = 0, shrunk = 0;
+  for (const auto& part : dataset.at("parts").members()) {
+    turned += part.value.at("turned_upright").as_int();
+    shrunk += part.value.at("shrunk").as_int();
+  }
+  if (turned > 0) out += text("  ", format_count(turned), " pictures turned upright (EXIF)\n");
+  if (shrunk > 0) out += text("  ", format_count(shrunk), " pictures shrunk\n");
+  out += duplicates_text(dataset.at("duplicates"));
+  out += refused_text(dataset, "unreadable", "samples could not be read and are left out");
+  out += refused_text(dataset, "left_out", "files are no samples");
+  return out + text("  ", (folder / "contact.jpg").string(), ": a look at it\n");
+}
+
+std::string forecast_text(const PackForecast& forecast) {
+  std::string out = text("a forecast (nothing was written): ", format_count(forecast.num_samples), " samples in ",
+                         format_count(forecast.num_classes), " classes, layout '", forecast.source_format, "'\n");
+  base::Table table({{"what"}, {"forecast", base::Align::right}, {"there is", base::Align::right}});
+  table.add({text("time on ", forecast.threads, " threads"), base::duration_text(forecast.seconds), ""});
+  table.add({"bytes read", format_bytes(static_cast<double>(forecast.bytes_in)), ""});
+  table.add({"bytes written", format_bytes(static_cast<double>(forecast.bytes_out)),
+             text(format_bytes(static_cast<double>(forecast.free_bytes)), " free")});
+  table.add({"files and folders", format_count(forecast.num_inodes),
+             forecast.free_inodes < 0 ? "not counted" : text(format_count(forecast.free_inodes), " free")});
+  out += table.to_text();
+  out += text("  from ", forecast.num_probed, " samples spread over the source\n");
+  for (size_t i = 0; i < forecast.refused.size() && i < kListed; ++i) {
+    out += text("  refused: ", base::quote_json(forecast.refused[i].name), ": ", forecast.refused[i].reason, "\n");
+  }
+  if (!forecast.fits()) out += "  it does NOT fit: free some space or give another folder\n";
+  return out;
+}
+
+std::string verify_text(const VerifyResult& result) {
+  std::string out = text(format_count(result.num_samples), " samples in ", format_count(result.num_shards), " shards, ",
+                         format_bytes(static_cast<double>(result.num_bytes)), ", checked in ",
+                         base::duration_text(result.seconds), ": ");
+  if (result.faults.empty()) return out + "all is as it was written\n";
+  out += text(format_count(static_cast<int64_t>(result.faults.size())), " faults\n");
+  for (const auto& fault : result.faults) out += text("  ", fault, "\n");
+  return out;
+}
+
+std::string shapes_text(const Dataset& dataset) {
+  const std::string folder = dataset.folder.string();
+  const auto line = [](const std::string& what, const std::string& words) {
+    return text("  ", what, std::string(std::max<size_t>(what.size() < 24 ? 24 - what.size() : 0, 1), ' '), words,
+                "\n");
+  };
+  std::string out = dataset.was_complete ? text(folder, " is complete already: nothing to do\n")
+                                         : text("drawn in ", base::duration_text(dataset.seconds), "\n");
+  out += line(folder + "/train", text(dataset.num_train, " pictures"));
+  out += line(folder + "/validate", text(dataset.num_validate, " pictures"));
+  out += line(text(dataset.classes.size(), " classes"), base::join(dataset.classes, ", "));
+  return out + line(folder + "/contact.jpg", "a look at each class");
+}
+
+std::string progress_text(const PackProgress& state) {
+  const double seconds = std::max(state.seconds, 1e-3);
+  const double rate = static_cast<double>(state.samples_done) / seconds;
+  return text(format_count(state.samples_done), " of ", format_count(state.samples_done + state.samples_left), "  ",
+              fixed(rate, rate < 10 ? 1 : 0), "/s  ", base::format_rate(static_cast<double>(state.bytes_in) / seconds),
+              "  ", base::duration_text(static_cast<double>(state.samples_left) / std::max(rate, 1e-9)), " left");
+}
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/prep/tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lockstep::verbs {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(PrepTablesTest, ProgressTellsRateAndTimeLeft) {
+  EXPECT_EQ(progress_text({1000, 3000, 50'000'000, 10}), "1,000 of 4,000  100/s  5.00 MB/s  30 s left");
+}
+
+TEST(PrepTablesTest, VerifyNamesEveryFault) {
+  EXPECT_THAT(verify_text({1, 2, 3000, {}, 1}), HasSubstr("all is as it was written"));
+  const std::string bad = verify_text({1, 2, 3000, {"a.tar/b: changed", "c.sxi: missing"}, 1});
+  EXPECT_THAT(bad, HasSubstr("2 faults\n  a.tar/b: changed\n  c.sxi: missing\n"));
+}
+
+TEST(PrepTablesTest, ForecastSaysWhenItDoesNotFit) {
+  PackForecast forecast;
+  forecast.bytes_out = 100;
+  forecast.free_bytes = 200;
+  EXPECT_THAT(forecast_text(forecast), Not(HasSubstr("does NOT fit")));
+  forecast.free_bytes = 50;
+  EXPECT_THAT(forecast_text(forecast), HasSubstr("does NOT fit"));
+}
+
+}  // namespace
+}  // namespace lockstep::verbs
