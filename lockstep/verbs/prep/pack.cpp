@@ -112,9 +112,7 @@ class Packer {
   };
 
   Path part_folder(const PlannedShard& shard) const { return request_.folder / part_name(shard.part); }
-  Path note_of(const PlannedShard& shard) const {
-    return request_.folder / kWork / text(part_name(shard.part), "-", shard.name, ".json");
-  }
+  Path note_of(const PlannedShard& shard) const { return request_.folder / kWork / (shard.name + ".json"); }
 
   std::optional<ShardReport> finished_before(const PlannedShard& shard) const {
     std::error_code error;

@@ -117,7 +117,7 @@ TEST_F(PackTest, GoesOnAfterAnInterruptionWithTheSameBytes) {
                       }),
                  std::string);
     EXPECT_FALSE(std::filesystem::exists(request_.folder / "dataset.json"));
-    base::write_file(request_.folder / "train/.shard-000000.tar.part", "left by a killed process");
+    base::write_file(request_.folder / "train/.train-000000.tar.part", "left by a killed process");
     int64_t redone = 0;
     const Packed packed = pack(request_, [&](const PackProgress& state) { redone = state.samples_done; });
     if (stop_after == 40) {
@@ -156,16 +156,16 @@ TEST_F(PackTest, ShrinksToTheSideAskedFor) {
 
 TEST_F(PackTest, VerifyNamesAFlippedBitAndARemovedIndex) {
   pack(request_, {});
-  const base::Path tar = request_.folder / "train/shard-000001.tar";
+  const base::Path tar = request_.folder / "train/train-000001.tar";
   std::string bytes = base::read_file(tar);
   bytes[1000] ^= 1;
   base::FileWriter(tar, base::FileWriter::Mode::truncate).write(bytes);
   const auto faults = verify(request_.folder, 2, {}).faults;
   ASSERT_EQ(faults.size(), 2u);
-  EXPECT_THAT(faults[0], HasSubstr("shard-000001.tar: the file has changed"));
+  EXPECT_THAT(faults[0], HasSubstr("train-000001.tar: the file has changed"));
   EXPECT_THAT(faults[1], HasSubstr("the bytes have changed since they were written"));
-  std::filesystem::remove(request_.folder / "validate/shard-000000.sxi");
-  EXPECT_THAT(verify(request_.folder, 2, {}).faults.back(), HasSubstr("shard-000000.sxi: there is no such file"));
+  std::filesystem::remove(request_.folder / "validate/validate-000000.sxi");
+  EXPECT_THAT(verify(request_.folder, 2, {}).faults.back(), HasSubstr("validate-000000.sxi: there is no such file"));
   EXPECT_THROW(verify(folder_.path() / "source", 1, {}), base::Error);
 }
 

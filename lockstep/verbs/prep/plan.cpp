@@ -91,7 +91,8 @@ std::vector<PlannedShard> plan_shards(const data::Source& source, const PackRequ
       const int64_t id = members[part][static_cast<size_t>(order(i))];
       const int64_t bytes = tar_bytes_of(source.samples()[static_cast<size_t>(id)], growth);
       if (i == 0 || shards.back().expected_bytes + bytes > request.shard_bytes) {
-        shards.push_back({static_cast<Part>(part), text("shard-", padded_number(number++, 6)), {}, 0});
+        shards.push_back(
+            {static_cast<Part>(part), text(data::kPartNames[part], "-", padded_number(number++, 6)), {}, 0});
       }
       shards.back().samples.push_back(id);
       shards.back().expected_bytes += bytes;

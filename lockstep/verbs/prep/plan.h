@@ -26,7 +26,7 @@ struct PackRequest {
 
 struct PlannedShard {
   data::Part part = data::Part::train;
-  std::string name;              // "shard-000000", counted anew in each part
+  std::string name;              // "train-000000": no name comes twice in a dataset
   std::vector<int64_t> samples;  // of the source, in the order in which they are written
   int64_t expected_bytes = 0;
 

@@ -82,7 +82,7 @@ TEST(PrepPlanTest, CutsShardsByTheBytesExpected) {
   const auto shards = plan_shards(source, request, 1);
   ASSERT_EQ(shards.size(), 2u);
   EXPECT_EQ(shards[0].samples.size(), 100u);
-  EXPECT_EQ(shards[1].name, "shard-000001");
+  EXPECT_EQ(shards[1].name, "train-000001");
   EXPECT_EQ(plan_shards(source, request, 0.1).size(), 2u);
   EXPECT_EQ(plan_shards(source, request, 10).size(), 8u);
 }
