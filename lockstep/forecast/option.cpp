@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/option.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
+#include "lockstep/forecast/collective.h"
+
+namespace lockstep::forecast {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+constexpr int64_t kColours = 3;
+
+double capability(const catalogue::Gpu& gpu) {
+  return gpu.compute_capability ? std::strtod(gpu.compute_capability->c_str(), nullptr) : 0;
+}
+
+// A step of many passes from one of a single pass and one of two: passes beyond the first are alike, and only the last
+// one talks to the other ranks.
+TimeForecast with_passes(const TimeForecast& one, const TimeForecast& two, double passes) {
+  const auto stretch = [&](double a, double b) { return a + (passes - 1) * std::max(0.0, b - a); };
+  TimeForecast all = two;
+  all.step.value = stretch(one.step.value, two.step.value);
+  all.step.low = stretch(one.step.low, two.step.low);
+  all.step.high = stretch(one.step.high, two.step.high);
+  all.device = stretch(one.device, two.device);
+  all.host = stretch(one.host, two.host);
+  all.communication = one.communication;
+  all.exposed = one.exposed;
+  all.host_bound = one.host_bound;
+  for (auto& [kind, seconds] : all.by_class) {
+    const auto found = one.by_class.find(kind);
+    seconds = stretch(found == one.by_class.end() ? 0 : found->second, seconds);
+  }
+  return all;
+}
+
+Network network_between(const Ground& ground, const Place& place) {
+  if (place.ranks() == 1) return {};
+  const spec::Links& links = place.machine.links;
+  double inter = links.inter.rate;
+  if (place.nodes() > 1 && inter == 0) {
+    if (place.own) {
+      throw Error(Blame::user,
+                  text(place.name, ": links.inter.rate is not stated, and ", place.gpus, " GPUs are ", place.nodes(),
+                       " nodes of ", place.per_node),
+                  "add to the document \"links\": {\"inter\": {\"rate\": \"12.5 GB/s\"}}, one direction of a node");
+    }
+    inter = ground.assumptions.inter_rate;
+  }
+  if (place.gpus % place.nodes() != 0) {
+    throw Error(Blame::user, text(place.gpus, " GPUs do not fill ", place.nodes(), " nodes of ", place.name, " evenly"),
+                text("--gpus ", place.nodes() * place.per_node));
+  }
+  Network network = network_of(*place.gpu, place.ranks(), place.gpus / place.nodes(), inter);
+  if (links.intra.rate > 0) network.intra_rate = links.intra.rate;
+  network.intra_latency = links.intra.latency;
+  network.inter_latency = links.inter.latency;
+  return network;
+}
+
+int64_t cores_of(const Place& place) {
+  if (place.machine.cores_per_node > 0) return place.machine.cores_per_node;
+  return place.cpu ? place.cpu->cores.value_or(0) * std::max<int64_t>(1, place.machine.sockets_per_node) : 0;
+}
+
+TimeForecast time_of(const Ground& ground, const Place& place, const Recording& recording) {
+  if (!place.gpu) return forecast_time(recording, *place.cpu, cores_of(place), ground.calibration);
+  return forecast_time(recording, *place.gpu, ground.calibration, network_between(ground, place));
+}
+
+Ask ask_for(const Place& place, const Levers& levers, int64_t micro_batch, int64_t passes) {
+  return {.precision = levers.precision,
+          .recompute = levers.recompute,
+          .attention = attention_of(place.gpu ? &*place.gpu : nullptr, levers.precision),
+          .reduced = place.ranks() > 1,
+          .micro_batch = micro_batch,
+          .passes = passes};
+}
+
+// A step's samples lie on the card together, also those of passes that were not traced.
+void add_inputs(const Ground& ground, int64_t traced_rows, Trial& trial) {
+  const int64_t pixels = ground.task.image_size * ground.task.image_size;
+  const int64_t bytes = (trial.rows - traced_rows) * kColours * pixels * static_cast<int64_t>(sizeof(float));
+  if (bytes <= 0) return;
+  MemoryForecast& memory = trial.memory;
+  for (int64_t* sum : {&memory.peak_allocated, &memory.peak_reserved, &memory.cold_peak_reserved, &memory.total,
+                       &memory.by_class[MemoryClass::inputs]}) {
+    *sum += bytes;
+  }
+  for (auto& point : memory.curve) point.by_class[static_cast<size_t>(MemoryClass::inputs)] += bytes;
+}
+
+void fill_memory(const Ground& ground, const Place& place, const Levers& levers, Trial& trial) {
+  const int64_t passes = std::min<int64_t>(2, trial.passes);
+  const Ask ask = ask_for(place, levers, trial.micro_batch, passes);
+  const int64_t traced_rows = ground.task.weak ? trial.rows : trial.micro_batch * passes;
+  if (place.gpu) {
+    const MemoryRules rules = memory_rules(*place.gpu);
+    trial.capacity = rules.capacity;
+    trial.memory = ground.recordings.memory(ask, rules);
+    add_inputs(ground, traced_rows, trial);
+    trial.fits = trial.memory.total <= trial.capacity;
+    return;
+  }
+  // A CPU's allocator gives back what is freed: what is alive counts, and the program itself.
+  trial.capacity = place.machine.memory_per_node;
+  trial.memory = ground.recordings.memory(ask, {});
+  add_inputs(ground, traced_rows, trial);
+  MemoryForecast& memory = trial.memory;
+  memory.cold_peak_reserved = memory.peak_reserved = memory.peak_allocated;
+  memory.fragmentation = 0;
+  const HostMemory host = forecast_host_memory(ground.recordings.of(ask), {.gpu = false});
+  memory.context = host.total;
+  memory.total = memory.peak_allocated + host.total;
+  trial.fits = trial.capacity == 0 || memory.total <= trial.capacity;
+}
+
+void fill_time(const Ground& ground, const Place& place, const Levers& levers, Trial& trial) {
+  try {
+    trial.time = time_of(ground, place, ground.recordings.of(ask_for(place, levers, trial.micro_batch, 1)));
+    if (trial.passes == 1) return;
+    const auto two = time_of(ground, place, ground.recordings.of(ask_for(place, levers, trial.micro_batch, 2)));
+    // The last micro-batch may be smaller.
+    const double passes = static_cast<double>(trial.rows) / static_cast<double>(trial.micro_batch);
+    trial.time = with_passes(*trial.time, two, passes);
+  } catch (const Error& error) {
+    if (place.own || error.blame() != Blame::user) throw;
+    trial.time.reset();  // the catalogue does not state a rate of this card: an answer about the others is worth having
+    trial.no_time = text(error.what(), error.fix().empty() ? "" : "; fix: ", error.fix());
+  }
+}
+
+double evaluation_sample(const Ground& ground, const Place& place, const Levers& levers, const Trial& trial) {
+  if (!ground.evaluation || !trial.time || ground.task.work.validation_samples == 0) return 0;
+  Ask ask = ask_for(place, levers, trial.micro_batch, 1);
+  ask.recompute.clear();
+  ask.reduced = false;
+  Place alone = place;
+  alone.gpus = std::min<int64_t>(1, place.gpus);
+  const Recording& recording = ground.evaluation->of(ask);
+  return time_of(ground, alone, recording).step.value / static_cast<double>(recording.micro_batch) /
+         static_cast<double>(place.ranks());
+}
+
+void fill_pace(const Ground& ground, Option& option) {
+  const Assumptions& assumed = ground.assumptions;
+  const Trial& trial = option.trial;
+  const Recording& recording = recording_of(ground, option);
+  const auto bytes = static_cast<double>(recording.checkpoint_bytes);
+  option.pace.step = trial.time->step.value;
+  option.pace.evaluation_sample = evaluation_sample(ground, option.place, option.levers, trial);
+  option.pace.start_up = assumed.start_up;
+  option.pace.save = checkpoint_seconds(bytes, assumed.write_rate);
+  option.pace.restore = checkpoint_seconds(bytes, assumed.read_rate);
+  option.pace.walltime = ground.task.walltime > 0 ? ground.task.walltime : option.place.machine.scheduler.walltime;
+  const auto batch = static_cast<double>(work_at(ground, option.place).global_batch);
+  option.samples_per_second = batch / option.pace.step;
+  if (!ground.task.decodes) return;
+  SampleSize size = assumed.sample;
+  size.image_pixels = static_cast<double>(ground.task.image_size) * static_cast<double>(ground.task.image_size);
+  const int64_t cores = option.place.named ? cores_of(option.place) * option.place.nodes() : 0;
+  const double clock = option.place.cpu ? option.place.cpu->base_ghz.value_or(0) : 0;
+  const double read = option.place.machine.file_system.read_rate * static_cast<double>(option.place.nodes());
+  option.loader = forecast_loader(size, std::max<int64_t>(1, cores), clock, read, option.samples_per_second);
+  if (cores > 0 && option.place.gpu) option.pace.loader_rate = option.loader->samples;
+}
+
+void fill_energy_and_money(const Ground& ground, Option& option) {
+  if (!option.length) return;
+  const Place& place = option.place;
+  const double seconds = option.length->jobs > 0 ? option.length->total : option.length->useful;
+  try {
+    option.energy = place.gpu
+                        ? forecast_energy(*option.trial.time, seconds, *place.gpu, place.gpus, place.nodes(),
+                                          ground.calibration, ground.assumptions.power)
+                        : forecast_energy(seconds, *place.cpu, std::max<int64_t>(1, place.machine.sockets_per_node),
+                                          place.nodes(), ground.assumptions.power);
+  } catch (const Error& error) {
+    if (place.own || error.blame() != Blame::user) throw;
+    option.why.push_back(text("energy is not known: ", error.what()));
+  }
+  spec::Machine machine = place.machine;
+  if (machine.prices.kwh == 0 && ground.assumptions.kwh > 0) {
+    machine.prices.kwh = ground.assumptions.kwh;
+    machine.prices.currency = ground.assumptions.currency;
+    if (!place.named) machine.source = "--assume kwh";
+  }
+  option.costs = costs_of({.seconds = seconds,
+                           .gpus = place.gpus,
+                           .nodes = place.nodes(),
+                           .gpus_per_node = place.named ? place.per_node : 0,
+                           .joules = option.energy ? option.energy->joules : 0},
+                          machine, place.named, place.gpu ? place.gpu->id : "", ground.catalogue.clouds);
+}
+
+void explain_card(const Ground& ground, Option& option) {
+  const catalogue::Gpu& gpu = *option.place.gpu;
+  auto& why = option.why;
+  if (gpu.vendor != "NVIDIA") {
+    why.push_back(text("planned only: CUDA does not drive ", gpu.vendor, " cards"));
+  } else if (gpu.last_cuda) {
+    why.push_back(text("planned only: no current CUDA drives it, the last one was ", *gpu.last_cuda));
+  }
+  option.drivable = !gpu.planning_only();
+  const bool sixteen = option.levers.precision == "bf16";
+  if (sixteen && gpu.tflops_bf16.value_or(1) == 0) {
+    why.push_back("has no bf16 units: such products run at the speed of fp32 at best; --set training.precision=fp32");
+  }
+  if (option.levers.precision == "tf32" && gpu.tflops_tf32.value_or(1) == 0) {
+    why.push_back("has no tf32 units: it runs in fp32");
+  }
+  const bool assumed = option.place.nodes() > 1 && option.place.machine.links.inter.rate == 0;
+  if (assumed) {
+    why.push_back(text("the link between nodes is not stated: ", base::format_rate(ground.assumptions.inter_rate),
+                       " assumed (--assume inter_rate=...)"));
+  }
+}
+
+void explain_fit(Option& option) {
+  const Trial& trial = option.trial;
+  const auto needed = static_cast<double>(trial.memory.total);
+  const auto there = static_cast<double>(trial.capacity);
+  if (trial.capacity == 0) {
+    option.why.push_back(text("needs ", base::format_bytes(needed), " of main memory; the machine states none"));
+  } else if (trial.fits) {
+    option.why.push_back(text("fits: ", base::format_bytes(needed), " of ", base::format_bytes(there), ", ",
+                              base::format_bytes(there - needed), " to spare"));
+  } else {
+    option.why.push_back(text("does not fit: needs ", base::format_bytes(needed), " of ", base::format_bytes(there),
+                              ", ", base::format_bytes(needed - there), " too much, at ", trial.memory.moment));
+  }
+  if (trial.memory.retries > 0) {
+    option.why.push_back(text("only by giving cached memory back ", trial.memory.retries, " times: it will be slow"));
+  }
+  const int64_t node = option.place.machine.memory_per_node;
+  if (option.place.gpu && node > 0 && option.host.total > node) {
+    option.why.push_back(
+        text("the node's main memory is too small: ", base::format_bytes(static_cast<double>(option.host.total)),
+             " of ", base::format_bytes(static_cast<double>(node))));
+  }
+}
+
+void explain_time(Option& option) {
+  const Trial& trial = option.trial;
+  if (!trial.time) {
+    option.why.push_back(text("its speed is not known: ", trial.no_time));
+    return;
+  }
+  const TimeForecast& time = *trial.time;
+  if (time.host_bound) option.why.push_back("the launching thread is slower than the card: a larger micro-batch helps");
+  if (time.exposed > 0.1 * time.step.value) {
+    option.why.push_back(text(base::percent(time.exposed / time.step.value, 0), " of a step waits for the network"));
+  }
+  if (!option.length) return;
+  const Length& length = *option.length;
+  if (length.loader_bound) {
+    option.why.push_back(text("decoding is slower than the step: ", base::fixed(option.pace.loader_rate, 0), " of ",
+                              base::fixed(option.samples_per_second, 0), " samples/s; ",
+                              base::fixed(option.loader->cores_needed, 0), " cores would keep up"));
+  }
+  if (length.jobs == 0) {
+    option.why.push_back(text("a walltime of ", base::format_duration(option.pace.walltime),
+                              " is shorter than start-up, restore, save and one step, ",
+                              base::format_duration(length.shortest_walltime), ": no job would ever come forward"));
+  }
+}
+
+void explain_shares(const Ground& ground, Option& option) {
+  const int64_t batch = work_at(ground, option.place).global_batch;
+  const int64_t ranks = option.place.ranks();
+  if (batch % ranks != 0) {
+    option.why.push_back(text(batch, " samples do not divide by ", ranks, " ranks: ", batch % ranks, " of them take ",
+                              option.trial.rows, ", the others ", option.trial.rows - 1));
+  }
+  if (ground.task.weak && ranks > 1) {
+    option.why.push_back(text("a recording has a fixed share: the global batch becomes ", batch));
+  }
+}
+
+}  // namespace
+
+std::string attention_of(const catalogue::Gpu* gpu, const std::string& precision) {
+  if (!gpu) return "math";
+  const bool sixteen = precision == "bf16" || precision == "amp";
+  if (gpu->vendor != "NVIDIA") return sixteen ? "flash" : "efficient";
+  if (capability(*gpu) >= 8 && sixteen) return "flash";
+  return capability(*gpu) >= 5 ? "efficient" : "math";
+}
+
+Workload work_at(const Ground& ground, const Place& place) {
+  Workload work = ground.task.work;
+  if (ground.task.weak) work.global_batch *= place.ranks();
+  return work;
+}
+
+Trial try_levers(const Ground& ground, const Place& place, const Levers& levers) {
+  Trial trial;
+  const int64_t ranks = place.ranks();
+  trial.rows = (work_at(ground, place).global_batch + ranks - 1) / ranks;
+  trial.micro_batch = levers.micro_batch > 0 ? std::min(levers.micro_batch, trial.rows) : trial.rows;
+  trial.passes = (trial.rows + trial.micro_batch - 1) / trial.micro_batch;
+  fill_memory(ground, place, levers, trial);
+  fill_time(ground, place, levers, trial);
+  return trial;
+}
+
+const Recording& recording_of(const Ground& ground, const Option& option) {
+  const Trial& trial = option.trial;
+  return ground.recordings.of(
+      ask_for(option.place, option.levers, trial.micro_batch, std::min<int64_t>(2, trial.passes)));
+}
+
+Option judge(const Ground& ground, const Place& place, const Levers& levers) {
+  Option option;
+  option.place = place;
+  option.levers = levers;
+  option.trial = try_levers(ground, place, levers);
+  const Trial& trial = option.trial;
+  if (trial.time) {
+    fill_pace(ground, option);
+    option.length = length_of(work_at(ground, place), option.pace);
+    fill_energy_and_money(ground, option);
+  }
+  option.host = forecast_host_memory(recording_of(ground, option), {.ranks = place.gpu ? place.gpus / place.nodes() : 1,
+                                                                    .gpu = place.gpu.has_value()});
+  if (place.gpu) explain_card(ground, option);
+  explain_fit(option);
+  explain_time(option);
+  explain_shares(ground, option);
+  return option;
+}
+
+}  // namespace lockstep::forecast

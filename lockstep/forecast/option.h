@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/catalogue/catalogue.h"
+#include "lockstep/forecast/calibration.h"
+#include "lockstep/forecast/energy.h"
+#include "lockstep/forecast/limits.h"
+#include "lockstep/forecast/loader_rate.h"
+#include "lockstep/forecast/memory.h"
+#include "lockstep/forecast/money.h"
+#include "lockstep/forecast/recordings.h"
+#include "lockstep/forecast/time.h"
+#include "lockstep/spec/machine.h"
+
+namespace lockstep::forecast {
+
+// Where one option runs: a number of cards of a machine, or the processors of a node.
+struct Place {
+  std::string name = {};       // as the user named it: "minotauro", "a100-80", "machine.json", "here"
+  bool named = false;          // a machine; else a card in a node that nobody named
+  bool own = false;            // the user's own machine document: a missing rate is for the user to add
+  spec::Machine machine = {};  // the document; of an unnamed node what is assumed of it
+  std::optional<catalogue::Gpu> gpu = {};
+  std::optional<catalogue::Cpu> cpu = {};  // of the node, where it is known
+  int64_t gpus = 1;                        // 0: the processors compute
+  int64_t per_node = 8;                    // cards of a node
+
+  int64_t ranks() const { return gpus > 0 ? gpus : 1; }
+  int64_t nodes() const { return gpus > 0 ? (gpus + per_node - 1) / per_node : 1; }
+};
+
+// What the search may turn. Names as in the job.
+struct Levers {
+  std::string precision = {};
+  std::vector<std::string> recompute = {};
+  int64_t micro_batch = 0;  // 0: the rank's whole share at once
+
+  bool operator==(const Levers&) const = default;
+};
+
+// What no document says. All of it is printed with the plan and can be changed.
+struct Assumptions {
+  double start_up = 30;        // seconds from the start of a job to its first step
+  double write_rate = 1e9;     // bytes per second of a checkpoint
+  double read_rate = 1e9;      // likewise, restoring
+  double inter_rate = 12.5e9;  // bytes per second between nodes whose link is not stated (100 Gbit/s)
+  int64_t per_node = 8;        // cards of a node that nobody named
+  double kwh = 0;              // price of electricity, where the machine has none; 0: not counted
+  std::string currency = "USD";
+  SampleSize sample{110e3, 500.0 * 375.0, 0};  // a JPEG of ImageNet
+  PowerRules power = {};
+};
+
+// The job, as far as a forecast needs it.
+struct Task {
+  Workload work = {};
+  Levers levers = {};      // as written
+  bool decodes = false;    // the samples are pictures that a loader decodes
+  int64_t image_size = 0;  // pixels
+  double walltime = 0;     // the job's own limit; 0: the machine's counts
+  bool weak = false;       // each rank takes `global_batch`: a user's recording cannot be cut smaller
+};
+
+// What it takes to judge options; nothing in it changes with the place.
+struct Ground {
+  const catalogue::Catalogue& catalogue;
+  const Calibration& calibration;
+  Assumptions assumptions;
+  Task task;
+  Recordings& recordings;
+  Recordings* evaluation = nullptr;  // of the evaluation pass; null: none is traced
+};
+
+// The job on that place: the batch grows with the ranks where a share cannot be cut.
+Workload work_at(const Ground& ground, const Place& place);
+
+// Memory and step of one place with one set of levers: what the search compares.
+struct Trial {
+  int64_t rows = 0;         // samples of a rank and step
+  int64_t micro_batch = 0;  // samples of a pass
+  int64_t passes = 1;
+  int64_t capacity = 0;  // bytes of a card (of the node's memory on CPUs); 0: not stated
+  MemoryForecast memory = {};
+  bool fits = false;
+  std::optional<TimeForecast> time = {};  // nothing: a rate of the card is not known, `no_time` says which
+  std::string no_time = {};
+};
+Trial try_levers(const Ground& ground, const Place& place, const Levers& levers);
+
+// Everything about one way to run the job.
+struct Option {
+  Place place = {};
+  Levers levers = {};
+  bool as_written = true;
+  std::vector<std::string> changes = {};  // "training.micro_batch=64": what --set takes
+  Trial trial = {};
+  bool drivable = true;
+  double samples_per_second = 0;
+  Pace pace = {};
+  std::optional<Length> length = {};
+  std::optional<LoaderRate> loader = {};
+  std::optional<EnergyForecast> energy = {};
+  Costs costs = {};
+  HostMemory host = {};  // of one node
+  std::vector<std::string> why = {};
+
+  // It would end: it fits, and some job comes forward.
+  bool feasible() const { return trial.fits && trial.time && (!length || length->jobs > 0); }
+};
+// The recording behind an option's memory.
+const Recording& recording_of(const Ground& ground, const Option& option);
+
+Option judge(const Ground& ground, const Place& place, const Levers& levers);
+
+// Which kernel the card takes for attention in that precision.
+std::string attention_of(const catalogue::Gpu* gpu, const std::string& precision);
+
+}  // namespace lockstep::forecast

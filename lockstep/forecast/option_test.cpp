@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/option.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/forecast/invented_device.h"
+#include "lockstep/forecast/invented_step.h"
+
+namespace lockstep::forecast {
+namespace {
+
+using testing::HasSubstr;
+
+class OptionTest : public testing::Test {
+ protected:
+  static Place place_of(int64_t gpus, double memory_gb) {
+    Place place;
+    place.name = "invented";
+    place.gpu = invented_gpu();
+    place.gpu->vendor = "NVIDIA";
+    place.gpu->memory_gb = memory_gb;
+    place.gpu->compute_capability = "8.0";
+    place.gpu->pcie = "PCIe 4.0 x16";
+    place.gpus = gpus;
+    return place;
+  }
+  Ground ground() { return {catalogue_, calibration_, {}, task_, recordings_}; }
+  static std::string reasons(const Option& option) { return base::join(option.why, "; "); }
+
+  catalogue::Catalogue catalogue_ = catalogue::load_embedded();
+  Calibration calibration_{{invented_device()}};
+  Recordings recordings_{invented_step};
+  Task task_{.work = {.samples = 6400, .global_batch = 64, .epochs = 10}, .levers = {"fp32", {}, 0}};
+};
+
+TEST_F(OptionTest, DividesTheBatchAmongRanksAndPasses) {
+  task_.levers.micro_batch = 8;
+  const Trial one = try_levers(ground(), place_of(1, 80), task_.levers);
+  EXPECT_EQ(one.rows, 64);
+  EXPECT_EQ(one.micro_batch, 8);
+  EXPECT_EQ(one.passes, 8);
+  const Trial four = try_levers(ground(), place_of(4, 80), task_.levers);
+  EXPECT_EQ(four.rows, 16);
+  EXPECT_EQ(four.passes, 2);
+}
+
+TEST_F(OptionTest, CountsEveryPassOfAStep) {
+  const Trial whole = try_levers(ground(), place_of(1, 80), {"fp32", {}, 16});  // 4 passes of 16
+  const Trial two = try_levers(ground(), place_of(1, 80), {"fp32", {}, 32});    // 2 passes of 32
+  EXPECT_NEAR(whole.time->device, two.time->device, 0.05 * two.time->device);
+  EXPECT_LT(whole.memory.peak_allocated, two.memory.peak_allocated);
+}
+
+TEST_F(OptionTest, SaysByHowMuchItDoesNotFit) {
+  const Option option = judge(ground(), place_of(1, 2), task_.levers);
+  EXPECT_FALSE(option.trial.fits);
+  EXPECT_FALSE(option.feasible());
+  EXPECT_THAT(reasons(option), HasSubstr("does not fit: needs "));
+  EXPECT_TRUE(judge(ground(), place_of(1, 16), task_.levers).feasible());
+}
+
+TEST_F(OptionTest, TurnsStepsIntoHoursEnergyAndMoney) {
+  const Option option = judge(ground(), place_of(1, 80), task_.levers);
+  ASSERT_TRUE(option.length);
+  EXPECT_EQ(option.length->steps, 1000);
+  EXPECT_NEAR(option.samples_per_second, 64 / option.trial.time->step.value, 1e-6);
+  EXPECT_NEAR(option.length->total, 30 + 1000 * option.trial.time->step.value + 10 * 0.2, 1e-6);
+  ASSERT_TRUE(option.energy);
+  EXPECT_GT(option.energy->joules, option.energy->device_joules);
+  EXPECT_GT(option.costs.kwh, 0);
+}
+
+TEST_F(OptionTest, TellsWhenNoJobWouldComeForward) {
+  task_.walltime = 20;
+  const Option option = judge(ground(), place_of(1, 80), task_.levers);
+  EXPECT_TRUE(option.trial.fits);
+  EXPECT_FALSE(option.feasible());
+  EXPECT_THAT(reasons(option), HasSubstr("a walltime of 20 s is shorter than start-up"));
+}
+
+TEST_F(OptionTest, NeedsTheRateBetweenNodesOfTheUsersOwnMachine) {
+  Place place = place_of(16, 80);
+  EXPECT_THAT(reasons(judge(ground(), place, task_.levers)), HasSubstr("12.5 GB/s assumed"));
+  place.own = true;
+  place.name = "machine.json";
+  try {
+    judge(ground(), place, task_.levers);
+    FAIL() << "accepted";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("machine.json: links.inter.rate is not stated"));
+  }
+  place.machine.links.inter.rate = 25e9;
+  EXPECT_TRUE(judge(ground(), place, task_.levers).trial.time);
+}
+
+TEST_F(OptionTest, KeepsAnswersAboutACardWhoseSpeedIsNotKnown) {
+  Place place = place_of(1, 64);
+  place.gpu = catalogue_.gpu("h100-64");
+  const Option option = judge(ground(), place, task_.levers);
+  EXPECT_TRUE(option.trial.fits);
+  EXPECT_FALSE(option.trial.time);
+  EXPECT_FALSE(option.feasible());
+  EXPECT_THAT(reasons(option), HasSubstr("its speed is not known"));
+}
+
+TEST_F(OptionTest, SaysWhichCudaDroveACardLast) {
+  Place place = place_of(1, 12);
+  place.gpu = catalogue_.gpu("k40");
+  const Option option = judge(ground(), place, {"fp32", {}, 4});
+  EXPECT_FALSE(option.drivable);
+  EXPECT_THAT(reasons(option), HasSubstr("no current CUDA drives it, the last one was 11.8"));
+}
+
+TEST_F(OptionTest, SaysWhenABatchDoesNotDivide) {
+  EXPECT_THAT(reasons(judge(ground(), place_of(3, 80), task_.levers)),
+              HasSubstr("64 samples do not divide by 3 ranks: 1 of them take 22, the others 21"));
+}
+
+TEST_F(OptionTest, GrowsTheBatchOfARecordingWithTheRanks) {
+  task_.weak = true;
+  const Option option = judge(ground(), place_of(2, 80), task_.levers);
+  EXPECT_EQ(option.trial.rows, 64);
+  EXPECT_EQ(option.length->steps_per_epoch, 50);
+}
+
+TEST_F(OptionTest, TakesTheAttentionKernelOfTheCardsGeneration) {
+  EXPECT_EQ(attention_of(&catalogue_.gpu("a100-80"), "bf16"), "flash");
+  EXPECT_EQ(attention_of(&catalogue_.gpu("a100-80"), "fp32"), "efficient");
+  EXPECT_EQ(attention_of(&catalogue_.gpu("v100-32"), "amp"), "efficient");
+  EXPECT_EQ(attention_of(&catalogue_.gpu("k40"), "fp32"), "math");
+  EXPECT_EQ(attention_of(nullptr, "fp32"), "math");
+}
+
+}  // namespace
+}  // namespace lockstep::forecast

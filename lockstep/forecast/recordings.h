@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/forecast/memory.h"
+#include "lockstep/forecast/recording.h"
+
+namespace lockstep::forecast {
+
+// What of a job, a card and a share of the batch decides which operators a step calls.
+struct Ask {
+  std::string precision = {};               // as the job spells it
+  std::vector<std::string> recompute = {};  // blocks, or "all"
+  std::string attention = {};               // flash, efficient, math
+  bool reduced = false;                     // more than one rank: gradients go through buckets
+  int64_t micro_batch = 1;
+  int64_t passes = 1;  // micro-batches of one step: 1, or 2 for "more than one"
+
+  auto operator<=>(const Ask&) const = default;
+};
+
+// Every recording that a plan asks for, from few traces: a third micro-batch of the same step is computed from two
+// that were traced (they are affine in it), and networks without attention are traced once for all kinds of it.
+class Recordings {
+ public:
+  using Tracer = std::function<Recording(const Ask&)>;
+  explicit Recordings(Tracer tracer) : tracer_(std::move(tracer)) {}
+
+  const Recording& of(Ask ask);
+  // Replays it, once for each set of rules. With the card's capacity only where the bytes do not fit without it: a
+  // real allocator then gives back what it cached, and may still get through.
+  const MemoryForecast& memory(Ask ask, MemoryRules rules);
+
+  int64_t num_traced() const { return num_traced_; }
+  int64_t num_replayed() const { return static_cast<int64_t>(replays_.size()); }
+
+ private:
+  using Kept = std::map<int64_t, std::unique_ptr<Recording>>;  // by micro_batch
+
+  void settle(Ask& ask) const;  // what makes no difference becomes the same
+  Recording trace(const Ask& ask);
+
+  Tracer tracer_;
+  std::map<Ask, Kept> traced_;    // by the ask without its micro-batch
+  std::map<Ask, Kept> computed_;  // likewise
+  std::map<std::string, MemoryForecast> replays_;
+  bool attention_matters_ = true;
+  int64_t num_traced_ = 0;
+};
+
+}  // namespace lockstep::forecast

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/recordings.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/forecast/invented_step.h"
+
+namespace lockstep::forecast {
+namespace {
+
+TEST(RecordingsTest, TracesAStepOnceAndComputesTheThirdBatch) {
+  Recordings recordings(invented_step);
+  const Ask small{.precision = "fp32", .micro_batch = 4};
+  const Ask large{.precision = "fp32", .micro_batch = 16};
+  const Ask between{.precision = "fp32", .micro_batch = 9};
+  EXPECT_EQ(recordings.of(small), invented_step(small));
+  EXPECT_EQ(recordings.of(small), invented_step(small));
+  EXPECT_EQ(recordings.num_traced(), 1);
+  EXPECT_EQ(recordings.of(large), invented_step(large));
+  EXPECT_EQ(recordings.of(between), invented_step(between));
+  EXPECT_EQ(recordings.num_traced(), 2);
+}
+
+TEST(RecordingsTest, TracesOncePerPrecisionRecomputationAndNumberOfPasses) {
+  Recordings recordings(invented_step);
+  recordings.of({.precision = "fp32", .micro_batch = 4});
+  recordings.of({.precision = "bf16", .micro_batch = 4});
+  recordings.of({.precision = "fp32", .recompute = {"late"}, .micro_batch = 4});
+  recordings.of({.precision = "fp32", .micro_batch = 4, .passes = 2});
+  recordings.of({.precision = "fp32", .reduced = true, .micro_batch = 4});
+  EXPECT_EQ(recordings.num_traced(), 5);
+}
+
+TEST(RecordingsTest, AsksForAttentionOnlyWhereTheNetworkHasIt) {
+  Recordings without(invented_step);
+  without.of({.precision = "fp32", .attention = "flash", .micro_batch = 4});
+  without.of({.precision = "fp32", .attention = "efficient", .micro_batch = 4});
+  EXPECT_EQ(without.num_traced(), 1);
+  Recordings with([](const Ask& ask) {
+    Recording recording = invented_step(ask);
+    recording.attention = ask.attention;
+    return recording;
+  });
+  with.of({.precision = "fp32", .attention = "flash", .micro_batch = 4});
+  EXPECT_EQ(with.of({.precision = "fp32", .attention = "efficient", .micro_batch = 4}).attention, "efficient");
+  EXPECT_EQ(with.num_traced(), 2);
+}
+
+TEST(RecordingsTest, ReplaysMemoryOnceForAllCardsThatHoldIt) {
+  Recordings recordings(invented_step);
+  const Ask ask{.precision = "fp32", .micro_batch = 4};
+  MemoryRules rules;
+  for (const int64_t capacity : {8'000'000'000, 16'000'000'000, 80'000'000'000}) {
+    rules.capacity = capacity;
+    EXPECT_GE(recordings.memory(ask, rules).peak_allocated, 100'000'000 + 4 * 60'000'000);
+  }
+  EXPECT_EQ(recordings.num_replayed(), 1);
+  rules.capacity = 200'000'000;
+  EXPECT_GT(recordings.memory(ask, rules).total, rules.capacity);
+  EXPECT_EQ(recordings.num_replayed(), 2);
+}
+
+}  // namespace
+}  // namespace lockstep::forecast

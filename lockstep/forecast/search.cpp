@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/search.h"
+
+#include <algorithm>
+#include <map>
+
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
+
+namespace lockstep::forecast {
+namespace {
+
+using base::text;
+
+// Below this many samples a pass, recomputation may win time too: kernels of so few samples do not fill a card.
+constexpr int64_t kSmallPass = 8;
+
+struct LastStep {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+LastStep bounds_of_last_step(const Recording& recording) {
+  LastStep step{0, recording.events.size()};
+  for (size_t i = 0; i < recording.events.size(); ++i) {
+    if (recording.events[i].kind == EventKind::step_begin) step = {i, recording.events.size()};
+    if (recording.events[i].kind == EventKind::step_end) step.end = i;
+  }
+  return step;
+}
+
+// A card's balance of operations and bytes, the same for every block: only the order matters.
+double work_of(const Operator& call) {
+  constexpr double kOperations = 300e12;
+  constexpr double kBytes = 2e12;
+  return std::max(call.flops / kOperations, call.bytes / kBytes);
+}
+
+std::optional<Found> better(std::optional<Found> a, std::optional<Found> b) {
+  if (!a || !b) return a ? a : b;
+  if (!a->trial.time || !b->trial.time) return a->trial.time ? a : b;
+  return b->trial.time->step.value < a->trial.time->step.value ? b : a;
+}
+
+// The largest micro-batch that fits: the whole share, half of it, a quarter, ...
+std::optional<Found> largest_pass(Levers levers, int64_t rows, const Reach& reach, const Judge& judge) {
+  const int64_t start = levers.micro_batch > 0 ? std::min(levers.micro_batch, rows) : rows;
+  for (int64_t micro = start;; micro = (micro + 1) / 2) {
+    if (micro != start) levers.micro_batch = micro;
+    Trial trial = judge(levers);
+    if (trial.fits) return Found{levers, std::move(trial)};
+    if (micro == 1 || !reach.micro_batch) return std::nullopt;
+  }
+}
+
+std::optional<Found> with_recomputation(Levers levers, int64_t rows, const Reach& reach,
+                                        const std::vector<std::string>& order, const Judge& judge) {
+  std::optional<Found> best;
+  if (!order.empty()) {  // half of the blocks, those that save most for what they cost
+    levers.recompute.assign(order.begin(), order.begin() + static_cast<int64_t>((order.size() + 1) / 2));
+    best = largest_pass(levers, rows, reach, judge);
+  }
+  levers.recompute = {"all"};
+  return better(best, largest_pass(levers, rows, reach, judge));
+}
+
+std::string called(const Option& option) {
+  return option.place.gpus > 1 ? text(option.place.name, " x", option.place.gpus) : option.place.name;
+}
+
+double seconds_of(const Option& option) {
+  return option.length ? option.length->total : option.trial.time->step.value;
+}
+
+std::string times(double ratio) {
+  return ratio < 1.995 ? base::percent(ratio - 1, 0) : text(base::fixed(ratio, 1), " times");
+}
+
+}  // namespace
+
+std::vector<BlockSaving> block_savings(const Recording& recording) {
+  const LastStep step = bounds_of_last_step(recording);
+  std::vector<BlockSaving> savings;
+  for (const auto& name : recording.blocks) savings.push_back({name, 0, 0});
+  std::map<int64_t, std::pair<int64_t, int64_t>> kept;  // storage -> bytes, block
+  std::vector<std::pair<int64_t, int64_t>> born;        // storages whose operator has not run yet
+  bool backward = false;
+  for (size_t i = step.begin; i < step.end; ++i) {
+    const Event& event = recording.events[i];
+    if (event.kind == EventKind::birth && event.memory == MemoryClass::activations) {
+      born.emplace_back(event.id, event.bytes);
+    } else if (event.kind == EventKind::run) {
+      const Operator& call = recording.operators[static_cast<size_t>(event.id)];
+      backward = call.phase == Phase::backward;
+      const bool forward = call.phase == Phase::forward && call.block >= 0;
+      if (forward) savings[static_cast<size_t>(call.block)].seconds += work_of(call);
+      for (const auto& [storage, bytes] : born) {
+        if (forward) kept[storage] = {bytes, call.block};
+      }
+      born.clear();
+    } else if (event.kind == EventKind::death) {
+      const auto found = kept.find(event.id);
+      if (found == kept.end()) continue;
+      if (backward)
+        savings[static_cast<size_t>(found->second.second)].bytes += static_cast<double>(found->second.first);
+      kept.erase(found);
+    }
+  }
+  return savings;
+}
+
+std::vector<std::string> recompute_order(std::vector<BlockSaving> savings) {
+  std::erase_if(savings, [](const BlockSaving& saving) { return saving.bytes <= 0; });
+  std::stable_sort(savings.begin(), savings.end(), [](const BlockSaving& a, const BlockSaving& b) {
+    return a.bytes * b.seconds > b.bytes * a.seconds;
+  });
+  std::vector<std::string> order;
+  for (auto& saving : savings) order.push_back(std::move(saving.block));
+  return order;
+}
+
+std::optional<Found> search(const Levers& written, int64_t rows, const Reach& reach,
+                            const std::vector<std::string>& order, const Judge& judge) {
+  std::optional<Found> best;
+  for (const auto& precision : reach.precisions) {
+    Levers levers = written;
+    levers.precision = precision;
+    std::optional<Found> plain = largest_pass(levers, rows, reach, judge);
+    const bool small = !plain || plain->trial.micro_batch < std::min(kSmallPass, rows);
+    if (small && reach.recompute && written.recompute.empty()) {
+      plain = better(plain, with_recomputation(levers, rows, reach, order, judge));
+    }
+    best = better(best, plain);
+  }
+  return best;
+}
+
+std::vector<std::string> precisions_for(const catalogue::Gpu* gpu, const std::vector<std::string>& of_the_step) {
+  std::vector<std::string> all;
+  for (const auto& precision : of_the_step) {
+    // Nothing: the source does not say; then it is not offered. On CPUs bf16 helps only where the units exist, which
+    // no row says.
+    const auto has = [&](const catalogue::Number& rate) { return gpu && rate.value_or(0) > 0; };
+    if (precision == "fp32" || (precision == "bf16" && gpu && has(gpu->tflops_bf16)) ||
+        (precision == "tf32" && gpu && has(gpu->tflops_tf32)) || (precision == "amp" && gpu && has(gpu->tflops_fp16))) {
+      all.push_back(precision);
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> changes_of(const Levers& written, const Levers& found) {
+  std::vector<std::string> all;
+  if (found.precision != written.precision) all.push_back(text("training.precision=", found.precision));
+  if (found.micro_batch != written.micro_batch) all.push_back(text("training.micro_batch=", found.micro_batch));
+  if (found.recompute != written.recompute) {
+    std::vector<std::string> quoted;
+    for (const auto& block : found.recompute) quoted.push_back(text('"', block, '"'));
+    all.push_back(text("training.recompute=[", base::join(quoted, ","), "]"));
+  }
+  return all;
+}
+
+Best best_of(const std::vector<Option>& options) {
+  Best best;
+  const bool any_drivable = std::any_of(options.begin(), options.end(),
+                                        [](const Option& option) { return option.feasible() && option.drivable; });
+  const auto counts = [&](const Option& option) { return option.feasible() && (option.drivable || !any_drivable); };
+  const auto rent = [](const Option& option) {
+    const Bill* bill = option.costs.cheapest_rent();
+    return bill && bill->unit == "USD" ? bill->amount : 0.0;
+  };
+  const bool rented = std::any_of(options.begin(), options.end(),
+                                  [&](const Option& option) { return counts(option) && rent(option) > 0; });
+  const auto pick = [&](auto measure) {
+    int64_t found = -1;
+    for (size_t i = 0; i < options.size(); ++i) {
+      if (!counts(options[i]) || measure(options[i]) <= 0) continue;
+      if (found < 0 || measure(options[i]) < measure(options[static_cast<size_t>(found)]))
+        found = static_cast<int64_t>(i);
+    }
+    return found;
+  };
+  best.fastest = pick(seconds_of);
+  best.cheapest = pick([&](const Option& option) {
+    return rented ? rent(option) : option.energy ? option.energy->joules : 0.0;
+  });
+  best.cheapest_by = rented ? "rent" : "energy";
+  // Of cards of the same size the faster one.
+  const double slowest = 1e15;
+  best.smallest = pick([&](const Option& option) {
+    const auto bytes = static_cast<double>(option.trial.capacity * std::max<int64_t>(1, option.place.gpus));
+    return option.place.gpu ? bytes * (1 + seconds_of(option) / slowest) : 0.0;
+  });
+  return best;
+}
+
+void compare(std::vector<Option>& options, const Best& best) {
+  if (best.fastest < 0) return;
+  const Option& fastest = options[static_cast<size_t>(best.fastest)];
+  const Bill* least = best.cheapest_by == "rent" && best.cheapest >= 0
+                          ? options[static_cast<size_t>(best.cheapest)].costs.cheapest_rent()
+                          : nullptr;
+  const std::string cheapest = best.cheapest >= 0 ? called(options[static_cast<size_t>(best.cheapest)]) : "";
+  for (size_t i = 0; i < options.size(); ++i) {
+    Option& option = options[i];
+    if (!option.feasible()) continue;
+    const auto index = static_cast<int64_t>(i);
+    if (index == best.fastest) option.why.push_back("the fastest of these");
+    if (index == best.cheapest) option.why.push_back(text("the cheapest of these by ", best.cheapest_by));
+    if (index == best.smallest) option.why.push_back("the smallest of these that holds it");
+    if (index == best.fastest || index == best.cheapest) continue;
+    const double ratio = seconds_of(option) / seconds_of(fastest);
+    if (ratio > 1.005) option.why.push_back(text(times(ratio), " slower than ", called(fastest)));
+    const Bill* bill = option.costs.cheapest_rent();
+    if (least && bill && bill->unit == "USD" && bill->amount > 1.005 * least->amount) {
+      option.why.push_back(text(times(bill->amount / least->amount), " dearer to rent than ", cheapest));
+    }
+  }
+}
+
+}  // namespace lockstep::forecast

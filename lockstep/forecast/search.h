@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lockstep/forecast/option.h"
+
+namespace lockstep::forecast {
+
+// What the step really has. A lever that is not here is not offered.
+struct Reach {
+  std::vector<std::string> precisions = {};  // spec::Precision's, as far as the card has units for them
+  bool recompute = false;
+  bool micro_batch = true;
+};
+
+// What recomputing one block gives and costs.
+struct BlockSaving {
+  std::string block = {};
+  double bytes = 0;    // of activations that need not be kept
+  double seconds = 0;  // of forward work done twice, in any unit that is the same for all blocks
+};
+// From the trace: the activations that live from a block's forward to its backward, and its forward work.
+std::vector<BlockSaving> block_savings(const Recording& recording);
+// Blocks in the order in which to recompute them: most bytes saved per second first; blocks that save nothing are left
+// out.
+std::vector<std::string> recompute_order(std::vector<BlockSaving> savings);
+
+struct Found {
+  Levers levers = {};
+  Trial trial = {};
+};
+// The fastest levers with which the job fits the place, the job's own included; nothing when none does. `judge` tries
+// one set (it is asked some dozens of times).
+using Judge = std::function<Trial(const Levers&)>;
+std::optional<Found> search(const Levers& written, int64_t rows, const Reach& reach,
+                            const std::vector<std::string>& order, const Judge& judge);
+
+// The precisions worth trying on that card: those the step has and the card computes in.
+std::vector<std::string> precisions_for(const catalogue::Gpu* gpu, const std::vector<std::string>& of_the_step);
+
+// "training.micro_batch=64", ...: what differs, as --set takes it.
+std::vector<std::string> changes_of(const Levers& written, const Levers& found);
+
+// Which options win; -1: none. `cheapest` by the lowest rent in one currency, or, where nobody rents out any of them,
+// by energy.
+struct Best {
+  int64_t fastest = -1;
+  int64_t cheapest = -1;
+  int64_t smallest = -1;  // least card memory in all
+  std::string cheapest_by = {};
+};
+Best best_of(const std::vector<Option>& options);
+// Tells each option that is not the best why: "3.1 times slower than h200 x1".
+void compare(std::vector<Option>& options, const Best& best);
+
+}  // namespace lockstep::forecast

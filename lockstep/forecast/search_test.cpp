@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/forecast/search.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/forecast/invented_step.h"
+
+namespace lockstep::forecast {
+namespace {
+
+// Fits up to `most` samples a pass; recomputing doubles that. A pass costs a fixed part, so larger ones are faster.
+Judge judge_with(int64_t rows, double most) {
+  return [=](const Levers& levers) {
+    Trial trial;
+    trial.rows = rows;
+    trial.micro_batch = levers.micro_batch > 0 ? levers.micro_batch : rows;
+    trial.passes = (rows + trial.micro_batch - 1) / trial.micro_batch;
+    const double factor = levers.recompute.empty() ? 1 : levers.recompute[0] == "all" ? 4 : 2;
+    trial.fits = static_cast<double>(trial.micro_batch) <= most * factor;
+    TimeForecast time;
+    time.step.value = static_cast<double>(trial.passes) + (levers.recompute.empty() ? 0.0 : factor);
+    if (levers.precision == "bf16") time.step.value /= 2;
+    trial.time = time;
+    return trial;
+  };
+}
+
+const Reach kFp32Only{.precisions = {"fp32"}, .recompute = true};
+
+TEST(SearchTest, KeepsTheJobAsWrittenWhenItFitsAndNothingIsFaster) {
+  const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
+  const auto found = search(written, 256, kFp32Only, {"a"}, judge_with(256, 300));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->levers, written);
+  EXPECT_TRUE(changes_of(written, found->levers).empty());
+}
+
+TEST(SearchTest, HalvesThePassUntilItFits) {
+  const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
+  const auto found = search(written, 256, kFp32Only, {"a"}, judge_with(256, 70));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(changes_of(written, found->levers), std::vector<std::string>{"training.micro_batch=64"});
+}
+
+TEST(SearchTest, RecomputesWhereNotEvenASmallPassFits) {
+  const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
+  const auto found = search(written, 256, kFp32Only, {"late", "early", "stem"}, judge_with(256, 0.5));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(changes_of(written, found->levers),
+            (std::vector<std::string>{"training.micro_batch=2", "training.recompute=[\"all\"]"}));
+  EXPECT_FALSE(search(written, 256, kFp32Only, {}, judge_with(256, 0.1)));
+  EXPECT_FALSE(search(written, 256, {.precisions = {"fp32"}}, {}, judge_with(256, 0.5)));
+}
+
+TEST(SearchTest, TakesFewerBitsWhereTheyAreFaster) {
+  const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
+  const auto found = search(written, 256, {.precisions = {"fp32", "bf16"}}, {}, judge_with(256, 300));
+  EXPECT_EQ(changes_of(written, found->levers), std::vector<std::string>{"training.precision=bf16"});
+}
+
+TEST(SearchTest, OffersOnlyWhatTheStepAndTheCardHave) {
+  const auto shelf = catalogue::load_embedded();
+  const std::vector<std::string> step{"fp32", "tf32", "bf16", "amp"};
+  EXPECT_EQ(precisions_for(&shelf.gpu("k40"), step), std::vector<std::string>{"fp32"});
+  EXPECT_EQ(precisions_for(&shelf.gpu("v100-32"), step), (std::vector<std::string>{"fp32", "amp"}));
+  EXPECT_EQ(precisions_for(&shelf.gpu("a100-80"), step), step);
+  EXPECT_EQ(precisions_for(&shelf.gpu("a100-80"), {"fp32"}), std::vector<std::string>{"fp32"});
+  EXPECT_EQ(precisions_for(nullptr, step), std::vector<std::string>{"fp32"});
+}
+
+TEST(SearchTest, RanksBlocksByBytesSavedPerSecondOfRecomputation) {
+  const auto savings = block_savings(invented_step({.precision = "fp32", .micro_batch = 4}));
+  ASSERT_EQ(savings.size(), 2U);
+  EXPECT_EQ(savings[0].bytes, 160e6);
+  EXPECT_EQ(savings[1].bytes, 80e6);
+  EXPECT_GT(savings[0].seconds, 0);
+  EXPECT_EQ(recompute_order(savings), (std::vector<std::string>{"early", "late"}));
+  EXPECT_EQ(recompute_order({{"costly", 10, 5}, {"cheap", 10, 1}, {"nothing", 0, 1}}),
+            (std::vector<std::string>{"cheap", "costly"}));
+}
+
+Option option_of(const std::string& name, double seconds, double rent, int64_t capacity) {
+  Option option;
+  option.place.name = name;
+  option.place.gpu = catalogue::Gpu{};
+  option.trial.fits = true;
+  option.trial.capacity = capacity;
+  option.trial.time = TimeForecast{};
+  option.length = Length{.total = seconds, .jobs = 1};
+  if (rent > 0) option.costs.bills.push_back({.kind = "rent", .amount = rent, .unit = "USD"});
+  return option;
+}
+
+TEST(SearchTest, NamesTheFastestTheCheapestAndTheSmallest) {
+  std::vector<Option> options{option_of("slow", 40, 10, 24), option_of("fast", 10, 30, 80),
+                              option_of("small", 90, 0, 16), option_of("unfit", 1, 1, 8)};
+  options[3].trial.fits = false;
+  const Best best = best_of(options);
+  EXPECT_EQ(best.fastest, 1);
+  EXPECT_EQ(best.cheapest, 0);
+  EXPECT_EQ(best.smallest, 2);
+  compare(options, best);
+  EXPECT_EQ(options[2].why,
+            (std::vector<std::string>{"the smallest of these that holds it", "9.0 times slower than fast"}));
+  EXPECT_TRUE(options[3].why.empty());
+}
+
+TEST(SearchTest, NeverRecommendsWhatCannotBeDrivenWhereSomethingElseCan) {
+  std::vector<Option> options{option_of("old", 10, 0, 24), option_of("new", 20, 0, 24)};
+  options[0].drivable = false;
+  EXPECT_EQ(best_of(options).fastest, 1);
+  options[1].trial.fits = false;
+  EXPECT_EQ(best_of(options).fastest, 0);
+  options[0].trial.fits = false;
+  EXPECT_EQ(best_of(options).fastest, -1);
+}
+
+}  // namespace
+}  // namespace lockstep::forecast
