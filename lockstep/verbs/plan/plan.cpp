@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/plan/plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/collection.h"
+#include "lockstep/trace/trace.h"
+#include "lockstep/verbs/plan/recorded.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+using forecast::Ask;
+using forecast::Levers;
+using forecast::Option;
+using forecast::Place;
+using forecast::Recording;
+using forecast::Recordings;
+
+// An option found by the search is worth a line when it saves this share of the time.
+constexpr double kWorthwhile = 0.05;
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+template <class Choice>
+Choice choice_of(const std::string& name) {
+  const auto names = choices_of(Choice{});
+  const auto found = std::find(names.begin(), names.end(), name);
+  base::ensure(found != names.end(), text("'", name, "' is a choice"));
+  return static_cast<Choice>(found - names.begin());
+}
+
+spec::Job with_levers(spec::Job job, const Levers& levers) {
+  job.training.precision = choice_of<spec::Precision>(levers.precision);
+  job.training.recompute = levers.recompute;
+  job.training.micro_batch = levers.micro_batch;
+  return job;
+}
+
+// Traces what is asked for, and keeps the time it takes.
+class JobTracer {
+ public:
+  explicit JobTracer(spec::Job job) : job_(std::move(job)) {}
+
+  Recording step(const Ask& ask) {
+    const Stopwatch watch;
+    Recording recording = trace::trace_step(job_for(ask), simulation_of(ask));
+    seconds_ += watch.seconds();
+    return recording;
+  }
+  Recording evaluation(const Ask& ask) {
+    const Stopwatch watch;
+    Recording recording = trace::trace_evaluation(job_for(ask), simulation_of(ask));
+    seconds_ += watch.seconds();
+    return recording;
+  }
+  double seconds() const { return seconds_; }
+
+ private:
+  static trace::Simulation simulation_of(const Ask& ask) {
+    trace::Simulation simulation;
+    if (!ask.attention.empty()) simulation.attention = choice_of<trace::Attention>(ask.attention);
+    simulation.ranks = ask.reduced ? 2 : 1;  // how many there are changes no operator and no byte
+    simulation.rows = ask.micro_batch * ask.passes;
+    return simulation;
+  }
+  spec::Job job_for(const Ask& ask) const {
+    spec::Job job = with_levers(job_, {ask.precision, ask.recompute, ask.micro_batch});
+    job.training.global_batch = ask.micro_batch * ask.passes * (ask.reduced ? 2 : 1);
+    return job;
+  }
+
+  spec::Job job_;
+  double seconds_ = 0;
+};
+
+forecast::Task task_of(const PlanRequest& request) {
+  const spec::Job& job = request.job;
+  forecast::Task task;
+  task.work.samples = request.lengths.samples;
+  task.work.validation_samples = request.lengths.validation_samples;
+  task.work.global_batch = job.training.global_batch;
+  task.work.epochs = job.training.epochs;
+  for (const auto& phase : job.training.phases) task.work.epochs += phase.epochs;
+  task.work.steps = job.training.steps;
+  task.work.evaluate_every = job.evaluation.every_epochs;
+  task.work.save_every = job.checkpoint.every_epochs;
+  task.levers = {name_of(job.training.precision), job.training.recompute, job.training.micro_batch};
+  task.image_size = job.data.image_size;
+  task.walltime = job.limits.walltime;
+  task.decodes = !request.recording && job.data.train != "synthetic";
+  if (!request.recording) return task;
+  const Recording& recording = *request.recording;
+  task.weak = true;
+  task.work.global_batch = recording.micro_batch * recording.accumulation;
+  task.levers = {recording.precision, {}, 0};
+  task.image_size = recording.image_size;
+  return task;
+}
+
+void check_ranks(const PlanRequest& request) {
+  if (request.recording) return;
+  const int64_t batch = request.job.training.global_batch;
+  for (const auto& place : request.places) {
+    if (place.ranks() <= batch) continue;
+    throw Error(Blame::user,
+                text("a global batch of ", batch, " cannot be divided among the ", place.ranks(), " GPUs of ",
+                     place.name, ": ", place.ranks() - batch, " of them would have nothing to do"),
+                text("--gpus ", batch, " or fewer, or --set training.global_batch=", place.ranks()));
+  }
+}
+
+class Planner {
+ public:
+  Planner(const PlanRequest& request, const forecast::Ground& ground) : request_(request), ground_(ground) {}
+
+  void add_options(std::vector<Option>& options) {
+    for (const auto& place : request_.places) {
+      options.push_back(forecast::judge(ground_, place, ground_.task.levers));
+      if (request_.search && !request_.recording) add_found(options);
+    }
+  }
+
+ private:
+  // Behind the job as written what makes it fit, or what makes it faster.
+  void add_found(std::vector<Option>& options) {
+    const Place place = options.back().place;
+    const Levers& written = ground_.task.levers;
+    const forecast::Reach reach = reach_of(place);
+    const auto found =
+        forecast::search(written, options.back().trial.rows, reach, order(place),
+                         [&](const Levers& levers) { return forecast::try_levers(ground_, place, levers); });
+    Option& as_written = options.back();
+    if (!found) {
+      if (!as_written.trial.fits) {
+        as_written.why.push_back(
+            "no lever of the step makes it fit (sharding the optimizer over ranks would come next; "
+            "the step does not have it yet)");
+      }
+      return;
+    }
+    const auto changes = forecast::changes_of(written, found->levers);
+    if (changes.empty()) return;
+    const bool faster = found->trial.time && as_written.trial.time &&
+                        found->trial.time->step.value < (1 - kWorthwhile) * as_written.trial.time->step.value;
+    if (as_written.trial.fits && !faster) return;
+    if (!as_written.trial.fits) as_written.why.push_back(text("with ", base::join(changes, " "), " it fits"));
+    Option option = forecast::judge(ground_, place, found->levers);
+    option.as_written = false;
+    option.changes = changes;
+    options.push_back(std::move(option));
+  }
+
+  forecast::Reach reach_of(const Place& place) const {
+    const std::string& written = ground_.task.levers.precision;
+    forecast::Reach reach;
+    const catalogue::Gpu* gpu = place.gpu ? &*place.gpu : nullptr;
+    const auto has = forecast::precisions_for(gpu, choices_of(spec::Precision{}));
+    const bool runs = std::find(has.begin(), has.end(), written) != has.end();
+    reach.precisions.push_back(written);
+    // Fewer bits only where the user asked for none or the card cannot do what is asked.
+    for (const auto& precision : has) {
+      const bool other = precision != written && (written == "fp32" || !runs);
+      if (other) reach.precisions.push_back(precision);
+    }
+    reach.recompute = place.gpu.has_value();
+    return reach;
+  }
+
+  const std::vector<std::string>& order(const Place& place) {
+    if (order_.empty() && place.gpu) {
+      const Levers& levers = ground_.task.levers;
+      const Ask ask{.precision = levers.precision,
+                    .recompute = levers.recompute,
+                    .attention = forecast::attention_of(&*place.gpu, levers.precision),
+                    .micro_batch = levers.micro_batch > 0 ? levers.micro_batch : ground_.task.work.global_batch,
+                    .passes = 1};
+      order_ = forecast::recompute_order(forecast::block_savings(ground_.recordings.of(ask)));
+    }
+    return order_;
+  }
+
+  const PlanRequest& request_;
+  const forecast::Ground& ground_;
+  std::vector<std::string> order_;
+};
+
+void describe(const Recording& recording, Plan& plan) {
+  plan.title = recording.title;
+  plan.parameters = recording.parameters;
+  plan.checkpoint_bytes = recording.checkpoint_bytes;
+  plan.recording = recording;
+}
+
+}  // namespace
+
+Lengths lengths_of(const spec::Job& job, int64_t samples, int64_t validation_samples) {
+  Lengths lengths{samples, validation_samples, job.model.classes, {}};
+  if (job.data.train == "synthetic") {
+    if (samples == 0) lengths.samples = job.data.samples;
+    if (validation_samples == 0 && job.data.validate == "synthetic") lengths.validation_samples = job.data.samples;
+    return lengths;
+  }
+  const auto there = [](const std::string& folder) { return std::filesystem::is_directory(folder); };
+  if (lengths.samples == 0) lengths.samples = job.data.samples;
+  if (there(job.data.train) && (lengths.samples == 0 || lengths.classes == 0)) {
+    const auto found = data::scan_folder(job.data.train);
+    if (lengths.samples == 0) lengths.samples = static_cast<int64_t>(found.samples.size());
+    if (lengths.classes == 0) lengths.classes = static_cast<int64_t>(found.classes.size());
+  }
+  if (validation_samples == 0 && there(job.data.validate)) {
+    lengths.validation_samples = static_cast<int64_t>(data::scan_folder(job.data.validate).samples.size());
+  }
+  if (lengths.classes == 0) {
+    throw Error(Blame::user, text("model.classes is not stated, and ", job.data.train, " is not here to be counted"),
+                "for example --set model.classes=1000");
+  }
+  if (lengths.samples == 0 && job.training.steps == 0) {
+    lengths.notes.push_back(text(job.data.train, " is not here: hours, jobs and money need --samples N"));
+  }
+  if (lengths.validation_samples == 0 && !job.data.validate.empty()) {
+    lengths.notes.push_back(
+        text(job.data.validate, " is not here: evaluation is not counted; --validation-samples N counts it"));
+  }
+  return lengths;
+}
+
+Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue,
+               const forecast::Calibration& calibration) {
+  check_ranks(request);
+  const Stopwatch watch;
+  Plan plan;
+  plan.job = request.job;
+  plan.recorded = request.recording.has_value();
+  if (request.lengths.classes > 0) plan.job.model.classes = request.lengths.classes;
+  plan.assumptions = request.assumptions;
+  plan.notes = request.lengths.notes;
+  plan.task = task_of(request);
+  JobTracer tracer(plan.job);
+  Recordings steps(
+      [&](const Ask& ask) { return request.recording ? recorded_step(*request.recording, ask) : tracer.step(ask); });
+  Recordings evaluations([&](const Ask& ask) { return tracer.evaluation(ask); });
+  const forecast::Ground ground{catalogue, calibration, request.assumptions,
+                                plan.task, steps,       request.recording ? nullptr : &evaluations};
+  Planner(request, ground).add_options(plan.options);
+  plan.best = forecast::best_of(plan.options);
+  forecast::compare(plan.options, plan.best);
+  if (!plan.options.empty()) describe(forecast::recording_of(ground, plan.options.front()), plan);
+  if (!request.job.training.phases.empty()) {
+    plan.notes.push_back(
+        "phases that freeze blocks or cache features are counted as if the whole network were trained");
+  }
+  plan.trace_seconds = tracer.seconds();
+  plan.forecast_seconds = watch.seconds() - plan.trace_seconds;
+  plan.num_traced = steps.num_traced() + evaluations.num_traced();
+  return plan;
+}
+
+spec::Job changed_job(const Plan& plan, const Option& option) {
+  return with_levers(plan.job, option.levers);
+}
+
+}  // namespace lockstep::verbs

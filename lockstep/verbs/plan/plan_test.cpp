@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/verbs/plan/invented_plan.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using testing::HasSubstr;
+
+spec::Job small_job() {
+  return spec::parse_job(base::parse_json(R"({
+    "name": "small", "data": {"train": "synthetic", "samples": 1000, "image_size": 32},
+    "model": {"name": "smallcnn", "classes": 10}, "training": {"global_batch": 64, "epochs": 2}})",
+                                          "job.json"));
+}
+
+Plan plan_of(const spec::Job& job, std::vector<std::string> on, std::vector<int64_t> gpus = {1}) {
+  const auto shelf = catalogue::load_embedded();
+  PlanRequest request;
+  request.job = job;
+  request.lengths = lengths_of(job, 0, 0);
+  request.places =
+      places_of({.on = std::move(on), .gpus = std::move(gpus), .here = [] { return spec::Machine{}; }}, shelf);
+  return make_plan(request, shelf, forecast::load_calibration());
+}
+
+TEST(PlanTest, PlansAJobOnEveryCard) {
+  const Plan plan = plan_of(small_job(), {"all"});
+  EXPECT_GE(plan.options.size(), catalogue::load_embedded().gpus.size());
+  EXPECT_GE(plan.best.fastest, 0);
+  EXPECT_GT(plan.parameters, 1000);
+  EXPECT_EQ(plan.options[0].length->steps, 32);
+  EXPECT_EQ(plan.options[0].length->last_batch, 1000 - 15 * 64);
+}
+
+TEST(PlanTest, ShowsTheJobAsWrittenFirstAndWhatMakesItFitBehindIt) {
+  spec::Job job = small_job();
+  job.data.image_size = 224;
+  job.training.global_batch = 2048;
+  job.data.samples = 100000;
+  const Plan plan = plan_of(job, {"gtx1060"});
+  ASSERT_EQ(plan.options.size(), 2U);
+  EXPECT_TRUE(plan.options[0].as_written);
+  EXPECT_FALSE(plan.options[0].trial.fits);
+  EXPECT_TRUE(plan.options[1].trial.fits);
+  EXPECT_FALSE(plan.options[1].changes.empty());
+  const spec::Job changed = changed_job(plan, plan.options[1]);
+  EXPECT_EQ(changed.training.micro_batch, plan.options[1].levers.micro_batch);
+  // The changed job, planned by itself, says the same.
+  const Plan again = plan_of(changed, {"gtx1060"});
+  EXPECT_TRUE(again.options[0].trial.fits);
+  EXPECT_EQ(again.options[0].trial.memory.total, plan.options[1].trial.memory.total);
+}
+
+TEST(PlanTest, RefusesMoreRanksThanSamples) {
+  spec::Job job = small_job();
+  job.training.global_batch = 4;
+  try {
+    plan_of(job, {"a100-80"}, {8});
+    FAIL() << "accepted";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    EXPECT_THAT(error.message(), HasSubstr("a global batch of 4 cannot be divided among the 8 GPUs of a100-80"));
+  }
+}
+
+TEST(PlanTest, PlansAUsersRecording) {
+  const Plan plan = invented_plan({"a100-80", "h200"}, {1, 4});
+  ASSERT_EQ(plan.options.size(), 4U);
+  EXPECT_TRUE(plan.recorded);
+  EXPECT_EQ(plan.title, "invented");
+  EXPECT_EQ(plan.options[0].length->steps, 1000);
+  EXPECT_EQ(plan.options[1].trial.rows, 32);
+  EXPECT_GT(plan.options[1].samples_per_second, 2 * plan.options[0].samples_per_second);
+  EXPECT_GT(plan.options[1].trial.time->communication, 0);
+}
+
+TEST(PlanTest, CountsSamplesOfAFolderThatIsNotHereAsTheUserSays) {
+  spec::Job job = small_job();
+  job.data.train = "nowhere/train";
+  job.data.validate = "nowhere/validate";
+  job.data.samples = 0;
+  const Lengths unknown = lengths_of(job, 0, 0);
+  EXPECT_EQ(unknown.samples, 0);
+  ASSERT_EQ(unknown.notes.size(), 2U);
+  EXPECT_THAT(unknown.notes[0], HasSubstr("--samples N"));
+  EXPECT_EQ(lengths_of(job, 5000, 0).samples, 5000);
+  job.data.samples = 700;
+  EXPECT_EQ(lengths_of(job, 0, 50).samples, 700);
+  EXPECT_EQ(lengths_of(job, 0, 50).validation_samples, 50);
+  job.model.classes = 0;
+  EXPECT_THROW(lengths_of(job, 0, 0), base::Error);
+}
+
+}  // namespace
+}  // namespace lockstep::verbs

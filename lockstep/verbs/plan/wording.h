@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/verbs/plan/plan.h"
+
+namespace lockstep::verbs {
+
+// The words that terminal, Markdown and JSON share.
+
+std::string label_of(const forecast::Option& option);      // "minotauro, 4 x k80"
+std::string changes_text(const forecast::Option& option);  // "bf16, micro-batch 64", "" as written
+std::string run_text(const forecast::Option& option);      // "20.1 h", "-" when not known
+std::string money_text(const forecast::Option& option);    // "28.1 USD", "12.5 kWh", "80 GPU-hour"
+std::string spread_text(const forecast::Option& option);   // "+-9 %"
+
+// What matters most, in one sentence.
+std::string headline(const Plan& plan);
+// "k40, k80: no current CUDA drives them (last: 11.8)"; nothing when all can be driven.
+std::vector<std::string> undriven(const Plan& plan);
+// The job, in one sentence.
+std::string description(const Plan& plan);
+
+}  // namespace lockstep::verbs
