@@ -39,6 +39,12 @@ class OpenFile {
   int descriptor_;
 };
 
+bool leads_up(const std::string& name) {
+  if (name.starts_with('/')) return true;
+  const std::vector<std::string> parts = base::split(name, '/');
+  return std::find(parts.begin(), parts.end(), "..") != parts.end();
+}
+
 std::string reason_of(int code) {
   switch (code) {
     case EXDEV:
@@ -107,6 +113,7 @@ FileTree::~FileTree() {
 int FileTree::open_below(const std::string& name, int flags) const {
   static std::atomic<bool> has_openat2 = true;
   if (name.find('\0') != std::string::npos) return errno = EINVAL, -1;
+  if (leads_up(name)) return errno = EXDEV, -1;
   if (has_openat2) {
     const int descriptor = open_beneath(descriptor_, name, flags | O_CLOEXEC);
     if (descriptor >= 0) return descriptor;

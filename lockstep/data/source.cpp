@@ -7,6 +7,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/source_folder.h"
+#include "lockstep/data/source_pets.h"
+#include "lockstep/data/source_table.h"
 
 namespace lockstep::data {
 namespace {
@@ -24,6 +26,8 @@ struct Kind {
 
 // In the order in which a path is tried: the more particular layouts first.
 constexpr Kind kKinds[] = {
+    {"pets", "Oxford-IIIT Pet: images/, annotations/trainval.txt, test.txt", looks_like_pets, open_pets},
+    {"table", "CSV or TSV of path, label, more; AffectNet and RAF-DB folders", looks_like_table, open_table},
     {"folder", "DIR/<class>/*.jpg, or DIR/{train,val,test}/<class>/*.jpg", looks_like_image_folder, open_image_folder},
 };
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/source_pets.h"
+
+#include <charconv>
+#include <map>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/text_table.h"
+
+namespace lockstep::data {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+constexpr int kMaxBreeds = 100000;
+
+class PetSource final : public Source {
+ public:
+  explicit PetSource(const base::Path& root) : tree_(root) {
+    const bool has_test = tree_.has_file("annotations/test.txt");
+    const bool has_own = tree_.has_file("annotations/trainval.txt");
+    if (has_own) read_list("annotations/trainval.txt", has_test ? Part::train : Part::open);
+    if (has_test) read_list("annotations/test.txt", Part::test);
+    if (!has_own && !has_test) read_list("annotations/list.txt", Part::open);
+    int32_t expected = 1;
+    for (const auto& [number, name] : breeds_) {
+      if (number != expected++)
+        throw Error(Blame::user, text(root.string(), ": class ", number - 1, " has no picture"),
+                    "are the lists whole?");
+      classes_.push_back(name);
+    }
+  }
+
+  std::vector<SourceMember> load(int64_t i) const override {
+    return {{"", tree_.read(samples_[static_cast<size_t>(i)].name)}};
+  }
+
+ private:
+  void read_list(const std::string& name, Part part) {
+    const TextTable table(tree_.read(name), (tree_.root() / name).string(), TextTable::Header::none);
+    const auto add = [&](const std::vector<std::string>& cells, const std::string& where) {
+      int number = 0;
+      const bool numeric =
+          cells.size() >= 2 &&
+          std::from_chars(cells[1].data(), cells[1].data() + cells[1].size(), number).ec == std::errc();
+      if (!numeric || number < 1 || number > kMaxBreeds) {
+        throw Error(Blame::user, text(where, ": expected an image and its class from 1"), "Abyssinian_100 1 1 1");
+      }
+      const std::string breed = cells[0].substr(0, cells[0].rfind('_'));
+      const auto [known, is_new] = breeds_.emplace(number, breed);
+      if (known->second != breed)
+        throw Error(Blame::user, text(where, ": class ", number, " is ", known->second, ", not ", breed));
+      const std::string picture = text("images/", cells[0], ".jpg");
+      try {
+        samples_.push_back({picture, number - 1, part, tree_.size_of(picture)});
+      } catch (const Error& error) {
+        refused_.push_back({picture, error.what()});
+      }
+    };
+    for (int64_t i = 0; i < table.size(); ++i) add(table.row(i), table.where(i));
+  }
+
+  FileTree tree_;
+  std::map<int, std::string> breeds_;
+};
+
+}  // namespace
+
+bool looks_like_pets(const SourceOptions& options) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(options.path / "images", error)) return false;
+  const FileTree tree(options.path);
+  return tree.has_file("annotations/trainval.txt") || tree.has_file("annotations/test.txt") ||
+         tree.has_file("annotations/list.txt");
+}
+
+std::unique_ptr<Source> open_pets(const SourceOptions& options) {
+  return std::make_unique<PetSource>(options.path);
+}
+
+}  // namespace lockstep::data

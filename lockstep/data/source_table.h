@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "lockstep/data/source.h"
+
+namespace lockstep::data {
+
+// A CSV, TSV or blank-separated list: a column of paths, a column of labels (names or numbers), perhaps one of parts;
+// further columns go into each sample's .json. A folder with training.csv and validation.csv (AffectNet) has parts of
+// its own, and so has list_patition_label.txt (RAF-DB; its pictures are Image/aligned/*_aligned.jpg).
+bool looks_like_table(const SourceOptions& options);
+std::unique_ptr<Source> open_table(const SourceOptions& options);
+
+// The folder below which the pictures of a list lie: `options.images`, or the first of the customary places near the
+// list where `first` is. User error that tells where it was looked for.
+base::Path find_images(const SourceOptions& options, const base::Path& list, const std::string& first);
+
+}  // namespace lockstep::data

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/source_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::data {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class TableSourceTest : public testing::Test {
+ protected:
+  void put(const std::string& name, const std::string& content = "x") {
+    base::make_folders((folder_.path() / name).parent_path());
+    base::FileWriter(folder_.path() / name, base::FileWriter::Mode::truncate).write(content);
+  }
+  std::unique_ptr<Source> open(const std::string& name, SourceOptions options = {}) const {
+    options.path = folder_.path() / name;
+    EXPECT_TRUE(looks_like_table(options));
+    return open_table(options);
+  }
+  base::TemporaryFolder folder_;
+};
+
+TEST_F(TableSourceTest, KeepsFurtherColumnsAndParts) {
+  put("images/a.jpg", "A");
+  put("images/b.jpg", "B");
+  put("list.csv",
+      "path,label,age,split,note\na.jpg,10,7,train,\"x, y\"\nb.jpg,9,2.5,val,\nc.jpg,9,1,val,\n../d.jpg,9,1,val,\n");
+  const auto source = open("list.csv");
+  EXPECT_THAT(source->classes(), ElementsAre("9", "10"));
+  EXPECT_THAT(source->samples(),
+              ElementsAre(SourceSample{"a.jpg", 1, Part::train, 1}, SourceSample{"b.jpg", 0, Part::validate, 1}));
+  EXPECT_THAT(source->load(0), ElementsAre(SourceMember{"", "A"}, SourceMember{"json", R"({"age":7,"note":"x, y"})"}));
+  EXPECT_EQ(source->load(1)[1].bytes, R"({"age":2.5,"note":""})");
+  ASSERT_EQ(source->refused().size(), 2u);
+  EXPECT_THAT(source->refused()[0].reason, HasSubstr("list.csv:4: c.jpg: there is no such file"));
+  EXPECT_THAT(source->refused()[1].reason, HasSubstr("leads out of the folder"));
+}
+
+TEST_F(TableSourceTest, ReadsTheLayoutOfAffectNet) {
+  put("Manually_Annotated_Images/12/x.jpg");
+  const std::string header = "subDirectory_filePath,face_x,face_y,expression,valence,arousal\n";
+  put("training.csv", header + "12/x.jpg,1,2,3,-0.5,0.25\n12/x.jpg,1,2,9,-2,-2\n");
+  put("validation.csv", header + "12/x.jpg,1,2,0,0.1,0.2\n");
+  const auto source = open("");
+  EXPECT_EQ(source->classes().size(), 8u);
+  EXPECT_THAT(source->samples(),
+              ElementsAre(SourceSample{"12/x.jpg", 3, Part::train, 1}, SourceSample{"12/x.jpg", 0, Part::validate, 1}));
+  EXPECT_EQ(source->load(0)[1].bytes, R"({"face_x":1,"face_y":2,"valence":-0.5,"arousal":0.25})");
+  EXPECT_THAT(source->refused(), ElementsAre(Refused{"12/x.jpg", "label 9 is none of the classes"}));
+}
+
+TEST_F(TableSourceTest, ReadsTheLayoutOfRafDb) {
+  put("basic/Image/aligned/train_00001_aligned.jpg");
+  put("basic/Image/aligned/test_0001_aligned.jpg");
+  put("basic/EmoLabel/list_patition_label.txt", "train_00001.jpg 5\ntest_0001.jpg 1\n");
+  const auto source = open("basic");
+  EXPECT_EQ(source->classes()[4], "Sadness");
+  EXPECT_THAT(source->samples(), ElementsAre(SourceSample{"aligned/train_00001_aligned.jpg", 4, Part::train, 1},
+                                             SourceSample{"aligned/test_0001_aligned.jpg", 0, Part::test, 1}));
+  EXPECT_EQ(source->load(0).size(), 1u);
+}
+
+TEST_F(TableSourceTest, AsksWhenTheColumnsAreNotClear) {
+  put("a.jpg");
+  put("list.tsv", "a.jpg\t1\t2\n");
+  EXPECT_THROW(open("list.tsv"), base::Error);
+  SourceOptions third;
+  third.label_column = "3";
+  EXPECT_EQ(open("list.tsv", third)->classes(), std::vector<std::string>{"2"});
+  put("other.csv", "picture,kind\nmissing.jpg,1\n");
+  EXPECT_THROW(open("other.csv"), base::Error);
+}
+
+}  // namespace
+}  // namespace lockstep::data

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::data {
+
+// A list of rows in a text file: CSV (RFC 4180: quotes, doubled quotes, line ends within quotes), TSV, or columns apart
+// by ';', '|' or blanks. The separator is found in the first row. Rows are cut when they are asked for: a table of a
+// million rows costs its text and 16 bytes a row.
+class TextTable {
+ public:
+  // User error that names line and what is wrong: no UTF-8, a quote that is never closed, NUL bytes, no rows.
+  // `source` names it in messages. Header::find_out: the first row is one unless a cell looks like a picture's name.
+  enum class Header { find_out, none };
+  TextTable(std::string content, std::string source, Header header = Header::find_out);
+
+  int64_t size() const { return static_cast<int64_t>(rows_.size()); }  // without the header
+  const std::vector<std::string>& header() const { return header_; }   // empty: the file has none
+  int64_t num_columns() const { return num_columns_; }                 // of the first row
+  std::vector<std::string> row(int64_t i) const;
+  int64_t line_of(int64_t i) const { return rows_[static_cast<size_t>(i)].line; }
+  std::string where(int64_t i) const;  // "list.csv:12"
+  const std::string& source() const { return source_; }
+
+  // The first column with one of these names (any case, without '_' and blanks), or -1.
+  int64_t find_column(const std::vector<std::string>& names) const;
+  // The column a person named, by name or by number from 1. User error that lists the columns.
+  int64_t named_column(const std::string& name) const;
+
+ private:
+  struct Row {
+    uint64_t offset;
+    uint32_t size;
+    uint32_t line;
+  };
+  std::vector<std::string> cells(std::string_view row) const;
+  void cut_rows();
+
+  std::string content_;
+  std::string source_;
+  char separator_ = ',';  // ' ': any run of blanks
+  std::vector<Row> rows_;
+  std::vector<std::string> header_;
+  int64_t num_columns_ = 0;
+};
+
+}  // namespace lockstep::data
