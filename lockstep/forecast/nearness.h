@@ -7,11 +7,11 @@
 
 #include "lockstep/forecast/recording.h"
 #include "lockstep/forecast/roofline.h"
+#include "lockstep/spec/job.h"
 
 namespace lockstep::forecast {
 
-// How the tensors of a convolution lie in memory.
-LOCKSTEP_CHOICE(Layout, channels_last, contiguous)
+using spec::Layout;  // of images and convolution weights
 
 // Which family of kernels an operator is served by. Convolutions differ by their kind; the rest is plain.
 LOCKSTEP_CHOICE(KernelFamily, plain, pointwise, spatial, depthwise, grouped, stem)

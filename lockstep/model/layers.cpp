@@ -65,12 +65,15 @@ Parameter optional_bias(const Site& site, const ConvShape& shape) {
 
 }  // namespace
 
-Maker::Maker(int64_t seed, at::Device device, Values values)
-    : generator_(at::detail::createCPUGenerator(static_cast<uint64_t>(seed))), device_(device), values_(values) {}
+Maker::Maker(int64_t seed, at::Device device, Values values, spec::Layout layout)
+    : generator_(at::detail::createCPUGenerator(static_cast<uint64_t>(seed))),
+      device_(device),
+      values_(values),
+      images_(memory_format(layout)) {}
 
 at::Tensor Maker::make(at::IntArrayRef shape, Fill fill) {
   if (values_ == Values::none || device_.is_meta()) {
-    const auto format = shape.size() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+    const auto format = shape.size() == 4 ? images_ : at::MemoryFormat::Contiguous;
     return at::empty(shape, at::TensorOptions().device(device_), format);
   }
   at::Tensor tensor = at::empty(shape);  // filled in logical order, whatever its layout later
@@ -88,7 +91,7 @@ at::Tensor Maker::make(at::IntArrayRef shape, Fill fill) {
       fill_truncated_normal(tensor, fill.scale, generator_);
       break;
   }
-  if (shape.size() == 4) tensor = tensor.contiguous(at::MemoryFormat::ChannelsLast);
+  if (shape.size() == 4) tensor = tensor.contiguous(images_);
   return tensor.to(device_);
 }
 

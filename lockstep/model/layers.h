@@ -27,13 +27,15 @@ struct Fill {
 // Makes fresh tensors: values always come from one CPU generator, so that every rank and device gets the same ones.
 class Maker {
  public:
-  Maker(int64_t seed, at::Device device, Values values = Values::fresh);
+  Maker(int64_t seed, at::Device device, Values values = Values::fresh,
+        spec::Layout layout = spec::Layout::channels_last);
   at::Tensor make(at::IntArrayRef shape, Fill fill);
 
  private:
   at::Generator generator_;
   at::Device device_;
   Values values_;
+  at::MemoryFormat images_;  // of tensors with four dimensions
 };
 
 // The place of a layer in the network: the block that owns its tensors and the prefix of their names.

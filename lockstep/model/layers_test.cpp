@@ -68,5 +68,13 @@ TEST(LayersTest, ConvolutionWeightsAreChannelsLastWithTheValuesOfTheirPlace) {
   EXPECT_TRUE(conv.contiguous().flatten().equal(second.make({300}, Fill::normal(1))));
 }
 
+TEST(LayersTest, TheLayoutAskedForChangesTheOrderAndNotTheValues) {
+  Maker last(5, at::kCPU);
+  Maker plain(5, at::kCPU, Values::fresh, spec::Layout::contiguous);
+  const at::Tensor weights = plain.make({4, 3, 5, 5}, Fill::normal(1));
+  EXPECT_TRUE(weights.is_contiguous());
+  EXPECT_TRUE(weights.equal(last.make({4, 3, 5, 5}, Fill::normal(1))));
+}
+
 }  // namespace
 }  // namespace lockstep::model

@@ -9,10 +9,14 @@
 
 namespace lockstep::model {
 
-Network::Network(std::string name, std::vector<std::unique_ptr<Block>> blocks)
-    : name_(std::move(name)), blocks_(std::move(blocks)) {
+Network::Network(std::string name, std::vector<std::unique_ptr<Block>> blocks, at::MemoryFormat images)
+    : name_(std::move(name)), blocks_(std::move(blocks)), images_(images) {
   base::ensure(blocks_.size() >= 2 && blocks_.front()->name() == "stem" && blocks_.back()->name() == "head",
                "a network starts with a stem and ends with a head");
+}
+
+at::MemoryFormat memory_format(spec::Layout layout) {
+  return layout == spec::Layout::channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
 }
 
 size_t Network::index_of(const std::string& block) const {
@@ -37,7 +41,7 @@ Output Network::forward(const at::Tensor& images, Mode mode) const {
 
 at::Tensor Network::run(at::Tensor value, Mode mode, size_t from, size_t to) const {
   base::ensure(from <= to && to <= blocks_.size(), "the blocks to run exist");
-  if (from == 0) value = value.contiguous(at::MemoryFormat::ChannelsLast);  // as the weights; NHWC batches are already
+  if (from == 0) value = value.contiguous(images_);  // as the weights; the loader gives channels_last
   for (size_t i = from; i < to; ++i) {
     if (listener_) listener_(static_cast<int64_t>(i));
     value = blocks_[i]->forward(value, mode);

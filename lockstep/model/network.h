@@ -33,8 +33,8 @@ class Block {
 
   // In the order of the reference implementation. forward() reads the tensors from here each time, never from a copy
   // taken earlier: the step puts 16-bit casts in their place for the length of one pass (precision bf16).
-  // Convolution weights lie in channels_last order (ResNet-18's step on a CPU: 1.98 s against 2.25 s): call
-  // contiguous() before reading their bytes.
+  // Convolution weights lie in the order of model.layout, channels_last unless asked otherwise (ResNet-18's step on a
+  // CPU: 1.98 s against 2.25 s): call contiguous() before reading their bytes.
   std::vector<Named> parameters;
   std::vector<Named> buffers;           // batch-norm statistics; saved with the weights, not trained
   std::vector<std::string> classifier;  // parameters whose first dimension is the class count
@@ -51,12 +51,14 @@ struct Output {
 // Stem, ordered named blocks, head: blocks().front() is "stem", blocks().back() is "head".
 class Network {
  public:
-  Network(std::string name, std::vector<std::unique_ptr<Block>> blocks);
+  Network(std::string name, std::vector<std::unique_ptr<Block>> blocks,
+          at::MemoryFormat images = at::MemoryFormat::ChannelsLast);
   const std::string& name() const { return name_; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
   size_t index_of(const std::string& block) const;  // user error with the nearest names
 
-  // images: [batch, 3, size, size], any memory format; channels_last is copied nowhere. Runs blocks [from, to).
+  // images: [batch, 3, size, size], any memory format; that of the weights (model.layout) is copied nowhere. Runs
+  // blocks [from, to).
   Output forward(const at::Tensor& images, Mode mode) const;
   at::Tensor run(at::Tensor value, Mode mode, size_t from, size_t to) const;
   // `listener` hears the index of each block before it runs, and -1 behind the last one. For who records a run.
@@ -69,8 +71,11 @@ class Network {
  private:
   std::string name_;
   std::vector<std::unique_ptr<Block>> blocks_;
+  at::MemoryFormat images_;
   std::function<void(int64_t)> listener_;
 };
+
+at::MemoryFormat memory_format(spec::Layout layout);
 
 // none: tensors of the right size and layout, with nothing written to them (on a simulated device).
 enum class Values { fresh, none };

@@ -85,8 +85,8 @@ Network make_network(const spec::Model& model, int64_t image_size, int64_t seed,
   const Family& family = find_family(model.name);
   check_overrides(model, family);
   base::ensure(model.classes > 0 && image_size > 0, "class count and image size are known when a network is made");
-  Maker maker(seed, device, values);
-  return {model.name, family.build({model, image_size, maker})};
+  Maker maker(seed, device, values, model.layout);
+  return {model.name, family.build({model, image_size, maker}), memory_format(model.layout)};
 }
 
 std::vector<std::string> network_names() {

@@ -63,6 +63,9 @@ const Section& model_section() {
           .add("drop_path", &Model::drop_path, "probability", below_one,
                "probability of leaving a residual branch out while training")
           .add("auxiliary_heads", &Model::auxiliary_heads, "", anything, "GoogLeNet's two extra heads while training")
+          .add("layout", &Model::layout, "", anything,
+               "how images and convolution weights lie in memory: channels_last, or contiguous as PyTorch does unasked "
+               "(slower in 16 bit; to compare with what was published)")
           .done();
   return section;
 }

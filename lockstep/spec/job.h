@@ -20,6 +20,7 @@ LOCKSTEP_CHOICE(Task, classify)
 LOCKSTEP_CHOICE(Augment, none, standard, strong)  // strong = standard + colour jitter + erasing
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)
 LOCKSTEP_CHOICE(Precision, fp32, tf32, bf16, amp)
+LOCKSTEP_CHOICE(Layout, channels_last, contiguous)
 LOCKSTEP_CHOICE(OptimizerName, sgd, adamw)
 LOCKSTEP_CHOICE(ScheduleName, constant, step, cosine, onecycle, polynomial)
 
@@ -54,6 +55,7 @@ struct Model {
   double dropout = 0;
   double drop_path = 0;
   bool auxiliary_heads = true;  // GoogLeNet
+  Layout layout = Layout::channels_last;
 
   bool operator==(const Model&) const = default;
 };
