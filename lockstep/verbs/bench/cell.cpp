@@ -26,8 +26,8 @@ namespace {
 using base::Json;
 using base::text;
 
-constexpr const char* kCellKeys[] = {"model",     "batch",       "image_size", "precision",
-                                     "optimizer", "micro_batch", "recompute",  "expandable_segments"};
+constexpr const char* kCellKeys[] = {"model",       "batch",     "image_size",          "precision", "optimizer",
+                                     "micro_batch", "recompute", "expandable_segments", "layout"};
 constexpr int64_t kRecordedSteps = 3;  // from process start: the allocator is settled by then
 constexpr int64_t kMostSteps = 400;
 
@@ -174,6 +174,7 @@ class Measured {
       if (seen.what.kind == forecast::OperatorClass::view && seen.host_seconds == 0) continue;
       Json one = operator_row(seen);
       for (const char* key : {"model", "batch", "precision"}) one[key] = row.at(key);
+      one["layout"] = name_of(cell_.job.model.layout);
       rows.push_back(std::move(one));
     }
     return rows;
@@ -230,6 +231,7 @@ std::string Cell::name() const {
   if (job.data.image_size != 224) all += text("-", job.data.image_size, "px");
   all += text("-", name_of(training.precision), "-", name_of(training.optimizer.name));
   if (!training.recompute.empty()) all += "-recompute";
+  if (job.model.layout != spec::Layout::channels_last) all += text("-", name_of(job.model.layout));
   return all + (expandable_segments ? "-expandable" : "");
 }
 
@@ -254,6 +256,7 @@ Cell parse_cell(const Json& row) {
   document["training"]["optimizer"]["name"] = row.string_or("optimizer", "sgd");
   if (const Json* micro = row.find("micro_batch")) document["training"]["micro_batch"] = *micro;
   if (const Json* recompute = row.find("recompute")) document["training"]["recompute"] = *recompute;
+  if (const Json* layout = row.find("layout")) document["model"]["layout"] = *layout;
   Cell cell;
   cell.job = spec::parse_job(document);
   const Json* expandable = row.find("expandable_segments");
@@ -277,7 +280,7 @@ Json cell_head(const Json& cell, const std::string& device) {
   row["image_size"] = cell.int_or("image_size", 224);
   row["precision"] = cell.string_or("precision", "fp32");
   row["optimizer"] = cell.string_or("optimizer", "sgd");
-  for (const char* key : {"micro_batch", "recompute", "expandable_segments"}) {
+  for (const char* key : {"micro_batch", "recompute", "expandable_segments", "layout"}) {
     if (const Json* value = cell.find(key)) row[key] = *value;
   }
   row["device"] = device;

@@ -13,7 +13,8 @@
 namespace lockstep::verbs {
 
 // One point of the grid that forecasts are held against: {"model": "resnet50", "batch": 64, "precision": "bf16",
-// "optimizer": "sgd"}; also image_size (224), micro_batch, recompute ("all" or block names), expandable_segments.
+// "optimizer": "sgd"}; also image_size (224), micro_batch, recompute ("all" or block names), expandable_segments,
+// layout ("contiguous").
 struct Cell {
   spec::Job job;
   bool expandable_segments = false;
