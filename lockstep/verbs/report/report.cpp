@@ -237,6 +237,7 @@ Json gather_report(const run::RunPaths& paths) {
   for (const auto& line : events) {  // the latest start or resume describes the run
     if (is_event(line, "start") || is_event(line, "resume")) data["start"] = line;
     if (is_event(line, "end")) data["end"] = line;
+    if (is_event(line, "promise")) data["promise"] = line;
   }
   data["steps"] = thin_steps(steps);
   double samples = 0;
@@ -250,7 +251,6 @@ Json gather_report(const run::RunPaths& paths) {
   data["sessions"] = sessions_of(history.events);
   if (std::filesystem::exists(paths.evaluation())) data["evaluation"] = evaluation_of(paths);
   if (std::filesystem::exists(paths.job())) data["job"] = base::read_json(paths.job());
-  if (std::filesystem::exists(paths.plan())) data["plan"] = base::read_json(paths.plan(), kLargeJson);
   return data;
 }
 

@@ -28,17 +28,19 @@ namespace {
 using base::text;
 
 base::CommandLine command_line() {
-  return {"train",
-          "JOB",
-          "job -> run folder: weights, checkpoints, journal, TensorBoard events",
-          {{"--run", "DIR", "the run folder (default runs/<name of the job>); goes on from a checkpoint in it"},
-           {"--ranks", "N", "start N ranks on this machine with mpirun"},
-           {"--device", "NAME", "cpu (default) or cuda"},
-           {"--set", "KEY=VALUE", "override a key of the job: --set training.epochs=3"},
-           {"--here", "", "also on a login node"},
-           {"--json", "FILE", "the result as JSON (- = standard output)"}},
-          "Ctrl-C or SIGTERM: stops after the step, saves and exits with 85; the same command goes on.\n"
-          "mpirun -n N lockstep train JOB and srun work as well.\n"};
+  return {
+      "train",
+      "JOB",
+      "job -> run folder: weights, checkpoints, journal, TensorBoard events",
+      {{"--run", "DIR", "the run folder (default runs/<name of the job>); goes on from a checkpoint in it"},
+       {"--ranks", "N", "start N ranks on this machine with mpirun"},
+       {"--device", "NAME", "cpu (default) or cuda"},
+       {"--plan", "FILE", "hold the run to this plan of the job: promise against fact after warm-up and at the end"},
+       {"--set", "KEY=VALUE", "override a key of the job: --set training.epochs=3"},
+       {"--here", "", "also on a login node"},
+       {"--json", "FILE", "the result as JSON (- = standard output)"}},
+      "Ctrl-C or SIGTERM: stops after the step, saves and exits with 85; the same command goes on.\n"
+      "mpirun -n N lockstep train JOB and srun work as well.\n"};
 }
 
 // The tightest of the job's own limit and the scheduler's.
@@ -90,6 +92,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
   const run::StopSignals signals;
   TrainOptions options;
   options.run = arguments.value_or("--run", text("runs/", job.name));
+  if (const auto plan = arguments.value("--plan")) options.plan = *plan;
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   step::keep_freed_memory();
   const auto group = comm::join_group();

@@ -106,6 +106,7 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
 }
 
 void Session::resume() {
+  if (ledger_ && options_.plan) watch_ = std::make_unique<PlanWatch>(job_, options_, group_.size(), *ledger_);
   std::string found;
   if (folder_) {
     const auto newest = run::CheckpointStore(folder_->paths().checkpoints()).newest();
@@ -140,6 +141,7 @@ void Session::resume() {
   }
   if (!folder_) return;
   base::write_json(folder_->paths().job(), spec::to_json(job_));
+  if (options_.plan) base::write_file(folder_->paths().plan(), base::read_file(*options_.plan));
   if (step_ < timetable_.total_steps()) set_aside_old_result(folder_->paths());
   ledger_->begin(checkpoint_.empty() ? "start" : "resume", start_fields());
   if (!checkpoint_.empty()) ledger_->say(text("going on after step ", step_, " of ", timetable_.total_steps()));
@@ -250,6 +252,7 @@ void Session::run(const Stage& stage) {
 }
 
 void Session::take_step(step::Step& step, Source& source) {
+  if (watch_) watch_->before_step(timetable_.ends_epoch(step_));
   const double start = steady_seconds();
   step::Samples samples;
   double waited = 0;
@@ -271,6 +274,9 @@ void Session::take_step(step::Step& step, Source& source) {
   const double seconds = steady_seconds() - start;
   step_seconds_ = std::max(0.9 * step_seconds_, seconds);
   if (ledger_) ledger_->step(step_, result, lr, waited, seconds);
+  if (watch_) {
+    watch_->step(step_, {seconds, waited, result.compute_seconds, result.communicate_seconds, result.samples});
+  }
   check_finite(result);
   if (result.stop && step_ < timetable_.total_steps()) stop_reason_ = why.empty() ? "a stop on another rank" : why;
   after_step(step, source, stopped());
@@ -317,6 +323,7 @@ void Session::after_step(step::Step& step, Source& source, bool stop) {
     if (!save(step, best)) best_ = best_before;  // what was never saved is not the best
   }
   if (ledger_ && timetable_.ends_epoch(step_)) ledger_->end_epoch(step_);
+  if (watch_ && timetable_.ends_epoch(step_)) watch_->end_epoch();
 }
 
 bool Session::evaluate(Source& source) {
@@ -369,6 +376,7 @@ bool Session::save(step::Step& step, bool best) {
     const auto folder = run::CheckpointStore(folder_->paths().checkpoints()).save(save);
     save_seconds_ = steady_seconds() - start;
     ledger_->saved(step_, folder, bytes, save_seconds_, best);
+    if (watch_) watch_->saved(save_seconds_);
     ledger_->sync();
     return true;
   } catch (const Error& error) {
@@ -416,6 +424,7 @@ TrainResult Session::finish() {
   result.top1 = top1_;
   result.loss = loss_;
   if (!folder_) return result;
+  if (watch_) watch_->end(step_, stopped() ? std::nullopt : std::optional(result.seconds));
   Json fields = Json::object();
   fields["step"] = step_;
   if (stopped()) {

@@ -14,6 +14,7 @@
 #include "lockstep/step/step.h"
 #include "lockstep/verbs/train/features.h"
 #include "lockstep/verbs/train/ledger.h"
+#include "lockstep/verbs/train/plan_watch.h"
 #include "lockstep/verbs/train/timetable.h"
 #include "lockstep/verbs/train/train.h"
 
@@ -67,8 +68,9 @@ class Session {
   model::Network network_;
   std::unique_ptr<step::Ema> ema_;
   std::string data_sha256_;
-  std::unique_ptr<Ledger> ledger_;  // rank 0 only
-  std::string checkpoint_;          // the folder this sitting went on from; empty: from the start
+  std::unique_ptr<Ledger> ledger_;    // rank 0 only
+  std::unique_ptr<PlanWatch> watch_;  // rank 0 only, and only with a plan
+  std::string checkpoint_;            // the folder this sitting went on from; empty: from the start
 
   int64_t step_ = 0;
   int64_t resumed_at_ = 0;

@@ -19,6 +19,7 @@ struct TrainOptions {
   // Asked before each step, on each rank: why to stop after it; empty: go on.
   std::function<std::string()> stop = [] { return std::string(); };
   std::optional<double> seconds_left = {};  // until somebody ends this process
+  std::optional<base::Path> plan = {};      // the plan that the run is held to
   Voice voice = {};                         // rank 0 only
 };
 

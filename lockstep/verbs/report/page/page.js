@@ -186,20 +186,30 @@ function drawMistakes() {
 }
 
 // ---------------------------------------------------------------- plan, history, environment
+function quantity(value, unit) {
+  if (unit === "B") return value >= 1e9 ? `${(value / 1e9).toFixed(2)} GB` : `${(value / 1e6).toFixed(0)} MB`;
+  if (unit === "1/s") return `${value < 10 ? value.toFixed(2) : value.toFixed(1)} /s`;
+  return value < 1 ? `${(1000 * value).toPrecision(3)} ms` : value < 120 ? `${value.toPrecision(3)} s` : duration(value);
+}
+
 function drawPromise() {
-  if (!data.plan) return;
-  const spent = Object.values(data.time).reduce((a, b) => a + b, 0);
-  const fact = {samples_per_second: data.samples_per_second, seconds: isNumber(end.seconds) ? end.seconds : spent};
+  const promise = data.promise;
+  if (!promise || !promise.rows || !promise.rows.length) return;
   const body = element("tbody", {});
-  for (const [key, name] of [["samples_per_second", "images per second"], ["seconds", "training time, s"]]) {
-    const promised = data.plan[key];
-    if (!isNumber(promised) || !isNumber(fact[key])) continue;
-    body.append(element("tr", {}, element("td", {}, name), element("td", {class: "number"}, compact(promised)),
-      element("td", {class: "number"}, compact(fact[key])), element("td", {class: "number"}, `${(100 * (fact[key] / promised - 1)).toFixed(1)} %`)));
+  for (const row of promise.rows) {
+    const show = value => quantity(value, row.unit);
+    body.append(element("tr", {}, element("td", {}, row.what), element("td", {class: "number"}, show(row.promised)),
+      element("td", {class: "number"}, show(row.measured)),
+      element("td", {class: "number"}, `${row.deviation < 0 ? "\u2212" : "+"}${Math.abs(100 * row.deviation).toFixed(1)} %`),
+      element("td", {class: row.inside ? "" : "outside"}, row.inside ? "inside" : "outside"),
+      element("td", {class: "number quiet"}, `${show(row.low)} \u2013 ${show(row.high)}`)));
   }
-  if (!body.children.length) return;
-  const head = ["", "promise", "fact", "difference"].map((name, i) => element("th", {class: i ? "number" : ""}, name));
-  section("Promise against fact", element("div", {class: "panel"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)));
+  const head = ["", "promise", "fact", "difference", "", "interval"].map((name, i) => element("th", {class: i && i !== 4 ? "number" : ""}, name));
+  const why = (promise.why || []).map(line => element("li", {}, line));
+  const words = `Planned for ${promise.title}; measured ${promise.when === "end" ? "to the end" : "after the warm-up"}, at step ${whole(promise.step)}.`;
+  section("Promise against fact", element("div", {class: "panel"}, element("p", {class: "quiet"}, words),
+    element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)),
+    why.length ? [element("h3", {}, "Why it differs"), element("ul", {}, why)] : []));
 }
 
 function historyTable() {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "lockstep/verbs/train/facts.h"
+#include "lockstep/verbs/train/ledger.h"
+#include "lockstep/verbs/train/profile.h"
+#include "lockstep/verbs/train/train.h"
+
+namespace lockstep::verbs {
+
+// Holds a run to its plan: gathers the facts of this sitting, and tells and journals promise against fact after the
+// warm-up and at the end. Rank 0 only.
+class PlanWatch {
+ public:
+  // User error when the plan in `options` is not one of this job, on this machine, with so many ranks.
+  PlanWatch(const spec::Job& job, const TrainOptions& options, int64_t ranks, Ledger& ledger);
+
+  void before_step(bool begins_epoch);
+  void step(int64_t step, const StepFact& fact);  // of the run: 1 = the first
+  void saved(double seconds) { facts_.saved(seconds); }
+  void end_epoch();
+  void end(int64_t step, std::optional<double> total_seconds);  // no total: the run goes on in another sitting
+
+ private:
+  void tell(int64_t step, const char* when);
+
+  Ledger& ledger_;
+  at::Device device_;
+  Facts facts_;
+  std::unique_ptr<OperatorProfile> profile_;  // while it runs
+  double epoch_start_ = 0;                    // 0: this sitting was not there
+};
+
+// The most memory this process has had: on a card what libtorch's allocator reserved, else its resident set.
+double peak_memory(at::Device device);
+
+}  // namespace lockstep::verbs
