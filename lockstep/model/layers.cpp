@@ -2,6 +2,7 @@
 #include "lockstep/model/layers.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
@@ -167,6 +168,13 @@ LayerNorm::LayerNorm(const Site& site, int64_t width, double epsilon)
       bias_(site, "bias", {width}, Fill::constant(0)) {}
 
 at::Tensor LayerNorm::operator()(const at::Tensor& input) const {
+  // libtorch's CUDA kernel wants input and weights of one type (it adds up in fp32 all the same); autocast sees to it
+  // by itself, the CPU's kernel takes fp32 weights beside 16-bit inputs.
+  if (input.is_cuda() && input.scalar_type() != weight_().scalar_type() &&
+      !at::autocast::is_autocast_enabled(at::kCUDA)) {
+    const auto type = input.scalar_type();
+    return at::layer_norm(input, {width_}, weight_().to(type), bias_().to(type), epsilon_);
+  }
   return at::layer_norm(input, {width_}, weight_(), bias_(), epsilon_);
 }
 

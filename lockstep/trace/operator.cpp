@@ -93,7 +93,8 @@ const std::map<std::string_view, OperatorClass>& class_by_name() {
     put(OperatorClass::indexing, {"gather", "roll", "flip", "masked_select", "nonzero", "take", "masked_fill_"});
     put(OperatorClass::random, {"bernoulli_", "bernoulli", "native_dropout", "uniform_", "normal_", "rand", "randn",
                                 "randperm", "random_", "exponential_"});
-    put(OperatorClass::view, {"lift_fresh", "resize_", "set_", "record_stream", "is_same_size", "resize_as_"});
+    put(OperatorClass::view, {"_unsafe_view", "as_strided_", "t_", "transpose_", "squeeze_", "unsqueeze_", "detach_",
+                              "lift_fresh", "resize_", "set_", "record_stream", "is_same_size", "resize_as_"});
     put(OperatorClass::host, {"_local_scalar_dense", "is_pinned", "_pin_memory", "equal"});
     return rows;
   }();
