@@ -6,7 +6,9 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/source_coco.h"
 #include "lockstep/data/source_folder.h"
+#include "lockstep/data/source_kitti.h"
 #include "lockstep/data/source_pets.h"
 #include "lockstep/data/source_table.h"
 
@@ -26,7 +28,9 @@ struct Kind {
 
 // In the order in which a path is tried: the more particular layouts first.
 constexpr Kind kKinds[] = {
+    {"kitti", "KITTI object: [training/]image_2, label_2, calib", looks_like_kitti, open_kitti},
     {"pets", "Oxford-IIIT Pet: images/, annotations/trainval.txt, test.txt", looks_like_pets, open_pets},
+    {"coco", "COCO JSON, or a folder with annotations/instances_*.json", looks_like_coco, open_coco},
     {"table", "CSV or TSV of path, label, more; AffectNet and RAF-DB folders", looks_like_table, open_table},
     {"folder", "DIR/<class>/*.jpg, or DIR/{train,val,test}/<class>/*.jpg", looks_like_image_folder, open_image_folder},
 };

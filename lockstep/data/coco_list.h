@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/data/json_slices.h"
+
+namespace lockstep::data {
+
+struct CocoImage {
+  std::string file_name;
+  std::string id;  // a number as a rule
+  int64_t width = 0;
+  int64_t height = 0;
+  std::vector<JsonSlice> annotations = {};
+};
+
+// A COCO JSON file: images, categories, annotations (boxes, polygons, RLE, captions), of which only the places are kept
+// in memory. `text` must outlive the list.
+class CocoList {
+ public:
+  // User error that names the line: no such arrays, an annotation of an image that is not listed.
+  CocoList(std::string_view text, std::string source);
+
+  const std::vector<CocoImage>& images() const { return images_; }
+  const std::map<int64_t, std::string>& categories() const { return categories_; }  // by their number in the file
+  // Adds what the annotations of an image say to `sample`: "objects" (each with "label" by `labels`, "category", "bbox"
+  // and all that stood in the file but the numbers of image and category), "captions".
+  void describe(size_t image, const std::map<std::string, int32_t>& labels, base::Json& sample) const;
+
+ private:
+  std::string_view text_;
+  std::string source_;
+  std::vector<CocoImage> images_;
+  std::map<int64_t, std::string> categories_;
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/source_coco.h"
+
+#include <algorithm>
+#include <map>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/coco_list.h"
+
+namespace lockstep::data {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::Path;
+using base::text;
+
+struct ListFile {
+  Path path;
+  Part part = Part::open;
+  std::string suffix;  // "train2017" of instances_train2017.json
+};
+
+ListFile list_file(const Path& path) {
+  const std::string stem = path.stem().string();
+  const std::string suffix = stem.substr(stem.rfind('_') + 1);
+  return {path, part_named(suffix), suffix};
+}
+
+std::vector<ListFile> list_files(const Path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return {list_file(path)};
+  std::vector<ListFile> files;
+  const Path folder = std::filesystem::is_directory(path / "annotations", error) ? path / "annotations" : path;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string stem = entry.path().stem().string();
+    const bool known = stem.starts_with("instances_") || stem.starts_with("captions_") || stem.ends_with(".coco");
+    if (entry.path().extension() == ".json" && known) files.push_back(list_file(entry.path()));
+  }
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  return files;
+}
+
+class CocoSource final : public Source {
+ public:
+  explicit CocoSource(const SourceOptions& options) {
+    const std::vector<ListFile> files = list_files(options.path);
+    if (files.empty())
+      throw Error(Blame::user, text(options.path.string(), ": no instances_*.json or captions_*.json in it"));
+    const Path beside = files.front().path.parent_path().empty() ? Path(".") : files.front().path.parent_path();
+    const Path root = !options.images.empty()              ? options.images
+                      : beside.filename() == "annotations" ? beside / ".."
+                                                           : beside;
+    tree_ = std::make_unique<FileTree>(root);
+    for (const auto& file : files) {
+      texts_.emplace_back(file.path);
+      const auto bytes = texts_.back().bytes();
+      lists_.emplace_back(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+                          file.path.string());
+      for (const auto& [id, name] : lists_.back().categories()) {
+        if (labels_.emplace(name, static_cast<int32_t>(classes_.size())).second) classes_.push_back(name);
+      }
+    }
+    for (size_t list = 0; list < files.size(); ++list) add_images(list, files[list]);
+  }
+
+  std::vector<SourceMember> load(int64_t i) const override {
+    const Entry& entry = entries_[static_cast<size_t>(i)];
+    base::Json sample = base::Json::object();
+    const CocoImage& first = lists_[entry.images.front().list].images()[entry.images.front().image];
+    sample["image_id"] = first.id;
+    sample["file_name"] = first.file_name;
+    std::string picture = tree_->read(samples_[static_cast<size_t>(i)].name);
+    if (first.width > 0 && first.height > 0) {
+      sample["width"] = first.width;
+      sample["height"] = first.height;
+    } else {
+      const ImageInfo info = read_image_info(std::as_bytes(std::span(picture.data(), picture.size())));
+      sample["width"] = info.width;
+      sample["height"] = info.height;
+    }
+    for (const auto& at : entry.images) lists_[at.list].describe(at.image, labels_, sample);
+    return {{"", std::move(picture)}, {"json", sample.dump(-1)}};
+  }
+
+ private:
+  struct ImageAt {
+    size_t list;
+    size_t image;
+  };
+  struct Entry {
+    std::vector<ImageAt> images;  // the same picture in several lists
+  };
+
+  // Where the pictures of a list lie below the root.
+  std::string prefix_of(const CocoList& list, const ListFile& file) const {
+    if (list.images().empty()) return "";
+    const std::string& first = list.images().front().file_name;
+    for (const std::string& prefix :
+         {std::string(), file.suffix + "/", text("images/", file.suffix, "/"), std::string("images/")}) {
+      if (tree_->has_file(prefix + first)) return prefix;
+    }
+    throw Error(Blame::user,
+                text(file.path.string(), ": the picture ", base::quote_json(first), " is not found below ",
+                     tree_->root().string()),
+                "say where the pictures lie with --images DIR");
+  }
+
+  void add_images(size_t list, const ListFile& file) {
+    const std::string prefix = prefix_of(lists_[list], file);
+    const auto& images = lists_[list].images();
+    for (size_t i = 0; i < images.size(); ++i) {
+      const std::string name = prefix + images[i].file_name;
+      const auto [known, is_new] = by_name_.emplace(name, samples_.size());
+      if (!is_new) {
+        if (known->second < entries_.size()) entries_[known->second].images.push_back({list, i});
+        continue;
+      }
+      try {
+        samples_.push_back({name, kNoLabel, file.part, tree_->size_of(name)});
+        entries_.push_back({{{list, i}}});
+      } catch (const Error& error) {
+        by_name_.erase(known);
+        refused_.push_back({name, error.what()});
+      }
+    }
+  }
+
+  std::vector<base::MappedFile> texts_;
+  std::vector<CocoList> lists_;
+  std::unique_ptr<FileTree> tree_;
+  std::map<std::string, int32_t> labels_;
+  std::vector<Entry> entries_;
+  std::map<std::string, size_t> by_name_;
+};
+
+}  // namespace
+
+bool looks_like_coco(const SourceOptions& options) {
+  std::error_code error;
+  if (std::filesystem::is_directory(options.path, error)) return !list_files(options.path).empty();
+  if (options.path.extension() != ".json") return false;
+  const base::MappedFile file(options.path);
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  return text.find("\"images\"") != std::string_view::npos && text.find("\"file_name\"") != std::string_view::npos;
+}
+
+std::unique_ptr<Source> open_coco(const SourceOptions& options) {
+  return std::make_unique<CocoSource>(options);
+}
+
+}  // namespace lockstep::data
