@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/jpeg_scan.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -69,7 +70,6 @@ void ScanReader::build(const HuffmanCode& code, bool is_ac, Table& table) {
   table.code = code;
   table.is_ac = is_ac;
   table.is_set = true;
-  table.has_leaps = false;
   table.steps.fill({});
   int32_t next_code = 0, next_symbol = 0;
   for (int length = 1; length <= 16; ++length) {
@@ -79,11 +79,17 @@ void ScanReader::build(const HuffmanCode& code, bool is_ac, Table& table) {
       const unsigned symbol = code.symbols[static_cast<size_t>(next_symbol)];
       const int spare = kLookBits - length;
       if (spare < 0 || next_code >= 1 << length) continue;
-      const bool fits = spare >= static_cast<int>(symbol & 15);
-      for (int32_t rest = 0; rest < 1 << spare; ++rest) {
-        const auto look = static_cast<size_t>(next_code << spare | rest);
-        table.steps[look] = fits ? symbol_step(symbol, length, static_cast<uint64_t>(look) << (64 - kLookBits), is_ac)
-                                 : Step{static_cast<int16_t>(symbol), static_cast<uint8_t>(length), 0};
+      const auto first = static_cast<size_t>(next_code) << spare;
+      const auto size = static_cast<int>(symbol & 15);
+      if (size > spare) {
+        const Step known{static_cast<int16_t>(symbol), static_cast<uint8_t>(length), 0};
+        std::fill_n(table.steps.begin() + static_cast<ptrdiff_t>(first), size_t{1} << spare, known);
+        continue;
+      }
+      const size_t alike = size_t{1} << (spare - size);  // the bits behind the value do not matter
+      for (size_t look = first; look < first + (size_t{1} << spare); look += alike) {
+        const Step step = symbol_step(symbol, length, static_cast<uint64_t>(look) << (64 - kLookBits), is_ac);
+        std::fill_n(table.steps.begin() + static_cast<ptrdiff_t>(look), alike, step);
       }
     }
     table.limit[at] = next_code << (16 - length);
@@ -92,46 +98,15 @@ void ScanReader::build(const HuffmanCode& code, bool is_ac, Table& table) {
   if (is_ac) build_pairs(table);
 }
 
-// The symbol at the head of `buffer`, of which `num_bits` are data.
-ScanReader::Step ScanReader::step_at(const Table& table, uint64_t buffer, int num_bits) {
-  const Step step = table.steps[buffer >> (64 - kLookBits)];
-  return step.bits <= num_bits ? step : Step{};
-}
-
 void ScanReader::build_pairs(Table& table) {
-  for (uint64_t look = 0; look < 1 << kLookBits; ++look) {
-    Pair& pair = table.pairs[look];
-    const uint64_t buffer = look << (64 - kLookBits);
-    pair.first = table.steps[look];
-    pair.second_value = pair.first.value;
-    pair.second_advance = 0;
-    pair.bits = pair.first.bits;
-    if (pair.first.bits == 0 || pair.first.run == kEndRun) continue;
-    const Step second = step_at(table, buffer << pair.bits, kLookBits - pair.bits);
-    if (second.bits == 0) continue;
-    pair.second_value = second.value;
-    pair.second_advance = static_cast<uint8_t>(second.run + 1);
-    pair.bits = static_cast<uint8_t>(pair.bits + second.bits);
+  for (size_t look = 0; look < 1 << kLookBits; ++look) {
+    const Step first = table.steps[look];
+    const Step second = table.steps[look << first.bits & ((1 << kLookBits) - 1)];
+    const bool both =  // the zeros that were shifted in are no data
+        first.bits != 0 && first.run != kEndRun && second.bits != 0 && first.bits + second.bits <= kLookBits;
+    table.pairs[look] = {first, both ? second.value : first.value, static_cast<uint8_t>(both ? second.run + 1 : 0),
+                         static_cast<uint8_t>(first.bits + (both ? second.bits : 0))};
   }
-}
-
-// As many whole symbols as the looked-at bits hold.
-void ScanReader::build_leaps(Table& table) {
-  for (uint64_t look = 0; look < 1 << kLeapBits; ++look) {
-    uint64_t buffer = look << (64 - kLeapBits);
-    int bits = 0;
-    unsigned coefficients = 0, ends = 0;
-    while (!ends) {
-      const Step step = step_at(table, buffer, kLeapBits - bits);
-      if (step.bits == 0) break;
-      bits += step.bits;
-      buffer <<= step.bits;
-      ends = step.run == kEndRun;
-      if (!ends) coefficients += step.run + 1u;
-    }
-    table.leaps[look] = static_cast<uint16_t>(coefficients << 8 | ends << 7 | static_cast<unsigned>(bits));
-  }
-  table.has_leaps = true;
 }
 
 // A symbol with a long code or a long value; none if there is no such code.
@@ -161,6 +136,7 @@ void ScanReader::build_leaps(Table& table) {
   return true;
 }
 
+template <bool stores>
 [[gnu::always_inline]] inline bool ScanReader::read_ac(const Table& table, Bits& bits, int16_t* block) {
   uint32_t place = 1;
   while (true) {
@@ -173,13 +149,13 @@ void ScanReader::build_leaps(Table& table) {
     }
     for (int look = 0;; ++look) {  // 31 of the 56 bits are needed at first, then 11
       place += pair.first.run;
-      block[kNaturalPlace[place]] = pair.first.value;
+      if constexpr (stores) block[kNaturalPlace[place]] = pair.first.value;
       if (place >= 63) {  // the second, if any, belongs to the next block
         bits.drop(pair.first.bits);
         return true;
       }
       place += pair.second_advance;
-      block[kNaturalPlace[place]] = pair.second_value;
+      if constexpr (stores) block[kNaturalPlace[place]] = pair.second_value;
       ++place;
       bits.drop(pair.bits);
       if (place >= 64) return true;
@@ -189,28 +165,6 @@ void ScanReader::build_leaps(Table& table) {
         break;
     }
   }
-}
-
-[[gnu::always_inline]] inline bool ScanReader::pass_ac(const Table& table, Bits& bits) {
-  uint32_t place = 1;
-  while (place < 64) {
-    bits.fill();
-    const uint32_t leap = table.leaps[bits.buffer >> (64 - kLeapBits)];
-    const uint32_t coefficients = leap >> 8;
-    const bool ends = (leap & 0x80) != 0;
-    if ((leap & 0x7F) != 0 && place + coefficients + static_cast<uint32_t>(ends) <= 64) [[likely]] {
-      bits.drop(leap & 63);
-      place += coefficients;
-      if (ends) return true;
-      continue;
-    }
-    Step step = table.steps[bits.buffer >> (64 - kLookBits)];
-    if (step.bits == 0) step = long_step(table, bits.buffer);
-    if (step.bits == 0) return false;
-    bits.drop(step.bits);
-    place += step.run + 1u;  // an end of block is beyond all places
-  }
-  return true;
 }
 
 void ScanReader::set_dc_code(int number, const HuffmanCode& code) {
@@ -286,9 +240,9 @@ bool ScanReader::read_mcu(Block* const* blocks) {
     if (!good) break;
     if (blocks) (*blocks[i])[0] = static_cast<int16_t>(dc);
     if (blocks && place.ac_needed) {
-      good = read_ac(ac, bits, *blocks[i]);
+      good = read_ac<true>(ac, bits, *blocks[i]);
     } else {
-      good = pass_ac(ac, bits);
+      good = read_ac<false>(ac, bits, nullptr);
     }
     good = good && 8 * (bits.next - interval_.data()) - bits.count <= interval_bits_;
   }
@@ -302,12 +256,6 @@ bool ScanReader::read_mcu(Block* const* blocks) {
 bool ScanReader::read(int64_t index, Block* const* blocks) {
   const int64_t interval = layout_.restart_interval;
   if (interval > 0 && index / interval != interval_number_ && !go_to_interval(index / interval)) return false;
-  const bool passes = at_ < index;
-  for (int i = 0; i < layout_.num_places; ++i) {
-    const Place& place = layout_.places[static_cast<size_t>(i)];
-    Table& ac = ac_[static_cast<size_t>(place.ac_code)];
-    if ((passes || !place.ac_needed) && !ac.has_leaps) build_leaps(ac);
-  }
   while (at_ < index) {
     if (!read_mcu(nullptr)) return false;
   }

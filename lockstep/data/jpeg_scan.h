@@ -17,9 +17,9 @@ struct HuffmanCode {                       // as a DHT marker gives it
 };
 
 // The entropy-coded data of a baseline JPEG's only scan, as coefficients: what a decoder spends most of its time on.
-// One lookup gives a whole coefficient (code, sign and value bits together), and what nobody needs is not decoded:
-// restart intervals are jumped over by their markers, other blocks are passed over several symbols a lookup.
-// Knows no library. Keeps its tables from one picture to the next; one per thread. Allocates in start() only.
+// One look gives one or two whole coefficients (code, sign and value bits together), and what nobody needs is not
+// decoded: restart intervals are jumped over by their markers, other blocks are read and not stored. Knows no library.
+// Keeps its tables from one picture to the next; one per thread. Allocates in start() only.
 class ScanReader {
  public:
   using Block = int16_t[64];  // in natural order, as stored in the file: not yet multiplied by the quantisation
@@ -49,7 +49,6 @@ class ScanReader {
 
  private:
   static constexpr int kLookBits = 11;  // more would hold more symbols, in a table that leaves the nearest cache
-  static constexpr int kLeapBits = 12;
 
   struct Step {  // a symbol: `value` stands `run` coefficients further on
     int16_t value = 0;
@@ -65,25 +64,21 @@ class ScanReader {
   struct Table {
     HuffmanCode code;
     std::array<Step, 1 << kLookBits> steps;
-    std::array<Pair, 1 << kLookBits> pairs;      // AC only
-    std::array<uint16_t, 1 << kLeapBits> leaps;  // coefficients << 8 | ends the block << 7 | bits; AC, once needed
-    std::array<int32_t, 17> limit;               // of each length: the first 16 bits that are no code of it
-    std::array<int32_t, 17> first_symbol;        // to be added to a code of this length
+    std::array<Pair, 1 << kLookBits> pairs;  // AC only
+    std::array<int32_t, 17> limit;           // of each length: the first 16 bits that are no code of it
+    std::array<int32_t, 17> first_symbol;    // to be added to a code of this length
     bool is_ac = false;
     bool is_set = false;
-    bool has_leaps = false;
   };
   struct Bits;
 
   static void build(const HuffmanCode& code, bool is_ac, Table& table);
   static void build_pairs(Table& table);
-  static void build_leaps(Table& table);
   static Step symbol_step(unsigned symbol, int code_bits, uint64_t buffer, bool is_ac);
   static Step long_step(const Table& table, uint64_t buffer);
-  static Step step_at(const Table& table, uint64_t buffer, int num_bits);
   static bool read_dc(const Table& table, Bits& bits, int& value);
+  template <bool stores>
   static bool read_ac(const Table& table, Bits& bits, int16_t* block);
-  static bool pass_ac(const Table& table, Bits& bits);
   bool read_mcu(Block* const* blocks);
   void load_interval();
   bool go_to_interval(int64_t number);
