@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing: deps.sh build|test|torch|oracles...
+# Installs what is missing: deps.sh build|test|torch|oracles|ffcv...
 #   build    Debian packages to build and run (root or sudo)
 #   test     Debian packages that only the tests need (root or sudo)
 #   torch    libtorch 2.11.0 from its PyPI wheel, CPU part only, into .deps/libtorch (1.2 GB)
 #   oracles  a Python environment with the packages that judge our results, into .deps/oracles (5 GB)
+#   ffcv     FFCV into .deps/oracles, one more peer of `lockstep bench loader`; builds against Debian's OpenCV
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,12 +50,20 @@ install_oracles() {
   echo "$stamp" > .deps/oracles/wheels
 }
 
+install_ffcv() {
+  install_debian libopencv-dev libturbojpeg0-dev pkg-config
+  install_oracles
+  .deps/oracles/bin/pip install -q --no-compile setuptools wheel numba opencv-python-headless pandas tqdm
+  .deps/oracles/bin/pip install -q --no-compile --no-build-isolation --no-deps ffcv==1.0.2
+}
+
 for part in "$@"; do
   case $part in
     build) install_debian "${build_packages[@]}" ;;
     test) install_debian "${test_packages[@]}" ;;
     torch) install_torch ;;
     oracles) install_oracles ;;
+    ffcv) install_ffcv ;;
     *) echo "deps.sh: no part '$part'" >&2; exit 2 ;;
   esac
 done

@@ -183,9 +183,18 @@ class JpegFile {
     part.image.width = info_.output_width;
     part.image.height = bottom - top;
     part.image.pixels.resize(static_cast<size_t>(part.image.width * part.image.height * 3));
-    if (inks_) ink_row_.resize(static_cast<size_t>(info_.output_width) * 4);
+    if (inks_) row_.resize(static_cast<size_t>(info_.output_width) * 4);
     if (reads_scan_) take_over_scan(x, info_.output_width, d);
     guarded(errors_, [this, &part, top] { read_rows(part.image, static_cast<JDIMENSION>(top)); });
+  }
+
+  void discard_rows() {
+    row_.resize(static_cast<size_t>(info_.output_width) * 4);
+    guarded(errors_, [this] {
+      JSAMPROW row = row_.data();
+      while (info_.output_scanline < info_.output_height) jpeg_read_scanlines(&info_, &row, 1);
+      jpeg_finish_decompress(&info_);
+    });
   }
 
  private:
@@ -246,7 +255,7 @@ class JpegFile {
   void read_rows(Image& image, JDIMENSION top) {
     if (top > 0) jpeg_skip_scanlines(&info_, top);
     for (int64_t y = 0; y < image.height; ++y) {
-      JSAMPROW row = inks_ ? ink_row_.data() : image.row(y);
+      JSAMPROW row = inks_ ? row_.data() : image.row(y);
       while (jpeg_read_scanlines(&info_, &row, 1) == 0) {
       }
       if (inks_) inks_to_rgb(image.row(y), image.width);
@@ -256,7 +265,7 @@ class JpegFile {
 
   // Adobe's files hold 255 - ink; plain ones hold the ink. Rounded as image libraries do: a * b / 255, exactly.
   void inks_to_rgb(uint8_t* rgb, int64_t width) const {
-    const uint8_t* ink = ink_row_.data();
+    const uint8_t* ink = row_.data();
     const uint8_t turn = info_.saw_Adobe_marker ? 0xFF : 0;
     for (int64_t i = 0; i < width; ++i, ink += 4) {
       const unsigned light = 255u - (ink[3] ^ turn);
@@ -274,7 +283,7 @@ class JpegFile {
   bool is_open_ = false;
   bool inks_ = false;
   bool reads_scan_ = false;
-  std::vector<uint8_t> ink_row_;
+  std::vector<uint8_t> row_;  // four bytes a pixel
   ScanReader scan_;
   int64_t next_mcu_ = 0;
   int64_t first_column_ = 0;  // of the MCUs that reach the part
@@ -295,6 +304,11 @@ void JpegReader::read(const PartRequest& request, DecodedPart& part, JpegEntropy
   jpeg_->check_end();
   jpeg_->start(request.denominator, entropy);
   jpeg_->read(request, part);
+}
+
+void JpegReader::discard() {
+  jpeg_->start(1, JpegEntropy::library);
+  jpeg_->discard_rows();
 }
 
 std::string encode_jpeg_file(const Image& image, int quality) {

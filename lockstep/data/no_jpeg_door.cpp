@@ -27,6 +27,10 @@ void JpegReader::read(const PartRequest&, DecodedPart&, JpegEntropy) {
   throw_without_jpeg();
 }
 
+void JpegReader::discard() {
+  throw_without_jpeg();
+}
+
 std::string encode_jpeg_file(const Image&, int) {
   throw_without_jpeg();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/bench/peer.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +15,8 @@ namespace lockstep::verbs {
 Peer::Peer(const std::vector<std::string>& command) {
   int to[2];
   int from[2];
-  if (pipe(to) != 0 || pipe(from) != 0) base::throw_errno("cannot make a pipe");
+  // No later peer may hold an end: it would never see the end of its input.
+  if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) base::throw_errno("cannot make a pipe");
   child_ = fork();
   if (child_ < 0) base::throw_errno("cannot start the peer");
   if (child_ == 0) {
@@ -45,7 +47,7 @@ std::string Peer::read_line() {
   char line[512];
   if (!std::fgets(line, sizeof line, from_)) {
     throw base::Error(base::Blame::machine, "the peer ended without an answer",
-                      "give a Python that has torch, torchvision and timm: --peer PYTHON");
+                      "give a Python that has the packages to compare with: --peer PYTHON");
   }
   return std::string(base::trim(line));
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <filesystem>
+
+#include "lockstep/base/arguments.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/site/cores.h"
+#include "lockstep/verbs/bench/bench_command.h"
+#include "lockstep/verbs/bench/loader_bench.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::text;
+
+base::CommandLine loader_line() {
+  return {"bench loader",
+          "",
+          "our loader beside other people's, the same pictures on the same cores, in turns",
+          {{"--peers", "", "also time torchvision, Pillow, webdataset, DALI and FFCV, as far as --python has them"},
+           {"--python", "FILE", "the peers' Python (default .deps/oracles/bin/python)"},
+           {"--images", "DIR", "make the pictures from the photographs under DIR (default: made up)"},
+           {"--pictures", "N", "how many (default 512)"},
+           {"--batch", "N", "samples of a batch (default 64)"},
+           {"--threads", "N", "decode threads and cores of each (default 1)"},
+           {"--rounds", "N", "epochs of each, in turns (default 7)"},
+           {"--here", "", "also on a login node"},
+           {"--json", "FILE", "the result as JSON rows (- = standard output)"}},
+          "lockstep bench loader --peers --json results/loader.json\n"};
+}
+
+void print_row(const LoaderRow& row) {
+  base::Table table({{row.data},
+                     {"samples/s", base::Align::right},
+                     {"per core second", base::Align::right},
+                     {"lockstep is", base::Align::right}});
+  const auto add = [&](const Contender& from) {
+    table.add({text(from.name, " ", from.version), base::fixed(from.samples_per_second(), 0),
+               base::fixed(from.samples_per_core_second(), 0), text(base::fixed(row.ratio_to(from), 2), " x")});
+  };
+  add(row.ours);
+  for (const auto& peer : row.peers) add(peer);
+  add(row.limit);
+  std::printf("%s", table.to_text().c_str());
+  if (const Contender* best = row.best_peer()) {
+    std::printf("ratio to the best peer (%s) %.2f, to the limit %.2f\n\n", best->name.c_str(), row.ratio_to(*best),
+                row.ratio_to(row.limit));
+  } else {
+    std::printf("ratio to the limit %.2f\n\n", row.ratio_to(row.limit));
+  }
+}
+
+}  // namespace
+
+LOCKSTEP_BENCH(loader)(const std::vector<std::string>& words) {
+  const base::CommandLine line = loader_line();
+  const base::Arguments arguments = base::parse_arguments(line, words);
+  if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
+  refuse_bench_on_login_node("loader", words, arguments);
+  LoaderBench bench;
+  bench.pictures = arguments.int_or("--pictures", bench.pictures);
+  bench.batch = arguments.int_or("--batch", bench.batch);
+  bench.threads = arguments.int_or("--threads", bench.threads);
+  bench.rounds = arguments.int_or("--rounds", bench.rounds);
+  if (std::min({bench.pictures - 1, bench.batch, bench.threads, bench.rounds}) < 1) {
+    throw base::Error(base::Blame::user, "--pictures counts from 2; --batch, --threads and --rounds from 1",
+                      "leave them out for the defaults");
+  }
+  if (bench.threads > site::usable_cores()) {
+    throw base::Error(base::Blame::user,
+                      text("--threads ", bench.threads, ": there are ", site::usable_cores(), " cores"),
+                      "each thread is given a core of its own");
+  }
+  bench.photographs = arguments.value_or("--images", "");
+  if (arguments.has("--peers")) bench.python = arguments.value_or("--python", ".deps/oracles/bin/python");
+  if (!bench.python.empty() && !std::filesystem::exists(bench.python)) {
+    throw base::Error(base::Blame::user, text("there is no ", bench.python),
+                      "--python FILE, or `scripts/deps.sh oracles` in the source tree");
+  }
+  bench.say = [](std::string_view words) {
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(words.size()), words.data());
+  };
+  const LoaderFigures figures = bench_loader(bench);
+  if (give_rows(arguments, loader_rows(bench, figures, bench_line("loader", words)))) return base::kExitDone;
+  for (const auto& row : figures.rows) print_row(row);
+  for (const auto& why : figures.left_out) std::printf("left out: %s\n", why.c_str());
+  return base::kExitDone;
+}
+
+}  // namespace lockstep::verbs
