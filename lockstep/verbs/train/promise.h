@@ -26,7 +26,8 @@ struct Promise {
   std::optional<double> step_seconds, step_low, step_high;
   std::optional<double> samples_per_second;
   std::optional<double> memory_bytes;  // cuda: reserved by libtorch's allocator; cpu: of the whole process
-  std::optional<double> epoch_seconds, total_seconds, save_seconds;
+  std::optional<double> epoch_seconds, save_seconds;
+  std::optional<double> total_seconds;     // of all jobs, without their start-up
   std::map<std::string, double> by_class;  // seconds of a step by operator class
 };
 

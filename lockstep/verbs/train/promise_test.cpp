@@ -34,7 +34,8 @@ Json plan() {
   small["job"] = spec::changed_json(changed);
   plan["options"] = Json::array(
       {option(
-           R"({"title": "here", "gpu": null, "cpu": "xeon", "gpus": 0, "samples_per_second": 80, "total_seconds": null,
+           R"({"title": "here", "gpu": null, "cpu": "xeon", "gpus": 0, "samples_per_second": 80, "total_seconds": 150,
+         "jobs": 2, "start_up_seconds": 30,
          "step_seconds": {"value": 0.1, "low": 0.08, "high": 0.13}, "memory": {"peak_reserved_bytes": 1, "total_bytes": 7e8},
          "time_by_class": {"convolution": 0.06}})"),
        option(R"({"title": "2 x v100", "gpu": "v100-16", "gpus": 2})"), small});
@@ -57,7 +58,8 @@ TEST(PromiseTest, IsThatOfTheOptionForThisPlace) {
   EXPECT_EQ(promise.step_high, 0.13);
   EXPECT_EQ(promise.samples_per_second, 80);
   EXPECT_EQ(promise.memory_bytes, 7e8);  // the whole process
-  EXPECT_FALSE(promise.total_seconds);
+  EXPECT_EQ(promise.total_seconds, 90);  // what the run's own clock sees
+  EXPECT_FALSE(promise.epoch_seconds);
   EXPECT_EQ(promise.by_class.at("convolution"), 0.06);
   EXPECT_EQ(find_promise(plan(), planned_job(), {"cuda", "Tesla V100", "v100-16", 2}).option, 1);
 }
