@@ -103,6 +103,7 @@ Json header_json(const DeviceCalibration& calibration) {
   document["host"]["view"] = calibration.host.view;
   document["host"]["kernel"] = calibration.host.kernel;
   document["host"]["step"] = calibration.host.step;
+  for (const auto& [kind, seconds] : calibration.host.by_class) document["host"]["by_class"][name_of(kind)] = seconds;
   document["power"]["memory_bound"] = calibration.power.memory_bound;
   document["power"]["compute_bound"] = calibration.power.compute_bound;
   document["measured"] = spread_json(calibration.measured);
@@ -125,7 +126,8 @@ std::vector<base::Path> user_documents() {
 }  // namespace
 
 DeviceCalibration parse_calibration(const Json& document) {
-  if (document.at("format").as_int() != kCalibrationFormat) refuse(document.at("format"), "this program reads format 1");
+  if (document.at("format").as_int() != kCalibrationFormat)
+    refuse(document.at("format"), "this program reads format 1");
   DeviceCalibration calibration;
   calibration.rates = parse_rates(document.at("device"));
   calibration.machine = document.at("machine").as_string();
@@ -135,6 +137,13 @@ DeviceCalibration parse_calibration(const Json& document) {
   const Json& host = document.at("host");
   calibration.host = {not_negative(host.at("operation")), not_negative(host.at("view")),
                       not_negative(host.at("kernel")), not_negative(host.at("step"))};
+  if (const Json* classes = host.find("by_class")) {
+    for (const auto& member : classes->members()) {
+      Json name = member.key;
+      name.set_place(member.key_place, classes->source());
+      calibration.host.by_class[choice_value<OperatorClass>(name)] = not_negative(member.value);
+    }
+  }
   const Json& power = document.at("power");
   calibration.power = {not_negative(power.at("memory_bound")), not_negative(power.at("compute_bound"))};
   calibration.measured = parse_spread(document.at("measured"));
@@ -229,6 +238,7 @@ Calibration Calibration::with_host(double factor) const {
     for (double* cost : {&device.host.operation, &device.host.view, &device.host.kernel, &device.host.step}) {
       *cost *= factor;
     }
+    for (auto& [kind, seconds] : device.host.by_class) seconds *= factor;
   }
   return other;
 }

@@ -26,10 +26,11 @@ struct Sample {
 
 // What the launching thread pays, in seconds.
 struct HostCosts {
-  double operation = 0;  // an operator that launches something, autograd and Python or C++ around it included
-  double view = 0;       // an operator that launches nothing
-  double kernel = 0;     // each launch beyond an operator's first
-  double step = 0;       // a step, whatever it does
+  double operation = 0;                           // an operator that launches something, autograd around it included
+  double view = 0;                                // an operator that launches nothing
+  double kernel = 0;                              // each launch beyond an operator's first
+  double step = 0;                                // a step, whatever it does
+  std::map<OperatorClass, double> by_class = {};  // in place of `operation`, where it was measured
 
   bool operator==(const HostCosts&) const = default;
 };

@@ -13,6 +13,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/forecast/choice_value.h"
+#include "lockstep/forecast/time.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -38,8 +39,10 @@ std::vector<Sample> parse_rows(const Json& rows) {
   std::vector<Sample> samples;
   for (const auto& row : rows.items()) {
     Sample sample;
+    if (!row.contains("seconds")) continue;  // two gradients in one call: no time of either
     sample.op.name = row.at("name").as_string();
     sample.op.kind = choice_value<OperatorClass>(row.at("kind"));
+    if (sample.op.kind == OperatorClass::view || sample.op.kind == OperatorClass::host) continue;
     sample.op.type = choice_value<NumberType>(row.at("type"));
     sample.op.flops = row.at("flops").as_double();
     sample.op.bytes = row.at("bytes").as_double();
@@ -55,6 +58,60 @@ std::vector<Sample> parse_rows(const Json& rows) {
     samples.push_back(std::move(sample));
   }
   return samples;
+}
+
+std::map<OperatorClass, double> host_by_class(const Json& rows) {
+  std::map<OperatorClass, std::pair<double, double>> sums;  // seconds, calls
+  for (const auto& row : rows.items()) {
+    const Json* seconds = row.find("host_seconds");
+    if (seconds == nullptr) continue;
+    auto& [sum, calls] = sums[choice_value<OperatorClass>(row.at("kind"))];
+    const auto count = static_cast<double>(row.int_or("count", 1));
+    sum += seconds->as_double() * count;
+    calls += count;
+  }
+  std::map<OperatorClass, double> means;
+  for (const auto& [kind, sum] : sums) means[kind] = sum.first / sum.second;
+  return means;
+}
+
+HostCosts fit_host(const std::map<OperatorClass, double>& calls, const std::vector<HostCase>& cases) {
+  double mean = 0;
+  for (const auto& [kind, seconds] : calls) mean += seconds / static_cast<double>(calls.size());
+  const auto of = [&](OperatorClass kind) {
+    const auto found = calls.find(kind);
+    return found == calls.end() ? mean : found->second;
+  };
+  std::vector<double> between;
+  for (const auto& one : cases) {
+    double known = 0, launching = 0;
+    for (const auto& op : last_step_operators(*one.recording)) {
+      const bool launches = op->launches > 0 && op->kind != OperatorClass::view;
+      known += launches ? of(op->kind) : of(OperatorClass::view);
+      launching += launches ? 1 : 0;
+    }
+    if (launching > 0) between.push_back(std::max(0.0, one.seconds - known) / launching);
+  }
+  const double extra = between.empty() ? 0 : median_of(between);
+  HostCosts costs{.operation = rounded(mean + extra, 3), .view = rounded(of(OperatorClass::view), 3)};
+  for (const auto& [kind, seconds] : calls) {
+    if (kind != OperatorClass::view && kind != OperatorClass::host) costs.by_class[kind] = rounded(seconds + extra, 3);
+  }
+  return costs;
+}
+
+PowerShares fit_power(const std::vector<PowerCase>& cases, const PowerShares& otherwise) {
+  if (cases.size() < 2) return otherwise;
+  double aa = 0, ab = 0, bb = 0, ay = 0, by = 0;
+  for (const auto& one : cases) {
+    const double a = one.busy * (1 - one.compute_bound), b = one.busy * one.compute_bound;
+    const double y = (one.watts - one.idle) / (one.cap - one.idle);
+    aa += a * a, ab += a * b, bb += b * b, ay += a * y, by += b * y;
+  }
+  const double determinant = aa * bb - ab * ab;
+  if (determinant < 1e-9) return otherwise;
+  return {rounded(std::clamp((ay * bb - by * ab) / determinant, 0.0, 1.0), 3),
+          rounded(std::clamp((by * aa - ay * ab) / determinant, 0.0, 1.0), 3)};
 }
 
 std::vector<Sample> merge_samples(std::vector<Sample> samples) {

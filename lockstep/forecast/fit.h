@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
-#include <string>
+#include <map>
 #include <vector>
 
 #include "lockstep/base/json.h"
@@ -11,9 +10,30 @@
 namespace lockstep::forecast {
 
 // Rows of timed operators, as `bench calibrate` and `bench cells --operators` write them: an array of {name, kind,
-// type, flops, bytes, shape, seconds} with, where known, launches, layout and model; other keys are left alone. User
+// type, flops, bytes, shape, seconds} with, where known, launches, layout and model; other keys are left alone. Rows
+// without seconds, and those of views, are passed over. User
 // error with the place for a wrong value.
 std::vector<Sample> parse_rows(const base::Json& rows);
+
+// Seconds that the calling thread spends in one call, by class: the mean of rows that state host_seconds.
+std::map<OperatorClass, double> host_by_class(const base::Json& rows);
+
+// A step whose wall time is the host's.
+struct HostCase {
+  const Recording* recording = nullptr;
+  double seconds = 0;
+};
+// What a call costs beside its own time (autograd, the step's own code) is spread evenly over the calls, so that the
+// median of the cases is met.
+HostCosts fit_host(const std::map<OperatorClass, double>& calls, const std::vector<HostCase>& cases);
+
+struct PowerCase {
+  double watts = 0, idle = 0, cap = 0;
+  double busy = 0;           // share of the time that the device computes
+  double compute_bound = 0;  // share of that
+};
+// Least squares; each share in [0, 1]. `otherwise` when there are fewer than two cases.
+PowerShares fit_power(const std::vector<PowerCase>& cases, const PowerShares& otherwise);
 
 // Each operator of each layout once: the median of its times, the union of its models; in a fixed order. What moves
 // nothing and computes nothing (views) is left out.

@@ -64,6 +64,42 @@ TEST(FitTest, ASpreadHoldsMostRatiosAndOne) {
   EXPECT_EQ(spread_of({}), (Spread{1, 1}));
 }
 
+Recording calling(OperatorClass kind, int64_t calls) {
+  Recording recording;
+  recording.operators = {{.name = "op", .kind = kind, .bytes = 1}, {.name = "view", .kind = OperatorClass::view}};
+  recording.operators[1].launches = 0;
+  for (int64_t i = 0; i < calls; ++i) recording.events.push_back({.kind = EventKind::run, .id = 0});
+  recording.events.push_back({.kind = EventKind::run, .id = 1});
+  return recording;
+}
+
+TEST(FitTest, WhatTheHostPaysIsItsCallsAndWhatLiesBetweenThem) {
+  const auto calls = host_by_class(base::parse_json(R"([
+      {"kind": "convolution", "host_seconds": 20e-6, "count": 3}, {"kind": "convolution", "host_seconds": 40e-6},
+      {"kind": "elementwise", "host_seconds": 5e-6}, {"kind": "view", "host_seconds": 1e-6}, {"kind": "matmul"}])",
+                                                    "rows.json"));
+  EXPECT_DOUBLE_EQ(calls.at(OperatorClass::convolution), 25e-6);
+  EXPECT_EQ(calls.count(OperatorClass::matmul), 0U);
+  const Recording ten = calling(OperatorClass::convolution, 10);
+  const HostCosts costs = fit_host(calls, {{&ten, 10 * 30e-6 + 1e-6}});
+  EXPECT_NEAR(costs.by_class.at(OperatorClass::convolution), 30e-6, 1e-9);
+  EXPECT_NEAR(costs.by_class.at(OperatorClass::elementwise), 10e-6, 1e-9);
+  EXPECT_NEAR(costs.view, 1e-6, 1e-12);
+}
+
+TEST(FitTest, PowerSharesComeBackFromTheirOwnWatts) {
+  std::vector<PowerCase> cases;
+  for (const double share : {0.1, 0.5, 0.9}) {
+    cases.push_back({.watts = 100 + 600 * 0.8 * (0.5 * (1 - share) + 0.9 * share), .idle = 100, .cap = 700});
+    cases.back().busy = 0.8;
+    cases.back().compute_bound = share;
+  }
+  const PowerShares shares = fit_power(cases, {});
+  EXPECT_NEAR(shares.memory_bound, 0.5, 1e-3);
+  EXPECT_NEAR(shares.compute_bound, 0.9, 1e-3);
+  EXPECT_EQ(fit_power({}, {0.4, 0.6}), (PowerShares{0.4, 0.6}));
+}
+
 TEST(FitTest, LeavingOneOutForetellsItFromTheOthers) {
   DeviceCalibration device = invented_device();
   device.samples.clear();

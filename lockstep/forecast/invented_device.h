@@ -20,6 +20,7 @@ inline catalogue::Gpu invented_gpu() {
   gpu.tflops_fp32 = gpu.tflops_fp16 = gpu.tflops_bf16 = gpu.tflops_tf32 = 100;
   gpu.nvlink_gbs = 200;
   gpu.tdp_w = 400;
+  gpu.memory_gb = 16;
   return gpu;
 }
 

@@ -37,7 +37,9 @@ std::span<const Event> last_step(const Recording& recording) {
 
 double host_seconds(const Operator& op, const HostCosts& costs) {
   if (op.launches == 0 || op.kind == OperatorClass::view) return costs.view;
-  return costs.operation + static_cast<double>(op.launches - 1) * costs.kernel;
+  const auto found = costs.by_class.find(op.kind);
+  const double first = found == costs.by_class.end() ? costs.operation : found->second;
+  return first + static_cast<double>(op.launches - 1) * costs.kernel;
 }
 
 // The launching thread, the compute stream and the network of one rank, as clocks.
@@ -115,17 +117,15 @@ TimeForecast play(const Recording& recording, const Rates& rates, const Calibrat
   const auto step = last_step(recording);
   const auto seconds = operator_seconds(recording, rates, calibration);
   const DeviceCalibration& basis = calibration.basis(rates);
-  // The host may run ahead of the device: the second of two steps is the steady state.
+  // A step starts with an idle device: the loss of the one before was waited for.
   Clocks clocks(recording, seconds, basis.host, overlap, collective);
   clocks.play(step);
-  const Clocks first = clocks;
-  clocks.play(step);
   TimeForecast forecast;
-  forecast.host = clocks.host() - first.host();
-  forecast.device = clocks.busy() - first.busy();
-  forecast.communication = clocks.communication() - first.communication();
-  forecast.exposed = clocks.exposed() - first.exposed();
-  const double alone = clocks.now() - first.now();
+  forecast.host = clocks.host();
+  forecast.device = clocks.busy();
+  forecast.communication = clocks.communication();
+  forecast.exposed = clocks.exposed();
+  const double alone = clocks.now();
   forecast.host_bound = forecast.host > forecast.device + forecast.exposed;
   forecast.skew = kRankNoise * expected_largest(ranks) * alone;
   const bool measured = calibration.measured(rates);
@@ -138,6 +138,14 @@ TimeForecast play(const Recording& recording, const Rates& rates, const Calibrat
 }
 
 }  // namespace
+
+std::vector<const Operator*> last_step_operators(const Recording& recording) {
+  std::vector<const Operator*> all;
+  for (const auto& event : last_step(recording)) {
+    if (event.kind == EventKind::run) all.push_back(&recording.operators[static_cast<size_t>(event.id)]);
+  }
+  return all;
+}
 
 std::vector<double> operator_seconds(const Recording& recording, const Rates& rates, const Calibration& calibration) {
   std::vector<double> seconds;

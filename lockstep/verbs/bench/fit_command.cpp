@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+
+#include "lockstep/base/arguments.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/forecast/energy.h"
+#include "lockstep/forecast/fit.h"
+#include "lockstep/verbs/bench/bench_command.h"
+#include "lockstep/verbs/bench/bench_trace.h"
+#include "lockstep/verbs/bench/cell_forecast.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::text;
+
+constexpr base::JsonLimits kRowLimits = {.max_bytes = 256 << 20};
+// A step of whose wall time the device computes less than this is the host's.
+constexpr double kHostBound = 0.75;
+
+base::CommandLine fit_line() {
+  return {"bench fit",
+          "ROWS...",
+          "a calibration from timed operators (of bench cells --operators, bench calibrate)",
+          {{"--gpu", "ID", "the card they were timed on, as the catalogue has it"},
+           {"--cpu", "ID", "or the processor"},
+           {"--cores", "N", "of that processor"},
+           {"--cells", "FILE", "rows of bench cells of the same card: what the host pays, power, the interval"},
+           {"--published", "FILE", "published steps: the interval of other cards"},
+           {"--machine", "TEXT", "what it was, in words (default: what the cells say)"},
+           {"--date", "YYYY-MM-DD", "when it was measured"},
+           {"--out", "FILE", "the calibration; catalogue/calibration/<id>.json travels with the program"},
+           {"--json", "FILE", "figures of the fit as JSON (- = standard output)"}},
+          "lockstep bench fit operators.json --gpu h200 --cells cells.json --out catalogue/calibration/h200.json\n"};
+}
+
+forecast::Rates rates_asked(const base::Arguments& arguments, const catalogue::Catalogue& catalogue) {
+  if (const auto id = arguments.value("--gpu")) return forecast::rates_of(catalogue.gpu(*id, "--gpu"));
+  if (const auto id = arguments.value("--cpu")) {
+    return forecast::rates_of(catalogue.cpu(*id, "--cpu"), arguments.int_or("--cores", 1));
+  }
+  throw base::Error(base::Blame::user, "which device were the operators timed on?", "--gpu ID, or --cpu ID --cores N");
+}
+
+double shortest_kernel(const std::vector<forecast::Sample>& samples) {
+  std::vector<double> each;
+  for (const auto& sample : samples) {
+    each.push_back(sample.seconds / static_cast<double>(std::max<int64_t>(1, sample.op.launches)));
+  }
+  std::sort(each.begin(), each.end());
+  return each[each.size() / 100];  // the odd one below is a clock's error
+}
+
+void say(const std::string& words) {
+  std::fprintf(stderr, "%s\n", words.c_str());
+}
+
+// Host, power and interval, from whole steps of the same card.
+void fit_cells(forecast::DeviceCalibration& device, const base::Json& operators, const base::Json& cells,
+               const catalogue::Gpu& gpu) {
+  const auto first = forecast_cells(cells, gpu, forecast::Calibration({device}), trace_cell, say);
+  std::vector<forecast::HostCase> host;
+  std::vector<forecast::PowerCase> power;
+  for (const auto& one : first) {
+    const double busy = one.measured.double_or("busy_seconds", one.time.device);
+    if (busy < kHostBound * one.seconds()) host.push_back({&one.recording, one.seconds()});
+    if (const auto* watts = one.measured.find("watts"); watts && gpu.tdp_w) {
+      const double idle = forecast::PowerRules{}.idle_share * *gpu.tdp_w;
+      const double loop = one.measured.double_or("loop_seconds", one.seconds());
+      power.push_back({watts->as_double(), idle, *gpu.tdp_w, std::min(1.0, busy / loop), one.time.compute_bound_share});
+    }
+  }
+  device.host = forecast::fit_host(forecast::host_by_class(operators), host);
+  device.power = forecast::fit_power(power, device.power);
+  say(text("host: ", host.size(), " cells are the host's; power: ", power.size(), " cells"));
+  std::vector<double> ratios;
+  for (const auto& one : first) {
+    const auto unseen = forecast::Calibration({device}).without_model(one.cell.job.model.name);
+    const auto time = forecast::forecast_time(one.recording, gpu, unseen.with_layout(one.cell.job.model.layout));
+    ratios.push_back(one.seconds() / time.step.value);
+  }
+  device.measured = forecast::spread_of(ratios, 0.05);
+}
+
+void fit_published(forecast::DeviceCalibration& device, const base::Path& path, const catalogue::Catalogue& catalogue) {
+  const PublishedNames names = load_names();
+  auto rows = read_published(base::parse_csv(base::read_file(path), path.string()), names, catalogue);
+  std::vector<double> ratios;
+  for (const auto& one : forecast_published(rows, names, catalogue, forecast::Calibration({device}), trace_published)) {
+    if (one.row->id != device.rates.id) ratios.push_back(1 / one.ratio());
+  }
+  device.carried_over = forecast::spread_of(ratios);
+}
+
+}  // namespace
+
+LOCKSTEP_BENCH(fit)(const std::vector<std::string>& words) {
+  const base::CommandLine line = fit_line();
+  const base::Arguments arguments = base::parse_arguments(line, words);
+  if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
+  if (arguments.positional.empty()) {
+    throw base::Error(base::Blame::user, "fit what?", "give files of timed operators: bench cells --operators FILE");
+  }
+  const auto catalogue = catalogue::load_catalogue();
+  forecast::DeviceCalibration device;
+  device.rates = rates_asked(arguments, catalogue);
+  device.rates.notes.clear();
+  device.date = arguments.value_or("--date", "");
+  device.machine = arguments.value_or("--machine", "");
+  device.command = bench_line("fit", words);
+  device.power = {0.55, 0.9};  // of the span above idle; replaced where cells state watts
+  base::Json operators = base::Json::array();
+  for (const auto& file : arguments.positional) {
+    for (const auto& row : base::read_json(file, kRowLimits).items()) operators.push_back(row);
+  }
+  device.samples = forecast::merge_samples(forecast::parse_rows(operators));
+  if (device.samples.empty()) throw base::Error(base::Blame::user, "the files have no timed operator", "");
+  const bool gpu = device.rates.kind == forecast::DeviceKind::gpu;
+  device.floor = gpu ? shortest_kernel(device.samples) : 0;
+  const auto errors = forecast::leave_one_out(device);
+  device.measured = forecast::spread_of(errors);
+  device.carried_over = {std::min(0.8, device.measured.low), std::max(1.25, device.measured.high)};
+  if (const auto cells = arguments.value("--cells"); cells && gpu) {
+    const base::Json rows = base::read_json(*cells, kRowLimits);
+    for (const auto& row : rows.items()) {
+      if (device.machine.empty()) device.machine = row.string_or("machine", "");
+    }
+    fit_cells(device, operators, rows, catalogue.gpu(device.rates.id));
+  }
+  if (const auto path = arguments.value("--published"); path && gpu) fit_published(device, *path, catalogue);
+  if (const auto out = arguments.value("--out")) base::write_file(*out, forecast::to_text(device));
+  base::Json row = base::Json::object();
+  row["what"] = "calibration";
+  row["device"] = device.rates.id;
+  row["samples"] = device.samples.size();
+  row["measured_low"] = device.measured.low;
+  row["measured_high"] = device.measured.high;
+  row["carried_over_low"] = device.carried_over.low;
+  row["carried_over_high"] = device.carried_over.high;
+  row["command"] = device.command;
+  if (give_rows(arguments, base::Json::array({row}))) return base::kExitDone;
+  const auto operators_alone = forecast::spread_of(errors);
+  std::printf(
+      "%zu samples; an operator left out is foretold within %.2f to %.2f of its time (80 %% of them); a step of "
+      "this device within %.2f to %.2f, of others within %.2f to %.2f\n",
+      device.samples.size(), operators_alone.low, operators_alone.high, device.measured.low, device.measured.high,
+      device.carried_over.low, device.carried_over.high);
+  return base::kExitDone;
+}
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "lockstep/base/arguments.h"
+#include "lockstep/base/embedded.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/verbs/bench/bench_command.h"
+#include "lockstep/verbs/bench/bench_trace.h"
+#include "lockstep/verbs/bench/cell_forecast.h"
+#include "lockstep/verbs/bench/published.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::fixed;
+using base::text;
+
+base::CommandLine forecast_line() {
+  return {"bench forecast",
+          "",
+          "the forecast beside measured cells, or beside what others published",
+          {{"--cells", "FILE", "rows of bench cells, measured on a card"},
+           {"--gpu", "ID", "the card of these cells (default: the one that the rows name)"},
+           {"--published", "FILE", "CSV of published measurements (results/published_training.csv)"},
+           {"--fit", "", "print the factor of each framework era that these rows ask for"},
+           {"--all", "", "list the rows left out too, each with its reason"},
+           {"--json", "FILE", "every row as JSON (- = standard output)"}},
+          "lockstep bench forecast --cells results/cells-h200.json\n"
+          "lockstep bench forecast --published results/published_training.csv\n"};
+}
+
+double median_error(const std::vector<double>& ratios) {
+  if (ratios.empty()) return 0;
+  std::vector<double> errors;
+  for (const double ratio : ratios) errors.push_back(std::abs(ratio - 1));
+  std::sort(errors.begin(), errors.end());
+  const size_t half = errors.size() / 2;
+  return errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
+}
+
+void print_rows(const std::vector<PublishedForecast>& forecasts, const PublishedNames& names) {
+  constexpr auto kRight = base::Align::right;
+  base::Table table({{"line", kRight},
+                     {"model"},
+                     {"card"},
+                     {"n", kRight},
+                     {"type"},
+                     {"batch", kRight},
+                     {"published ms", kRight},
+                     {"forecast ms", kRight},
+                     {"ratio", kRight},
+                     {"bare", kRight},
+                     {"roofline", kRight},
+                     {"era"}});
+  for (const auto& one : forecasts) {
+    const double published = one.row->seconds();
+    table.add({text(one.row->line), one.row->zoo, one.row->id, text(one.row->gpus), one.row->precision,
+               text(one.row->batch), fixed(published * 1e3, 1), fixed(one.seconds * 1e3, 1),
+               text(fixed(one.ratio(), 2), one.disputed ? " *" : ""), fixed(one.bare / published, 2),
+               fixed(one.roofline / published, 2), names.eras[one.row->era].name});
+  }
+  std::printf("%s", table.to_text().c_str());
+  std::printf(
+      "  ratio: foretold / published seconds of a step; *: sources differ by more than 15 %%, and the forecast "
+      "lies among them\n  bare: without the factor of the era; roofline: every operator at the card's rates\n");
+}
+
+void print_left_out(const std::vector<Published>& rows, bool each) {
+  std::map<std::string, int64_t> reasons;
+  for (const auto& row : rows) {
+    if (row.excluded.empty()) continue;
+    ++reasons[row.excluded];
+    if (each) {
+      std::printf("  line %d: %s, %s, %s: %s\n", row.line, row.model.c_str(), row.gpu.c_str(), row.framework.c_str(),
+                  row.excluded.c_str());
+    }
+  }
+  std::printf("left out:\n");
+  for (const auto& [reason, count] : reasons)
+    std::printf("  %4lld  %s\n", static_cast<long long>(count), reason.c_str());
+}
+
+void print_summary(const std::vector<PublishedForecast>& forecasts, const forecast::Calibration& calibration,
+                   const catalogue::Catalogue& catalogue) {
+  std::vector<double> ratios, bare, roofline, inside;
+  for (const auto& one : forecasts) {
+    if (calibration.measured(forecast::rates_of(catalogue.gpu(one.row->id)))) continue;
+    ratios.push_back(one.ratio());
+    bare.push_back(one.bare / one.row->seconds());
+    roofline.push_back(one.roofline / one.row->seconds());
+    inside.push_back(one.disputed ? 1 : one.ratio());
+  }
+  std::printf(
+      "cards left out of the calibration, %zu rows: median error %s; disputed rows counted as met %s; without "
+      "era factors %s; pure roofline %s\n",
+      ratios.size(), base::percent(median_error(ratios)).c_str(), base::percent(median_error(inside)).c_str(),
+      base::percent(median_error(bare)).c_str(), base::percent(median_error(roofline)).c_str());
+}
+
+void print_scaling(const std::vector<Scaling>& scaling) {
+  constexpr auto kRight = base::Align::right;
+  base::Table table({{"line", kRight},
+                     {"model"},
+                     {"card"},
+                     {"type"},
+                     {"GPUs", kRight},
+                     {"published", kRight},
+                     {"forecast", kRight},
+                     {"points", kRight}});
+  int64_t eight = 0, met = 0;
+  for (const auto& one : scaling) {
+    const double points = (one.foretold - one.published) * 100;
+    table.add({text(one.many->row->line), one.many->row->zoo, one.many->row->id, one.many->row->precision,
+               text(one.many->row->gpus), base::percent(one.published), base::percent(one.foretold), fixed(points, 1)});
+    eight += one.many->row->gpus == 8 ? 1 : 0;
+    met += one.many->row->gpus == 8 && std::abs(points) <= 3 ? 1 : 0;
+  }
+  std::printf("scaling from one GPU (efficiency):\n%s  1 to 8 within 3 points: %lld of %lld\n", table.to_text().c_str(),
+              static_cast<long long>(met), static_cast<long long>(eight));
+}
+
+base::Json published_json(const std::vector<Published>& rows, const std::vector<PublishedForecast>& forecasts,
+                          const PublishedNames& names, const std::string& command) {
+  std::map<const Published*, const PublishedForecast*> by_row;
+  for (const auto& one : forecasts) by_row[one.row] = &one;
+  base::Json all = base::Json::array();
+  for (const auto& row : rows) {
+    base::Json out = base::Json::object();
+    out["what"] = "published step";
+    out["line"] = row.line;
+    out["model"] = row.zoo.empty() ? row.model : row.zoo;
+    out["gpu"] = row.id.empty() ? row.gpu : row.id;
+    out["gpus"] = row.gpus;
+    out["batch"] = row.batch;
+    out["precision"] = row.precision;
+    out["framework"] = row.framework;
+    const auto found = by_row.find(&row);
+    if (found == by_row.end()) {
+      out["excluded_because"] = row.excluded;
+    } else {
+      const PublishedForecast& one = *found->second;
+      out["published_seconds"] = row.seconds();
+      out["forecast_seconds"] = one.seconds;
+      out["ratio"] = one.ratio();
+      out["ratio_without_era"] = one.bare / row.seconds();
+      out["ratio_roofline"] = one.roofline / row.seconds();
+      out["inside_disputed_range"] = one.disputed;
+      out["era"] = names.eras[row.era].name;
+      out["era_factor"] = names.eras[row.era].factor;
+    }
+    out["peer"] = row.source;
+    out["command"] = command;
+    out["commit"] = base::build_commit();
+    all.push_back(std::move(out));
+  }
+  return all;
+}
+
+int compare_published(const base::Arguments& arguments, const std::vector<std::string>& words) {
+  const base::Path path = *arguments.value("--published");
+  const auto catalogue = catalogue::load_catalogue();
+  const auto calibration = forecast::load_calibration();
+  const PublishedNames names = load_names();
+  std::vector<Published> rows = read_published(base::parse_csv(base::read_file(path), path.string()), names, catalogue);
+  const auto forecasts = forecast_published(rows, names, catalogue, calibration, trace_published);
+  if (give_rows(arguments, published_json(rows, forecasts, names, bench_line("forecast", words)))) {
+    return base::kExitDone;
+  }
+  print_rows(forecasts, names);
+  print_left_out(rows, arguments.has("--all"));
+  print_summary(forecasts, calibration, catalogue);
+  print_scaling(compare_scaling(forecasts));
+  if (!arguments.has("--fit")) return base::kExitDone;
+  const auto factors = fit_eras(forecasts, names, catalogue, calibration);
+  for (size_t i = 0; i < factors.size(); ++i) {
+    std::printf("era '%s': factor %.2f on the %s\n", names.eras[i].name.c_str(), factors[i],
+                name_of(names.eras[i].scales).c_str());
+  }
+  return base::kExitDone;
+}
+
+const catalogue::Gpu& card_of(const base::Json& rows, const base::Arguments& arguments,
+                              const catalogue::Catalogue& catalogue) {
+  if (const auto id = arguments.value("--gpu")) return catalogue.gpu(*id, "--gpu");
+  for (const auto& row : rows.items()) {
+    const std::string machine = row.string_or("machine", "");
+    if (const auto* gpu = catalogue.gpu_by_driver_name(machine.substr(0, machine.find(',')))) return *gpu;
+  }
+  throw base::Error(base::Blame::user, "the rows do not name a card of the catalogue", "say which: --gpu h200");
+}
+
+void print_cells(const std::vector<CellForecast>& cells) {
+  constexpr auto kRight = base::Align::right;
+  base::Table table({{"cell"},
+                     {"ms", kRight},
+                     {"forecast", kRight},
+                     {"error", kRight},
+                     {"roofline", kRight},
+                     {"bound"},
+                     {"reserved GB", kRight},
+                     {"forecast", kRight},
+                     {"error", kRight},
+                     {"weights", kRight},
+                     {"live bytes", kRight},
+                     {"DeepSim", kRight}});
+  const auto signed_percent = [](double share) { return text(share >= 0 ? "+" : "", base::percent(share)); };
+  for (const auto& one : cells) {
+    const auto bytes = static_cast<double>(one.memory.peak_reserved);
+    table.add({one.cell.name(), fixed(one.seconds() * 1e3, 2), fixed(one.time.step.value * 1e3, 2),
+               signed_percent(one.time_error()), signed_percent(one.roofline_error()),
+               one.time.host_bound ? "host" : "card", fixed(one.reserved() / 1e9, 2), fixed(bytes / 1e9, 2),
+               signed_percent(one.memory_error(bytes)), signed_percent(one.memory_error(one.weights_only)),
+               signed_percent(one.memory_error(one.live_bytes)), signed_percent(one.memory_error(one.deepsim))});
+  }
+  std::printf("%s", table.to_text().c_str());
+  const auto line = [&](const char* what, const std::function<double(const CellForecast&)>& error) {
+    std::vector<double> ratios;
+    double worst = 0, under = 0;
+    for (const auto& one : cells) {
+      ratios.push_back(1 + error(one));
+      worst = std::max(worst, std::abs(error(one)));
+      under = std::min(under, error(one));
+    }
+    std::printf("  %-34s median %7s  worst %7s  most under %7s\n", what, base::percent(median_error(ratios)).c_str(),
+                base::percent(worst).c_str(), base::percent(under).c_str());
+  };
+  line("step time, network not calibrated", [](const auto& one) { return one.time_error(); });
+  line("step time, pure roofline", [](const auto& one) { return one.roofline_error(); });
+  line("peak reserved",
+       [](const auto& one) { return one.memory_error(static_cast<double>(one.memory.peak_reserved)); });
+  line("peak reserved, weights only", [](const auto& one) { return one.memory_error(one.weights_only); });
+  line("peak reserved, 512-rounded bytes", [](const auto& one) { return one.memory_error(one.live_bytes); });
+  line("peak reserved, DeepSim's heuristic", [](const auto& one) { return one.memory_error(one.deepsim); });
+}
+
+int compare_cells(const base::Arguments& arguments, const std::vector<std::string>& words) {
+  const base::Json rows = base::read_json(*arguments.value("--cells"), {.max_bytes = 64 << 20});
+  const auto catalogue = catalogue::load_catalogue();
+  const auto cells = forecast_cells(rows, card_of(rows, arguments, catalogue), forecast::load_calibration(), trace_cell,
+                                    [](const std::string& words) { std::fprintf(stderr, "%s\n", words.c_str()); });
+  if (cells.empty()) throw base::Error(base::Blame::user, "no cell of the file was measured on a card", "");
+  base::Json out = base::Json::array();
+  for (const auto& one : cells) out.push_back(cell_forecast_row(one, bench_line("forecast", words)));
+  if (!give_rows(arguments, out)) print_cells(cells);
+  return base::kExitDone;
+}
+
+}  // namespace
+
+LOCKSTEP_BENCH(forecast)(const std::vector<std::string>& words) {
+  const base::CommandLine line = forecast_line();
+  const base::Arguments arguments = base::parse_arguments(line, words);
+  if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
+  if (arguments.has("--cells")) return compare_cells(arguments, words);
+  if (arguments.has("--published")) return compare_published(arguments, words);
+  throw base::Error(base::Blame::user, "compare the forecast with what?",
+                    "lockstep bench forecast --published results/published_training.csv");
+}
+
+}  // namespace lockstep::verbs
