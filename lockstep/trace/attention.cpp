@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/trace/attention.h"
 
+#include <ATen/ops/empty.h>
+
 #include "lockstep/trace/inside.h"
 #include "lockstep/trace/kernels.h"
 #include "lockstep/trace/operator.h"
 #include "lockstep/trace/simulated_device.h"
 
+// What the kernels keep for the time of a call alone depends on the card: the forecast adds it (forecast/workspace.h).
 namespace lockstep::trace {
 namespace {
 
@@ -57,13 +60,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_backward(
   at::Tensor of_query = make_rows(query);
   at::Tensor of_key = make_rows(key);
   at::Tensor of_value = make_rows(value);
-  const int64_t tokens = rounded(query.size(2), 128);
-  const at::Tensor sums = make({query.size(0), query.size(1), tokens}, at::kFloat);
-  const int64_t dim = rounded(query.size(3), query.size(3) <= 128 ? 32 : 64);
-  const at::Tensor accumulator = make({query.size(0), tokens, query.size(1), dim}, at::kFloat);
   ran("aten::_scaled_dot_product_flash_attention_backward", OperatorClass::attention_gradient,
-      {pushed, query, key, value, output, exponents}, {of_query, of_key, of_value, accumulator},
-      attention_work(query, key, 5));
+      {pushed, query, key, value, output, exponents}, {of_query, of_key, of_value}, attention_work(query, key, 5));
   return {of_query, of_key, of_value};
 }
 
@@ -75,11 +73,18 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient(const at::T
   at::Tensor output = make_rows(query);
   const int64_t tokens = exponents_wanted ? rounded(query.size(2), 32) : 0;
   at::Tensor exponents = make({query.size(0), query.size(1), tokens}, at::kFloat);
-  at::Tensor seed = make({}, at::kLong);
-  at::Tensor offset = make({}, at::kLong);
+  const at::Tensor seed = at::empty({}, at::kLong);  // on the host, unlike flash attention's
+  const at::Tensor offset = at::empty({}, at::kLong);
   ran("aten::_scaled_dot_product_efficient_attention", OperatorClass::attention, {query, key, value},
       {output, exponents}, attention_work(query, key, 2));
   return {output, exponents, seed, offset};
+}
+
+// The sums over the head's dimension of output times gradient: products, sums and their transposed copy.
+at::Tensor row_products(const at::Tensor& output) {
+  const at::Tensor products = make(output.sizes(), at::kFloat);
+  const at::Tensor sums = make({output.size(0), output.size(2), output.size(1)}, at::kFloat);
+  return make({output.size(0), output.size(1), output.size(2)}, at::kFloat);
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_backward(
@@ -91,7 +96,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_backward(
   at::Tensor of_query = make_rows(query);
   at::Tensor of_key = make_rows(key);
   at::Tensor of_value = make_rows(value);
-  const at::Tensor delta = make({query.size(0), query.size(1), query.size(2)}, at::kFloat);
+  const at::Tensor delta = row_products(output);
   ran("aten::_scaled_dot_product_efficient_attention_backward", OperatorClass::attention_gradient,
       {pushed, query, key, value, output, exponents}, {of_query, of_key, of_value}, attention_work(query, key, 5));
   return {of_query, of_key, of_value, {}};

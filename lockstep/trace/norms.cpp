@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch and layer norms: outputs and scratch memory as libtorch's CUDA kernels and cuDNN make them.
+// Batch and layer norms: outputs as libtorch's CUDA kernels and cuDNN make them.
 #include <ATen/ops/empty_like.h>
 
-#include <algorithm>
-
+#include "lockstep/base/error.h"
 #include "lockstep/trace/kernels.h"
 #include "lockstep/trace/simulated_device.h"
 
@@ -45,42 +44,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
   return {of_input, of_weight, of_bias};
 }
 
-int64_t last_power_of_2(int64_t value) {
-  int64_t power = 1;
-  while (power * 2 <= value) power *= 2;
-  return power;
-}
-
-struct Grid {
-  int64_t x, y;
-};
-
-// How many blocks libtorch's channels-last batch norm takes for a reduction over `rows` of `channels` each; more than
-// one in a column exchange partial sums through memory.
-Grid reduction_grid(int64_t rows, int64_t channels) {
-  constexpr int64_t kBlock = 512;
-  constexpr int64_t kThread = 16;
-  constexpr int64_t kTile = 32;
-  constexpr int64_t kMostInColumn = 128;
-  const auto pieces = [](int64_t value, int64_t by) { return (value + by - 1) / by; };
-  int64_t block_x = std::min(last_power_of_2(channels), kTile);
-  const int64_t block_y = std::min(last_power_of_2(pieces(rows, kThread)), kBlock / block_x);
-  if (block_x * block_y != kBlock) block_x = std::min(last_power_of_2(channels), kBlock / block_y);
-  const int64_t column = std::min(pieces(rows, block_y * kThread), kMostInColumn);
-  return {pieces(channels, block_x), column < 8 ? 1 : column};
-}
-
-struct Scratch {
-  at::Tensor partial, semaphores;
-};
-
-Scratch reduction_scratch(const at::Tensor& input, int64_t values) {
-  const int64_t channels = input.size(1);
-  const Grid grid = reduction_grid(input.numel() / std::max<int64_t>(1, channels), channels);
-  if (grid.y == 1) return {};
-  return {make({values * channels * grid.y}, at::kFloat), make({grid.x}, at::kInt)};
-}
-
 // libtorch's own batch norm, which it takes for 16-bit channels-last inputs.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tensor& input, const Optional& weight,
                                                                  const Optional& bias, const Optional& mean,
@@ -89,9 +52,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tenso
   at::Tensor output = at::empty_like(input);
   at::Tensor saved_mean = make({input.size(1)}, at::kFloat);
   at::Tensor saved_inverse = make({input.size(1)}, at::kFloat);
-  if (training) {
-    const Scratch while_adding = reduction_scratch(input, 4);
-  }
   ran("aten::native_batch_norm", OperatorClass::batch_norm,
       {input, or_none(weight), or_none(bias), or_none(mean), or_none(variance)}, {output, saved_mean, saved_inverse},
       {.launches = training ? 4 : 1});
@@ -107,7 +67,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm_backward(
   const at::Tensor sum_of_products = make({channels}, at::kFloat);
   at::Tensor of_weight = wanted[1] ? make({channels}, at::kFloat) : at::Tensor();
   at::Tensor of_bias = wanted[2] ? make({channels}, at::kFloat) : at::Tensor();
-  { const Scratch while_adding = reduction_scratch(input, 2); }
   at::Tensor of_input = wanted[0] ? at::empty_like(input) : at::Tensor();
   ran("aten::native_batch_norm_backward", OperatorClass::batch_norm_gradient,
       {gradient, input, or_none(weight), or_none(mean), or_none(variance), or_none(saved_mean), or_none(saved_inverse)},
@@ -118,6 +77,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm_backward(
 std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tensor& input, at::IntArrayRef shape,
                                                                  const Optional& weight, const Optional& bias,
                                                                  double /*epsilon*/) {
+  base::ensure(!weight || weight->scalar_type() == input.scalar_type(),
+               "a card's layer norm has weights of its input's type");  // else the real one throws
   const at::Tensor lying = input.contiguous();
   std::vector<int64_t> rows(input.sizes().begin(), input.sizes().end());
   for (size_t i = rows.size() - shape.size(); i < rows.size(); ++i) rows[i] = 1;

@@ -2,6 +2,7 @@
 #include "lockstep/trace/recorder.h"
 
 #include <ATen/SequenceNumber.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/function.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ using forecast::Operator;
 using forecast::OperatorClass;
 using forecast::Phase;
 
-Recorder::Recorder() : main_(std::this_thread::get_id()) {}
+Recorder::Recorder() : main_(std::this_thread::get_id()), main_number_(at::RecordFunction::currentThreadId()) {}
 
 size_t Recorder::Hash::operator()(const Operator& call) const {
   size_t hash = std::hash<std::string>()(call.name);
@@ -88,9 +89,10 @@ int64_t Recorder::block_now() {
   if (autograd_block_ >= 0) return autograd_block_;
   const auto node = torch::autograd::get_current_node();
   if (!node || node->sequence_nr() == UINT64_MAX) return last_backward_;  // adds a gradient up
-  const auto after = std::upper_bound(marks_.begin(), marks_.end(), node->sequence_nr(),
+  const Marks& marks = node->thread_id() == main_number_ ? marks_ : autograd_marks_;
+  const auto after = std::upper_bound(marks.begin(), marks.end(), node->sequence_nr(),
                                       [](uint64_t number, const Mark& mark) { return number < mark.sequence; });
-  last_backward_ = after == marks_.begin() ? -1 : std::prev(after)->block;
+  last_backward_ = after == marks.begin() ? -1 : std::prev(after)->block;
   return last_backward_;
 }
 
@@ -106,12 +108,8 @@ void Recorder::run(Operator call) {
 
 void Recorder::enter_block(int64_t index) {
   const std::scoped_lock lock(mutex_);
-  if (!on_main()) {
-    autograd_block_ = index;
-    return;
-  }
-  block_ = index;
-  marks_.push_back({at::sequence_number::peek(), index});
+  (on_main() ? block_ : autograd_block_) = index;
+  (on_main() ? marks_ : autograd_marks_).push_back({at::sequence_number::peek(), index});
 }
 
 int64_t Recorder::collective(forecast::CollectiveKind kind, int64_t bytes) {
@@ -133,6 +131,7 @@ void Recorder::step_begin() {
   if (first_step_storage_ < 0) first_step_storage_ = static_cast<int64_t>(births_.size());
   phase_ = Phase::forward;
   marks_.clear();
+  autograd_marks_.clear();
   add({.kind = EventKind::step_begin, .id = recording_.steps});
 }
 

@@ -49,6 +49,7 @@ class Recorder {
     uint64_t sequence;
     int64_t block;
   };
+  using Marks = std::vector<Mark>;  // of one thread and one step, ascending: each thread counts for itself
   struct Hash {
     size_t operator()(const forecast::Operator& call) const;
   };
@@ -62,7 +63,9 @@ class Recorder {
   forecast::Recording recording_;
   std::unordered_map<forecast::Operator, int64_t, Hash> operators_;
   std::vector<size_t> births_;  // index of each storage's birth among the events
-  std::vector<Mark> marks_;     // of this step, ascending
+  uint64_t main_number_;        // as autograd numbers threads
+  Marks marks_;
+  Marks autograd_marks_;  // blocks that run again in backward
   forecast::Phase phase_ = forecast::Phase::setup;
   int64_t first_step_storage_ = -1;
   int64_t block_ = -1;           // on the main thread

@@ -158,7 +158,14 @@ class TableKernel final : public c10::OperatorKernel {
         if (alias && alias->isWrite()) results.push_back(arguments[i]);
       }
     }
-    if (style_ == Style::sum) set_value(results[0].toTensor(), summed(arguments[0].toTensor(), results[0].toTensor()));
+    at::Tensor cast;  // truths and small integers are added up from a copy in the type of the sum
+    if (style_ == Style::sum) {
+      const at::Tensor& sum = results[0].toTensor();
+      set_value(sum, summed(arguments[0].toTensor(), sum));
+      if (at::isIntegralType(sum.scalar_type(), true) && sum.scalar_type() != arguments[0].toTensor().scalar_type()) {
+        cast = make(arguments[0].toTensor().sizes(), sum.scalar_type());
+      }
+    }
     if (arguments.front().isTensorList()) parts.front().launches = launches(arguments);
     recorder().run(std::move(parts.front()));
     stack->resize(stack->size() - count);

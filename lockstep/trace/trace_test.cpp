@@ -246,6 +246,25 @@ TEST(TraceTest, AttentionTakesTheKernelOfTheCard) {
   EXPECT_GT(peak_live_bytes(math), peak_live_bytes(flash));  // keeps the scores
 }
 
+TEST(TraceTest, RecomputedBlocksKeepTheirInputsAndRunAgainInBackward) {
+  auto job = job_of("resnet50", 32);
+  const Recording plain = trace_step(job);
+  job.training.recompute = {"all"};
+  const Recording recording = trace_step(job);
+  EXPECT_LT(peak_live_bytes(recording), peak_live_bytes(plain) / 2);
+  EXPECT_NEAR(flops(recording, OperatorClass::convolution, Phase::backward) /
+                  flops(plain, OperatorClass::convolution, Phase::forward),
+              1, 0.05);
+  std::map<int64_t, int64_t> forward, backward;  // convolutions of each block
+  for (const Event& event : recording.events) {
+    if (event.kind != EventKind::run) continue;
+    const auto& call = recording.operators[static_cast<size_t>(event.id)];
+    if (call.kind == OperatorClass::convolution && call.phase == Phase::forward) ++forward[call.block];
+    if (call.kind == OperatorClass::convolution_weight_gradient) ++backward[call.block];
+  }
+  EXPECT_EQ(forward, backward);
+}
+
 TEST(TraceTest, EvaluationKeepsNoActivations) {
   const auto job = job_of("resnet50", 32);
   const Recording recording = trace_evaluation(job, {.steps = 1});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// trace_torch_probe JOB [--ranks N] [--rows N] [--steps N] [--evaluate] [--set a.b=c ...]: traces the job's step and
-// prints what was recorded: bytes by class at the peak of live storages, operators by kind, counts and time.
+// trace_torch_probe JOB [--ranks N] [--rows N] [--steps N] [--evaluate] [--events] [--set a.b=c ...]: traces the job's
+// step and prints what was recorded: bytes by class at the peak of live storages, operators by kind, counts and time;
+// with --events every event, one a line.
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -54,15 +55,32 @@ void print(const forecast::Recording& recording) {
   }
 }
 
+void print_events(const forecast::Recording& recording) {
+  for (const auto& event : recording.events) {
+    std::printf("%s %lld", std::string(name_of(event.kind)).c_str(), static_cast<long long>(event.id));
+    if (event.kind == forecast::EventKind::birth) {
+      std::printf(" %lld %s", static_cast<long long>(event.bytes), std::string(name_of(event.memory)).c_str());
+    } else if (event.kind == forecast::EventKind::run) {
+      const auto& call = recording.operators[static_cast<size_t>(event.id)];
+      std::printf(" %s %s block %lld", call.name.c_str(), std::string(name_of(call.phase)).c_str(),
+                  static_cast<long long>(call.block));
+      for (const int64_t size : call.shape) std::printf(" %lld", static_cast<long long>(size));
+    }
+    std::printf("\n");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   trace::Simulation simulation;
   std::vector<std::string> sets;
   bool evaluate = false;
+  bool events = false;
   for (int i = 2; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--evaluate") evaluate = true;
+    if (word == "--events") events = true;
     if (word == "--ranks") simulation.ranks = std::stoll(argv[++i]);
     if (word == "--rows") simulation.rows = std::stoll(argv[++i]);
     if (word == "--steps") simulation.steps = std::stoll(argv[++i]);
@@ -73,6 +91,10 @@ int main(int argc, char** argv) {
     const auto start = std::chrono::steady_clock::now();
     const auto recording = evaluate ? trace::trace_evaluation(job, simulation) : trace::trace_step(job, simulation);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (events) {
+      print_events(recording);
+      return 0;
+    }
     print(recording);
     std::printf("%.3f s\n", seconds);
   } catch (const base::Error& error) {
