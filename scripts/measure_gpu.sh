@@ -38,7 +38,7 @@ run() {
 
 run 30 "$lockstep" doctor --json "$out/doctor.json"
 # Two thirds for the cells, which need a process each; the rest for the sweep.
-cells=$((seconds * 62 / 100))
+cells=$((seconds * 68 / 100))
 run "$cells" "$lockstep" bench cells --device cuda --here --json "$out/cells.json" --operators "$out/operators.json" \
   --allocator "$out/recordings" --seconds "$cells" --cell-seconds 90 --only "${ONLY:-}"
 rest=$(($(left) - 25))

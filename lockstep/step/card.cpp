@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/step/card.h"
 
-#include <ATen/detail/CUDAHooksInterface.h>
+#include <ATen/Context.h>
 #include <dlfcn.h>
 
 #include <filesystem>
@@ -36,7 +36,7 @@ Card::Card(at::Device device) : device_(device), plugin_(nullptr) {
     throw base::Error(base::Blame::user, base::text(device.str(), " is no card"), "--device cuda");
   }
   plugin_ = &open_cuda_plugin();
-  at::detail::getCUDAHooks().init();  // makes the allocator's lists, allocates nothing
+  at::globalContext().lazyInitDevice(at::kCUDA);  // makes the allocator's lists, allocates nothing
 }
 
 void Card::check(int code, const char* call) const {

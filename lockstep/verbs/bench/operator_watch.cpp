@@ -328,14 +328,17 @@ void check_failures(const Watching& pass) {
 // events around each call do: these count the wait for the host too.
 Timer timer_for(const step::Card* card) {
   if (card == nullptr) return Timer::clock;
-  try {
-    card->watch_kernels();
-    card->take_kernels();
-    return Timer::kernels;
-  } catch (const base::Error& error) {
-    std::fprintf(stderr, "%s\n  events around each operator are used instead\n", error.what());
-    return Timer::events;
-  }
+  static const Timer kOfCards = [&] {
+    try {
+      card->watch_kernels();
+      card->take_kernels();
+      return Timer::kernels;
+    } catch (const base::Error& error) {
+      std::fprintf(stderr, "%s\n  events around each operator are used instead\n", error.what());
+      return Timer::events;
+    }
+  }();
+  return kOfCards;
 }
 
 // The calls of the last described run, in order, so that a pass without descriptions can be matched to them.
