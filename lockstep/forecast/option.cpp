@@ -214,7 +214,8 @@ void explain_card(const Ground& ground, Option& option) {
   option.drivable = !gpu.planning_only();
   const bool sixteen = option.levers.precision == "bf16";
   if (sixteen && gpu.tflops_bf16.value_or(1) == 0) {
-    why.push_back("has no bf16 units: such products run at the speed of fp32 at best; --set training.precision=fp32");
+    why.push_back(text("has no bf16 units: such products run at the speed of fp32 at best; --set training.precision=",
+                       gpu.tflops_fp16.value_or(0) > 0 ? "amp" : "fp32"));
   }
   if (option.levers.precision == "tf32" && gpu.tflops_tf32.value_or(1) == 0) {
     why.push_back("has no tf32 units: it runs in fp32");
@@ -303,14 +304,23 @@ Workload work_at(const Ground& ground, const Place& place) {
   return work;
 }
 
-Trial try_levers(const Ground& ground, const Place& place, const Levers& levers) {
+int64_t fixed_bytes(const MemoryForecast& memory) {
+  int64_t bytes = memory.context + memory.nccl;
+  for (const auto kind : {MemoryClass::weights, MemoryClass::optimizer, MemoryClass::averages, MemoryClass::buckets}) {
+    const auto found = memory.by_class.find(kind);
+    if (found != memory.by_class.end()) bytes += found->second;
+  }
+  return bytes;
+}
+
+Trial try_levers(const Ground& ground, const Place& place, const Levers& levers, Depth depth) {
   Trial trial;
   const int64_t ranks = place.ranks();
   trial.rows = (work_at(ground, place).global_batch + ranks - 1) / ranks;
   trial.micro_batch = levers.micro_batch > 0 ? std::min(levers.micro_batch, trial.rows) : trial.rows;
   trial.passes = (trial.rows + trial.micro_batch - 1) / trial.micro_batch;
   fill_memory(ground, place, levers, trial);
-  fill_time(ground, place, levers, trial);
+  if (trial.fits || depth == Depth::all) fill_time(ground, place, levers, trial);
   return trial;
 }
 

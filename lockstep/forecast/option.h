@@ -90,7 +90,11 @@ struct Trial {
   std::optional<TimeForecast> time = {};  // nothing: a rate of the card is not known, `no_time` says which
   std::string no_time = {};
 };
-Trial try_levers(const Ground& ground, const Place& place, const Levers& levers);
+enum class Depth { all, time_if_it_fits };
+Trial try_levers(const Ground& ground, const Place& place, const Levers& levers, Depth depth = Depth::all);
+
+// Bytes that no lever takes away: weights, their gradients, what the optimizer keeps, the driver's share.
+int64_t fixed_bytes(const MemoryForecast& memory);
 
 // Everything about one way to run the job.
 struct Option {

@@ -27,7 +27,8 @@ void Recordings::settle(Ask& ask) const {
 Recording Recordings::trace(const Ask& ask) {
   ++num_traced_;
   Recording recording = tracer_(ask);
-  if (recording.attention.empty()) attention_matters_ = false;
+  // Attention written out in products ("math") looks like none.
+  if (recording.attention.empty() && ask.attention != "math") attention_matters_ = false;
   return recording;
 }
 
@@ -63,7 +64,9 @@ const MemoryForecast& Recordings::memory(Ask ask, MemoryRules rules) {
     return found != replays_.end() ? found->second : replays_[key] = forecast_memory(recording, rules);
   };
   const MemoryForecast& free = replay();
-  if (capacity == 0 || free.total <= capacity) return free;
+  // Giving cached memory back cannot help where what is alive does not fit.
+  const int64_t least = free.peak_allocated + free.context + free.nccl;
+  if (capacity == 0 || free.total <= capacity || least > capacity) return free;
   rules.capacity = capacity;
   return replay();
 }

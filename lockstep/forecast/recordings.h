@@ -33,8 +33,8 @@ class Recordings {
   explicit Recordings(Tracer tracer) : tracer_(std::move(tracer)) {}
 
   const Recording& of(Ask ask);
-  // Replays it, once for each set of rules. With the card's capacity only where the bytes do not fit without it: a
-  // real allocator then gives back what it cached, and may still get through.
+  // Replays it, once for each set of rules. With the card's capacity only where that decides: a real allocator gives
+  // back what it cached, and may still get through.
   const MemoryForecast& memory(Ask ask, MemoryRules rules);
 
   int64_t num_traced() const { return num_traced_; }

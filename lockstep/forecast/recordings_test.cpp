@@ -46,6 +46,17 @@ TEST(RecordingsTest, AsksForAttentionOnlyWhereTheNetworkHasIt) {
   EXPECT_EQ(with.num_traced(), 2);
 }
 
+TEST(RecordingsTest, DoesNotTakeWrittenOutAttentionForNone) {
+  Recordings recordings([](const Ask& ask) {
+    Recording recording = invented_step(ask);
+    if (ask.attention != "math") recording.attention = ask.attention;
+    return recording;
+  });
+  recordings.of({.precision = "fp32", .attention = "math", .micro_batch = 4});
+  EXPECT_EQ(recordings.of({.precision = "fp32", .attention = "flash", .micro_batch = 4}).attention, "flash");
+  EXPECT_EQ(recordings.num_traced(), 2);
+}
+
 TEST(RecordingsTest, ReplaysMemoryOnceForAllCardsThatHoldIt) {
   Recordings recordings(invented_step);
   const Ask ask{.precision = "fp32", .micro_batch = 4};
@@ -55,8 +66,11 @@ TEST(RecordingsTest, ReplaysMemoryOnceForAllCardsThatHoldIt) {
     EXPECT_GE(recordings.memory(ask, rules).peak_allocated, 100'000'000 + 4 * 60'000'000);
   }
   EXPECT_EQ(recordings.num_replayed(), 1);
-  rules.capacity = 200'000'000;
+  rules.capacity = 200'000'000;  // less than what is alive: nothing to replay
   EXPECT_GT(recordings.memory(ask, rules).total, rules.capacity);
+  EXPECT_EQ(recordings.num_replayed(), 1);
+  rules.capacity = recordings.memory(ask, {}).peak_allocated;  // all but what is cached
+  EXPECT_GE(recordings.memory(ask, rules).total, rules.capacity);
   EXPECT_EQ(recordings.num_replayed(), 2);
 }
 

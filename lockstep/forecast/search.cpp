@@ -54,12 +54,16 @@ std::optional<Found> largest_pass(Levers levers, int64_t rows, const Reach& reac
   }
 }
 
+// As many blocks as the whole pass lacks bytes; or all of them, and a smaller pass.
 std::optional<Found> with_recomputation(Levers levers, int64_t rows, const Reach& reach,
-                                        const std::vector<std::string>& order, const Judge& judge) {
+                                        const std::vector<BlockSaving>& order, const Judge& judge) {
   std::optional<Found> best;
-  if (!order.empty()) {  // half of the blocks, those that save most for what they cost
-    levers.recompute.assign(order.begin(), order.begin() + static_cast<int64_t>((order.size() + 1) / 2));
-    best = largest_pass(levers, rows, reach, judge);
+  const Trial without = judge(levers);
+  levers.recompute =
+      enough_blocks(order, 1.1 * static_cast<double>(without.memory.total - without.capacity), without.micro_batch);
+  if (!levers.recompute.empty() && levers.recompute.size() < order.size()) {
+    Trial trial = judge(levers);
+    if (trial.fits) best = Found{levers, std::move(trial)};
   }
   levers.recompute = {"all"};
   return better(best, largest_pass(levers, rows, reach, judge));
@@ -107,21 +111,32 @@ std::vector<BlockSaving> block_savings(const Recording& recording) {
       kept.erase(found);
     }
   }
+  for (auto& saving : savings) saving.bytes /= static_cast<double>(std::max<int64_t>(1, recording.micro_batch));
   return savings;
 }
 
-std::vector<std::string> recompute_order(std::vector<BlockSaving> savings) {
+std::vector<BlockSaving> recompute_order(std::vector<BlockSaving> savings) {
   std::erase_if(savings, [](const BlockSaving& saving) { return saving.bytes <= 0; });
   std::stable_sort(savings.begin(), savings.end(), [](const BlockSaving& a, const BlockSaving& b) {
     return a.bytes * b.seconds > b.bytes * a.seconds;
   });
-  std::vector<std::string> order;
-  for (auto& saving : savings) order.push_back(std::move(saving.block));
-  return order;
+  return savings;
+}
+
+std::vector<std::string> enough_blocks(const std::vector<BlockSaving>& order, double bytes, int64_t samples) {
+  double saved = 0;
+  size_t count = 0;
+  while (saved < bytes && count < order.size()) saved += order[count++].bytes * static_cast<double>(samples);
+  if (saved < bytes || count == 0) return {};
+  const size_t quarter = (order.size() + 3) / 4;
+  count = std::min(order.size(), (count + quarter - 1) / quarter * quarter);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < count; ++i) names.push_back(order[i].block);
+  return names;
 }
 
 std::optional<Found> search(const Levers& written, int64_t rows, const Reach& reach,
-                            const std::vector<std::string>& order, const Judge& judge) {
+                            const std::vector<BlockSaving>& order, const Judge& judge) {
   std::optional<Found> best;
   for (const auto& precision : reach.precisions) {
     Levers levers = written;

@@ -19,14 +19,16 @@ struct Reach {
 // What recomputing one block gives and costs.
 struct BlockSaving {
   std::string block = {};
-  double bytes = 0;    // of activations that need not be kept
+  double bytes = 0;    // of activations that need not be kept, for each sample of a pass
   double seconds = 0;  // of forward work done twice, in any unit that is the same for all blocks
 };
 // From the trace: the activations that live from a block's forward to its backward, and its forward work.
 std::vector<BlockSaving> block_savings(const Recording& recording);
-// Blocks in the order in which to recompute them: most bytes saved per second first; blocks that save nothing are left
-// out.
-std::vector<std::string> recompute_order(std::vector<BlockSaving> savings);
+// In the order in which to recompute them: most bytes saved per second first; blocks that save nothing are left out.
+std::vector<BlockSaving> recompute_order(std::vector<BlockSaving> savings);
+// The first of them that save `bytes` with passes of that many samples, rounded up to a quarter of all, so that cards
+// of nearly the same size share a trace; nothing when all of them together do not.
+std::vector<std::string> enough_blocks(const std::vector<BlockSaving>& order, double bytes, int64_t samples);
 
 struct Found {
   Levers levers = {};
@@ -36,7 +38,7 @@ struct Found {
 // one set (it is asked some dozens of times).
 using Judge = std::function<Trial(const Levers&)>;
 std::optional<Found> search(const Levers& written, int64_t rows, const Reach& reach,
-                            const std::vector<std::string>& order, const Judge& judge);
+                            const std::vector<BlockSaving>& order, const Judge& judge);
 
 // The precisions worth trying on that card: those the step has and the card computes in.
 std::vector<std::string> precisions_for(const catalogue::Gpu* gpu, const std::vector<std::string>& of_the_step);

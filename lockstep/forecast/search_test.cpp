@@ -27,9 +27,11 @@ Judge judge_with(int64_t rows, double most) {
 
 const Reach kFp32Only{.precisions = {"fp32"}, .recompute = true};
 
+const std::vector<BlockSaving> kOrder{{"late", 4, 1}, {"early", 3, 1}, {"stem", 2, 1}, {"head", 1, 1}};
+
 TEST(SearchTest, KeepsTheJobAsWrittenWhenItFitsAndNothingIsFaster) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
-  const auto found = search(written, 256, kFp32Only, {"a"}, judge_with(256, 300));
+  const auto found = search(written, 256, kFp32Only, kOrder, judge_with(256, 300));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->levers, written);
   EXPECT_TRUE(changes_of(written, found->levers).empty());
@@ -37,14 +39,14 @@ TEST(SearchTest, KeepsTheJobAsWrittenWhenItFitsAndNothingIsFaster) {
 
 TEST(SearchTest, HalvesThePassUntilItFits) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
-  const auto found = search(written, 256, kFp32Only, {"a"}, judge_with(256, 70));
+  const auto found = search(written, 256, kFp32Only, kOrder, judge_with(256, 70));
   ASSERT_TRUE(found);
   EXPECT_EQ(changes_of(written, found->levers), std::vector<std::string>{"training.micro_batch=64"});
 }
 
 TEST(SearchTest, RecomputesWhereNotEvenASmallPassFits) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
-  const auto found = search(written, 256, kFp32Only, {"late", "early", "stem"}, judge_with(256, 0.5));
+  const auto found = search(written, 256, kFp32Only, kOrder, judge_with(256, 0.5));
   ASSERT_TRUE(found);
   EXPECT_EQ(changes_of(written, found->levers),
             (std::vector<std::string>{"training.micro_batch=2", "training.recompute=[\"all\"]"}));
@@ -71,12 +73,20 @@ TEST(SearchTest, OffersOnlyWhatTheStepAndTheCardHave) {
 TEST(SearchTest, RanksBlocksByBytesSavedPerSecondOfRecomputation) {
   const auto savings = block_savings(invented_step({.precision = "fp32", .micro_batch = 4}));
   ASSERT_EQ(savings.size(), 2U);
-  EXPECT_EQ(savings[0].bytes, 160e6);
-  EXPECT_EQ(savings[1].bytes, 80e6);
+  EXPECT_EQ(savings[0].bytes, 40e6);  // a sample's
+  EXPECT_EQ(savings[1].bytes, 20e6);
   EXPECT_GT(savings[0].seconds, 0);
-  EXPECT_EQ(recompute_order(savings), (std::vector<std::string>{"early", "late"}));
-  EXPECT_EQ(recompute_order({{"costly", 10, 5}, {"cheap", 10, 1}, {"nothing", 0, 1}}),
-            (std::vector<std::string>{"cheap", "costly"}));
+  EXPECT_EQ(recompute_order(savings)[0].block, "early");
+  const auto order = recompute_order({{"costly", 10, 5}, {"cheap", 10, 1}, {"nothing", 0, 1}});
+  ASSERT_EQ(order.size(), 2U);
+  EXPECT_EQ(order[0].block, "cheap");
+}
+
+TEST(SearchTest, RecomputesAsManyBlocksAsBytesAreMissing) {
+  EXPECT_EQ(enough_blocks(kOrder, 30, 10), std::vector<std::string>{"late"});
+  EXPECT_EQ(enough_blocks(kOrder, 60, 10), (std::vector<std::string>{"late", "early"}));
+  EXPECT_EQ(enough_blocks(kOrder, 100, 10).size(), 4U);
+  EXPECT_TRUE(enough_blocks(kOrder, 101, 10).empty());
 }
 
 Option option_of(const std::string& name, double seconds, double rent, int64_t capacity) {

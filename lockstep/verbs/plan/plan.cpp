@@ -7,6 +7,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
 #include "lockstep/data/collection.h"
 #include "lockstep/trace/trace.h"
 #include "lockstep/verbs/plan/recorded.h"
@@ -26,6 +27,7 @@ using forecast::Recordings;
 
 // An option found by the search is worth a line when it saves this share of the time.
 constexpr double kWorthwhile = 0.05;
+constexpr size_t kMostExplained = 12;  // places; with more of them nobody reads so much about each
 
 class Stopwatch {
  public:
@@ -136,14 +138,37 @@ class Planner {
   }
 
  private:
+  // More cards of the same kind, each with a smaller share: the job's own way to fit, without a lever.
+  void explain_more_cards(Option& option) const {
+    if (option.trial.fits || !option.place.gpu || request_.places.size() > kMostExplained) return;
+    Place place = option.place;
+    for (place.gpus *= 2; place.gpus <= place.per_node && place.gpus <= option.trial.rows; place.gpus *= 2) {
+      const auto trial = forecast::try_levers(ground_, place, option.levers, forecast::Depth::time_if_it_fits);
+      if (!trial.fits) continue;
+      option.why.push_back(text("as written it fits on ", place.gpus, " of them, with ",
+                                base::format_bytes(static_cast<double>(trial.memory.total)), " each: --gpus ",
+                                place.gpus));
+      return;
+    }
+  }
+
   // Behind the job as written what makes it fit, or what makes it faster.
   void add_found(std::vector<Option>& options) {
+    explain_more_cards(options.back());
     const Place place = options.back().place;
     const Levers& written = ground_.task.levers;
+    const int64_t fixed = forecast::fixed_bytes(options.back().trial.memory);
+    if (!options.back().trial.fits && fixed > options.back().trial.capacity) {
+      options.back().why.push_back(text("no lever of the step helps: weights, optimizer and driver alone take ",
+                                        base::format_bytes(static_cast<double>(fixed)),
+                                        " (sharding them over ranks would come next; the step does not have it yet)"));
+      return;
+    }
     const forecast::Reach reach = reach_of(place);
     const auto found =
-        forecast::search(written, options.back().trial.rows, reach, order(place),
-                         [&](const Levers& levers) { return forecast::try_levers(ground_, place, levers); });
+        forecast::search(written, options.back().trial.rows, reach, order(place), [&](const Levers& levers) {
+          return forecast::try_levers(ground_, place, levers, forecast::Depth::time_if_it_fits);
+        });
     Option& as_written = options.back();
     if (!found) {
       if (!as_written.trial.fits) {
@@ -165,23 +190,25 @@ class Planner {
     options.push_back(std::move(option));
   }
 
+  // Fewer bits only where the user asked for none; another format where the card has no units for the one asked for.
   forecast::Reach reach_of(const Place& place) const {
     const std::string& written = ground_.task.levers.precision;
+    const auto has = forecast::precisions_for(place.gpu ? &*place.gpu : nullptr, choices_of(spec::Precision{}));
+    const auto there = [&](const char* name) { return std::find(has.begin(), has.end(), name) != has.end(); };
     forecast::Reach reach;
-    const catalogue::Gpu* gpu = place.gpu ? &*place.gpu : nullptr;
-    const auto has = forecast::precisions_for(gpu, choices_of(spec::Precision{}));
-    const bool runs = std::find(has.begin(), has.end(), written) != has.end();
-    reach.precisions.push_back(written);
-    // Fewer bits only where the user asked for none or the card cannot do what is asked.
-    for (const auto& precision : has) {
-      const bool other = precision != written && (written == "fp32" || !runs);
-      if (other) reach.precisions.push_back(precision);
-    }
     reach.recompute = place.gpu.has_value();
+    if (!there(written.c_str())) {
+      reach.precisions = {there("amp") ? "amp" : "fp32"};
+      return reach;
+    }
+    reach.precisions = {written};
+    if (written != "fp32") return reach;
+    if (there("tf32")) reach.precisions.emplace_back("tf32");
+    if (there("bf16") || there("amp")) reach.precisions.emplace_back(there("bf16") ? "bf16" : "amp");
     return reach;
   }
 
-  const std::vector<std::string>& order(const Place& place) {
+  const std::vector<forecast::BlockSaving>& order(const Place& place) {
     if (order_.empty() && place.gpu) {
       const Levers& levers = ground_.task.levers;
       const Ask ask{.precision = levers.precision,
@@ -196,7 +223,7 @@ class Planner {
 
   const PlanRequest& request_;
   const forecast::Ground& ground_;
-  std::vector<std::string> order_;
+  std::vector<forecast::BlockSaving> order_;
 };
 
 void describe(const Recording& recording, Plan& plan) {

@@ -62,10 +62,10 @@ function drawCards() {
   for (const [key, label] of [["fastest", "fastest"], ["cheapest", `cheapest, by ${best.cheapest_by}`], ["smallest", "smallest that holds it"]]) {
     const option = options[best[key]];
     if (!option) continue;
-    const value = key === "cheapest" ? money(option) : key === "smallest" ? gigabytes(option.memory.total_bytes)
+    const value = key === "cheapest" ? money(option) : key === "smallest" ? option.title
       : seconds(isNumber(option.total_seconds) ? option.total_seconds : option.step_seconds.value);
     const note = key === "fastest" && !isNumber(option.total_seconds) ? `${nameOf(option)}, one step` : nameOf(option);
-    add(label, value, key === "smallest" ? `${note}, of ${gigabytes(option.memory.capacity_bytes)}` : note);
+    add(label, value, key === "smallest" ? `${gigabytes(option.memory.total_bytes)} of ${gigabytes(option.memory.capacity_bytes)}${option.as_written ? "" : `, ${changesOf(option)}`}` : note);
   }
   const chosen = options[best.fastest] || options[0];
   if (!chosen) return;
@@ -105,7 +105,7 @@ function memorySide(option) {
   add("grey", "CUDA context", option.memory.context_bytes);
   add("grey", "NCCL", option.memory.nccl_bytes);
   return panel(element("h3", {}, "At the peak, by class"), list,
-    element("p", {class: "quiet"}, `Peak at ${option.memory.moment}. While algorithms are chosen in the first step up to ${gigabytes(option.memory.cold_peak_reserved_bytes)} may be reserved.`));
+    element("p", {class: "quiet"}, `Peak at ${option.memory.moment}. Cold, in step 1: ${gigabytes(option.memory.cold_peak_reserved_bytes)} reserved.`));
 }
 
 function timeSide(option) {
@@ -155,8 +155,8 @@ function optionRow(option, i) {
     number(`${gigabytes(option.memory.total_bytes)} / ${gigabytes(option.memory.capacity_bytes)}`),
     number(option.step_seconds ? `${seconds(option.step_seconds.value)} \u00b1${Math.round(100 * width)}\u00a0%` : "\u2013"),
     number(isNumber(option.samples_per_second) ? three(option.samples_per_second) : "\u2013"), number(seconds(option.epoch_seconds)),
-    number(option.jobs === 0 ? "never" : seconds(option.total_seconds)), number(option.jobs ? whole(option.jobs) : "\u2013"),
-    number(isNumber(option.energy_joules) ? three(option.energy_joules / 3.6e6) : "\u2013"), number(money(option)));
+    number(option.jobs === 0 ? "never" : option.fits ? seconds(option.total_seconds) : "\u2013"), number(option.feasible && option.jobs ? whole(option.jobs) : "\u2013"),
+    number(option.feasible && isNumber(option.energy_joules) ? three(option.energy_joules / 3.6e6) : "\u2013"), number(option.feasible ? money(option) : "\u2013"));
 }
 
 function drawTable() {

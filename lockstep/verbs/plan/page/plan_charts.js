@@ -8,7 +8,7 @@ const memoryTones = {
 };
 
 const gigabytes = bytes => bytes >= 1e12 ? `${(bytes / 1e12).toFixed(2)}\u00a0TB`
-  : bytes >= 1e8 ? `${(bytes / 1e9).toFixed(bytes >= 9.995e10 ? 0 : 1)}\u00a0GB` : `${(bytes / 1e6).toFixed(1)}\u00a0MB`;
+  : bytes >= 1e9 ? `${(bytes / 1e9).toFixed(bytes >= 9.995e10 ? 0 : 1)}\u00a0GB` : `${(bytes / 1e6).toFixed(bytes >= 1e7 ? 0 : 1)}\u00a0MB`;
 
 // curve: {event: [...], <class>: [...]}; capacity 0: not known.
 function memoryChart(option) {
