@@ -18,6 +18,7 @@ struct MemoryRules {
   int64_t cublas_workspace = 0;         // per thread that multiplies
   int64_t context = 0;                  // the driver's, outside the allocator
   int64_t nccl = 0;                     // communicator buffers, outside the allocator; counted when ranks > 1
+  int64_t warps = 0;                    // that the card runs at once: sums over rows have a buffer for each
   std::string compute_capability = {};  // decides workspaces of convolutions
   std::string basis = {};               // where capacity and context come from: "as the driver reports it; ..."
 };

@@ -34,6 +34,24 @@ int major_of(const std::string& compute_capability) {
   return std::atoi(compute_capability.c_str());
 }
 
+// Cores of one multiprocessor and the warps it keeps, by generation (CUDA programming guide, compute capabilities).
+struct Multiprocessor {
+  int from;  // compute capability x 10
+  int64_t cores;
+  int64_t warps;
+};
+constexpr Multiprocessor kMultiprocessors[] = {{120, 128, 48}, {90, 128, 64}, {86, 128, 48}, {80, 64, 64},
+                                               {75, 64, 32},   {70, 64, 64},  {61, 128, 64}, {60, 64, 64},
+                                               {50, 128, 64},  {30, 192, 64}};
+
+int64_t warps_of(const catalogue::Gpu& gpu) {
+  const int capability = static_cast<int>(std::lround(std::atof(gpu.compute_capability.value_or("0").c_str()) * 10));
+  for (const auto& processor : kMultiprocessors) {
+    if (capability >= processor.from) return gpu.cores.value_or(0) / processor.cores * processor.warps;
+  }
+  return 0;
+}
+
 // Resident memory of our process: program and libtorch; with CUDA its libraries, kernels and mapped code too.
 constexpr int64_t kProcessCpu = 350 * kMega;
 constexpr int64_t kProcessGpu = 2500 * kMega;
@@ -58,6 +76,7 @@ MemoryRules memory_rules(const catalogue::Gpu& gpu) {
   rules.context = kContext;
   rules.basis += "; context: kernels as measured on an H200, the rest published";
   rules.nccl = gpu.vendor == "AMD" ? kRccl : kNccl;
+  rules.warps = warps_of(gpu);
   const int major = major_of(rules.compute_capability);
   rules.cublas_workspace = major == 9 || major == 10 ? kWorkspaceHopper : kWorkspaceBefore;
   return rules;

@@ -13,6 +13,8 @@ TEST(MemoryRulesTest, TakeTheDriversFigureWhereThereIsOne) {
   const MemoryRules h200 = memory_rules(catalogue.gpu("h200"));
   EXPECT_EQ(h200.capacity, int64_t{143771} << 20);
   EXPECT_EQ(h200.cublas_workspace, int64_t{32} << 20);
+  EXPECT_EQ(h200.warps, 132 * 64);
+  EXPECT_EQ(memory_rules(catalogue.gpu("a100-40")).warps, 108 * 64);
   EXPECT_EQ(memory_rules(catalogue.gpu("a100-40")).cublas_workspace, 8519680);
 }
 

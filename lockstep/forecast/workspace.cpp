@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 namespace lockstep::forecast {
 namespace {
@@ -59,13 +60,32 @@ double fp32(const ConvolutionSizes& sizes, OperatorClass kind) {
   return 4 * (copies + transformed);
 }
 
-// Flash attention sums the queries' gradients in fp32, over tokens rounded up to 128 and head sizes to 32.
-double attention_gradient_workspace(const Operator& call) {
-  if (call.shape.size() != 5 || call.name.find("flash") == std::string::npos) return 0;
+// The queries' gradients are summed in fp32 beside one value for each token. Flash attention rounds tokens up to 128
+// and head sizes to 32; on Hopper and newer PyTorch takes cuDNN's kernel, which does not.
+double attention_gradient_workspace(const Operator& call, const MemoryRules& rules) {
+  if (call.shape.size() != 5 || call.name.find("efficient") != std::string::npos) return 0;
+  const bool cudnn = std::atoi(rules.compute_capability.c_str()) >= 9;
   const auto whole = [&](size_t at, double unit) {
     return std::ceil(static_cast<double>(call.shape[at]) / unit) * unit;
   };
-  return whole(0, 1) * whole(1, 1) * whole(2, 128) * (whole(4, 32) + 1) * 4;
+  const double rows = whole(0, 1) * whole(1, 1) * whole(2, cudnn ? 1 : 128);
+  return rows * (whole(4, cudnn ? 1 : 32) + 1) * 4;
+}
+
+// A sum over the rows of a matrix, as a bias has for its gradient: each warp keeps sums of 128 columns, 32 apiece, and
+// there are as many rows of warps as the card has room for, at most one for 16 rows. Columns are the last dimension;
+// that it is such a sum shows in the bytes: what comes out is one row.
+double row_sum_workspace(const Operator& call, const MemoryRules& rules) {
+  if (call.shape.size() < 2 || rules.warps == 0 || call.name != "aten::sum") return 0;
+  const auto columns = static_cast<double>(call.shape.back());
+  double rows = 1;
+  for (size_t i = 0; i + 1 < call.shape.size(); ++i) rows *= static_cast<double>(call.shape[i]);
+  const double element = call.type == NumberType::bf16 || call.type == NumberType::fp16 ? 2 : 4;
+  const bool one_row_comes_out = call.bytes == (rows + 1) * columns * element;
+  if (!one_row_comes_out || rows < 256) return 0;
+  const double across = std::ceil(columns / 128);
+  const double down = std::min(std::ceil(static_cast<double>(rules.warps) / across), std::ceil(rows / 16));
+  return columns * down * 32 * 4;
 }
 
 int64_t bytes_of(double bytes) {
@@ -97,7 +117,9 @@ int64_t call_workspace(const Operator& call, const MemoryRules& rules) {
     case OperatorClass::convolution_weight_gradient:
       return convolution_workspace(call, rules);
     case OperatorClass::attention_gradient:
-      return bytes_of(attention_gradient_workspace(call));
+      return bytes_of(attention_gradient_workspace(call, rules));
+    case OperatorClass::reduction:
+      return bytes_of(row_sum_workspace(call, rules));
     default:
       return 0;
   }

@@ -48,14 +48,32 @@ TEST(WorkspaceTest, AgreesWithMeasuredConvolutions) {
   }
 }
 
-TEST(WorkspaceTest, HoldsTheSumsOfFlashAttentionsGradient) {
+TEST(WorkspaceTest, HoldsTheSumsOfAttentionsGradient) {
   Operator call;
   call.name = "aten::_scaled_dot_product_flash_attention_backward";
   call.kind = OperatorClass::attention_gradient;
   call.shape = {64, 12, 197, 197, 64};
   EXPECT_EQ(call_workspace(call, {}), 64 * 12 * 256 * 65 * 4);
+  EXPECT_NEAR(static_cast<double>(call_workspace(call, {.compute_capability = "9.0"})), 39337216, 256);  // measured
   call.kind = OperatorClass::attention;
   EXPECT_EQ(call_workspace(call, {}), 0);
+}
+
+// ViT-B/16 at batch 64 on an H200: 132 multiprocessors of 64 warps.
+TEST(WorkspaceTest, HoldsTheSumsOfABiasGradient) {
+  const auto measured = [](int64_t columns, NumberType type) {
+    Operator call;
+    call.name = "aten::sum";
+    call.kind = OperatorClass::reduction;
+    call.type = type;
+    call.shape = {12608, columns};
+    call.bytes = 12609.0 * static_cast<double>(columns) * 2;
+    return static_cast<double>(call_workspace(call, {.warps = 132 * 64}));
+  };
+  EXPECT_EQ(measured(3072, NumberType::bf16), 138412032);
+  EXPECT_EQ(measured(768, NumberType::bf16), 77463552);
+  EXPECT_NEAR(measured(2304, NumberType::bf16) / 139198464, 1, 0.005);
+  EXPECT_EQ(measured(768, NumberType::fp32), 0);  // the bytes say that it is no sum over rows
 }
 
 }  // namespace
