@@ -6,11 +6,14 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/source_arrays.h"
+#include "lockstep/data/source_captions.h"
 #include "lockstep/data/source_coco.h"
 #include "lockstep/data/source_folder.h"
 #include "lockstep/data/source_kitti.h"
 #include "lockstep/data/source_pets.h"
 #include "lockstep/data/source_table.h"
+#include "lockstep/data/source_webdataset.h"
 
 namespace lockstep::data {
 namespace {
@@ -31,6 +34,11 @@ constexpr Kind kKinds[] = {
     {"kitti", "KITTI object: [training/]image_2, label_2, calib", looks_like_kitti, open_kitti},
     {"pets", "Oxford-IIIT Pet: images/, annotations/trainval.txt, test.txt", looks_like_pets, open_pets},
     {"coco", "COCO JSON, or a folder with annotations/instances_*.json", looks_like_coco, open_coco},
+    {"captions", "TSV, CSV, JSON or JSON lines of image and caption", looks_like_captions, open_captions},
+    {"webdataset", "tar files of KEY.jpg, KEY.cls, KEY.json, ...", looks_like_webdataset, open_webdataset},
+    {"mnist", "train-images-idx3-ubyte and its kin, unpacked", looks_like_mnist, open_mnist},
+    {"cifar", "CIFAR-10 or CIFAR-100, binary version", looks_like_cifar, open_cifar},
+    {"npy", "arrays: x.npy with y.npy; *_train.npy, *_test.npy", looks_like_npy, open_npy},
     {"table", "CSV or TSV of path, label, more; AffectNet and RAF-DB folders", looks_like_table, open_table},
     {"folder", "DIR/<class>/*.jpg, or DIR/{train,val,test}/<class>/*.jpg", looks_like_image_folder, open_image_folder},
 };

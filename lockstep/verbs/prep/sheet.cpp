@@ -62,15 +62,13 @@ void draw_boxes(data::Image& image, std::string_view json) {
 std::string draw_sheet(const base::Path& shard_folder) {
   const data::ShardSet set(shard_folder);
   std::map<int32_t, std::vector<data::ShardSet::Place>> chosen;  // by label
-  size_t wanted = std::min(set.classes().size(), kRows) * kColumns;
-  for (int64_t id = 0; id < set.size() && wanted > 0; ++id) {
+  for (int64_t id = 0; id < set.size(); ++id) {
     const auto place = set.place_of(id);
     const data::IndexedSample sample = set.index(place.shard).sample(place.sample);
     if (!sample.picture || sample.label >= static_cast<int32_t>(kRows)) continue;
     auto& row = chosen[sample.label];
     if (row.size() >= (sample.label < 0 ? kColumns * kRowsWithoutClass : kColumns)) continue;
     row.push_back(place);
-    --wanted;
   }
   std::vector<data::SheetRow> rows;
   std::map<int64_t, base::MappedFile> tars;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/npy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <string_view>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::data {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
+constexpr int64_t kMaxElements = int64_t{1} << 48;
+constexpr size_t kAlign = 64;
+
+// The value behind 'key': in the header's dictionary; empty when it is not there.
+std::string_view entry_of(std::string_view dictionary, std::string_view key) {
+  const size_t at = dictionary.find(text("'", key, "'"));
+  if (at == std::string_view::npos) return {};
+  const size_t colon = dictionary.find(':', at);
+  return colon == std::string_view::npos ? std::string_view() : base::trim(dictionary.substr(colon + 1));
+}
+
+}  // namespace
+
+int64_t NpyHeader::slice_bytes() const {
+  int64_t bytes = item_bytes;
+  for (size_t i = 1; i < shape.size(); ++i) bytes *= shape[i];
+  return bytes;
+}
+
+NpyHeader read_npy_header(std::span<const std::byte> file, const std::string& source) {
+  const auto fail = [&](const std::string& what) -> void {
+    throw Error(Blame::user, text(source, ": ", what), "save it with numpy.save as a plain array of numbers");
+  };
+  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
+  if (bytes.size() < 12 || !bytes.starts_with(kNpyMagic)) fail("this is no .npy file");
+  const auto byte = [&](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(bytes[at])); };
+  const bool is_first = bytes[6] == 1;
+  const size_t begin = is_first ? 10 : 12;
+  const size_t length = is_first ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
+  if (length > 1 << 16 || begin + length > bytes.size()) fail("the header is damaged");
+  const std::string_view dictionary = bytes.substr(begin, length);
+  const std::string_view type = entry_of(dictionary, "descr"), order = entry_of(dictionary, "fortran_order");
+  std::string_view shape = entry_of(dictionary, "shape");
+  if (type.size() < 5 || type[0] != '\'' || !std::strchr("<|=", type[1]) || !std::strchr("uifb", type[2])) {
+    fail("not an array of little-endian numbers");
+  }
+  if (!order.starts_with("False")) fail("Fortran order is not taken");
+  NpyHeader header;
+  header.type = type.substr(2, type.find('\'', 1) - 2);
+  header.item_bytes = header.type.size() == 2 ? header.type[1] - '0' : 0;
+  if (header.item_bytes != 1 && header.item_bytes != 2 && header.item_bytes != 4 && header.item_bytes != 8)
+    fail("not an array of plain numbers");
+  if (shape.empty() || shape[0] != '(') fail("the header has no shape");
+  shape = shape.substr(1, shape.find(')') - 1);
+  int64_t elements = 1;
+  for (const auto& part : base::split(shape, ',')) {
+    const std::string_view digits = base::trim(part);
+    if (digits.empty()) continue;
+    int64_t size = 0;
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+    if (code != std::errc() || end != digits.data() + digits.size() || size < 0 ||
+        (size > 0 && elements > kMaxElements / size))
+      fail("the shape is damaged");
+    elements *= size;
+    header.shape.push_back(size);
+  }
+  header.data_offset = static_cast<int64_t>(begin + length);
+  if (elements * header.item_bytes > static_cast<int64_t>(bytes.size()) - header.data_offset)
+    fail("the file is shorter than its shape says");
+  return header;
+}
+
+std::string npy_slice(std::span<const std::byte> file, const NpyHeader& header, int64_t i) {
+  std::vector<std::string> sizes;
+  for (size_t k = 1; k < header.shape.size(); ++k) sizes.push_back(std::to_string(header.shape[k]));
+  const std::string shape = text("(", base::join(sizes, ", "), sizes.size() == 1 ? ",)" : ")");
+  std::string dictionary = text("{'descr': '", header.item_bytes == 1 ? "|" : "<", header.type,
+                                "', 'fortran_order': False, 'shape': ", shape, ", }");
+  const size_t unpadded = kNpyMagic.size() + 4 + dictionary.size() + 1;
+  dictionary += std::string((kAlign - unpadded % kAlign) % kAlign, ' ') + "\n";
+  std::string slice(kNpyMagic);
+  slice += '\1';
+  slice += '\0';
+  slice += static_cast<char>(dictionary.size() & 0xFF);
+  slice += static_cast<char>(dictionary.size() >> 8);
+  slice += dictionary;
+  const int64_t bytes = header.slice_bytes();
+  slice.append(reinterpret_cast<const char*>(file.data()) + header.data_offset + i * bytes, static_cast<size_t>(bytes));
+  return slice;
+}
+
+int64_t npy_integer(std::span<const std::byte> file, const NpyHeader& header, int64_t i) {
+  const std::byte* at = file.data() + header.data_offset + i * header.item_bytes;
+  uint64_t value = 0;
+  std::memcpy(&value, at, static_cast<size_t>(header.item_bytes));
+  const int unused = 64 - 8 * static_cast<int>(header.item_bytes);
+  if (header.type[0] == 'i') return static_cast<int64_t>(value << unused) >> unused;
+  return static_cast<int64_t>(value);
+}
+
+}  // namespace lockstep::data
