@@ -1,4 +1,4 @@
-// sources: lockstep/base/*.cpp lockstep/data/[adejpr]*.cpp libraries: -ljpeg -lpng
+// sources: lockstep/base/*.cpp lockstep/data/augment*.cpp lockstep/data/decode*.cpp lockstep/data/exif*.cpp lockstep/data/jpeg_*.cpp lockstep/data/png_*.cpp lockstep/data/re*.cpp libraries: -ljpeg -lpng
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes give a picture or a user error; a part of it, at every scale, and the pixels of both views likewise.
 #include <cstdint>
