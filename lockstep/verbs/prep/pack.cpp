@@ -66,6 +66,12 @@ void remove_litter(const Path& folder) {
   }
 }
 
+void remove_work(const Path& folder) {
+  std::error_code ignored;
+  std::filesystem::remove(folder / kDatasetBegun, ignored);
+  std::filesystem::remove_all(folder / kWork, ignored);
+}
+
 class Packer {
  public:
   Packer(const PackRequest& request, const data::Source& source, const std::vector<PlannedShard>& shards)
@@ -254,6 +260,7 @@ Packed pack(const PackRequest& request, const std::function<void(const PackProgr
   if (is_complete(request.folder, description)) {
     packed.dataset = base::read_json(request.folder / kDatasetComplete, {.max_bytes = size_t{1} << 30});
     packed.was_complete = true;
+    remove_work(request.folder);  // killed between dataset.json and this
     return packed;
   }
   const double growth = expected_growth(source, request.picture);
@@ -270,8 +277,7 @@ Packed pack(const PackRequest& request, const std::function<void(const PackProgr
   const std::vector<ShardReport> reports = packer.run(threads, progress);
   packed.dataset = conclude(request, source, shards, reports, description);
   base::write_json(request.folder / kDatasetComplete, packed.dataset);
-  std::filesystem::remove(request.folder / kDatasetBegun);
-  std::filesystem::remove_all(request.folder / kWork);
+  remove_work(request.folder);
   packed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return packed;
 }
