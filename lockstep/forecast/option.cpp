@@ -186,8 +186,8 @@ void fill_energy_and_money(const Ground& ground, Option& option) {
                         : forecast_energy(seconds, *place.cpu, std::max<int64_t>(1, place.machine.sockets_per_node),
                                           place.nodes(), ground.assumptions.power);
   } catch (const Error& error) {
-    if (place.own || error.blame() != Blame::user) throw;
-    option.why.push_back(text("energy is not known: ", error.what()));
+    if (error.blame() != Blame::user) throw;  // hours are worth having without joules
+    option.why.emplace_back(error.what());
   }
   spec::Machine machine = place.machine;
   if (machine.prices.kwh == 0 && ground.assumptions.kwh > 0) {
@@ -333,6 +333,7 @@ const Recording& recording_of(const Ground& ground, const Option& option) {
 Option judge(const Ground& ground, const Place& place, const Levers& levers) {
   Option option;
   option.place = place;
+  option.why = place.notes;
   option.levers = levers;
   option.trial = try_levers(ground, place, levers);
   const Trial& trial = option.trial;

@@ -29,6 +29,7 @@ struct Place {
   std::optional<catalogue::Cpu> cpu = {};  // of the node, where it is known
   int64_t gpus = 1;                        // 0: the processors compute
   int64_t per_node = 8;                    // cards of a node
+  std::vector<std::string> notes = {};     // what had to be assumed of it
 
   int64_t ranks() const { return gpus > 0 ? gpus : 1; }
   int64_t nodes() const { return gpus > 0 ? (gpus + per_node - 1) / per_node : 1; }

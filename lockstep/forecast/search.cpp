@@ -70,7 +70,9 @@ std::optional<Found> with_recomputation(Levers levers, int64_t rows, const Reach
 }
 
 std::string called(const Option& option) {
-  return option.place.gpus > 1 ? text(option.place.name, " x", option.place.gpus) : option.place.name;
+  const std::string name =
+      option.place.gpus > 1 ? text(option.place.gpus, " x ", option.place.name) : option.place.name;
+  return option.as_written ? name : text(name, " changed");
 }
 
 double seconds_of(const Option& option) {
@@ -78,7 +80,7 @@ double seconds_of(const Option& option) {
 }
 
 std::string times(double ratio) {
-  return ratio < 1.995 ? base::percent(ratio - 1, 0) : text(base::fixed(ratio, 1), " times");
+  return ratio < 1.995 ? base::percent(ratio - 1, 0) : text(base::fixed(ratio, ratio < 20 ? 1 : 0), " times");
 }
 
 }  // namespace

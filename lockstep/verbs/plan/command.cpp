@@ -11,7 +11,6 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/verbs/doctor/machine_here.h"
 #include "lockstep/verbs/plan/assumptions.h"
 #include "lockstep/verbs/plan/document.h"
 #include "lockstep/verbs/plan/markdown.h"
@@ -131,7 +130,7 @@ PlanRequest request_of(const base::Arguments& arguments, const catalogue::Catalo
   }
   for (const auto& word : words_of(arguments, "--gpus")) places.gpus.push_back(whole_number(word, "--gpus", 1));
   places.per_node = request.assumptions.per_node;
-  places.here = [&] { return machine_of(site::probe_site(), catalogue, today()); };
+  places.here = [&] { return here_of(site::probe_site(), catalogue, today()); };
   request.places = places_of(places, catalogue);
   request.search = !arguments.has("--no-search");
   return request;

@@ -14,8 +14,7 @@ inline Plan invented_plan(std::vector<std::string> on, std::vector<int64_t> gpus
   request.recording = forecast::invented_step({.precision = "fp32", .micro_batch = 32});
   request.job.name = "invented";
   request.job.training.steps = 1000;
-  request.places =
-      places_of({.on = std::move(on), .gpus = std::move(gpus), .here = [] { return spec::Machine{}; }}, shelf);
+  request.places = places_of({.on = std::move(on), .gpus = std::move(gpus), .here = [] { return Here{}; }}, shelf);
   return make_plan(request, shelf, forecast::load_calibration());
 }
 

@@ -68,8 +68,8 @@ std::string memory_section(const Plan& plan) {
   out += row({"CUDA context", bytes_text(memory.context)});
   if (memory.nccl > 0) out += row({"NCCL", bytes_text(memory.nccl)});
   out += row({"in all", bytes_text(memory.total)});
-  out += text("\nThe peak is at ", memory.moment, ". Cold, in step 1, ",
-              bytes_text(memory.cold_peak_reserved), " are reserved.\n");
+  out += text("\nThe peak is at ", memory.moment, ". Cold, in step 1, ", bytes_text(memory.cold_peak_reserved),
+              " are reserved.\n");
   if (!option.trial.time) return out;
   out += text("\n## Time of a step on ", name_and_changes(option), "\n\n| class | seconds |\n|---|--:|\n");
   for (const auto& [kind, seconds] : option.trial.time->by_class) {

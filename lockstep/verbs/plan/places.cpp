@@ -5,6 +5,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/verbs/doctor/machine_here.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -23,9 +24,9 @@ class Finder {
     if (word == "all") {
       for (const auto& gpu : catalogue_.gpus) add_card(gpu);
     } else if (word == "here" || word == "cpu") {
-      spec::Machine machine = request_.here();
-      if (word == "cpu") machine.gpu.clear(), machine.gpus_per_node = 0;
-      add_document(word, machine, Origin::own);
+      Here here = request_.here();
+      if (word == "cpu") here.machine.gpu.clear(), here.machine.gpus_per_node = 0;
+      add_document(word, here.machine, Origin::own, &here.processor);
     } else if (word.ends_with(".json") || word.find('/') != std::string::npos) {
       const base::Json document = base::read_json(word);
       const spec::Machine machine = spec::parse_machine(document);
@@ -92,13 +93,19 @@ class Finder {
     add_document(cpu.id, machine, Origin::catalogue);
   }
 
-  void add_document(const std::string& name, const spec::Machine& machine, Origin origin) {
+  void add_document(const std::string& name, const spec::Machine& machine, Origin origin,
+                    const catalogue::Cpu* otherwise = nullptr) {
     Place place;
     place.name = name;
     place.named = true;
     place.own = origin == Origin::own;
     place.machine = machine;
-    if (const auto* cpu = row_of(catalogue_.cpus, machine.cpu)) place.cpu = *cpu;
+    if (const auto* cpu = row_of(catalogue_.cpus, machine.cpu)) {
+      place.cpu = *cpu;
+    } else if (otherwise) {
+      place.cpu = *otherwise;
+      if (machine.gpus_per_node == 0) place.notes.push_back(otherwise->notes);
+    }
     if (machine.gpus_per_node > 0) return add_counts(place);
     if (machine.cpu.empty()) {
       throw Error(Blame::user, text(name, " states neither its cards nor its processors"),
@@ -146,6 +153,26 @@ class Finder {
 };
 
 }  // namespace
+
+Here here_of(const site::Probe& probe, const catalogue::Catalogue& catalogue, const std::string& date) {
+  constexpr double kClock = 2.6;       // GHz: of servers, all cores busy
+  constexpr double kBandwidth = 15.0;  // GB/s a core: of servers with their cores busy
+  Here here{machine_of(probe, catalogue, date), {}};
+  catalogue::Cpu& row = here.processor;
+  row.id = "this-processor";
+  row.name = probe.processor.model;
+  row.cores = std::max<int64_t>(1, std::min(probe.processor.cores, probe.processor.usable));
+  row.base_ghz = kClock;
+  // Two units for multiply-add, each 8 numbers wide; AVX-512 processors of one maker take two turns for 16.
+  row.fp32_flops_per_cycle = 32;
+  row.vector = probe.processor.has("avx512f") ? "avx512" : "avx2";
+  row.bandwidth_gbs = kBandwidth * static_cast<double>(*row.cores);
+  row.notes = text("the catalogue has no processor '", row.name, "': ", kClock, " GHz, 32 operations a cycle and ",
+                   kBandwidth, " GB/s a core assumed");
+  row.source = "lockstep doctor";
+  row.date = date;
+  return here;
+}
 
 std::vector<Place> places_of(const PlaceRequest& request, const catalogue::Catalogue& catalogue) {
   Finder finder(request, catalogue);

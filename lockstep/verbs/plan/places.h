@@ -8,15 +8,24 @@
 
 #include "lockstep/catalogue/catalogue.h"
 #include "lockstep/forecast/option.h"
+#include "lockstep/site/probe.h"
 #include "lockstep/spec/machine.h"
 
 namespace lockstep::verbs {
 
+// This machine, and its processors as a row for when the catalogue has none.
+struct Here {
+  spec::Machine machine;
+  catalogue::Cpu processor;
+};
+// What the probe tells of the processors; the rest is assumed and said so in the row's notes.
+Here here_of(const site::Probe& probe, const catalogue::Catalogue& catalogue, const std::string& date);
+
 struct PlaceRequest {
-  std::vector<std::string> on;          // cards, machines, processors of the catalogue; documents; here, cpu, all
-  std::vector<int64_t> gpus;            // how many cards; empty: 1, and of a machine also a whole node
-  int64_t per_node = 8;                 // cards of a node that nobody named
-  std::function<spec::Machine()> here;  // asked for `here` and `cpu` only
+  std::vector<std::string> on;  // cards, machines, processors of the catalogue; documents; here, cpu, all
+  std::vector<int64_t> gpus;    // how many cards; empty: 1, and of a machine also a whole node
+  int64_t per_node = 8;         // cards of a node that nobody named
+  std::function<Here()> here;   // asked for `here` and `cpu` only
 };
 
 // The places that --on names, in its order, each once. A machine whose source leaves open which card it has becomes a

@@ -13,10 +13,10 @@ namespace {
 using testing::HasSubstr;
 
 std::vector<forecast::Place> find(std::vector<std::string> on, std::vector<int64_t> gpus = {}) {
-  spec::Machine here;
-  here.name = "laptop";
-  here.cpu = "i7-8700";
-  here.cores_per_node = 6;
+  Here here;
+  here.machine.name = "laptop";
+  here.machine.cpu = "i7-8700";
+  here.machine.cores_per_node = 6;
   return places_of({.on = std::move(on), .gpus = std::move(gpus), .here = [=] { return here; }},
                    catalogue::load_embedded());
 }
@@ -67,6 +67,18 @@ TEST(PlacesTest, KnowsEveryCardProcessorsAndThisMachine) {
   EXPECT_EQ(here[0].ranks(), 1);
   EXPECT_EQ(find({"archer2"})[0].cpu->id, "epyc-7742");
   EXPECT_EQ(find({"epyc-7742"})[0].machine.cores_per_node, 64);
+}
+
+TEST(PlacesTest, AssumesWhatTheProbeCannotTellOfAnUnknownProcessorAndSaysSo) {
+  const auto shelf = catalogue::load_embedded();
+  site::Probe probe;
+  probe.processor = {.model = "Virtual CPU", .sockets = 1, .cores = 4, .usable = 2, .vector_units = {"avx2"}};
+  const auto places =
+      places_of({.on = {"here"}, .gpus = {}, .here = [&] { return here_of(probe, shelf, "2026-11-15"); }}, shelf);
+  ASSERT_EQ(places.size(), 1U);
+  EXPECT_EQ(places[0].cpu->cores, 2);
+  ASSERT_EQ(places[0].notes.size(), 1U);
+  EXPECT_THAT(places[0].notes[0], HasSubstr("the catalogue has no processor 'Virtual CPU': 2.6 GHz"));
 }
 
 TEST(PlacesTest, ReadsAMachineDocument) {

@@ -24,8 +24,7 @@ Plan plan_of(const spec::Job& job, std::vector<std::string> on, std::vector<int6
   PlanRequest request;
   request.job = job;
   request.lengths = lengths_of(job, 0, 0);
-  request.places =
-      places_of({.on = std::move(on), .gpus = std::move(gpus), .here = [] { return spec::Machine{}; }}, shelf);
+  request.places = places_of({.on = std::move(on), .gpus = std::move(gpus), .here = [] { return Here{}; }}, shelf);
   return make_plan(request, shelf, forecast::load_calibration());
 }
 
