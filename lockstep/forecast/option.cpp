@@ -262,6 +262,11 @@ void explain_time(Option& option) {
   if (time.exposed > 0.1 * time.step.value) {
     option.why.push_back(text(base::percent(time.exposed / time.step.value, 0), " of a step waits for the network"));
   }
+  if (option.loader && option.pace.loader_rate == 0 && option.place.gpu) {
+    option.why.push_back(text("wants ", base::fixed(std::ceil(option.loader->cores_needed), 0),
+                              " cores that decode and ", base::format_rate(option.loader->read_rate),
+                              " read; the node does not state its cores"));
+  }
   if (!option.length) return;
   const Length& length = *option.length;
   if (length.loader_bound) {

@@ -114,6 +114,8 @@ struct Option {
   HostMemory host = {};  // of one node
   std::vector<std::string> why = {};
 
+  // Bytes per second that the step eats, of stored samples. REQUIRES: loader.
+  double read_rate_wanted() const { return loader->read_rate / loader->samples * samples_per_second; }
   // It would end: it fits, and some job comes forward.
   bool feasible() const { return trial.fits && trial.time && (!length || length->jobs > 0); }
 };

@@ -140,7 +140,7 @@ Json loader_json(const Option& option) {
   Json all = Json::object();
   all["per_core"] = option.loader->per_core;
   all["cores_needed"] = option.loader->cores_needed;
-  all["read_rate_needed"] = option.loader->read_rate;
+  all["read_rate_needed"] = option.read_rate_wanted();
   all["samples_per_second"] = option.pace.loader_rate > 0 ? Json(option.pace.loader_rate) : Json();
   all["bound"] = option.length ? Json(option.length->loader_bound) : Json();
   return all;
