@@ -16,9 +16,15 @@ namespace lockstep::verbs {
 namespace {
 
 std::atomic<pid_t> launcher{0};  // only a global reaches a signal handler
+std::atomic<int> interrupts{0};  // Ctrl-Cs so far
 
-void pass_on(int /*signal*/) {
-  if (launcher > 0) kill(launcher, SIGUSR1);
+// The first wish to stop lets every rank save. A second Ctrl-C means now: mpirun ends its ranks itself, with SIGKILL
+// for those that do not go; a third leaves nothing to mpirun.
+void pass_on(int signal) {
+  if (launcher <= 0) return;
+  const int asked = signal == SIGINT ? ++interrupts : 1;
+  if (asked < 3) kill(launcher, asked == 1 ? SIGUSR1 : SIGTERM);
+  if (asked >= 3) kill(-launcher, SIGKILL);
 }
 
 [[noreturn]] void become(const std::vector<std::string>& line) {
@@ -63,12 +69,15 @@ int run_ranks(const std::vector<std::string>& line) {
   if (child < 0) base::throw_errno("cannot start mpirun");
   if (child == 0) become(line);
   launcher = child;
+  interrupts = 0;
   struct sigaction action {};
   action.sa_handler = pass_on;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGUSR1, &action, nullptr);
   const int code = wait_for(child);
+  launcher = 0;
+  if (interrupts > 1) return 128 + SIGINT;
   if (code == 127) {
     throw base::Error(base::Blame::machine, "--ranks needs mpirun, which is not on PATH",
                       "load the site's MPI module, or install it (Debian: openmpi-bin), or leave --ranks out");

@@ -2,6 +2,11 @@
 #include "lockstep/verbs/train/launch.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
 
 #include "lockstep/base/text.h"
 
@@ -21,6 +26,18 @@ TEST(LaunchTest, RootNeedsALeaveOfItsOwn) {
 
 TEST(LaunchTest, ReturnsTheExitCodeOfWhatItRan) {
   EXPECT_EQ(run_ranks({"sh", "-c", "exit 85"}), 85);
+}
+
+TEST(LaunchTest, ASecondInterruptEndsRanksThatDoNotStop) {
+  const auto start = std::chrono::steady_clock::now();
+  std::jthread user([] {
+    for (int i = 0; i < 2; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      kill(getpid(), SIGINT);
+    }
+  });
+  EXPECT_EQ(run_ranks({"sh", "-c", "trap '' USR1; exec sleep 30"}), 128 + SIGINT);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 }  // namespace lockstep::verbs

@@ -102,9 +102,9 @@ Promise read_promise(const Json& option, int64_t index, const Standing& standing
       Blame::user,
       text(plan.source(), " has no option for ", ranks, " on ", standing.device, " (", standing.name,
            standing.id.empty() ? ", which the catalogue does not know" : "", "); it has: ", base::join(titles, "; ")),
-      standing.device == "cpu" && standing.ranks > 1
-          ? "processors are planned for one rank a machine: leave --ranks out, or leave --plan out"
-          : text("plan for this machine: lockstep plan JOB --on here --gpus ", standing.ranks));
+      standing.device == "cuda" ? text("plan for it: lockstep plan JOB --on here --gpus ", standing.ranks)
+      : standing.ranks > 1      ? "processors are planned for one rank: leave --ranks out, or --plan"
+                                : "plan for it: lockstep plan JOB --on here");
 }
 
 }  // namespace
