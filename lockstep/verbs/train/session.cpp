@@ -92,15 +92,15 @@ std::unique_ptr<run::RunFolder> hold(const TrainOptions& options, const comm::Gr
 }  // namespace
 
 Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group& group)
-    : options_(options),
+    : started_(steady_seconds()),
+      options_(options),
       group_(group),
       folder_(hold(options, group)),
       collections_(open_collections(job)),
       job_(resolve(job, collections_)),
       timetable_(job_.training, static_cast<int64_t>(collections_.train.samples.size())),
       network_(model::make_network(job_.model, job_.data.image_size, job_.training.seed, options.device)),
-      data_sha256_(collections_.train.fingerprint()),
-      started_(steady_seconds()) {
+      data_sha256_(collections_.train.fingerprint()) {
   at::set_num_threads(static_cast<int>(agree_on_threads(compute_threads(job_.training), group)));
   if (folder_) ledger_ = std::make_unique<Ledger>(folder_->paths(), timetable_, options.voice);
 }

@@ -59,6 +59,7 @@ class Session {
   base::Json start_fields() const;
   double seconds() const;  // of training, all sittings
 
+  double started_;  // first of all: whoever gave the walltime counts the scan of the data too
   TrainOptions options_;
   comm::Group& group_;
   std::unique_ptr<run::RunFolder> folder_;  // rank 0 only; before anything is read or computed
@@ -78,7 +79,6 @@ class Session {
   std::set<std::string> bad_files_;  // skipped so far, of all ranks and sittings; alike on every rank
   std::string stop_reason_;
   double seconds_before_ = 0;  // of earlier sittings
-  double started_ = 0;
   double step_seconds_ = 0;
   double save_seconds_ = 1;
   double evaluate_seconds_ = 0;
