@@ -291,6 +291,14 @@ std::string Session::why_stop(bool evaluates) const {
   return steady_seconds() - started_ + needed > *options_.seconds_left ? "walltime" : "";
 }
 
+// A pass without backward is shorter than training on as many samples; three times that is taken for the worst.
+bool Session::evaluation_may_be_cut() const {
+  if (!options_.seconds_left || evaluate_seconds_ > 0) return false;
+  const auto samples = static_cast<double>(collections_.validate->samples.size());
+  const double guess = 3 * step_seconds_ * std::ceil(samples / static_cast<double>(job_.training.global_batch));
+  return steady_seconds() - started_ + guess + 2 * save_seconds_ > *options_.seconds_left;
+}
+
 void Session::check_finite(const step::StepResult& result) {
   nonfinite_ = result.finite ? 0 : nonfinite_ + 1;
   if (result.skipped && ledger_) {  // how amp finds its loss scale: no fault
@@ -317,6 +325,7 @@ void Session::after_step(step::Step& step, Source& source, bool stop) {
   const auto best_before = best_;
   const bool evaluates = !stop && collections_.validate && timetable_.due(step_, job_.evaluation.every_epochs);
   const bool saves = stop || timetable_.due(step_, job_.checkpoint.every_epochs);
+  if (evaluates && evaluation_may_be_cut()) save(step, /*best=*/false);
   const bool best = evaluates && evaluate(source);
   if (saves || evaluates || timetable_.ends_epoch(step_)) report_bad_samples(source.loader.get());
   if (saves || best) {

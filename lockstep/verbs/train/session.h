@@ -56,6 +56,7 @@ class Session {
   bool save(step::Step& step, bool best);               // false: the disk did not take it, training goes on
   void report_bad_samples(const data::Loader* loader);  // on all ranks at once; none: nothing
   std::string why_stop(bool evaluates) const;
+  bool evaluation_may_be_cut() const;  // its length is not known yet and the time that is left may not do
   base::Json start_fields() const;
   double seconds() const;  // of training, all sittings
 

@@ -109,6 +109,31 @@ TEST(TrainTest, ANearWalltimeStopsInTime) {
   EXPECT_EQ(result.step, 1);
 }
 
+TEST(TrainTest, AFirstEvaluationThatTheWalltimeMayCutComesAfterASave) {
+  for (const double seconds_left : {12.0, 1e9}) {
+    const base::TemporaryFolder folder;
+    const auto group = comm::single_group();
+    auto what = job();
+    what.data.samples = 2400;  // as many to validate on: one at a time they would take long
+    what.training.global_batch = 1;
+    what.training.epochs = 0;
+    what.training.steps = 1;
+    what.evaluation.batch = 400;
+    TrainOptions options;
+    options.run = folder.path() / "run";
+    options.seconds_left = seconds_left;
+    train(what, options, *group);
+    const auto history = run::read_journal(folder.path() / "run" / "journal.jsonl");
+    std::vector<std::string> order;
+    for (const auto& event : history.events) {
+      const std::string& name = event.at("event").as_string();
+      if (name == "save" || name == "evaluate") order.push_back(name);
+    }
+    ASSERT_GE(order.size(), 2U);
+    EXPECT_EQ(order[0], seconds_left < 100 ? "save" : "evaluate");
+  }
+}
+
 TEST(TrainTest, RefusesToGoOnWithAnotherJobAndSaysWhatDiffers) {
   const base::TemporaryFolder folder;
   train_in(folder.path() / "run", job(), 2);
