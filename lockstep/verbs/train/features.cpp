@@ -2,6 +2,7 @@
 #include "lockstep/verbs/train/features.h"
 
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -30,6 +31,12 @@ void fill_own_rows(Features& features, const at::Tensor& values, const data::Bat
   }
 }
 
+bool any_rank(bool mine, comm::Group& group) {
+  at::Tensor flag = at::full({1}, mine ? 1 : 0, at::kLong);
+  group.all_reduce_sum(flag);
+  return flag.item<int64_t>() > 0;
+}
+
 // Every row is zero on all ranks but one: the sum is exact.
 void exchange(Features& features, int64_t num_samples, comm::Group& group) {
   for (int64_t start = 0; start < num_samples && group.size() > 1; start += kRowsAtOnce) {
@@ -43,8 +50,8 @@ void exchange(Features& features, int64_t num_samples, comm::Group& group) {
 
 }  // namespace
 
-Features compute_features(const model::Network& network, data::Loader& loader, int64_t num_samples, comm::Group& group,
-                          const FeatureRequest& request) {
+std::optional<Features> compute_features(const model::Network& network, data::Loader& loader, int64_t num_samples,
+                                         comm::Group& group, const FeatureRequest& request) {
   const c10::AutoGradMode no_gradients(false);
   const step::PassPrecision precision(network, request.precision, request.device);
   Features features;
@@ -57,6 +64,7 @@ Features compute_features(const model::Network& network, data::Loader& loader, i
   int64_t seen = 0;
   int64_t size = 1;
   for (data::Batch batch = loader.next(); batch.global_size > 0; batch = loader.next()) {
+    if (any_rank(request.stop(), group)) return std::nullopt;
     seen += batch.size();
     size = batch.image_size;
     if (batch.size() > 0) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "lockstep/comm/group.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/model/network.h"
@@ -24,12 +27,13 @@ struct FeatureRequest {
   size_t to = 0;  // blocks [0, to) are run
   spec::Precision precision = spec::Precision::fp32;
   at::Device device = at::kCPU;
-  std::function<void(int64_t samples)> seen = {};  // told after each batch: samples of this rank so far
+  std::function<void(int64_t samples)> seen = {};     // told after each batch: samples of this rank so far
+  std::function<bool()> stop = [] { return false; };  // asked before each batch; true on one rank stops all
 };
 
-// `loader` gives the collection once, in order (Use::evaluate).
-Features compute_features(const model::Network& network, data::Loader& loader, int64_t num_samples, comm::Group& group,
-                          const FeatureRequest& request);
+// `loader` gives the collection once, in order (Use::evaluate). Nothing on all ranks when it was stopped.
+std::optional<Features> compute_features(const model::Network& network, data::Loader& loader, int64_t num_samples,
+                                         comm::Group& group, const FeatureRequest& request);
 
 // The share of (rank, step) of the shuffled batch, the same samples that the loader would have given.
 step::Samples feature_batch(const Features& features, const spec::Training& training, const data::LoaderState& state,

@@ -197,7 +197,7 @@ std::unique_ptr<data::Loader> Session::loader(const data::Collection& collection
                            train ? timetable_.loader_state(step_) : data::LoaderState{.seed = job_.training.seed});
 }
 
-Features Session::features(const data::Collection& collection, size_t to, const char* what) {
+std::optional<Features> Session::features(const data::Collection& collection, size_t to, const char* what) {
   const auto count = static_cast<int64_t>(collection.samples.size());
   const auto reader = loader(collection, data::Use::evaluate);
   FeatureRequest request{.to = to, .precision = job_.training.precision, .device = options_.device};
@@ -206,14 +206,23 @@ Features Session::features(const data::Collection& collection, size_t to, const 
       ledger_->show(text("features of the frozen blocks, ", what, ": ", seen * group_.size(), "/", count));
     };
   }
+  std::string why;
+  request.stop = [&] {
+    why = why_stop(/*evaluates=*/false);
+    return !why.empty();
+  };
   const double start = steady_seconds();
-  Features result = compute_features(network_, *reader, count, group_, request);
+  std::optional<Features> result = compute_features(network_, *reader, count, group_, request);
+  if (!result) {
+    stop_reason_ = why.empty() ? "a stop on another rank" : why;
+    return result;
+  }
   report_bad_samples(reader.get());
   if (ledger_) {
     const double took = steady_seconds() - start;
     ledger_->features(step_, count, took);
     ledger_->say(text("cached features of ", count, " ", what,
-                      " samples: ", base::format_bytes(static_cast<double>(result.values.nbytes())), " in ",
+                      " samples: ", base::format_bytes(static_cast<double>(result->values.nbytes())), " in ",
                       base::duration_text(took)));
   }
   return result;
@@ -226,7 +235,7 @@ Session::Source Session::open_source(const Stage& stage, size_t from) {
     return source;
   }
   source.train = features(collections_.train, from, "training");
-  if (collections_.validate) source.validate = features(*collections_.validate, from, "validation");
+  if (collections_.validate && !stopped()) source.validate = features(*collections_.validate, from, "validation");
   return source;
 }
 
@@ -246,6 +255,8 @@ void Session::run(const Stage& stage) {
     step.load_state(read_tensors(base::Path(checkpoint_) / "optimizer.safetensors"));
   }
   Source source = open_source(stage, from);
+  // A stop while features were computed: what the phase before has trained is not to be lost.
+  if (stopped() && step_ > resumed_at_) save(step, /*best=*/false);
   if (ledger_) ledger_->phase(stage);
   while (step_ < stage.end && !stopped()) take_step(step, source);
   report_bad_samples(source.loader.get());

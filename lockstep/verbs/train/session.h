@@ -48,7 +48,8 @@ class Session {
   struct Source;  // where a stage's batches come from
   Source open_source(const Stage& stage, size_t from);
   std::unique_ptr<data::Loader> loader(const data::Collection& collection, data::Use use) const;
-  Features features(const data::Collection& collection, size_t to, const char* what);
+  // Nothing when a stop was asked for meanwhile; stop_reason_ says why.
+  std::optional<Features> features(const data::Collection& collection, size_t to, const char* what);
   void take_step(step::Step& step, Source& source);
   void check_finite(const step::StepResult& result);
   void after_step(step::Step& step, Source& source, bool stop);
