@@ -81,6 +81,8 @@ View random_view(int64_t width, int64_t height, const spec::Data& data, base::Ra
   const Rectangle crop = random_crop(width, height, data.crop_scale_min, random);
   View view{.x = crop_axis(crop.x, crop.width, data.image_size), .y = crop_axis(crop.y, crop.height, data.image_size)};
   view.x.reversed = data.flip && random.chance(0.5);
+  if (data.augment == spec::Augment::rand) view.changes = draw_rand_augment(data.image_size, random);
+  if (data.augment == spec::Augment::trivial) view.changes = draw_trivial_augment(random);
   if (data.augment != spec::Augment::strong) return view;
   view.colour.brightness = static_cast<float>(random.uniform(0.6, 1.4));
   view.colour.contrast = static_cast<float>(random.uniform(0.6, 1.4));

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "lockstep/base/random.h"
 #include "lockstep/data/decode.h"
+#include "lockstep/data/policy.h"
 #include "lockstep/data/resample.h"
 #include "lockstep/spec/job.h"
 
@@ -33,7 +35,8 @@ struct View {
   Axis x;  // in pixels of the whole picture
   Axis y;
   Colour colour = {};
-  Rectangle erased = {};  // in pixels of the result; nothing when its width is 0
+  Rectangle erased = {};             // in pixels of the result; nothing when its width is 0
+  std::vector<Change> changes = {};  // one after the other, on the result in 8 bits
 
   bool operator==(const View&) const = default;
 };
@@ -41,8 +44,8 @@ struct View {
 // Evaluation, as torchvision's Resize(round(image_size / center_crop)) and CenterCrop(image_size).
 View center_view(int64_t width, int64_t height, const spec::Data& data);
 
-// Training: RandomResizedCrop and a mirror; `strong` adds colour and erasing; `none` is the centre view.
-// Everything that is random comes from `random`.
+// Training: RandomResizedCrop and a mirror; `strong` adds colour and erasing, `rand` and `trivial` their policies;
+// `none` is the centre view. Everything that is random comes from `random`.
 View random_view(int64_t width, int64_t height, const spec::Data& data, base::Random random);
 
 // The part of the picture that the view needs. Up to 1 / max_denominator it is decoded at the smallest scale that need

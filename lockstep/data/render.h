@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <span>
 
@@ -21,16 +22,22 @@ class Renderer {
   // `out` is [image_size, image_size, 3]. Throws as decode.h says.
   void center(std::span<const std::byte> file, float* out);
   void random(std::span<const std::byte> file, const base::Random& numbers, float* out);
+  double decode_seconds() const { return decode_seconds_; }  // of the last picture: header and pixels
   // A picture of noise that depends on `numbers` only, as bench and plan use it.
   void noise(base::Random numbers, float* out);
 
  private:
   void show(const View& view, const PartRequest& request, float* out);
+  void change(const std::vector<Change>& changes, float* out);
 
   spec::Data data_;
   Normalisation normalisation_;
   ImageReader reader_;
   DecodedPart part_;
+  Image shown_;  // of `changes`
+  Image scratch_;
+  std::chrono::steady_clock::time_point started_;
+  double decode_seconds_ = 0;
   Resampler resampler_;
 };
 

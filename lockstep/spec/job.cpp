@@ -24,7 +24,9 @@ const Section& data_section() {
                "length of \"synthetic\" data; of a folder what plan counts on where it is not there")
           .add("image_size", &Data::image_size, "pixels", between(1, 16384), "width and height the network sees")
           .add("augment", &Data::augment, "", anything,
-               "none, standard (random crop, flip) or strong (and colour jitter, erasing)")
+               "none; standard (random crop, flip); with it strong (colour jitter, erasing), rand (RandAugment) or "
+               "trivial "
+               "(TrivialAugmentWide)")
           .add("crop_scale_min", &Data::crop_scale_min, "share", positive_share,
                "smallest area of an image that the random crop keeps")
           .add("center_crop", &Data::center_crop, "share", positive_share,

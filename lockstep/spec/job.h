@@ -17,7 +17,8 @@ struct Section;  // fields.h
 // stand here. Enumerators are spelt exactly as in JSON; name_of() gives that spelling.
 
 LOCKSTEP_CHOICE(Task, classify)
-LOCKSTEP_CHOICE(Augment, none, standard, strong)  // strong = standard + colour jitter + erasing
+// strong = standard + colour jitter + erasing; rand = standard + RandAugment; trivial = standard + TrivialAugmentWide
+LOCKSTEP_CHOICE(Augment, none, standard, strong, rand, trivial)
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)
 LOCKSTEP_CHOICE(Precision, fp32, tf32, bf16, amp)
 LOCKSTEP_CHOICE(Layout, channels_last, contiguous)

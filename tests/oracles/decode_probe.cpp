@@ -3,6 +3,7 @@
 //   decode_probe decode IMAGE OUT             "WIDTH HEIGHT", RGB bytes to OUT
 //   decode_probe parts IMAGE COUNT            random parts against the whole, bit by bit
 //   decode_probe center IMAGE SIZE CROP OUT   the evaluation's pixels in 0..1 as float32 to OUT
+//   decode_probe change IMAGE NUMBER MAGNITUDE OUT   an operation of data/policy.h on the whole image, RGB bytes to OUT
 //   decode_probe rate FOLDER SIZE THREADS N   images per second of the loader over N images
 #include <chrono>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include "lockstep/base/random.h"
 #include "lockstep/data/decode.h"
 #include "lockstep/data/loader.h"
+#include "lockstep/data/policy.h"
 
 namespace {
 
@@ -68,6 +70,13 @@ int center(const std::string& path, int64_t size, double crop, const std::string
   return 0;
 }
 
+int change(const std::string& path, int number, double magnitude, const std::string& out) {
+  data::Image image = data::decode_image(as_bytes(base::read_file(path))), scratch;
+  data::apply({static_cast<data::Operation>(number), magnitude}, image, scratch);
+  base::write_file(out, {reinterpret_cast<const char*>(image.pixels.data()), image.pixels.size()});
+  return 0;
+}
+
 int rate(const std::string& folder, int64_t size, int64_t threads, int64_t count) {
   const data::Collection collection = data::scan_folder(folder);
   data::LoaderOptions options;
@@ -95,6 +104,7 @@ int main(int argc, char** argv) {
     if (act == "decode" && argc == 4) return decode(argv[2], argv[3]);
     if (act == "parts" && argc == 4) return parts(argv[2], std::atoi(argv[3]));
     if (act == "center" && argc == 6) return center(argv[2], std::atol(argv[3]), std::atof(argv[4]), argv[5]);
+    if (act == "change" && argc == 6) return change(argv[2], std::atoi(argv[3]), std::atof(argv[4]), argv[5]);
     if (act == "rate" && argc == 6) return rate(argv[2], std::atol(argv[3]), std::atol(argv[4]), std::atol(argv[5]));
   } catch (const base::Error& error) {
     std::fprintf(stderr, "%s\n", error.message().c_str());

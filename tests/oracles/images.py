@@ -3,7 +3,8 @@
 """Our decoder and evaluation pixels against PIL and torchvision.
 
 Decoded images must be equal to PIL's within 1/255 (0 for most kinds); evaluation's resize and crop within 2/255 in the
-mean of torchvision's. Parts must equal the whole for every chroma sampling and for progressive files.
+mean of torchvision's. Parts must equal the whole for every chroma sampling and for progressive files. The
+operations of RandAugment and TrivialAugment must equal torchvision's within 1/255, but for ties of the shears.
 """
 import os
 import pathlib
@@ -12,11 +13,15 @@ import sys
 import tempfile
 
 import numpy as np
+import torch
 import torchvision.transforms as T
 from PIL import Image, ImageOps
+from torchvision.transforms.autoaugment import _apply_op
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build"))
+OPERATIONS = ("Identity", "ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness", "Color", "Contrast",
+              "Sharpness", "Posterize", "Solarize", "AutoContrast", "Equalize")
 PROBE = str(BUILD / "bin/decode_probe")
 
 
@@ -94,6 +99,32 @@ def check_parts(folder):
     return wrong
 
 
+def check_changes(folder):
+    """Every operation of RandAugment and TrivialAugment against torchvision's own, at each of its 31 strengths."""
+    values = picture(96, 80, 3, seed=4)
+    path = folder / "change.png"
+    Image.fromarray(values).save(path)
+    tensor = torch.from_numpy(values.copy()).permute(2, 0, 1)
+    spaces = (T.RandAugment()._augmentation_space(31, (80, 96)), T.TrivialAugmentWide()._augmentation_space(31))
+    wrong = 0
+    for number, name in enumerate(OPERATIONS):
+        most = 0.0
+        for space in spaces:
+            magnitudes, signed = space[name]
+            for magnitude in ({0.0} if magnitudes.ndim == 0 else set(magnitudes[::3].tolist())):
+                for sign in (1, -1) if signed else (1,):
+                    if name.startswith("Translate"):
+                        magnitude = float(int(magnitude))
+                    expected = _apply_op(tensor, name, sign * magnitude, T.InterpolationMode.NEAREST, None)
+                    run("change", path, number, sign * magnitude, folder / "out")
+                    ours = np.frombuffer((folder / "out").read_bytes(), np.uint8).reshape(80, 96, 3)
+                    differs = np.abs(ours.astype(int) - expected.permute(1, 2, 0).numpy().astype(int)).max(-1) > 1
+                    most = max(most, float(differs.mean()))
+        print(f"change {name:12} at most {100 * most:.2f} % of the pixels differ by more than 1/255")
+        wrong += most > (0.03 if name.startswith("Shear") else 0)  # half-way between two pixels either is right
+    return wrong
+
+
 def check_center(folder):
     wrong = 0
     for width, height, size, crop in ((500, 375, 224, 0.875), (375, 500, 224, 0.875), (180, 240, 224, 1.0),
@@ -113,7 +144,7 @@ def check_center(folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        wrong = check_decode(folder) + check_parts(folder) + check_center(folder)
+        wrong = check_decode(folder) + check_parts(folder) + check_center(folder) + check_changes(folder)
     print(f"images: {wrong} wrong")
     return 1 if wrong else 0
 
