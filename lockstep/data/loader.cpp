@@ -39,6 +39,10 @@ std::string with_path(const std::string& path, const std::string& reason) {
   return reason.starts_with(path) ? reason : text(path, ": ", reason);
 }
 
+double steady_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 // Decoding must not take turns away from the threads that compute, nor signals from those that wait for them.
 void settle_decode_thread(int64_t number) {
   pthread_setname_np(pthread_self(), text("ls-decode-", number).substr(0, 15).c_str());
@@ -74,7 +78,7 @@ class ThreadedLoader final : public Loader {
         state_{options.seed, from.epoch, from.consumed},
         planned_(wrapped(state_)) {
     state_ = planned_;
-    for (int64_t i = 0; i < std::max<int64_t>(options_.prefetch, 1); ++i) plan_batch();
+    for (int64_t i = 0; i < max_batches(); ++i) plan_batch();
     const int64_t num_threads = options_.threads > 0 ? options_.threads : site::usable_cores();
     for (int64_t i = 0; i < num_threads; ++i) {
       threads_.emplace_back([this, i](const std::stop_token& stop) {
@@ -121,12 +125,26 @@ class ThreadedLoader final : public Loader {
     return state_;
   }
 
+  StageSeconds stages() const override {
+    const std::lock_guard lock(mutex_);
+    return stages_;
+  }
+
+  int64_t num_threads() const override { return static_cast<int64_t>(threads_.size()); }
+
   std::vector<BadSample> bad_samples() const override {
     const std::lock_guard lock(mutex_);
     return bad_samples_;
   }
 
  private:
+  // Beside those in flight one is with the caller, or spare.
+  int64_t max_batches() const {
+    const int64_t share = (options_.global_batch + options_.num_ranks - 1) / options_.num_ranks;
+    const int64_t bytes = share * row_length() * static_cast<int64_t>(sizeof(float));
+    return std::clamp<int64_t>(options_.byte_budget / bytes - 1, 1, std::max<int64_t>(options_.prefetch, 1));
+  }
+
   bool is_training() const { return options_.use == Use::train; }
 
   LoaderState wrapped(LoaderState state) const {
@@ -184,6 +202,7 @@ class ThreadedLoader final : public Loader {
   // Large and zeroed by the vector: done by a decode thread, outside of the lock.
   void find_memory(Slot& slot, std::unique_lock<std::mutex>& lock) {
     slot.memory = Slot::Memory::coming;
+    const double start = steady_now();
     std::vector<float> images;
     if (!spare_.empty()) {
       images = std::move(spare_.back());
@@ -192,6 +211,7 @@ class ThreadedLoader final : public Loader {
     lock.unlock();
     images.resize(static_cast<size_t>(slot.batch.size() * row_length()));
     lock.lock();
+    stages_.copy += steady_now() - start;
     slot.batch.images = std::move(images);
     slot.memory = Slot::Memory::there;
     work_there_.notify_all();
@@ -205,9 +225,10 @@ class ThreadedLoader final : public Loader {
     float* const out = slot.batch.images.data() + row * row_length();
     std::optional<BadSample> bad;
     std::exception_ptr error;
+    StageSeconds stages;
     lock.unlock();
     try {
-      fill_row(id, slot.batch.epoch, renderer, memory, out);
+      fill_row(id, slot.batch.epoch, renderer, memory, out, stages);
     } catch (const Error& wrong) {
       const std::string path = store_ ? store_->name(id) : "";
       if (options_.data.on_bad_sample == spec::OnBadSample::skip && wrong.blame() == Blame::user) {
@@ -220,6 +241,7 @@ class ThreadedLoader final : public Loader {
       error = std::current_exception();
     }
     lock.lock();
+    stages_ += stages;
     if (bad) {
       slot.batch.targets[static_cast<size_t>(row)] = kNoTarget;
       slot.bad.emplace_back(row, std::move(*bad));
@@ -231,19 +253,27 @@ class ThreadedLoader final : public Loader {
     ++slot.num_done;
   }
 
-  void fill_row(int64_t id, int64_t epoch, Renderer& renderer, std::vector<std::byte>& memory, float* out) const {
+  void fill_row(int64_t id, int64_t epoch, Renderer& renderer, std::vector<std::byte>& memory, float* out,
+                StageSeconds& stages) const {
+    const double start = steady_now();
+    stages.samples = 1;
     const auto seed = static_cast<uint64_t>(options_.seed);
     const auto index = static_cast<uint64_t>(id);
     if (!store_) {
       renderer.noise(base::Random(base::derive_seed(seed, "synthetic"), 0, index), out);
+      stages.augment = steady_now() - start;
       return;
     }
     const auto file = store_->read(id, memory);
+    const double read = steady_now();
+    stages.read = read - start;
     if (is_training() && options_.augment) {
       renderer.random(file, base::Random(base::derive_seed(seed, "augment"), static_cast<uint32_t>(epoch), index), out);
     } else {
       renderer.center(file, out);
     }
+    stages.decode = renderer.decode_seconds();
+    stages.augment = steady_now() - read - stages.decode;
   }
 
   const Collection& collection_;
@@ -258,6 +288,7 @@ class ThreadedLoader final : public Loader {
   LoaderState planned_;  // where the next batch to be planned begins
   std::deque<std::unique_ptr<Slot>> slots_;
   std::vector<std::vector<float>> spare_;
+  StageSeconds stages_;
   std::vector<BadSample> bad_samples_;
   std::set<int64_t> bad_ids_;
   std::vector<std::jthread> threads_;

@@ -8,6 +8,7 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/data/collection.h"
+#include "lockstep/data/pace.h"
 #include "lockstep/spec/job.h"
 
 namespace lockstep::data {
@@ -58,6 +59,8 @@ struct LoaderOptions {
   int64_t num_ranks = 1;
   int64_t threads = 1;   // decode threads; 0: as many as this process has cores
   int64_t prefetch = 4;  // batches in flight at most
+  int64_t byte_budget =
+      int64_t{4} << 30;  // of pixels in flight and spare: fewer batches when they are large, one at least
   bool augment = true;   // false with Use::train: shuffled order, centre crop (cached features)
 };
 
@@ -75,7 +78,9 @@ class Loader {
   // Optional: hands a used batch's memory back for the next one.
   virtual void recycle(Batch&& batch) = 0;
   virtual int64_t steps_per_epoch() const = 0;
-  virtual LoaderState state() const = 0;  // after the last batch that next() returned
+  virtual LoaderState state() const = 0;    // after the last batch that next() returned
+  virtual StageSeconds stages() const = 0;  // of all threads, since the start
+  virtual int64_t num_threads() const = 0;
   // Skipped so far in what next() returned, each once (on_bad_sample: skip).
   virtual std::vector<BadSample> bad_samples() const = 0;
 };

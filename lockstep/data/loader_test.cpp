@@ -214,6 +214,25 @@ TEST_F(LoaderTest, ReusesTheMemoryOfARecycledBatch) {
   }
 }
 
+TEST_F(LoaderTest, TellsHowLongEachStageTook) {
+  const auto all = loader();
+  for (int i = 0; i < 4; ++i) (void)all->next();
+  const StageSeconds stages = all->stages();
+  EXPECT_EQ(all->num_threads(), 2);
+  EXPECT_GE(stages.samples, 23);
+  for (const double seconds : {stages.read, stages.decode, stages.augment, stages.copy}) EXPECT_GT(seconds, 0);
+}
+
+TEST_F(LoaderTest, KeepsFewerBatchesWhenTheBudgetIsSmall) {
+  const Seen plenty = see(1, {1, 0, 0}, 6);
+  options_.byte_budget = 1;  // one batch at least
+  EXPECT_EQ(see(1, {1, 0, 0}, 6), plenty);
+  const auto all = loader();
+  (void)all->next();
+  (void)all->next();
+  EXPECT_LE(all->stages().samples, 21);  // two given, one under way
+}
+
 TEST_F(LoaderTest, RefusesOneClassForTrainingOnly) {
   collection_.classes = {"a"};
   EXPECT_THROW(loader(), base::Error);

@@ -69,6 +69,7 @@ class OurLoader {
   OurLoader(const LoaderBench& bench, const data::Collection& collection) : pictures_(bench.pictures) {
     data::LoaderOptions options;
     options.data.image_size = 224;
+    options.data.crop_scale_min = 0.08;  // everybody's RandomResizedCrop
     options.global_batch = bench.batch;
     options.threads = bench.threads;
     loader_ = data::make_loader(collection, options, {options.seed, 0, 0});

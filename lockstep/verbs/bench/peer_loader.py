@@ -147,6 +147,7 @@ def main():
         seconds, cpu = time.perf_counter() - start, cpu_seconds()
         print(seconds, cpu - cpu_before, samples, file=answers, flush=True)
         cpu_before = cpu
+    os._exit(0)  # FFCV's threads would hold an orderly end up for ever
 
 
 main()

@@ -31,10 +31,13 @@ using base::text;
 using step::steady_seconds;
 
 struct Session::Source {
-  std::unique_ptr<data::Loader> loader;  // images, or
-  std::optional<Features> train;         // cached features of the frozen blocks
-  std::optional<Features> validate;      // likewise
-  data::Batch batch;                     // keeps the memory of the samples in use
+  std::unique_ptr<data::Loader> loader;   // images, or
+  std::optional<Features> train;          // cached features of the frozen blocks
+  std::optional<Features> validate;       // likewise
+  data::Batch batch;                      // keeps the memory of the samples in use
+  data::StageSeconds stages_before = {};  // at the beginning of the epoch, or of this sitting in it
+  double seconds = 0;                     // of the steps since then
+  double waited = 0;                      // of these, for batches
 };
 
 Collections open_collections(const spec::Job& job) {
@@ -284,6 +287,8 @@ void Session::take_step(step::Step& step, Source& source) {
   ++step_;
   const double seconds = steady_seconds() - start;
   step_seconds_ = std::max(0.9 * step_seconds_, seconds);
+  source.seconds += seconds;
+  source.waited += waited;
   if (ledger_) ledger_->step(step_, result, lr, waited, seconds);
   if (watch_) {
     watch_->step(step_, {seconds, waited, result.compute_seconds, result.communicate_seconds, result.samples});
@@ -342,8 +347,25 @@ void Session::after_step(step::Step& step, Source& source, bool stop) {
   if (saves || best) {
     if (!save(step, best)) best_ = best_before;  // what was never saved is not the best
   }
-  if (ledger_ && timetable_.ends_epoch(step_)) ledger_->end_epoch(step_);
+  if (ledger_ && timetable_.ends_epoch(step_)) {
+    ledger_->end_epoch(step_);
+    say_pace(source);
+  }
   if (watch_ && timetable_.ends_epoch(step_)) watch_->end_epoch();
+}
+
+void Session::say_pace(Source& source) {
+  if (!source.loader) return;
+  const data::StageSeconds now = source.loader->stages();
+  const auto found =
+      data::find_bottleneck({now - source.stages_before, source.loader->num_threads(), source.seconds, source.waited});
+  source.stages_before = now;
+  source.seconds = source.waited = 0;
+  if (!found) return;
+  Json fields = found->to_json();
+  fields["step"] = step_;
+  ledger_->note("loader_bottleneck", fields);
+  ledger_->say(found->to_text());
 }
 
 bool Session::evaluate(Source& source) {

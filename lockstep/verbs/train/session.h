@@ -55,6 +55,7 @@ class Session {
   void after_step(step::Step& step, Source& source, bool stop);
   bool evaluate(Source& source);                        // true when it is the best so far
   bool save(step::Step& step, bool best);               // false: the disk did not take it, training goes on
+  void say_pace(Source& source);                        // after an epoch: when the loader holds it back
   void report_bad_samples(const data::Loader* loader);  // on all ranks at once; none: nothing
   std::string why_stop(bool evaluates) const;
   bool evaluation_may_be_cut() const;  // its length is not known yet and the time that is left may not do

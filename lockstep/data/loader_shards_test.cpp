@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loader over shards: what it asks of the file system, exact resume, damaged bytes, memory.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdarg>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/random.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/decode.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/data/shard_set.h"
+#include "lockstep/data/store.h"
+
+// The program's own definitions stand before the C library's: every look-up by name in this process passes here.
+namespace {
+std::atomic<int64_t> g_num_path_calls = 0;
+}
+// NOLINTBEGIN: the C library's names and types
+extern "C" int open(const char* path, int flags, ...) {
+  ++g_num_path_calls;
+  va_list rest;
+  va_start(rest, flags);
+  const auto mode = static_cast<mode_t>((flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, int) : 0);
+  va_end(rest);
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+extern "C" int stat(const char* path, struct stat* into) noexcept {
+  ++g_num_path_calls;
+  return static_cast<int>(syscall(SYS_newfstatat, AT_FDCWD, path, into, 0));
+}
+// NOLINTEND
+
+namespace lockstep::data {
+namespace {
+
+Image shard_picture(uint64_t index, int64_t side) {
+  Image image(side + static_cast<int64_t>(index % 7), side);
+  base::Random random(6, 0, index);
+  for (auto& value : image.pixels) value = static_cast<uint8_t>(random.bits() % 64 + 3 * (index % 60));
+  return image;
+}
+
+// 40 pictures of two classes, the same in two shards and in a folder.
+class ShardLoaderTest : public testing::Test {
+ protected:
+  ShardLoaderTest() {
+    ShardList list{"test", {"a", "b"}, {}};
+    for (uint64_t shard = 0; shard < 2; ++shard) {
+      ShardWriter writer(folder_.path(), base::text("shard-00000", shard));
+      for (uint64_t i = 20 * shard; i < 20 * shard + 20; ++i) {
+        const std::string jpeg = encode_jpeg(shard_picture(i, 40), 90), label = base::text(i % 2);
+        writer.add({base::text("s", 100 + i), static_cast<int32_t>(i % 2)}, {{"jpg", jpeg}, {"cls", label}});
+        const base::Path file = folder_.path() / "files" / (i % 2 == 0 ? "a" : "b") / base::text(100 + i, ".jpg");
+        base::make_folders(file.parent_path());
+        base::write_file(file, jpeg);
+      }
+      list.shards.push_back(writer.finish());
+    }
+    write_shard_list(folder_.path(), list);
+    collection_ = scan_folder(folder_.path().string());
+    options_.data.image_size = 16;
+    options_.global_batch = 9;
+    options_.threads = 2;
+  }
+
+  static int64_t path_calls_of_an_epoch(const Collection& collection, const LoaderOptions& options) {
+    const auto loader = make_loader(collection, options, {1, 0, 0});
+    (void)loader->next();
+    const int64_t before = g_num_path_calls;
+    for (int64_t i = 0; i < loader->steps_per_epoch(); ++i) (void)loader->next();
+    return g_num_path_calls - before;
+  }
+
+  // (id, pixels) of all ranks, from `state` on, which is moved along.
+  using Row = std::pair<int64_t, std::vector<float>>;
+  std::vector<Row> rows(int64_t num_ranks, int64_t num_batches, LoaderState& state) {
+    std::vector<std::unique_ptr<Loader>> ranks;
+    LoaderOptions options = options_;
+    options.num_ranks = num_ranks;
+    for (options.rank = 0; options.rank < num_ranks; ++options.rank) {
+      ranks.push_back(make_loader(collection_, options, state));
+    }
+    std::vector<Row> all;
+    for (int64_t i = 0; i < num_batches; ++i) {
+      for (const auto& rank : ranks) {
+        const Batch batch = rank->next();
+        for (int64_t row = 0; row < batch.size(); ++row) {
+          const auto* pixels = batch.images.data() + row * 16 * 16 * 3;
+          all.emplace_back(batch.sample_ids[static_cast<size_t>(row)], std::vector(pixels, pixels + 16 * 16 * 3));
+        }
+      }
+    }
+    state = LoaderState::from_json(ranks.back()->state().to_json());
+    return all;
+  }
+
+  base::TemporaryFolder folder_;
+  Collection collection_;
+  LoaderOptions options_;
+};
+
+TEST_F(ShardLoaderTest, AsksTheFileSystemNothingAboutAnyPicture) {
+  EXPECT_EQ(path_calls_of_an_epoch(collection_, options_), 0);
+  const Collection files = scan_folder((folder_.path() / "files").string());
+  EXPECT_GE(path_calls_of_an_epoch(files, options_), 30) << "the counter does not count";
+}
+
+TEST_F(ShardLoaderTest, TwoRanksThenThreeThenOneGiveTheUndisturbedBatches) {
+  LoaderState undisturbed{1, 0, 0};
+  const auto whole = rows(1, 15, undisturbed);  // three epochs of five batches
+  LoaderState state{1, 0, 0};
+  std::vector<Row> pieces;
+  for (const auto& [num_ranks, num_batches] : {std::pair<int64_t, int64_t>{2, 3}, {3, 5}, {1, 7}}) {
+    const auto piece = rows(num_ranks, num_batches, state);
+    pieces.insert(pieces.end(), piece.begin(), piece.end());
+  }
+  EXPECT_EQ(pieces, whole);
+  EXPECT_EQ(state, undisturbed);
+  for (int64_t epoch = 0; epoch < 3; ++epoch) {  // 0 lost, 0 repeated
+    std::vector<int64_t> ids;
+    for (int64_t i = 40 * epoch; i < 40 * epoch + 40; ++i) ids.push_back(pieces[static_cast<size_t>(i)].first);
+    std::sort(ids.begin(), ids.end());
+    for (int64_t i = 0; i < 40; ++i) EXPECT_EQ(ids[static_cast<size_t>(i)], i);
+  }
+}
+
+TEST_F(ShardLoaderTest, NamesTheSampleWithAFlippedBitOrSkipsAndCountsIt) {
+  const Location where = open_store(collection_)->locate(27);
+  const std::string path = open_store(collection_)->path(where.file);
+  std::string bytes = base::read_file(path);
+  bytes[static_cast<size_t>(where.offset + where.size / 2)] ^= 1;
+  base::write_file(path, bytes);
+  const auto run_epoch = [&] {
+    const auto loader = make_loader(collection_, options_, {1, 0, 0});
+    for (int64_t i = 0; i < loader->steps_per_epoch(); ++i) (void)loader->next();
+    return loader->bad_samples();
+  };
+  try {
+    run_epoch();
+    FAIL() << "the flipped bit was not noticed";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.message(), testing::HasSubstr("s127"));
+    EXPECT_THAT(error.message(), testing::HasSubstr("CRC-32C"));
+  }
+  options_.data.on_bad_sample = spec::OnBadSample::skip;
+  const auto bad = run_epoch();
+  ASSERT_EQ(bad.size(), 1u);
+  EXPECT_EQ(bad[0].id, 27);
+}
+
+int64_t resident_bytes() {
+  const std::string statm = base::read_file("/proc/self/statm");
+  return std::stoll(base::split(statm, ' ')[1]) * sysconf(_SC_PAGESIZE);
+}
+
+TEST_F(ShardLoaderTest, TenEpochsStayWithinTheByteBudget) {
+  options_.data.image_size = 128;
+  options_.global_batch = 8;
+  const int64_t batch_bytes = 8 * 128 * 128 * 3 * 4;
+  options_.byte_budget = 4 * batch_bytes;  // an epoch is five batches, ten of them fifty
+  const auto loader = make_loader(collection_, options_, {1, 0, 0});
+  for (int i = 0; i < 5; ++i) loader->recycle(loader->next());
+  const int64_t before = resident_bytes();
+  for (int64_t i = 0; i < 10 * loader->steps_per_epoch(); ++i) loader->recycle(loader->next());
+  EXPECT_LT(resident_bytes() - before, options_.byte_budget);
+}
+
+}  // namespace
+}  // namespace lockstep::data
