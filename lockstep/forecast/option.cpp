@@ -264,7 +264,7 @@ void explain_time(Option& option) {
   }
   if (option.loader && option.pace.loader_rate == 0 && option.place.gpu) {
     option.why.push_back(text("wants ", base::fixed(std::ceil(option.loader->cores_needed), 0),
-                              " cores that decode and ", base::format_rate(option.loader->read_rate),
+                              " cores that decode and ", base::format_rate(option.read_rate_wanted()),
                               " read; the node does not state its cores"));
   }
   if (!option.length) return;
