@@ -43,6 +43,7 @@ const base::CommandLine& plan_line() {
        {"--assume", "KEY=VALUE", "what no document says: start_up, pue, kwh, inter_rate, ...; may be repeated"},
        {"--no-search", "", "only the job as written, no other micro-batch, precision or recomputation"},
        {"--recording", "FILE", "plan a recorded step instead of a job; with --samples and --epochs, or --steps"},
+       {"--batch", "N", "samples of a recorded step, where the recording does not say"},
        {"--epochs", "N", "of a recording"},
        {"--steps", "N", "of a recording"},
        {"--save-recording", "FILE", "write the traced step"}},
@@ -86,6 +87,21 @@ int64_t columns() {
   return 100;
 }
 
+// A recorded step cannot be cut: --batch only tells how many samples it takes.
+void fix_batch(forecast::Recording& recording, const std::string& file, int64_t batch) {
+  const int64_t known = recording.micro_batch * recording.accumulation;
+  if (known == 0 && batch == 0) {
+    throw Error(Blame::user, text(file, " does not say how many samples its step takes"), "--batch N");
+  }
+  if (known > 0 && batch > 0 && batch != known) {
+    throw Error(Blame::user, text("--batch ", batch, ": the step in ", file, " takes ", known, " samples"),
+                "leave --batch out, or record the step anew with that many");
+  }
+  if (known > 0) return;
+  recording.micro_batch = batch;
+  recording.accumulation = 1;
+}
+
 // The length of a run that has no job stands on the command line.
 spec::Job job_of_recording(const base::Arguments& arguments, const forecast::Recording& recording) {
   spec::Job job;
@@ -114,6 +130,7 @@ PlanRequest request_of(const base::Arguments& arguments, const catalogue::Catalo
       throw Error(Blame::user, "a recording stands instead of a job", text("leave out ", arguments.positional.front()));
     }
     request.recording = forecast::read_recording(*file);
+    fix_batch(*request.recording, *file, count("--batch"));
     request.job = job_of_recording(arguments, *request.recording);
     request.lengths.samples = samples;
     if (request.job.training.steps == 0 && request.job.training.epochs == 0) {
