@@ -192,6 +192,41 @@ void paint_clutter(Canvas& canvas, double side, base::Random& random) {
   }
 }
 
+// The outer edge along rays from the centre, in the shape's own turned frame.
+std::vector<double> outline_of(Outside outside, const Pattern& pattern, Point centre, double radius, double angle) {
+  constexpr int kRays = 24;
+  std::vector<double> edge;
+  for (int i = 0; i < kRays; ++i) {
+    const double direction = 2 * pi * i / kRays;
+    double reach = 1.1;
+    while (reach > 0 &&
+           outside({reach * std::cos(direction - angle), reach * std::sin(direction - angle)}, pattern) > 0) {
+      reach -= 0.01;
+    }
+    edge.push_back(centre.x + radius * reach * std::cos(direction));
+    edge.push_back(centre.y + radius * reach * std::sin(direction));
+  }
+  return edge;
+}
+
+// The smallest box around the outline, within the picture.
+void fit_box(SceneObject& object, double width, double height) {
+  double left = width, right = 0, top = height, bottom = 0;
+  for (size_t i = 0; i < object.outline.size(); i += 2) {
+    object.outline[i] = std::clamp(object.outline[i], 0.0, width);
+    object.outline[i + 1] = std::clamp(object.outline[i + 1], 0.0, height);
+    left = std::min(left, object.outline[i]), right = std::max(right, object.outline[i]);
+    top = std::min(top, object.outline[i + 1]), bottom = std::max(bottom, object.outline[i + 1]);
+  }
+  object.x = left, object.y = top, object.width = right - left, object.height = bottom - top;
+}
+
+Image cropped(const Image& image, int64_t width, int64_t height) {
+  Image part(width, height);
+  for (int64_t y = 0; y < height; ++y) std::copy_n(image.row(y), width * 3, part.row(y));
+  return part;
+}
+
 }  // namespace
 
 std::vector<std::string> shape_names(int64_t count) {
@@ -223,6 +258,36 @@ Image draw_shape(const std::string& shape, int64_t size, int64_t seed, int64_t i
   const Pattern pattern{random.uniform(0, 2 * pi), random.uniform(0.85, 1.2)};
   canvas.paint(found->outside, pattern, centre, radius, angle, colour);
   return canvas.finish(random.uniform(0, 14), random);
+}
+
+Scene draw_scene(int64_t width, int64_t height, int64_t classes, int64_t seed, int64_t index) {
+  const std::vector<std::string> names = shape_names(classes);
+  base::Random random(base::derive_seed(static_cast<uint64_t>(seed), "scenes"), 0, static_cast<uint64_t>(index));
+  Canvas canvas(std::max(width, height));
+  canvas.paint_background(random_colour(random, kDarkLow, kDarkHigh), random_colour(random, kDarkLow, kDarkHigh),
+                          random);
+  const auto wide = static_cast<double>(width), high = static_cast<double>(height);
+  const int64_t count = 1 + random.below(std::clamp<int64_t>(width / std::max<int64_t>(height, 1) + 1, 2, 4));
+  Scene scene;
+  for (int64_t i = 0; i < count; ++i) {  // each in a column of its own: apart, and sorted
+    const double column = wide / static_cast<double>(count);
+    const double radius = std::min(column, high) * random.uniform(0.2, 0.42);
+    const Point centre{column * static_cast<double>(i) + random.uniform(radius, column - radius),
+                       random.uniform(radius, high - radius)};
+    const double angle = random.uniform(0, 2 * pi);
+    const Pattern pattern{random.uniform(0, 2 * pi), random.uniform(0.85, 1.2)};
+    SceneObject object;
+    object.label = random.below(classes);
+    const auto* shape = std::find_if(kShapes.begin(), kShapes.end(), [&](const Shape& s) {
+      return names[static_cast<size_t>(object.label)] == s.name;
+    });
+    canvas.paint(shape->outside, pattern, centre, radius, angle, random_colour(random, kLightHigh - 90, kLightHigh));
+    object.outline = outline_of(shape->outside, pattern, centre, radius, angle);
+    fit_box(object, wide, high);
+    scene.objects.push_back(std::move(object));
+  }
+  scene.image = cropped(canvas.finish(random.uniform(0, 10), random), width, height);
+  return scene;
 }
 
 }  // namespace lockstep::data

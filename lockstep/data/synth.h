@@ -20,4 +20,18 @@ std::vector<std::string> shape_names(int64_t count);
 // thread and on every machine with the same mathematics library.
 Image draw_shape(const std::string& shape, int64_t size, int64_t seed, int64_t index);
 
+struct SceneObject {
+  int64_t label = 0;  // place of the shape in shape_names
+  double x = 0, y = 0, width = 0, height = 0;
+  std::vector<double> outline;  // x, y, x, y, ...: the outer edge of the shape, in pixels
+};
+
+struct Scene {
+  Image image;
+  std::vector<SceneObject> objects;  // from left to right, none over another
+};
+
+// Picture `index` of a set of scenes with one to four shapes of the first `classes` kinds, whole and apart.
+Scene draw_scene(int64_t width, int64_t height, int64_t classes, int64_t seed, int64_t index);
+
 }  // namespace lockstep::data

@@ -45,5 +45,25 @@ TEST(SynthTest, DrawsAnySize) {
   }
 }
 
+TEST(SynthTest, ScenesHaveBoxesAroundTheirShapes) {
+  for (int64_t index = 0; index < 20; ++index) {
+    const Scene scene = draw_scene(200, 60, 8, 3, index);
+    EXPECT_EQ(scene.image.width, 200);
+    EXPECT_EQ(scene.image.height, 60);
+    ASSERT_GE(scene.objects.size(), 1u);
+    double last_right = -1;
+    for (const auto& object : scene.objects) {
+      EXPECT_GE(object.x, last_right);  // apart, from left to right
+      last_right = object.x + object.width;
+      EXPECT_LE(last_right, 200);
+      EXPECT_LE(object.y + object.height, 60);
+      EXPECT_GT(object.width, 6);
+      EXPECT_EQ(object.outline.size(), 48u);
+    }
+    EXPECT_EQ(draw_scene(200, 60, 8, 3, index).image, scene.image);
+  }
+  EXPECT_NE(draw_scene(64, 64, 3, 3, 0).image, draw_scene(64, 64, 3, 4, 0).image);
+}
+
 }  // namespace
 }  // namespace lockstep::data

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
@@ -10,6 +12,7 @@
 #include "lockstep/verbs/prep/pack.h"
 #include "lockstep/verbs/prep/prep.h"
 #include "lockstep/verbs/prep/probe.h"
+#include "lockstep/verbs/prep/synthesize.h"
 #include "lockstep/verbs/prep/tables.h"
 #include "lockstep/verbs/prep/verify.h"
 #include "lockstep/verbs/verb.h"
@@ -47,9 +50,10 @@ base::CommandLine command_line() {
            {"--shard-size", "BYTES", "of a shard, about; 256 MiB"},
            {"--dry-run", "", "forecast time, bytes and files; check the space; write nothing"},
            {"--verify", "DIR", "check every checksum and sample of a prepared set"},
-           {"--synthesize", "KIND", "draw a labelled set: shapes (10 kinds of shapes and textures, as JPEGs)"},
+           {"--synthesize", "KIND",
+            "draw a set: shapes (a folder of 10 classes), or scenes laid out as kitti, coco or captions"},
            {"--count", "N", "pictures to draw, a fifth of them for validation; 4000"},
-           {"--classes", "K", "kinds to draw, 2 to 10; 10"},
+           {"--classes", "K", "kinds to draw, 2 to 10 (scenes: 8); as many as there are"},
            {"--image-size", "PIXELS", "side of each drawn picture; 96"},
            {"--seed", "N", "of the split, the order or the drawing; 1"},
            {"--threads", "N", "as many as there are cores"},
@@ -142,11 +146,34 @@ int run_verify(const Arguments& arguments) {
   return result.faults.empty() ? 0 : static_cast<int>(Blame::user);
 }
 
+int run_scenes(const Arguments& arguments, const std::vector<std::string>& words, const std::string& kind) {
+  ScenesRequest request;
+  request.kind = kind;
+  request.folder = folder_of(arguments);
+  request.count = arguments.int_or("--count", request.count);
+  request.classes = arguments.int_or("--classes", request.classes);
+  request.seed = arguments.int_or("--seed", request.seed);
+  request.image_size = arguments.int_or("--image-size", request.image_size);
+  if (request.count > kLongCount) site::refuse_on_login_node("prep", words, arguments.has("--here"));
+  request.threads = threads_of(arguments);
+  Dataset dataset;
+  {
+    base::Progress progress(base::progress_for_stderr());
+    dataset = prepare_scenes(
+        request, [&](int64_t done, int64_t total) { progress.show(text("drawing ", done, " of ", total)); });
+  }
+  if (give_json(arguments, dataset.to_json())) return 0;
+  std::fputs(scenes_text(dataset, kind).c_str(), stdout);
+  return 0;
+}
+
 int run_synthesize(const Arguments& arguments, const std::vector<std::string>& words) {
   const std::string kind = *arguments.value("--synthesize");
-  if (kind != "shapes") {
-    throw Error(Blame::user, text("--synthesize knows no '", kind, "'"), base::did_you_mean(kind, {"shapes"}));
+  const std::vector<std::string> kinds{"shapes", "kitti", "coco", "captions"};
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+    throw Error(Blame::user, text("--synthesize knows no '", kind, "'"), base::did_you_mean(kind, kinds));
   }
+  if (kind != "shapes") return run_scenes(arguments, words, kind);
   ShapesRequest request{.folder = folder_of(arguments)};
   request.count = arguments.int_or("--count", request.count);
   request.classes = arguments.int_or("--classes", request.classes);

@@ -186,6 +186,15 @@ std::string shapes_text(const Dataset& dataset) {
   return out + line(folder + "/contact.jpg", "a look at each class");
 }
 
+std::string scenes_text(const Dataset& dataset, const std::string& kind) {
+  const std::string folder = dataset.folder.string();
+  std::string out = dataset.was_complete ? text(folder, " is complete already: nothing to do\n")
+                                         : text("drawn in ", base::duration_text(dataset.seconds), "\n");
+  out += text("  ", format_count(dataset.num_train + dataset.num_validate), " scenes of ",
+              base::join(dataset.classes, ", "), "\n");
+  return out + text("  next: lockstep prep ", folder, kind == "captions" ? "/captions.json" : "", " --to DIR\n");
+}
+
 std::string progress_text(const PackProgress& state) {
   const double seconds = std::max(state.seconds, 1e-3);
   const double rate = static_cast<double>(state.samples_done) / seconds;

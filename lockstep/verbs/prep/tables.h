@@ -15,6 +15,7 @@ std::string packed_text(const Packed& packed, const base::Path& folder);
 std::string forecast_text(const PackForecast& forecast);
 std::string verify_text(const VerifyResult& result);
 std::string shapes_text(const Dataset& dataset);
+std::string scenes_text(const Dataset& dataset, const std::string& kind);
 std::string progress_text(const PackProgress& state);  // "1,200 of 3,680  410/s  24.1 MB/s  6 s left"
 
 }  // namespace lockstep::verbs
