@@ -17,7 +17,8 @@ const Section& data_section() {
   static const Section section =
       Table<Data>("data", "which samples, and how they are read")
           .add("train", &Data::train, "", required,
-               "folder with one sub-folder of images a class, or \"synthetic\" with data.samples")
+               "folder with one sub-folder of images a class, folder of shards (lockstep prep), or \"synthetic\" with "
+               "data.samples")
           .add("validate", &Data::validate, "", anything, "likewise, for validation; empty: no validation")
           .add("test", &Data::test, "", anything, "likewise, for the last judgement; training never reads it")
           .add("samples", &Data::samples, "samples", non_negative,
