@@ -19,6 +19,8 @@ struct AdviceRequest {
   const forecast::Calibration& calibration;
 };
 
+std::vector<std::string> advice_names();
+
 // `lockstep plan --advise WHAT`, by name; user error with the nearest names.
 Advice advise(const std::string& what, const AdviceRequest& request);
 

@@ -15,20 +15,6 @@ namespace {
 using base::text;
 using forecast::Option;
 
-constexpr double kHour = 3600;
-
-// Three significant digits without an exponent.
-std::string figure(double value) {
-  return base::fixed(value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
-}
-
-std::string hours(double seconds) {
-  if (seconds < 60) return text(figure(seconds), " s");
-  if (seconds < kHour) return text(figure(seconds / 60), " min");
-  if (seconds < 100 * kHour) return text(figure(seconds / kHour), " h");
-  return text(figure(seconds / kHour / 24), " d");
-}
-
 std::string with_changes(const Option& option) {
   const std::string changed = changes_text(option);
   return changed.empty() ? label_of(option) : text(label_of(option), " with ", changed);
@@ -62,6 +48,17 @@ std::string nowhere_sentence(const Plan& plan) {
 
 }  // namespace
 
+std::string figure(double value) {
+  return base::fixed(value, value >= 100 ? 0 : value >= 10 ? 1 : value >= 0.1 || value == 0 ? 2 : 4);
+}
+
+std::string time_text(double seconds) {
+  if (seconds < 60) return text(figure(seconds), " s");
+  if (seconds < kSecondsPerHour) return text(figure(seconds / 60), " min");
+  if (seconds < 100 * kSecondsPerHour) return text(figure(seconds / kSecondsPerHour), " h");
+  return text(figure(seconds / kSecondsPerHour / 24), " d");
+}
+
 std::string label_of(const Option& option) {
   const forecast::Place& place = option.place;
   if (!place.gpu) return place.cpu && place.cpu->id != place.name ? text(place.name, ", ", place.cpu->id) : place.name;
@@ -84,8 +81,8 @@ std::string changes_text(const Option& option) {
 
 std::string run_text(const Option& option) {
   if (!option.trial.time) return "-";
-  if (!option.length) return hours(option.trial.time->step.value);
-  return option.length->jobs > 0 ? hours(option.length->total) : "never";
+  if (!option.length) return time_text(option.trial.time->step.value);
+  return option.length->jobs > 0 ? time_text(option.length->total) : "never";
 }
 
 std::string money_text(const Option& option) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/plan/advise.h"
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/verbs/plan/cpu_or_gpu.h"
+
+namespace lockstep::verbs {
+namespace {
+
+struct Adviser {
+  const char* name;
+  Advice (*advise)(const AdviceRequest&);
+};
+
+// One row for each piece of advice.
+constexpr Adviser kAdvisers[] = {
+    {"cpu-or-gpu", advise_cpu_or_gpu},
+};
+
+}  // namespace
+
+std::vector<std::string> advice_names() {
+  std::vector<std::string> names;
+  for (const auto& adviser : kAdvisers) names.emplace_back(adviser.name);
+  return names;
+}
+
+Advice advise(const std::string& what, const AdviceRequest& request) {
+  for (const auto& adviser : kAdvisers) {
+    if (what == adviser.name) return adviser.advise(request);
+  }
+  throw base::Error(base::Blame::user, base::text("--advise: there is no advice '", what, "'"),
+                    base::did_you_mean(what, advice_names()));
+}
+
+}  // namespace lockstep::verbs

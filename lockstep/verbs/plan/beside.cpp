@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/plan/beside.h"
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
+#include "lockstep/verbs/plan/fastest.h"
+#include "lockstep/verbs/plan/wording.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Json;
+using base::text;
+
+double stated_seconds(const Json& words) {
+  try {
+    return base::parse_duration(words.as_string());
+  } catch (const base::Error& error) {
+    throw base::Error(error.blame(), text(words.where(), ": ", error.what()), error.fix());
+  }
+}
+
+const forecast::Option& option_on(const Plan& plan, const std::string& label) {
+  std::vector<std::string> labels;
+  for (const auto& option : plan.options) {
+    if (option.as_written && label_of(option) == label) return option;
+    if (option.as_written) labels.push_back(label_of(option));
+  }
+  throw base::Error(base::Blame::user, text("--beside: the plan has no '", label, "'"),
+                    base::did_you_mean(label, labels));
+}
+
+}  // namespace
+
+Beside read_beside(const base::Path& path) {
+  const Json document = base::read_json(path);
+  Beside beside;
+  beside.source = document.at("source").as_string();
+  for (const auto& figure : document.at("figures").items()) {
+    beside.figures.push_back({figure.at("what").as_string(), figure.at("on").as_string(),
+                              stated_seconds(figure.at("time")), figure.string_or("why", "")});
+  }
+  return beside;
+}
+
+void add_beside(const Beside& beside, const Plan& plan, Advice& advice) {
+  advice.paper.heading("Their figures beside ours");
+  Paper::Grid grid{{{"what"},
+                    {"theirs", base::Align::right},
+                    {"on"},
+                    {"ours", base::Align::right},
+                    {"theirs / ours", base::Align::right}},
+                   {},
+                   text("The job as written; source of theirs: ", beside.source)};
+  std::vector<std::string> reasons;
+  Json rows = Json::array();
+  for (const auto& row : beside.figures) {
+    const forecast::Option& option = option_on(plan, row.on);
+    const double ours = run_seconds(option);
+    const bool ends = option.feasible() && ours > 0;
+    grid.rows.push_back({row.what, time_text(row.seconds), row.on, ends ? run_text(option) : "does not fit",
+                         ends ? figure(row.seconds / ours) : "-"});
+    if (!row.why.empty()) reasons.push_back(text(row.what, ": ", row.why));
+    Json entry = Json::object();
+    entry["what"] = row.what;
+    entry["on"] = row.on;
+    entry["theirs_seconds"] = row.seconds;
+    entry["ours_seconds"] = ends ? Json(ours) : Json();
+    rows.push_back(std::move(entry));
+  }
+  advice.paper.table(std::move(grid));
+  advice.paper.list(std::move(reasons));
+  advice.document["beside"] = std::move(rows);
+}
+
+}  // namespace lockstep::verbs

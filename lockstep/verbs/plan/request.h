@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/base/arguments.h"
+#include "lockstep/catalogue/catalogue.h"
+#include "lockstep/verbs/plan/plan.h"
+
+namespace lockstep::verbs {
+
+// What stands in place of the command line's own words; empty: those count.
+struct RequestWords {
+  std::string job = {};              // the document
+  std::vector<std::string> on = {};  // places
+};
+// The plan that `lockstep plan`'s arguments ask for. User error for everything that is wrong with them.
+PlanRequest request_of(const base::Arguments& arguments, const catalogue::Catalogue& catalogue,
+                       const RequestWords& words = {});
+
+// "--on a,b --on c": a, b, c.
+std::vector<std::string> words_of(const base::Arguments& arguments, const std::string& option);
+
+}  // namespace lockstep::verbs
