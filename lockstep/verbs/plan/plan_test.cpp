@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/forecast/collective.h"
+#include "lockstep/trace/trace.h"
 #include "lockstep/verbs/plan/invented_plan.h"
 
 namespace lockstep::verbs {
@@ -54,6 +56,31 @@ TEST(PlanTest, ShowsTheJobAsWrittenFirstAndWhatMakesItFitBehindIt) {
   const Plan again = plan_of(changed, {"gtx1060"});
   EXPECT_TRUE(again.options[0].trial.fits);
   EXPECT_EQ(again.options[0].trial.memory.total, plan.options[1].trial.memory.total);
+}
+
+// Passes beyond the second are not traced: what is said of eight must be what their own trace says.
+TEST(PlanTest, ForetellsManyPassesAsTheirOwnTraceDoes) {
+  spec::Job job = small_job();
+  job.data.image_size = 64;
+  job.training.global_batch = 256;
+  job.training.micro_batch = 32;
+  const auto shelf = catalogue::load_embedded();
+  const forecast::Calibration calibration = forecast::load_calibration();
+  for (const int64_t ranks : {1, 2}) {
+    const Plan plan = plan_of(job, {"a100-80"}, {ranks});
+    const forecast::Trial& trial = plan.options[0].trial;
+    EXPECT_EQ(trial.passes, 8 / ranks);
+    const auto traced = trace::trace_step(job, {.ranks = ranks, .rows = 256 / ranks});
+    const auto memory = forecast::forecast_memory(traced, forecast::memory_rules(shelf.gpu("a100-80")));
+    EXPECT_NEAR(static_cast<double>(trial.memory.peak_allocated), static_cast<double>(memory.peak_allocated),
+                0.01 * static_cast<double>(memory.peak_allocated));
+    EXPECT_NEAR(static_cast<double>(trial.memory.total), static_cast<double>(memory.total),
+                0.02 * static_cast<double>(memory.total));
+    const auto& gpu = shelf.gpu("a100-80");
+    const auto network = ranks > 1 ? forecast::network_of(gpu, ranks, ranks) : forecast::Network{};
+    const double seconds = forecast::forecast_time(traced, gpu, calibration, network).step.value;
+    EXPECT_NEAR(trial.time->step.value, seconds, 0.02 * seconds);
+  }
 }
 
 TEST(PlanTest, RefusesMoreRanksThanSamples) {
