@@ -7,6 +7,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/spec/machine.h"
+#include "lockstep/spec/project.h"
 #include "lockstep/spec/override.h"
 
 namespace lockstep::verbs {
@@ -171,19 +172,25 @@ void section_markdown(const Section& section, const std::string& prefix, const s
       near.empty() ? "`lockstep explain` lists the documents" : text("did you mean ", base::join(near, ", "), "?"));
 }
 
+std::vector<const Section*> documents() {
+  return {&spec::job_section(), &spec::machine_section(), &spec::project_section()};
+}
+
 }  // namespace
 
 const Section& document_section(const std::string& name) {
-  if (name == "job") return spec::job_section();
-  if (name == "machine") return spec::machine_section();
-  throw base::Error(base::Blame::user, text("there is no document '", name, "'"),
-                    base::did_you_mean(name, {"job", "machine"}));
+  std::vector<std::string> names;
+  for (const Section* root : documents()) {
+    if (name == root->name) return *root;
+    names.push_back(root->name);
+  }
+  throw base::Error(base::Blame::user, text("there is no document '", name, "'"), base::did_you_mean(name, names));
 }
 
 Json explain_key(const std::string& key) {
   std::vector<std::string> all;
   std::vector<std::pair<const Section*, std::string>> ends;  // keys whose last part is `key`
-  for (const Section* root : {&spec::job_section(), &spec::machine_section()}) {
+  for (const Section* root : documents()) {
     if (key == root->name) return document_json(*root);
     const bool named = key.rfind(root->name + ".", 0) == 0;
     const std::string inner = named ? key.substr(root->name.size() + 1) : key;
@@ -206,7 +213,9 @@ Json explain_key(const std::string& key) {
 }
 
 Json explain_all() {
-  return Json::array({document_json(spec::job_section()), document_json(spec::machine_section())});
+  Json all = Json::array();
+  for (const Section* root : documents()) all.push_back(document_json(*root));
+  return all;
 }
 
 std::string explanation_text(const Json& explanation) {
@@ -237,7 +246,7 @@ std::string explanation_text(const Json& explanation) {
 
 std::string overview_text() {
   std::string out;
-  for (const Section* root : {&spec::job_section(), &spec::machine_section()}) {
+  for (const Section* root : documents()) {
     out += explanation_text(document_json(*root)) + "\n";
   }
   return out +
@@ -256,7 +265,7 @@ std::string config_markdown() {
       "overrides any key on the command line. `lockstep explain KEY` prints one entry, `lockstep explain --schema job` "
       "a\n"
       "JSON Schema for editors.\n";
-  for (const Section* root : {&spec::job_section(), &spec::machine_section()}) {
+  for (const Section* root : documents()) {
     out += text("\n## The ", root->name, " document\n\n", sentence(root->help), "\n");
     section_markdown(*root, "", root->help, out);
   }

@@ -30,7 +30,7 @@ TEST(ExplainTest, DescribesAKey) {
             "  unit      samples\n"
             "  default   32\n"
             "  check     at least 1 and at most 16777216\n");
-  EXPECT_THAT(explanation_text(explain_key("training.precision")), HasSubstr("one of    fp32, bf16"));
+  EXPECT_THAT(explanation_text(explain_key("training.precision")), HasSubstr("one of    fp32, tf32, bf16, amp"));
 }
 
 TEST(ExplainTest, ListsTheFieldsOfASection) {
@@ -54,10 +54,10 @@ TEST(ExplainTest, NamesTheNearestKeyOfATypo) {
   EXPECT_THROW(document_section("plan"), base::Error);
 }
 
-TEST(ExplainTest, OverviewNamesBothDocuments) {
+TEST(ExplainTest, OverviewNamesAllDocuments) {
   EXPECT_THAT(overview_text(), HasSubstr("job: what to train"));
   EXPECT_THAT(overview_text(), HasSubstr("machine: where to train"));
-  EXPECT_EQ(explain_all().size(), 2u);
+  EXPECT_EQ(explain_all().size(), 3u);
 }
 
 TEST(ExplainTest, ConfigPageIsUpToDate) {

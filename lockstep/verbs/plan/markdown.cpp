@@ -31,10 +31,6 @@ std::string row(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
-std::string bytes_text(int64_t bytes) {
-  return base::format_bytes(static_cast<double>(bytes));
-}
-
 std::string name_and_changes(const Option& option) {
   return option.as_written ? label_of(option) : text(label_of(option), ", ", changes_text(option));
 }

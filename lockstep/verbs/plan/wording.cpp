@@ -59,6 +59,10 @@ std::string time_text(double seconds) {
   return text(figure(seconds / kSecondsPerHour / 24), " d");
 }
 
+std::string bytes_text(int64_t bytes) {
+  return base::format_bytes(static_cast<double>(bytes));
+}
+
 std::string label_of(const Option& option) {
   const forecast::Place& place = option.place;
   if (!place.gpu) return place.cpu && place.cpu->id != place.name ? text(place.name, ", ", place.cpu->id) : place.name;

@@ -15,6 +15,7 @@ constexpr double kSecondsPerHour = 3600;
 std::string figure(double value);       // three significant digits without an exponent
 std::string time_text(double seconds);  // "42.0 s", "12.3 min", "20.1 h", "12.5 d"
 
+std::string bytes_text(int64_t bytes);                     // "12.3 GB"
 std::string label_of(const forecast::Option& option);      // "minotauro, 4 x k80"
 std::string changes_text(const forecast::Option& option);  // "bf16, micro-batch 64", "" as written
 std::string run_text(const forecast::Option& option);      // "20.1 h", "-" when not known
