@@ -5,6 +5,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/verbs/plan/apply.h"
 #include "lockstep/verbs/plan/cpu_or_gpu.h"
 
 namespace lockstep::verbs {
@@ -17,6 +18,7 @@ struct Adviser {
 
 // One row for each piece of advice.
 constexpr Adviser kAdvisers[] = {
+    {"apply", advise_apply},
     {"cpu-or-gpu", advise_cpu_or_gpu},
 };
 
