@@ -7,6 +7,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/verbs/plan/apply.h"
 #include "lockstep/verbs/plan/cpu_or_gpu.h"
+#include "lockstep/verbs/plan/rent.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -20,6 +21,7 @@ struct Adviser {
 constexpr Adviser kAdvisers[] = {
     {"apply", advise_apply},
     {"cpu-or-gpu", advise_cpu_or_gpu},
+    {"rent", advise_rent},
 };
 
 }  // namespace

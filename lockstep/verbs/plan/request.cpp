@@ -2,6 +2,8 @@
 #include "lockstep/verbs/plan/request.h"
 
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <ctime>
 
 #include "lockstep/base/error.h"
@@ -73,6 +75,22 @@ std::vector<std::string> words_of(const base::Arguments& arguments, const std::s
     }
   }
   return all;
+}
+
+std::vector<double> positive_numbers(const base::Arguments& arguments, const std::string& option,
+                                     std::vector<double> otherwise) {
+  if (!arguments.has(option)) return otherwise;
+  std::vector<double> numbers;
+  for (const auto& word : words_of(arguments, option)) {
+    char* end = nullptr;
+    const double value = std::strtod(word.c_str(), &end);
+    if (*end != '\0' || !(value > 0) || !std::isfinite(value)) {
+      throw Error(Blame::user, text(option, ": '", word, "' is not a number above 0"), text(option, " 4"));
+    }
+    numbers.push_back(value);
+  }
+  if (numbers.empty()) throw Error(Blame::user, text(option, " says nothing"), text(option, " 4"));
+  return numbers;
 }
 
 PlanRequest request_of(const base::Arguments& arguments, const catalogue::Catalogue& catalogue,

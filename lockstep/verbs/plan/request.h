@@ -22,4 +22,8 @@ PlanRequest request_of(const base::Arguments& arguments, const catalogue::Catalo
 // "--on a,b --on c": a, b, c.
 std::vector<std::string> words_of(const base::Arguments& arguments, const std::string& option);
 
+// "--life 3,5": 3 and 5; `otherwise` where the option is not given. User error for anything not above 0.
+std::vector<double> positive_numbers(const base::Arguments& arguments, const std::string& option,
+                                     std::vector<double> otherwise);
+
 }  // namespace lockstep::verbs
