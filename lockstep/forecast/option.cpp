@@ -262,7 +262,8 @@ void explain_time(Option& option) {
   if (time.exposed > 0.1 * time.step.value) {
     option.why.push_back(text(base::percent(time.exposed / time.step.value, 0), " of a step waits for the network"));
   }
-  if (option.loader && option.pace.loader_rate == 0 && option.place.gpu) {
+  // A core or two every node has.
+  if (option.loader && option.pace.loader_rate == 0 && option.place.gpu && option.loader->cores_needed > 2) {
     option.why.push_back(text("wants ", base::fixed(std::ceil(option.loader->cores_needed), 0),
                               " cores that decode and ", base::format_rate(option.read_rate_wanted()),
                               " read; the node does not state its cores"));
