@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "lockstep/forecast/norm_workspace.h"
+
 namespace lockstep::forecast {
 namespace {
 
@@ -60,10 +62,21 @@ double fp32(const ConvolutionSizes& sizes, OperatorClass kind) {
   return 4 * (copies + transformed);
 }
 
+// The memory-efficient kernel sums the queries' gradients in blocks of 64 tokens, or of 128 with heads above 64, each
+// with a lock of 16 bytes for 64 tokens.
+double efficient_gradient_workspace(const Operator& call) {
+  const double side = call.shape[4] <= 64 ? 64 : 128;
+  const double width = std::ceil(static_cast<double>(call.shape[4]) / side) * side;
+  const double blocks = std::ceil(static_cast<double>(call.shape[2]) / side);
+  return static_cast<double>(call.shape[0]) * static_cast<double>(call.shape[1]) * blocks * (side * width + side / 16) *
+         4;
+}
+
 // The queries' gradients are summed in fp32 beside one value for each token. Flash attention rounds tokens up to 128
 // and head sizes to 32; on Hopper and newer PyTorch takes cuDNN's kernel, which does not.
 double attention_gradient_workspace(const Operator& call, const MemoryRules& rules) {
-  if (call.shape.size() != 5 || call.name.find("efficient") != std::string::npos) return 0;
+  if (call.shape.size() != 5) return 0;
+  if (call.name.find("efficient") != std::string::npos) return efficient_gradient_workspace(call);
   const bool cudnn = std::atoi(rules.compute_capability.c_str()) >= 9;
   const auto whole = [&](size_t at, double unit) {
     return std::ceil(static_cast<double>(call.shape[at]) / unit) * unit;
@@ -120,6 +133,10 @@ int64_t call_workspace(const Operator& call, const MemoryRules& rules) {
       return bytes_of(attention_gradient_workspace(call, rules));
     case OperatorClass::reduction:
       return bytes_of(row_sum_workspace(call, rules));
+    case OperatorClass::batch_norm:
+    case OperatorClass::batch_norm_gradient:
+    case OperatorClass::layer_norm_gradient:
+      return norm_workspace(call);
     default:
       return 0;
   }

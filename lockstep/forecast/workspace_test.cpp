@@ -59,6 +59,18 @@ TEST(WorkspaceTest, HoldsTheSumsOfAttentionsGradient) {
   EXPECT_EQ(call_workspace(call, {}), 0);
 }
 
+TEST(WorkspaceTest, HoldsTheSumsOfMemoryEfficientAttentionsGradient) {
+  Operator call;
+  call.name = "aten::_scaled_dot_product_efficient_attention_backward";
+  call.kind = OperatorClass::attention_gradient;
+  call.shape = {64, 12, 197, 197, 64};
+  EXPECT_EQ(call_workspace(call, {}), 50380800);  // measured, all three
+  call.shape = {16, 16, 257, 257, 88};
+  EXPECT_EQ(call_workspace(call, {}), 50356224);
+  call.shape = {32, 12, 50, 50, 64};
+  EXPECT_EQ(call_workspace(call, {}), 6297600);
+}
+
 // ViT-B/16 at batch 64 on an H200: 132 multiprocessors of 64 warps.
 TEST(WorkspaceTest, HoldsTheSumsOfABiasGradient) {
   const auto measured = [](int64_t columns, NumberType type) {

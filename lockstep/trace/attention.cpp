@@ -102,6 +102,35 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_backward(
   return {of_query, of_key, of_value, {}};
 }
 
+// cuDNN's kernels. Like flash attention's, but the random state comes first.
+using CudnnOutput = FlashOutput;
+
+CudnnOutput cudnn(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                  const std::optional<at::Tensor>& /*bias*/, bool exponents_wanted, double /*dropout*/, bool /*causal*/,
+                  bool /*debug*/, std::optional<double> /*scale*/) {
+  at::Tensor seed = make({}, at::kLong);
+  at::Tensor offset = make({}, at::kLong);
+  at::Tensor output = make_rows(query);
+  at::Tensor exponents;
+  if (exponents_wanted) exponents = make({query.size(0), query.size(1), query.size(2), 1}, at::kFloat);
+  ran("aten::_scaled_dot_product_cudnn_attention", OperatorClass::attention, {query, key, value}, {output, exponents},
+      attention_work(query, key, 2));
+  return {output, exponents, {}, {}, query.size(2), key.size(2), seed, offset, {}};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_backward(
+    const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+    const at::Tensor& output, const at::Tensor& exponents, const at::Tensor& /*seed*/, const at::Tensor& /*offset*/,
+    const at::Tensor& /*bias*/, const at::Tensor& /*first*/, const at::Tensor& /*second*/, c10::SymInt /*queries*/,
+    c10::SymInt /*keys*/, double /*dropout*/, bool /*causal*/, std::optional<double> /*scale*/) {
+  at::Tensor of_query = make_rows(query);
+  at::Tensor of_key = make_rows(key);
+  at::Tensor of_value = make_rows(value);
+  ran("aten::_scaled_dot_product_cudnn_attention_backward", OperatorClass::attention_gradient,
+      {gradient, query, key, value, output, exponents}, {of_query, of_key, of_value}, attention_work(query, key, 5));
+  return {of_query, of_key, of_value};
+}
+
 int64_t choice_operator(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                         const std::optional<at::Tensor>& mask, double dropout, bool causal, std::optional<double> scale,
                         bool grouped) {
@@ -114,19 +143,22 @@ void set_attention(Attention kind) {
   attention() = kind;
 }
 
-// Flash attention knows 16-bit types only; what it leaves goes to the memory-efficient kernel.
+// Flash attention and cuDNN's know 16-bit types only; what they leave goes to the memory-efficient kernel.
 int64_t choose_attention(const at::Tensor& query, const at::Tensor& /*key*/, const at::Tensor& /*value*/,
                          const std::optional<at::Tensor>& /*mask*/, double /*dropout*/, bool /*causal*/,
                          std::optional<double> /*scale*/, bool /*grouped*/) {
   if (attention() == Attention::math) return inside::math_attention_code();
   const bool half = query.scalar_type() == at::kBFloat16 || query.scalar_type() == at::kHalf;
-  return attention() == Attention::flash && half ? inside::flash_attention_code() : inside::efficient_attention_code();
+  if (attention() == Attention::efficient || !half) return inside::efficient_attention_code();
+  return attention() == Attention::cudnn ? inside::cudnn_attention_code() : inside::flash_attention_code();
 }
 
 void register_attention(torch::Library& library) {
   library.impl("_fused_sdp_choice", &choice_operator);
   library.impl("_scaled_dot_product_flash_attention", &flash);
   library.impl("_scaled_dot_product_flash_attention_backward", &flash_backward);
+  library.impl("_scaled_dot_product_cudnn_attention", &cudnn);
+  library.impl("_scaled_dot_product_cudnn_attention_backward", &cudnn_backward);
   library.impl("_scaled_dot_product_efficient_attention", &efficient);
   library.impl("_scaled_dot_product_efficient_attention_backward", &efficient_backward);
 }

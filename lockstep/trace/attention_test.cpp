@@ -22,6 +22,7 @@ std::string kernel_of(Attention attention, at::ScalarType type) {
 
 TEST(AttentionTest, TheCardAndTheTypeDecideTheKernel) {
   EXPECT_EQ(kernel_of(Attention::flash, at::kBFloat16), "aten::_scaled_dot_product_flash_attention");
+  EXPECT_EQ(kernel_of(Attention::cudnn, at::kHalf), "aten::_scaled_dot_product_cudnn_attention");
   EXPECT_EQ(kernel_of(Attention::flash, at::kFloat), "aten::_scaled_dot_product_efficient_attention");
   EXPECT_EQ(kernel_of(Attention::efficient, at::kHalf), "aten::_scaled_dot_product_efficient_attention");
   EXPECT_EQ(kernel_of(Attention::math, at::kHalf), "none");

@@ -47,20 +47,21 @@ std::tuple<at::Tensor, at::Tensor> convolution_backward(const at::Tensor& input,
                                                         at::IntArrayRef stride, at::IntArrayRef /*dilation*/,
                                                         int64_t groups, bool /*benchmark*/, bool /*deterministic*/,
                                                         bool /*tf32*/, std::array<bool, 2> wanted) {
-  const at::Tensor packed = gradient.contiguous(inside::convolution_format(input, weight));
-  const Work work = convolution_work(input, weight, packed, stride, groups);
+  const Work work = convolution_work(input, weight, gradient, stride, groups);
   at::Tensor of_input;
   at::Tensor of_weight;
   if (wanted[0]) {
-    const at::MemoryFormat format = inside::convolution_format(packed, weight);
-    of_input = make(input.sizes(), packed.scalar_type(), format);
+    const at::MemoryFormat format = inside::convolution_format(gradient, weight);
+    of_input = make(input.sizes(), gradient.scalar_type(), format);
+    const at::Tensor packed = gradient.contiguous(format);
     const at::Tensor lying = weight.contiguous(format);
     ran("aten::convolution_backward", OperatorClass::convolution_input_gradient, {packed, lying}, {of_input}, work);
   }
   if (wanted[1]) {
-    const at::MemoryFormat format = inside::convolution_format(input, packed);
+    const at::MemoryFormat format = inside::convolution_format(input, gradient);
+    const at::Tensor packed = gradient.contiguous(format);
     const at::Tensor lying = input.contiguous(format);
-    of_weight = make(weight.sizes(), packed.scalar_type(), format);
+    of_weight = make(weight.sizes(), gradient.scalar_type(), format);
     ran("aten::convolution_backward", OperatorClass::convolution_weight_gradient, {packed, lying}, {of_weight}, work);
   }
   return {of_input, of_weight};

@@ -121,6 +121,10 @@ int64_t flash_attention_code() {
   return static_cast<int64_t>(sdp::SDPBackend::flash_attention);
 }
 
+int64_t cudnn_attention_code() {
+  return static_cast<int64_t>(sdp::SDPBackend::cudnn_attention);
+}
+
 int64_t efficient_attention_code() {
   return static_cast<int64_t>(sdp::SDPBackend::efficient_attention);
 }

@@ -37,6 +37,7 @@ at::Tensor as_strided(const at::Tensor& self, at::IntArrayRef sizes, at::IntArra
                       std::optional<int64_t> offset);
 at::MemoryFormat convolution_format(const at::Tensor& input, const at::Tensor& weight);
 int64_t flash_attention_code();
+int64_t cudnn_attention_code();
 int64_t efficient_attention_code();
 int64_t math_attention_code();
 

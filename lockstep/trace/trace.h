@@ -9,7 +9,8 @@
 
 namespace lockstep::trace {
 
-LOCKSTEP_CHOICE(Attention, flash, efficient, math)
+// flash: Ampere and Ada; cudnn: Hopper and newer (torch 2.11); efficient: older cards, and fp32 on all of them.
+LOCKSTEP_CHOICE(Attention, flash, cudnn, efficient, math)
 
 // What of a simulated card changes which operators the step calls. Everything else about a card (rates, workspaces,
 // memory) is the forecast's business and needs no second trace.

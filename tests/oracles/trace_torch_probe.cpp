@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// trace_torch_probe JOB [--ranks N] [--rows N] [--steps N] [--evaluate] [--events] [--set a.b=c ...]: traces the job's
-// step and prints what was recorded: bytes by class at the peak of live storages, operators by kind, counts and time;
-// with --events every event, one a line.
+// trace_torch_probe JOB [--ranks N] [--rows N] [--steps N] [--cudnn] [--evaluate] [--events] [--set a.b=c ...]: traces
+// the job's step and prints what was recorded: bytes by class at the peak of live storages, operators by kind, counts
+// and time; with --events every event, one a line.
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
     if (word == "--ranks") simulation.ranks = std::stoll(argv[++i]);
     if (word == "--rows") simulation.rows = std::stoll(argv[++i]);
     if (word == "--steps") simulation.steps = std::stoll(argv[++i]);
+    if (word == "--cudnn") simulation.attention = trace::Attention::cudnn;
     if (word == "--set") sets.push_back(argv[++i]);
   }
   try {
