@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <vector>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -47,11 +48,10 @@ struct Residual {  // sizes of one residual block
   bool projects() const { return stride != 1 || in != out(); }
 };
 
-class Shortcut {
+// A convolution and the batch norm behind it.
+class ConvNorm {
  public:
-  Shortcut(const Site& site, const Residual& size)
-      : conv_(site.in("0"), {.in = size.in, .out = size.out(), .stride = size.stride}),
-        norm_(site.in("1"), size.out()) {}
+  ConvNorm(const Site& conv, const Site& norm, const ConvShape& shape) : conv_(conv, shape), norm_(norm, shape.out) {}
   at::Tensor operator()(const at::Tensor& input, Mode mode) const { return norm_(conv_(input), mode); }
 
  private:
@@ -59,68 +59,43 @@ class Shortcut {
   BatchNorm2d norm_;
 };
 
-std::optional<Shortcut> shortcut(const Site& site, const Residual& size) {
-  if (!size.projects()) return std::nullopt;
-  return Shortcut(site, size);
+std::vector<ConvShape> convolutions(const Residual& size) {
+  const ConvShape square{.in = size.planes, .out = size.planes, .kernel = 3, .stride = size.stride, .padding = 1};
+  if (size.expansion > 1) {
+    return {{.in = size.in, .out = size.planes}, square, {.in = size.planes, .out = size.out()}};
+  }
+  ConvShape first = square;
+  ConvShape second = square;
+  first.in = size.in;
+  second.stride = 1;
+  return {first, second};
 }
 
-class BasicBlock final : public Block {
+// Two 3x3 convolutions or the bottleneck of three, and the input added to what they give.
+class ResidualBlock final : public Block {
  public:
-  BasicBlock(const std::string& name, Maker& maker, const Residual& size)
-      : Block(name),
-        conv1_({*this, maker, name + ".conv1."},
-               {.in = size.in, .out = size.planes, .kernel = 3, .stride = size.stride, .padding = 1}),
-        bn1_({*this, maker, name + ".bn1."}, size.planes),
-        conv2_({*this, maker, name + ".conv2."}, {.in = size.planes, .out = size.planes, .kernel = 3, .padding = 1}),
-        bn2_({*this, maker, name + ".bn2."}, size.planes),
-        downsample_(shortcut({*this, maker, name + ".downsample."}, size)) {}
+  ResidualBlock(const std::string& name, Maker& maker, const Residual& size) : Block(name) {
+    const Site site{*this, maker, name + "."};
+    for (const ConvShape& shape : convolutions(size)) {
+      const size_t number = layers_.size() + 1;
+      layers_.emplace_back(site.in(base::text("conv", number)), site.in(base::text("bn", number)), shape);
+    }
+    if (!size.projects()) return;
+    const Site downsample = site.in("downsample");
+    const ConvShape shape{.in = size.in, .out = size.out(), .stride = size.stride};
+    downsample_.emplace(downsample.in("0"), downsample.in("1"), shape);
+  }
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    at::Tensor value = bn1_(conv1_(input), mode).relu_();
-    value = bn2_(conv2_(value), mode);
+    at::Tensor value = input;
+    for (size_t i = 0; i + 1 < layers_.size(); ++i) value = layers_[i](value, mode).relu_();
+    value = layers_.back()(value, mode);
     return value.add_(downsample_ ? (*downsample_)(input, mode) : input).relu_();
   }
 
  private:
-  Conv2d conv1_;
-  BatchNorm2d bn1_;
-  Conv2d conv2_;
-  BatchNorm2d bn2_;
-  std::optional<Shortcut> downsample_;
+  std::vector<ConvNorm> layers_;
+  std::optional<ConvNorm> downsample_;
 };
-
-class Bottleneck final : public Block {
- public:
-  Bottleneck(const std::string& name, Maker& maker, const Residual& size)
-      : Block(name),
-        conv1_({*this, maker, name + ".conv1."}, {.in = size.in, .out = size.planes}),
-        bn1_({*this, maker, name + ".bn1."}, size.planes),
-        conv2_({*this, maker, name + ".conv2."},
-               {.in = size.planes, .out = size.planes, .kernel = 3, .stride = size.stride, .padding = 1}),
-        bn2_({*this, maker, name + ".bn2."}, size.planes),
-        conv3_({*this, maker, name + ".conv3."}, {.in = size.planes, .out = size.out()}),
-        bn3_({*this, maker, name + ".bn3."}, size.out()),
-        downsample_(shortcut({*this, maker, name + ".downsample."}, size)) {}
-  at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    at::Tensor value = bn1_(conv1_(input), mode).relu_();
-    value = bn2_(conv2_(value), mode).relu_();
-    value = bn3_(conv3_(value), mode);
-    return value.add_(downsample_ ? (*downsample_)(input, mode) : input).relu_();
-  }
-
- private:
-  Conv2d conv1_;
-  BatchNorm2d bn1_;
-  Conv2d conv2_;
-  BatchNorm2d bn2_;
-  Conv2d conv3_;
-  BatchNorm2d bn3_;
-  std::optional<Shortcut> downsample_;
-};
-
-std::unique_ptr<Block> residual_block(const std::string& name, Maker& maker, const Residual& size) {
-  if (size.expansion == 1) return std::make_unique<BasicBlock>(name, maker, size);
-  return std::make_unique<Bottleneck>(name, maker, size);
-}
 
 }  // namespace
 
@@ -134,7 +109,7 @@ Blocks resnet_blocks(const Request& request) {
     for (int64_t i = 0; i < shape.stages[stage]; ++i) {
       const Residual size{channels, width << stage, i == 0 && stage > 0 ? 2 : 1, shape.expansion};
       const std::string name = base::text("layer", stage + 1, ".", i);
-      blocks.push_back(residual_block(name, request.maker, size));
+      blocks.push_back(std::make_unique<ResidualBlock>(name, request.maker, size));
       channels = size.out();
     }
   }
