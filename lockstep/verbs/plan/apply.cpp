@@ -77,8 +77,12 @@ class Worker {
     return make_plan(one, request_.catalogue, request_.calibration);
   }
 
-  Estimate estimate(const spec::Experiment& experiment) const {
-    Estimate result{experiment, plan(experiment, experiment.set), {}, 0, 0, 0};
+  // An experiment that `before` has with the same job and overrides is not planned again: a trace takes seconds.
+  Estimate estimate(const spec::Experiment& experiment, const std::vector<Estimate>& before) const {
+    const auto same = std::find_if(before.begin(), before.end(), [&](const Estimate& one) {
+      return one.experiment.job == experiment.job && one.experiment.set == experiment.set;
+    });
+    Estimate result{experiment, same != before.end() ? same->plan : plan(experiment, experiment.set), {}, 0, 0, 0};
     const Tried tried = tried_on(result.plan, project_.wanted, project_.gpus);
     const Option* runs = tried.feasible();
     if (!runs) {
@@ -180,7 +184,9 @@ Application work_out(const spec::Project& project, const AdviceRequest& request)
   application.project = project;
   application.as_written = worker.plan(project.experiments.front(), {});
   application.checked = check_claims(project.claims, application.as_written);
-  for (const auto& experiment : project.experiments) application.estimates.push_back(worker.estimate(experiment));
+  for (const auto& experiment : project.experiments) {
+    application.estimates.push_back(worker.estimate(experiment, application.estimates));
+  }
   for (const auto& estimate : application.estimates) {
     application.units += estimate.units;
     application.smallest_units += estimate.run_units * (1 + project.failure_margin);

@@ -90,9 +90,10 @@ TEST_F(ApplyTest, FillsTheFieldsThatCentresAskForAndMarksTheBlanks) {
   spec::Project project = small_project(folder_.path());
   project.dataset_bytes = 5'000'000'000;
   const std::string page = to_markdown(justification(work_out_here(project)));
-  for (const char* heading : {"The work and what it needs", "How the hours were derived",
-                              "Smallest, typical and largest job", "Scaling", "Why the machines at hand do not do",
-                              "What a centre must have", "Disk, files, transfer and checkpoints", "Software"}) {
+  for (const char* heading :
+       {"The work and what it needs", "How the hours were derived", "Smallest, typical and largest job", "Scaling",
+        "The machines at hand, and what each lacks", "What a centre must have", "Disk, files, transfer and checkpoints",
+        "Software"}) {
     EXPECT_THAT(page, HasSubstr(base::text("\n## ", heading, "\n")));
   }
   EXPECT_THAT(page, HasSubstr("TO FILL IN: name, position, contact"));

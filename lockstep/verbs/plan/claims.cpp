@@ -34,7 +34,7 @@ Checked about_memory(const spec::Claim& claim, const Tried& tried, bool says_fit
   if (written) return {claim, says_fits ? Verdict::true_ : Verdict::false_, need(tried)};
   if (levers) return {claim, Verdict::conditional, need(tried)};
   return {claim, says_fits ? Verdict::false_ : Verdict::true_,
-          text(need(tried), "; no lever of the step makes it fit")};
+          text(need(tried), "; ", lack_of_memory(*tried.written), ": no lever of the step makes it fit")};
 }
 
 Checked about_cuda(const spec::Claim& claim, const Option& option) {
@@ -106,6 +106,17 @@ Tried tried_on(const Plan& plan, const std::string& place, int64_t gpus) {
   }
   base::ensure(tried.written != nullptr, text("the plan has ", gpus, " x ", place));
   return tried;
+}
+
+std::string lack_of_memory(const Option& option) {
+  const auto& trial = option.trial;
+  if (trial.fits) return "";
+  const int64_t fixed = forecast::fixed_bytes(trial.memory);
+  if (fixed > trial.capacity) {
+    return text("weights, gradients, optimizer and driver alone take ", bytes_text(fixed), ", ",
+                bytes_text(fixed - trial.capacity), " more than a card has");
+  }
+  return text(bytes_text(trial.memory.total - trial.capacity), " too little on each card");
 }
 
 std::vector<Checked> check_claims(const std::vector<spec::Claim>& claims, const Plan& plan) {

@@ -32,4 +32,7 @@ struct Tried {
 };
 Tried tried_on(const Plan& plan, const std::string& place, int64_t gpus);
 
+// Why an option's memory does not do, in bytes: what no lever can remove where that alone is too much. Empty: it does.
+std::string lack_of_memory(const forecast::Option& option);
+
 }  // namespace lockstep::verbs

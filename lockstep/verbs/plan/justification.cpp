@@ -201,8 +201,8 @@ std::string shortcoming(const Plan& plan, const std::string& place, int64_t gpus
                               : text("; no current CUDA drives it (last: ", *tried.written->place.gpu->last_cuda, ")");
   if (!option) {
     const Option& best = tried.found ? *tried.found : *tried.written;
-    const int64_t missing = best.trial.memory.total - best.trial.capacity;
-    if (missing > 0) return text("does not fit: ", bytes_text(missing), " too little on each card", driven);
+    const std::string lack = lack_of_memory(best);
+    if (!lack.empty()) return text("does not fit: ", lack, driven);
     return text(base::join(best.why, "; "), driven);
   }
   const std::string changes = changes_text(*option);
@@ -215,7 +215,7 @@ std::string shortcoming(const Plan& plan, const std::string& place, int64_t gpus
 void add_lesser(Paper& paper, const Application& application) {
   const spec::Project& project = application.project;
   if (project.lesser.empty()) return;
-  paper.heading("Why the machines at hand do not do");
+  paper.heading("The machines at hand, and what each lacks");
   const Estimate& big = largest(application);
   Paper::Grid grid{{{"machine"}, {"cards", Align::right}, {"verdict"}}, {}, ""};
   for (const auto& option : big.plan.options) {
@@ -239,8 +239,9 @@ void add_requirements(Paper& paper, const Application& application) {
       text("main memory of ", bytes_text(option.host.total), " a node"),
       text("disk: ", bytes_text(application.disk_bytes), " at the peak")};
   if (option.loader) {
-    needs.push_back(text(static_cast<int64_t>(std::ceil(option.loader->cores_needed)),
-                         " processor cores to decode the images as fast as the cards take them (",
+    const auto cores = static_cast<int64_t>(std::ceil(option.loader->cores_needed));
+    needs.push_back(text(cores, cores == 1 ? " processor core" : " processor cores",
+                         " to decode the images as fast as the cards take them (",
                          base::fixed(option.samples_per_second, 0), " samples/s, ",
                          base::format_rate(option.loader->read_rate), " from the file system)"));
   }
