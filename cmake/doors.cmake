@@ -13,6 +13,7 @@ function(lockstep_door name package header debian)
 endfunction()
 lockstep_door(jpeg libjpeg jpeglib.h libjpeg62-turbo-dev)
 lockstep_door(png libpng png.h libpng-dev)
+lockstep_door(uring liburing liburing.h liburing-dev)
 
 # libtorch from the PyPI wheel: link torch_cpu and c10 only; CUDA is opened at run time.
 set(LOCKSTEP_HAS_torch OFF)

@@ -6,7 +6,7 @@ file(STRINGS ${CMAKE_SOURCE_DIR}/lockstep/verbs/verbs.def verb_rows REGEX "^VERB
 function(lockstep_room target folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lockstep/${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  foreach(door jpeg png)
+  foreach(door jpeg png uring)
     if(LOCKSTEP_HAS_${door})
       list(FILTER sources EXCLUDE REGEX "/no_${door}_door\\.cpp$")
     else()
@@ -48,6 +48,9 @@ if(LOCKSTEP_HAS_jpeg AND TARGET room_data)
 endif()
 if(LOCKSTEP_HAS_png AND TARGET room_data)
   target_link_libraries(room_data PUBLIC PkgConfig::png)
+endif()
+if(LOCKSTEP_HAS_uring AND TARGET room_data)
+  target_link_libraries(room_data PUBLIC PkgConfig::uring)
 endif()
 
 # Files that travel inside the program: catalogue rows, the report's page.

@@ -19,6 +19,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/fetch.h"
 #include "lockstep/data/order.h"
 #include "lockstep/data/render.h"
 #include "lockstep/data/store.h"
@@ -57,7 +58,8 @@ void settle_decode_thread(int64_t number) {
 struct Slot {
   enum class Memory { absent, coming, there };
   Batch batch;
-  LoaderState after;  // the loader's state once this batch is given out
+  LoaderState after;         // the loader's state once this batch is given out
+  int64_t first_ticket = 0;  // the fetcher's for row 0
   Memory memory = Memory::absent;
   int64_t num_taken = 0;
   int64_t num_done = 0;
@@ -68,6 +70,34 @@ struct Slot {
   bool is_done() const { return memory == Memory::there && num_done == batch.size(); }
 };
 
+struct Errand {  // one row
+  int64_t id = 0;
+  int64_t epoch = 0;
+  int64_t ticket = 0;
+};
+
+// A picture's file while it is decoded: read ahead from a shard, or read now into `memory`.
+class PictureBytes {
+ public:
+  PictureBytes(const Store& store, Fetcher* fetcher, const Errand& errand, std::vector<std::byte>& memory)
+      : fetcher_(fetcher) {
+    if (fetcher_) fetched_ = fetcher_->take(errand.ticket);
+    bytes_ = fetcher_ ? std::span<const std::byte>(fetched_) : store.read(errand.id, memory);
+  }
+  ~PictureBytes() {
+    if (fetcher_) fetcher_->give_back(std::move(fetched_));
+  }
+  PictureBytes(const PictureBytes&) = delete;
+  PictureBytes& operator=(const PictureBytes&) = delete;
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  Fetcher* fetcher_;
+  std::vector<std::byte> fetched_;
+  std::span<const std::byte> bytes_;
+};
+
 class ThreadedLoader final : public Loader {
  public:
   ThreadedLoader(const Collection& collection, const LoaderOptions& options, const LoaderState& from)
@@ -75,6 +105,7 @@ class ThreadedLoader final : public Loader {
         store_(collection.is_synthetic() ? nullptr : open_store(collection)),
         options_(options),
         num_samples_(static_cast<int64_t>(collection.samples.size())),
+        fetcher_(collection.shards ? std::make_unique<Fetcher>(*store_, fetch_options(options)) : nullptr),
         state_{options.seed, from.epoch, from.consumed},
         planned_(wrapped(state_)) {
     state_ = planned_;
@@ -138,6 +169,12 @@ class ThreadedLoader final : public Loader {
   }
 
  private:
+  static Fetcher::Options fetch_options(const LoaderOptions& options) {
+    Fetcher::Options fetch;
+    fetch.byte_budget = std::min(fetch.byte_budget, options.byte_budget / 4);
+    return fetch;
+  }
+
   // Beside those in flight one is with the caller, or spare.
   int64_t max_batches() const {
     const int64_t share = (options_.global_batch + options_.num_ranks - 1) / options_.num_ranks;
@@ -171,6 +208,10 @@ class ThreadedLoader final : public Loader {
     }
     planned_ = wrapped({planned_.seed, planned_.epoch, places.end});
     slot->after = planned_;
+    slot->first_ticket = next_ticket_;
+    if (fetcher_) {
+      for (const int64_t id : batch.sample_ids) fetcher_->want(next_ticket_++, id);
+    }
     slots_.push_back(std::move(slot));
   }
 
@@ -228,7 +269,7 @@ class ThreadedLoader final : public Loader {
     StageSeconds stages;
     lock.unlock();
     try {
-      fill_row(id, slot.batch.epoch, renderer, memory, out, stages);
+      fill_row({id, slot.batch.epoch, slot.first_ticket + row}, renderer, memory, out, stages);
     } catch (const Error& wrong) {
       const std::string path = store_ ? store_->name(id) : "";
       if (options_.data.on_bad_sample == spec::OnBadSample::skip && wrong.blame() == Blame::user) {
@@ -253,24 +294,25 @@ class ThreadedLoader final : public Loader {
     ++slot.num_done;
   }
 
-  void fill_row(int64_t id, int64_t epoch, Renderer& renderer, std::vector<std::byte>& memory, float* out,
+  void fill_row(const Errand& errand, Renderer& renderer, std::vector<std::byte>& memory, float* out,
                 StageSeconds& stages) const {
     const double start = steady_now();
     stages.samples = 1;
     const auto seed = static_cast<uint64_t>(options_.seed);
-    const auto index = static_cast<uint64_t>(id);
+    const auto index = static_cast<uint64_t>(errand.id);
     if (!store_) {
       renderer.noise(base::Random(base::derive_seed(seed, "synthetic"), 0, index), out);
       stages.augment = steady_now() - start;
       return;
     }
-    const auto file = store_->read(id, memory);
+    const PictureBytes picture(*store_, fetcher_.get(), errand, memory);
     const double read = steady_now();
     stages.read = read - start;
     if (is_training() && options_.augment) {
-      renderer.random(file, base::Random(base::derive_seed(seed, "augment"), static_cast<uint32_t>(epoch), index), out);
+      const base::Random numbers(base::derive_seed(seed, "augment"), static_cast<uint32_t>(errand.epoch), index);
+      renderer.random(picture.bytes(), numbers, out);
     } else {
-      renderer.center(file, out);
+      renderer.center(picture.bytes(), out);
     }
     stages.decode = renderer.decode_seconds();
     stages.augment = steady_now() - read - stages.decode;
@@ -280,6 +322,7 @@ class ThreadedLoader final : public Loader {
   const std::unique_ptr<const Store> store_;  // null for synthetic samples
   const LoaderOptions options_;
   const int64_t num_samples_;
+  const std::unique_ptr<Fetcher> fetcher_;  // of shards
 
   mutable std::mutex mutex_;  // guards everything below
   std::condition_variable_any work_there_;
@@ -288,6 +331,7 @@ class ThreadedLoader final : public Loader {
   LoaderState planned_;  // where the next batch to be planned begins
   std::deque<std::unique_ptr<Slot>> slots_;
   std::vector<std::vector<float>> spare_;
+  int64_t next_ticket_ = 0;
   StageSeconds stages_;
   std::vector<BadSample> bad_samples_;
   std::set<int64_t> bad_ids_;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lockstep/data/store.h"
+#include "lockstep/data/uring_door.h"
+
+namespace lockstep::data {
+
+// Reads the pictures of shards ahead of those who decode them: a thread of its own, many reads under way at once,
+// within a budget of bytes. Pictures are asked for in the order in which they will be needed.
+class Fetcher {
+ public:
+  struct Options {
+    int64_t byte_budget = int64_t{256} << 20;  // of bytes read or being read and not yet given back; one picture always
+    int depth = 64;                            // reads at once
+    bool uring = true;                         // where it is allowed
+  };
+
+  // `store` must outlive it. REQUIRES: every location of the store has a size. User error: a shard cannot be opened.
+  Fetcher(const Store& store, const Options& options);
+  ~Fetcher();
+  Fetcher(const Fetcher&) = delete;
+  Fetcher& operator=(const Fetcher&) = delete;
+
+  // The picture will be taken as number `ticket`; tickets count from 0, without gaps.
+  void want(int64_t ticket, int64_t id);
+  // Waits for it. The memory comes back by give_back(). User error, which names the sample: it cannot be read, or its
+  // checksum is wrong. Each ticket once, from any thread, the earlier ones first by and large.
+  std::vector<std::byte> take(int64_t ticket);
+  void give_back(std::vector<std::byte>&& memory);
+
+  const char* way() const;  // "io_uring" or "pread"
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/fetch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/collection.h"
+#include "lockstep/data/decode.h"
+#include "lockstep/data/shard_set.h"
+
+namespace lockstep::data {
+namespace {
+
+class FetcherTest : public testing::TestWithParam<bool> {  // with io_uring, or without
+ protected:
+  FetcherTest() {
+    ShardWriter writer(folder_.path(), "shard-000000");
+    for (int i = 0; i < 50; ++i) {
+      Image image(8 + i, 16);
+      for (auto& value : image.pixels) value = static_cast<uint8_t>(5 * i);
+      const std::string jpeg = encode_jpeg(image, 90);
+      writer.add({base::text("s", 100 + i), i % 2}, {{"jpg", jpeg}, {"cls", i % 2 == 0 ? "0" : "1"}});
+    }
+    write_shard_list(folder_.path(), {"test", {"a", "b"}, {writer.finish()}});
+    collection_ = scan_folder(folder_.path().string());
+    store_ = open_store(collection_);
+    options_.uring = GetParam();
+  }
+
+  std::vector<std::byte> expected(int64_t id) const {
+    std::vector<std::byte> memory;
+    store_->read(id, memory);
+    return memory;
+  }
+
+  base::TemporaryFolder folder_;
+  Collection collection_;
+  std::unique_ptr<Store> store_;
+  Fetcher::Options options_;
+};
+
+TEST_P(FetcherTest, GivesEveryPictureByItsTicket) {
+  Fetcher fetcher(*store_, options_);
+  for (int64_t ticket = 0; ticket < 200; ++ticket) fetcher.want(ticket, ticket * 7 % 50);
+  for (int64_t ticket = 0; ticket < 200; ++ticket) {
+    auto bytes = fetcher.take(ticket);
+    EXPECT_EQ(bytes, expected(ticket * 7 % 50)) << ticket;
+    fetcher.give_back(std::move(bytes));
+  }
+}
+
+TEST_P(FetcherTest, ManyThreadsTakeWithinASmallBudget) {
+  options_.byte_budget = 3000;  // about four pictures
+  options_.depth = 2;
+  Fetcher fetcher(*store_, options_);
+  for (int64_t ticket = 0; ticket < 300; ++ticket) fetcher.want(ticket, ticket % 50);
+  std::atomic<int64_t> next = 0, num_right = 0;
+  {
+    std::vector<std::jthread> takers;
+    for (int i = 0; i < 4; ++i) {
+      takers.emplace_back([&] {
+        for (int64_t ticket = next++; ticket < 300; ticket = next++) {
+          auto bytes = fetcher.take(ticket);
+          num_right += bytes == expected(ticket % 50);
+          fetcher.give_back(std::move(bytes));
+        }
+      });
+    }
+  }
+  EXPECT_EQ(num_right, 300);
+}
+
+TEST_P(FetcherTest, ReadsNoFurtherThanTheBudget) {
+  options_.byte_budget = static_cast<int64_t>(expected(0).size() + expected(1).size());
+  Fetcher fetcher(*store_, options_);
+  for (int64_t ticket = 0; ticket < 3; ++ticket) fetcher.want(ticket, ticket);
+  auto first = fetcher.take(0);
+  auto second = fetcher.take(1);
+  std::atomic<bool> there = false;
+  std::jthread taker([&] {
+    fetcher.give_back(fetcher.take(2));
+    there = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(there);
+  fetcher.give_back(std::move(first));
+  fetcher.give_back(std::move(second));
+  taker.join();
+  EXPECT_TRUE(there);
+}
+
+TEST_P(FetcherTest, NamesASampleThatIsCutOffOrChanged) {
+  const Location last = store_->locate(49), other = store_->locate(3);
+  const std::string path = store_->path(0);
+  std::string bytes = base::read_file(path);
+  bytes[static_cast<size_t>(other.offset) + 40] ^= 4;
+  bytes.resize(static_cast<size_t>(last.offset) + 10);
+  base::write_file(path, bytes);
+  Fetcher fetcher(*store_, options_);
+  fetcher.want(0, 3);
+  fetcher.want(1, 49);
+  fetcher.want(2, 5);
+  const auto complaint = [&](int64_t ticket) {
+    try {
+      (void)fetcher.take(ticket);
+    } catch (const base::Error& error) {
+      return error.message();
+    }
+    return std::string("none");
+  };
+  EXPECT_THAT(complaint(0), testing::AllOf(testing::HasSubstr("s103"), testing::HasSubstr("CRC-32C")));
+  EXPECT_THAT(complaint(1), testing::AllOf(testing::HasSubstr("s149"), testing::HasSubstr("ends within it")));
+  EXPECT_EQ(complaint(2), "none");
+}
+
+TEST_P(FetcherTest, MayBeLeftWithReadsUnderWay) {
+  for (int i = 0; i < 20; ++i) {
+    Fetcher fetcher(*store_, options_);
+    for (int64_t ticket = 0; ticket < 50; ++ticket) fetcher.want(ticket, ticket);
+    if (i % 2 == 0) fetcher.give_back(fetcher.take(0));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, FetcherTest, testing::Values(true, false));
+
+}  // namespace
+}  // namespace lockstep::data
