@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kNumClasses = static_cast<size_t>(MemoryClass::other) + 1;
 constexpr size_t kMaxLargest = 20;
 constexpr int64_t kMaxCurvePoints = 400;
+constexpr int64_t kCublasLtBytes = int64_t{1} << 20;  // seen once a process, right behind the first workspace
 
 using ByClass = std::array<int64_t, kNumClasses>;
 
@@ -117,7 +118,9 @@ class MemoryReplay {
     const Operator& call = recording_.operators[static_cast<size_t>(event.id)];
     if (call.kind == OperatorClass::matmul && rules_.cublas_workspace > 0) {
       bool& has = has_workspace_[static_cast<size_t>(event.thread & 1)];
+      const bool first = !has_workspace_[0] && !has_workspace_[1];
       if (!has && !hold_workspace(rules_.cublas_workspace, index)) return false;
+      if (first && !hold_workspace(kCublasLtBytes, index)) return false;
       has = true;
     }
     const int64_t bytes = call_workspace(call, rules_);

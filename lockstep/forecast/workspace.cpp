@@ -14,6 +14,7 @@ namespace {
 constexpr double kMebibyte = 1 << 20;
 constexpr double kPaddedChannels = 8;         // what 16-bit tensor-core kernels want at least
 constexpr double kSplitSums = 8 * kMebibyte;  // measured: median 2 MiB in 16 bit, 8 in tf32, never above 16.5
+constexpr double kFewPixels = 2048;           // that a weight gradient sums over: below, nothing is split
 
 // The sizes of a convolution: {batch, in, height, width, out, kernel_h, kernel_w, stride, groups}. In doubles: exact
 // for every size that a card can hold, and no overflow whatever a recording claims.
@@ -28,18 +29,28 @@ struct ConvolutionSizes {
   bool first_layer() const { return in < kPaddedChannels && groups == 1; }
   bool depthwise() const { return groups == in && in > 1; }
   bool pointwise() const { return kernel_h == 1 && kernel_w == 1; }
+  bool patches() const { return kernel_h >= 14; }
+  bool skips_pixels_of_few_channels() const { return pointwise() && stride == 2 && in <= 64; }
 };
 
+// The first layer: images are padded to eight channels. The gradient of its weights has sums besides; those of patches
+// (a kernel of 14 and more) are larger than those of a stem.
+double padded_images(const ConvolutionSizes& sizes, OperatorClass kind) {
+  const double images = sizes.batch * sizes.height * sizes.width * kPaddedChannels * 2;
+  const double weights = sizes.out * sizes.kernel_h * sizes.kernel_w * kPaddedChannels * 2;
+  if (kind == OperatorClass::convolution) return sizes.out >= 64 ? images + weights : 0;
+  if (kind == OperatorClass::convolution_input_gradient) return 0;
+  return images + (sizes.patches() ? std::min(10 * weights, images) : std::min(6 * kMebibyte, 2 * images));
+}
+
 double sixteen_bit(const ConvolutionSizes& sizes, OperatorClass kind) {
-  const bool weight_gradient = kind == OperatorClass::convolution_weight_gradient;
-  if (sizes.first_layer()) {
-    const double images = sizes.batch * sizes.height * sizes.width * kPaddedChannels * 2;
-    const double weights = sizes.out * sizes.kernel_h * sizes.kernel_w * kPaddedChannels * 2;
-    if (weight_gradient) return images + std::max(6 * kMebibyte, 10 * weights);
-    return kind == OperatorClass::convolution && sizes.out >= 64 ? images + weights : 0;
+  if (sizes.first_layer()) return padded_images(sizes, kind);
+  if (kind == OperatorClass::convolution) {
+    return sizes.skips_pixels_of_few_channels() ? 2 * (sizes.input() + sizes.output()) : 0;
   }
-  if (!weight_gradient) return 0;
-  return sizes.depthwise() ? sizes.weights() * 4096 : kSplitSums;
+  if (kind == OperatorClass::convolution_input_gradient) return 0;
+  if (sizes.depthwise()) return sizes.weights() * 32 * sizes.batch;
+  return sizes.batch * sizes.out_height() * sizes.out_width() < kFewPixels ? 0 : kSplitSums;
 }
 
 double tf32(const ConvolutionSizes& sizes, OperatorClass kind) {
@@ -50,16 +61,49 @@ double tf32(const ConvolutionSizes& sizes, OperatorClass kind) {
   return 4 * (padded + sizes.output()) + 6 * kMebibyte;
 }
 
+// cuDNN takes Fourier transforms for the way forward of some 3x3 layers; which ones was read off 60 layers of ResNet,
+// VGG, DenseNet and GoogLeNet, and holds for all of them but one.
+bool by_fourier(const ConvolutionSizes& sizes) {
+  if (sizes.kernel_h != 3 || sizes.kernel_w != 3 || sizes.stride != 1 || sizes.height != sizes.width) return false;
+  if (sizes.height > 30) return sizes.height <= 62 && sizes.in == sizes.out && sizes.batch <= 32;
+  const bool wide = std::fmod(sizes.in, 128) == 0 && std::fmod(sizes.out, 64) == 0 && sizes.out >= 128;
+  return wide && (sizes.height > 14 || (sizes.height > 7 && (sizes.batch >= 64 || sizes.in >= 512)));
+}
+
+// The spectra of images and weights, twice, of tiles of 16, 32 or 64 pixels a side (half of them: the images are real).
+double fourier(const ConvolutionSizes& sizes) {
+  const double side = sizes.height <= 14 ? 16 : sizes.height <= 30 ? 32 : 64;
+  const double spectrum = side * (side / 2 + 1) * 2;
+  return 2 * sizes.in * (sizes.batch + sizes.out) * spectrum + sizes.weights();
+}
+
+// Back to the images cuDNN takes tiles of 32 pixels a side, two for a row of more than 30, each spectrum once.
+double fourier_back(const ConvolutionSizes& sizes) {
+  const bool taken = sizes.kernel_h == 3 && sizes.kernel_w == 3 && sizes.stride == 1 && sizes.height > 14 &&
+                     sizes.height <= 62 && sizes.in >= 64;
+  constexpr double kSpectrum = 32 * 17 * 2;
+  const double tiles = sizes.height > 30 ? 2 : 1;
+  return taken ? kSpectrum * (sizes.batch * (sizes.in + sizes.out) * tiles + sizes.in * sizes.out) : 0;
+}
+
 double fp32(const ConvolutionSizes& sizes, OperatorClass kind) {
-  if (sizes.first_layer() || sizes.groups > 1) return 0;
+  const bool weight_gradient = kind == OperatorClass::convolution_weight_gradient;
+  if (sizes.first_layer()) return weight_gradient && sizes.patches() ? 4 * sizes.input() : 0;
+  if (sizes.groups > 1)
+    return weight_gradient && sizes.depthwise() ? sizes.weights() * 400 : 0;  // measured: 12 to 1808
+  const bool few_channels = sizes.skips_pixels_of_few_channels() || (sizes.pointwise() && sizes.in <= 32);
+  if (kind == OperatorClass::convolution && few_channels) return 0;
   const double copies = sizes.input() + sizes.output() + (sizes.pointwise() ? 0 : sizes.weights());
-  const bool winograd = kind == OperatorClass::convolution_weight_gradient && sizes.stride == 1 &&
-                        sizes.kernel_h == 3 && sizes.kernel_w == 3;
-  if (!winograd) return 4 * copies;
-  const auto tiles = [](double side) { return std::ceil(side / 4); };
-  const double transformed =
-      36 * tiles(sizes.height) * tiles(sizes.width) * sizes.batch * (sizes.in + sizes.out) + 4 * sizes.weights();
-  return 4 * (copies + transformed);
+  double more = 0;
+  if (kind == OperatorClass::convolution && by_fourier(sizes)) more = fourier(sizes);
+  if (kind == OperatorClass::convolution_input_gradient) more = fourier_back(sizes);
+  if (weight_gradient) {
+    if (sizes.stride != 1 || sizes.kernel_h != 3 || sizes.kernel_w != 3) return 0;
+    const auto tiles = [](double side) { return std::ceil(side / 4); };  // Winograd
+    more = 36 * tiles(sizes.height) * tiles(sizes.width) * sizes.batch * (sizes.in + sizes.out) + 4 * sizes.weights();
+  }
+  // Sixteen bytes more than the copies: they decide whether a free block of just that size will do.
+  return 4 * (copies + more) + 16;
 }
 
 // The memory-efficient kernel sums the queries' gradients in blocks of 64 tokens, or of 128 with heads above 64, each

@@ -18,6 +18,7 @@ struct Measured {
 TEST(WorkspaceTest, AgreesWithMeasuredConvolutions) {
   const auto forward = OperatorClass::convolution;
   const auto weights = OperatorClass::convolution_weight_gradient;
+  const auto images = OperatorClass::convolution_input_gradient;
   const std::vector<Measured> rows = {
       {forward, NumberType::bf16, {128, 3, 224, 224, 64, 7, 7, 2, 1}, 98.05, 0.1},
       {weights, NumberType::bf16, {128, 3, 224, 224, 64, 7, 7, 2, 1}, 103.9, 1},
@@ -33,6 +34,16 @@ TEST(WorkspaceTest, AgreesWithMeasuredConvolutions) {
       {forward, NumberType::fp32, {32, 3, 224, 224, 64, 7, 7, 2, 1}, 0, 0},
       {forward, NumberType::fp32, {32, 256, 56, 56, 64, 1, 1, 1, 1}, 122.5, 0.1},
       {forward, NumberType::fp32, {32, 128, 56, 56, 128, 3, 3, 2, 1}, 61.81, 0.1},
+      {forward, NumberType::fp32, {32, 256, 56, 56, 256, 3, 3, 1, 1}, 2576.5, 0.1},
+      {forward, NumberType::fp32, {64, 128, 28, 28, 128, 3, 3, 1, 1}, 254.13, 0.1},
+      {forward, NumberType::fp32, {64, 256, 14, 14, 256, 3, 3, 1, 1}, 209.0, 0.1},
+      {forward, NumberType::fp32, {32, 256, 14, 14, 256, 3, 3, 1, 1}, 14.5, 0.1},
+      {forward, NumberType::fp32, {64, 64, 56, 56, 64, 3, 3, 1, 1}, 98.14, 0.1},
+      {images, NumberType::fp32, {64, 64, 56, 56, 64, 3, 3, 1, 1}, 183.14, 0.1},
+      {images, NumberType::fp32, {128, 128, 28, 28, 192, 3, 3, 1, 1}, 395.34, 0.1},
+      {images, NumberType::fp32, {64, 256, 14, 14, 256, 3, 3, 1, 1}, 26.75, 0.1},
+      {forward, NumberType::bf16, {256, 64, 56, 56, 128, 1, 1, 2, 1}, 147.0, 0.1},
+      {weights, NumberType::bf16, {2, 832, 7, 7, 128, 1, 1, 1, 1}, 0, 0},
       {weights, NumberType::fp32, {32, 256, 56, 56, 256, 3, 3, 1, 1}, 648.25, 0.1},
       {weights, NumberType::fp32, {32, 512, 14, 14, 512, 3, 3, 1, 1}, 141.5, 0.1},
       {weights, NumberType::fp32, {32, 512, 7, 7, 512, 3, 3, 1, 1}, 69.13, 0.1},
