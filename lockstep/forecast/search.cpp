@@ -149,6 +149,10 @@ std::optional<Found> search(const Levers& written, int64_t rows, const Reach& re
       plain = better(plain, with_recomputation(levers, rows, reach, order, judge));
     }
     best = better(best, plain);
+    // What the job does to save memory may not be needed here.
+    const Levers whole{precision, {}, 0};
+    const bool saves = !written.recompute.empty() || (written.micro_batch > 0 && written.micro_batch < rows);
+    if (saves && plain) best = better(best, largest_pass(whole, rows, reach, judge));
   }
   return best;
 }

@@ -44,6 +44,14 @@ TEST(SearchTest, HalvesThePassUntilItFits) {
   EXPECT_EQ(changes_of(written, found->levers), std::vector<std::string>{"training.micro_batch=64"});
 }
 
+TEST(SearchTest, GivesUpSavingMemoryWhereThereIsEnough) {
+  const Levers written{.precision = "fp32", .recompute = {"all"}, .micro_batch = 8};
+  const auto found = search(written, 256, kFp32Only, kOrder, judge_with(256, 128));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(changes_of(written, found->levers),
+            (std::vector<std::string>{"training.micro_batch=128", "training.recompute=[]"}));
+}
+
 TEST(SearchTest, RecomputesWhereNotEvenASmallPassFits) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
   const auto found = search(written, 256, kFp32Only, kOrder, judge_with(256, 0.5));

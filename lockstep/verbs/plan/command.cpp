@@ -15,6 +15,7 @@
 #include "lockstep/verbs/plan/plan.h"
 #include "lockstep/verbs/plan/request.h"
 #include "lockstep/verbs/plan/table.h"
+#include "lockstep/verbs/plan/wording.h"
 #include "lockstep/verbs/report/report.h"
 #include "lockstep/verbs/verb.h"
 
@@ -113,9 +114,17 @@ void check_ending(const Plan& plan) {
   for (const auto& option : plan.options) {
     if (!option.trial.fits || !option.length || option.length->jobs > 0) continue;
     const bool own = plan.job.limits.walltime > 0;
-    throw Error(Blame::user, option.why.back(),
+    const auto reason = std::find_if(option.why.begin(), option.why.end(),
+                                     [](const std::string& why) { return why.starts_with("a walltime of"); });
+    throw Error(Blame::user, *reason,
                 own ? "a longer limits.walltime, or --assume start_up=... where it starts faster"
                     : "a longer scheduler.walltime, or --assume start_up=... where it starts faster");
+  }
+  for (const auto& option : plan.options) {
+    if (!option.trial.fits || option.trial.time) continue;
+    throw Error(Blame::machine,
+                text("it fits ", label_of(option), ", but its speed is not known: ", option.trial.no_time),
+                "complete the card's row in ~/.config/lockstep/catalogue/gpus.json, or ask for another");
   }
   throw Error(Blame::machine, text("none of the ", plan.options.size(), " options fits"),
               "a card with more memory, a smaller data.image_size or network: --on all shows every card");

@@ -141,6 +141,13 @@ class Finder {
   }
 
   void add(const Place& place) {
+    if (place.gpus % place.nodes() != 0) {
+      throw Error(
+          Blame::user,
+          text("--gpus ", place.gpus, ": they do not fill ", place.nodes(), " nodes of ", place.per_node, " in ",
+               place.name, " evenly"),
+          text("--gpus ", place.nodes() * (place.gpus / place.nodes()), " or ", place.nodes() * place.per_node));
+    }
     const bool there = std::any_of(places_.begin(), places_.end(), [&](const Place& other) {
       return other.name == place.name && other.machine == place.machine && other.gpus == place.gpus;
     });

@@ -92,6 +92,12 @@ TEST(PlacesTest, ReadsAMachineDocument) {
   EXPECT_THAT(complaint({file}, {8}), HasSubstr("gives a job 4 at most, 2 nodes of 2"));
 }
 
+TEST(PlacesTest, RefusesCardsThatDoNotFillTheirNodesEvenly) {
+  EXPECT_THAT(complaint({"minotauro"}, {5}),
+              HasSubstr("--gpus 5: they do not fill 2 nodes of 4 in minotauro evenly\n  fix: --gpus 4 or 8"));
+  EXPECT_EQ(find({"minotauro"}, {6})[0].nodes(), 2);
+}
+
 TEST(PlacesTest, NamesTheNearestOfAnUnknownCard) {
   EXPECT_THAT(complaint({"a100_80"}), HasSubstr("did you mean 'a100-80'"));
 }

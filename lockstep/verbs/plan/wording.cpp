@@ -39,6 +39,9 @@ std::string nowhere_sentence(const Plan& plan) {
   for (const auto& option : plan.options) {
     if (!option.trial.fits && (!least || option.trial.memory.total < least->trial.memory.total)) least = &option;
   }
+  const auto unknown = std::find_if(plan.options.begin(), plan.options.end(),
+                                    [](const Option& option) { return option.trial.fits && !option.trial.time; });
+  if (unknown != plan.options.end()) return text("fits ", label_of(*unknown), ", whose speed is not known");
   if (!least) return "it fits, but no job would ever end: see below";
   int64_t largest = 0;
   for (const auto& option : plan.options) largest = std::max(largest, option.trial.capacity);
