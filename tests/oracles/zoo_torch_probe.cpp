@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Driven by zoo.py: each input line is a request, each output line its answer.
-//   {"model": {...}, "image_size": 64, "weights": FILE, "probe": FILE, "out": FILE}
+//   {"model": {...}, "image_size": 64, "weights": FILE, "probe": FILE, "out": FILE, "autocast": false}
 // Loads the weights, runs the images of the probe file in both modes, and writes logits, gradients and statistics.
 //   {"model": {...}, "image_size": 224}
 // Counts parameters only, on the meta device.
@@ -15,6 +15,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/model/network.h"
 #include "lockstep/model/weights.h"
+#include "lockstep/step/precision.h"
 
 namespace {
 
@@ -57,11 +58,15 @@ class Writer {
 };
 
 // Both passes differentiate sum(logits * direction) + 0.3 * the same of each auxiliary head.
-void pass(const model::Network& network, const base::SafetensorsFile& probe, model::Mode mode, Writer& out) {
+void pass(const model::Network& network, const base::SafetensorsFile& probe, model::Mode mode,
+          spec::Precision precision, Writer& out) {
   const std::string prefix = mode == model::Mode::train ? "train." : "eval.";
   const at::Tensor direction = read_tensor(probe, "direction");
   for (const model::Named& parameter : network.parameters()) at::Tensor(parameter.tensor).mutable_grad().reset();
-  const model::Output output = network.forward(read_tensor(probe, "images"), mode);
+  const model::Output output = [&] {
+    const step::PassPrecision scope(network, precision, at::kCPU);
+    return network.forward(read_tensor(probe, "images"), mode);
+  }();
   at::Tensor loss = (output.logits * direction).sum();
   out.add(prefix + "logits", output.logits);
   for (size_t i = 0; i < output.auxiliary.size(); ++i) {
@@ -87,8 +92,10 @@ base::Json answer(const base::Json& request) {
   reply["ignored"] = base::Json::array_of(report.ignored);
   const base::SafetensorsFile probe(request.at("probe").as_string());
   Writer out;
-  pass(network, probe, model::Mode::evaluate, out);
-  pass(network, probe, model::Mode::train, out);
+  const base::Json* autocast = request.find("autocast");
+  const auto precision = autocast && autocast->as_bool() ? spec::Precision::amp : spec::Precision::fp32;
+  pass(network, probe, model::Mode::evaluate, precision, out);
+  pass(network, probe, model::Mode::train, precision, out);
   out.write(request.at("out").as_string());
   return reply;
 }
