@@ -6,6 +6,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/verbs/plan/apply.h"
+#include "lockstep/verbs/plan/buy.h"
 #include "lockstep/verbs/plan/cpu_or_gpu.h"
 #include "lockstep/verbs/plan/rent.h"
 
@@ -22,6 +23,7 @@ constexpr Adviser kAdvisers[] = {
     {"apply", advise_apply},
     {"cpu-or-gpu", advise_cpu_or_gpu},
     {"rent", advise_rent},
+    {"buy", advise_buy},
 };
 
 }  // namespace
