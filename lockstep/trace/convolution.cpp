@@ -23,17 +23,32 @@ Work convolution_work(const at::Tensor& input, const at::Tensor& weight, const a
   return work;
 }
 
-at::Tensor cudnn_convolution(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef padding,
-                             at::IntArrayRef stride, at::IntArrayRef dilation, int64_t groups, bool /*benchmark*/,
-                             bool /*deterministic*/, bool /*tf32*/) {
-  const at::MemoryFormat format = inside::convolution_format(input, weight);
+std::vector<int64_t> output_sizes(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef padding,
+                                  at::IntArrayRef stride, at::IntArrayRef dilation) {
   std::vector<int64_t> sizes{input.size(0), weight.size(0)};
   for (size_t i = 0; i < 2; ++i) {
     const auto dim = static_cast<int64_t>(i) + 2;
     const int64_t reach = dilation[i] * (weight.size(dim) - 1) + 1;
     sizes.push_back((input.size(dim) + 2 * padding[i] - reach) / stride[i] + 1);
   }
-  at::Tensor output = make(sizes, input.scalar_type(), format);
+  return sizes;
+}
+
+at::Tensor depthwise(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef /*kernel*/,
+                     const std::optional<at::Tensor>& bias, at::IntArrayRef stride, at::IntArrayRef padding,
+                     at::IntArrayRef dilation) {
+  const at::Tensor lying = input.contiguous();
+  at::Tensor output = make(output_sizes(input, weight, padding, stride, dilation), input.scalar_type());
+  ran("aten::convolution", OperatorClass::convolution, {lying, weight, bias.value_or(at::Tensor())}, {output},
+      convolution_work(input, weight, output, stride, input.size(1)));
+  return output;
+}
+
+at::Tensor cudnn_convolution(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef padding,
+                             at::IntArrayRef stride, at::IntArrayRef dilation, int64_t groups, bool /*benchmark*/,
+                             bool /*deterministic*/, bool /*tf32*/) {
+  const at::MemoryFormat format = inside::convolution_format(input, weight);
+  at::Tensor output = make(output_sizes(input, weight, padding, stride, dilation), input.scalar_type(), format);
   const at::Tensor packed = weight.contiguous(format);
   ran("aten::convolution", OperatorClass::convolution, {input, packed}, {output},
       convolution_work(input, weight, output, stride, groups));
@@ -67,7 +82,28 @@ std::tuple<at::Tensor, at::Tensor> convolution_backward(const at::Tensor& input,
   return {of_input, of_weight};
 }
 
+std::tuple<at::Tensor, at::Tensor> depthwise_backward(const at::Tensor& gradient, const at::Tensor& input,
+                                                      const at::Tensor& weight, at::IntArrayRef /*kernel*/,
+                                                      at::IntArrayRef stride, at::IntArrayRef /*padding*/,
+                                                      at::IntArrayRef /*dilation*/, std::array<bool, 2> wanted) {
+  const at::Tensor packed = gradient.contiguous();
+  const Work work = convolution_work(input, weight, packed, stride, input.size(1));
+  at::Tensor of_input;
+  at::Tensor of_weight;
+  if (wanted[0]) {
+    of_input = make(input.sizes(), gradient.scalar_type());
+    ran("aten::convolution_backward", OperatorClass::convolution_input_gradient, {packed, weight}, {of_input}, work);
+  }
+  if (wanted[1]) {
+    const at::Tensor lying = input.contiguous();
+    of_weight = make(weight.sizes(), gradient.scalar_type());
+    ran("aten::convolution_backward", OperatorClass::convolution_weight_gradient, {packed, lying}, {of_weight}, work);
+  }
+  return {of_input, of_weight};
+}
+
 void register_convolution(torch::Library& library) {
+  library.impl("_conv_depthwise2d", &depthwise);
   library.impl("cudnn_convolution", &cudnn_convolution);
 }
 

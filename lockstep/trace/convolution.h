@@ -16,4 +16,10 @@ std::tuple<at::Tensor, at::Tensor> convolution_backward(const at::Tensor& input,
                                                         int64_t groups, bool benchmark, bool deterministic, bool tf32,
                                                         std::array<bool, 2> wanted);
 
+// Likewise for libtorch's own depthwise kernels, which it takes for contiguous images.
+std::tuple<at::Tensor, at::Tensor> depthwise_backward(const at::Tensor& gradient, const at::Tensor& input,
+                                                      const at::Tensor& weight, at::IntArrayRef kernel,
+                                                      at::IntArrayRef stride, at::IntArrayRef padding,
+                                                      at::IntArrayRef dilation, std::array<bool, 2> wanted);
+
 }  // namespace lockstep::trace

@@ -14,12 +14,16 @@ namespace lockstep::trace::inside {
 // What libtorch lets a CUDA library fill in, and we fill in instead.
 struct Plugs {
   c10::Allocator* allocator;
-  // The backward of a cuDNN convolution is no operator but a function pointer.
+  // The backward of a convolution is no operator but a function pointer: cuDNN's, and that of depthwise ones.
   std::tuple<at::Tensor, at::Tensor> (*convolution_backward)(const at::Tensor& input, const at::Tensor& gradient,
                                                              const at::Tensor& weight, at::IntArrayRef padding,
                                                              at::IntArrayRef stride, at::IntArrayRef dilation,
                                                              int64_t groups, bool benchmark, bool deterministic,
                                                              bool tf32, std::array<bool, 2> wanted);
+  std::tuple<at::Tensor, at::Tensor> (*depthwise_backward)(const at::Tensor& gradient, const at::Tensor& input,
+                                                           const at::Tensor& weight, at::IntArrayRef kernel,
+                                                           at::IntArrayRef stride, at::IntArrayRef padding,
+                                                           at::IntArrayRef dilation, std::array<bool, 2> wanted);
   // Likewise the choice among the kernels of scaled_dot_product_attention.
   int64_t (*attention_choice)(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                               const std::optional<at::Tensor>& mask, double dropout, bool causal,

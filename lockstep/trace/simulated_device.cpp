@@ -73,7 +73,7 @@ void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
 }
 
 void install() {
-  inside::plug_in({&allocator(), &convolution_backward, &choose_attention});
+  inside::plug_in({&allocator(), &convolution_backward, &depthwise_backward, &choose_attention});
   static auto* const aten =
       new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__);
   aten->impl("empty.memory_format", &empty);

@@ -116,6 +116,19 @@ TEST(TraceTest, ResNet50HoldsWhatItsLayersKeep) {
   EXPECT_NEAR(flops(recording, OperatorClass::matmul, Phase::forward), 3.0 * 32 * 2 * 2048 * 1000, 1);
 }
 
+TEST(TraceTest, ContiguousImagesAreTracedToo) {
+  for (const char* model : {"resnet18", "efficientnet_lite0", "googlenet", "vit_tiny_patch16_224"}) {
+    auto job = job_of(model, 4);
+    const Recording usual = trace_step(job, {.steps = 1});
+    job.model.layout = spec::Layout::contiguous;
+    const Recording recording = trace_step(job, {.steps = 1});
+    for (const auto kind : {OperatorClass::convolution, OperatorClass::convolution_weight_gradient}) {
+      const auto phase = kind == OperatorClass::convolution ? Phase::forward : Phase::backward;
+      EXPECT_EQ(flops(recording, kind, phase), flops(usual, kind, phase)) << model;
+    }
+  }
+}
+
 TEST(TraceTest, BackwardRunsOnAutogradsThreadAndBelongsToTheBlocks) {
   const Recording recording = trace_step(job_of("resnet18", 4), {.steps = 1});
   std::set<int64_t> blocks;
