@@ -240,6 +240,10 @@ void explain_fit(Option& option) {
     option.why.push_back(text("does not fit: needs ", base::format_bytes(needed), " of ", base::format_bytes(there),
                               ", ", base::format_bytes(needed - there), " too much, at ", trial.memory.moment));
   }
+  if (trial.fits && trial.capacity > 0 && !fits_safely(trial)) {
+    option.why.push_back(text("it is within ", base::percent(1 - kSafeShare, 0),
+                              " of the limit, where a forecast may err: try it before you rely on it"));
+  }
   if (trial.memory.retries > 0) {
     option.why.push_back(text("only by giving cached memory back ", trial.memory.retries, " times: it will be slow"));
   }
@@ -308,6 +312,10 @@ Workload work_at(const Ground& ground, const Place& place) {
   Workload work = ground.task.work;
   if (ground.task.weak) work.global_batch *= place.ranks();
   return work;
+}
+
+bool fits_safely(const Trial& trial) {
+  return trial.fits && static_cast<double>(trial.memory.total) <= kSafeShare * static_cast<double>(trial.capacity);
 }
 
 int64_t fixed_bytes(const MemoryForecast& memory) {

@@ -94,6 +94,10 @@ struct Trial {
 enum class Depth { all, time_if_it_fits };
 Trial try_levers(const Ground& ground, const Place& place, const Levers& levers, Depth depth = Depth::all);
 
+// Forecasts are right to this share of a card's memory: what the search proposes stays below it.
+constexpr double kSafeShare = 0.97;
+bool fits_safely(const Trial& trial);
+
 // Bytes that no lever takes away: weights, their gradients, what the optimizer keeps, the driver's share.
 int64_t fixed_bytes(const MemoryForecast& memory);
 

@@ -167,7 +167,9 @@ class Planner {
     const forecast::Reach reach = reach_of(place);
     const auto found =
         forecast::search(written, options.back().trial.rows, reach, order(place), [&](const Levers& levers) {
-          return forecast::try_levers(ground_, place, levers, forecast::Depth::time_if_it_fits);
+          auto trial = forecast::try_levers(ground_, place, levers, forecast::Depth::time_if_it_fits);
+          if (levers != written && place.gpu) trial.fits = forecast::fits_safely(trial);
+          return trial;
         });
     Option& as_written = options.back();
     if (!found) {

@@ -77,10 +77,13 @@ std::string changes_text(const Option& option) {
   std::vector<std::string> words;
   for (const auto& change : option.changes) {
     if (change.starts_with("training.precision=")) words.push_back(option.levers.precision);
-    if (change.starts_with("training.micro_batch=")) words.push_back(text("micro-batch ", option.levers.micro_batch));
+    if (change.starts_with("training.micro_batch=")) {
+      words.push_back(option.levers.micro_batch > 0 ? text("micro-batch ", option.levers.micro_batch) : "one pass");
+    }
     if (change.starts_with("training.recompute=")) {
       const bool all = option.levers.recompute == std::vector<std::string>{"all"};
-      words.push_back(all ? "recompute all" : text("recompute ", option.levers.recompute.size(), " blocks"));
+      const size_t count = option.levers.recompute.size();
+      words.push_back(all ? "recompute all" : count > 0 ? text("recompute ", count, " blocks") : "recompute none");
     }
   }
   return base::join(words, ", ");

@@ -30,7 +30,7 @@ const options = data.options;
 const best = data.best;
 const nameOf = option => option.as_written ? option.title : `${option.title} with ${changesOf(option)}`;
 const changesOf = option => option.set.map(words => words.replace(/^training\./, "").replace(/recompute=\[(.*)\]/, (_, list) =>
-  list === '"all"' ? "recompute all" : `recompute ${list.split(",").length} blocks`)).join(", ");
+  list === '"all"' ? "recompute all" : list ? `recompute ${list.split(",").length} blocks` : "recompute none").replace(/^micro_batch=0$/, "one pass")).join(", ");
 const marksOf = i => [["fastest", "green"], ["cheapest", "blue"], ["smallest", "violet"]].filter(([key]) => best[key] === i);
 const spread = option => option.step_seconds
   ? Math.max(option.step_seconds.high - option.step_seconds.value, option.step_seconds.value - option.step_seconds.low) / option.step_seconds.value : null;
