@@ -53,17 +53,19 @@ double process_cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-template <class Work>
-EpochCost cost_of(int64_t samples, const Work& work) {
-  const auto start = std::chrono::steady_clock::now();
-  const double cpu = process_cpu_seconds();
-  work();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  return {seconds.count(), process_cpu_seconds() - cpu, static_cast<double>(samples)};
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Keeps one loader, as a training does. It prefetches a few batches and then rests; the CPU time of an epoch's worth of
-// batches is what it takes until it rests again.
+template <class Work>
+EpochCost cost_of(int64_t samples, const Work& work) {
+  const double start = wall_seconds(), cpu = process_cpu_seconds();
+  work();
+  return {wall_seconds() - start, process_cpu_seconds() - cpu, static_cast<double>(samples)};
+}
+
+// Keeps one loader, as a training does. It prefetches a few batches and then rests; an epoch's worth of batches costs
+// what it takes until it rests again.
 class OurLoader {
  public:
   OurLoader(const LoaderBench& bench, const data::Collection& collection) : pictures_(bench.pictures) {
@@ -77,22 +79,31 @@ class OurLoader {
   }
 
   EpochCost epoch() {
-    EpochCost cost = cost_of(pictures_, [this] {
+    double end = 0;
+    const double start = wall_seconds();
+    EpochCost cost = cost_of(pictures_, [&] {
       for (int64_t step = 0; step < loader_->steps_per_epoch(); ++step) loader_->recycle(loader_->next());
+      end = rest();
     });
-    cost.cpu_seconds += cost_of(0, [] { rest(); }).cpu_seconds;
+    cost.seconds = end - start;
     return cost;
   }
 
  private:
-  static void rest() {  // a fifth of a second without work: on a busy machine a thread may wait that long for its turn
-    double before = process_cpu_seconds();
+  // Until it has done nothing for a fifth of a second: on a busy machine a thread may wait that long for its turn.
+  // Returns when it was last seen at work.
+  static double rest() {
+    double at_work = wall_seconds(), before = process_cpu_seconds();
     for (int quiet = 0; quiet < 10; ++quiet) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       const double now = process_cpu_seconds();
-      if (now - before > 5e-4) quiet = 0;
+      if (now - before > 5e-4) {
+        quiet = 0;
+        at_work = wall_seconds();
+      }
       before = now;
     }
+    return at_work;
   }
 
   int64_t pictures_;
