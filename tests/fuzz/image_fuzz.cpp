@@ -1,4 +1,4 @@
-// sources: lockstep/base/*.cpp lockstep/data/augment*.cpp lockstep/data/decode*.cpp lockstep/data/exif*.cpp lockstep/data/jpeg_*.cpp lockstep/data/png_*.cpp lockstep/data/re*.cpp libraries: -ljpeg -lpng
+// sources: lockstep/base/*.cpp lockstep/data/augment*.cpp lockstep/data/decode*.cpp lockstep/data/exif*.cpp lockstep/data/jpeg_*.cpp lockstep/data/png_*.cpp lockstep/data/policy.cpp lockstep/data/re*.cpp libraries: -ljpeg -lpng
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes give a picture or a user error; a part of it, at every scale, and the pixels of both views likewise.
 #include <cstdint>
@@ -29,6 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     data::Renderer renderer(data);
     renderer.center(file, out);
     renderer.random(file, base::Random(1, 0, size), out);
+    data.augment = size % 2 == 0 ? spec::Augment::rand : spec::Augment::trivial;
+    data::Renderer(data).random(file, base::Random(1, 0, size), out);
   } catch (const base::Error& error) {
     if (error.blame() != base::Blame::user) std::abort();
   }
