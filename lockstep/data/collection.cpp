@@ -99,10 +99,6 @@ void add_class(Collection& all, const std::string& name, int32_t label) {
   all.num_ignored += ignored;
 }
 
-bool is_shard_folder(const std::string& root) {
-  return ::access(text(root, "/", kShardList).c_str(), F_OK) == 0;
-}
-
 // `classes` as the training data have them; empty: those of the shards.
 Collection open_shards(const std::string& root, const std::vector<std::string>& classes) {
   const auto shards = std::make_shared<const ShardSet>(root);
@@ -141,6 +137,24 @@ std::string without_trailing_slashes(std::string path) {
 }
 
 }  // namespace
+
+bool is_shard_folder(const std::string& root) {
+  return ::access(text(root, "/", kShardList).c_str(), F_OK) == 0;
+}
+
+Collection scan_pictures(const std::string& shard_folder) {
+  Collection all{.root = without_trailing_slashes(shard_folder)};
+  const auto shards = std::make_shared<const ShardSet>(all.root);
+  for (int64_t id = 0; id < shards->size(); ++id) {
+    const auto [shard, place] = shards->place_of(id);
+    if (const IndexedSample sample = shards->index(shard).sample(place); !sample.picture) {
+      throw Error(Blame::user, text(shards->tar_path(shard).string(), "/", sample.key, ": the sample has no picture"));
+    }
+  }
+  all.samples.resize(static_cast<size_t>(shards->size()));
+  all.shards = shards;
+  return all;
+}
 
 Collection scan_folder(const std::string& root) {
   if (is_shard_folder(root)) return open_shards(without_trailing_slashes(root), {});

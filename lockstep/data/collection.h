@@ -43,6 +43,12 @@ Collection scan_folder(const std::string& root);
 // User error for a class folder that is not among them.
 Collection scan_folder(const std::string& root, const std::vector<std::string>& classes);
 
+// True where the folder has a list of shards.
+bool is_shard_folder(const std::string& root);
+
+// The pictures of a folder of shards, whatever is known of their classes: every label is 0. For predictions.
+Collection scan_pictures(const std::string& shard_folder);
+
 // "synthetic" data: `samples` random images of `classes` classes, no files; for plan and bench.
 Collection synthetic_collection(int64_t samples, int64_t classes);
 

@@ -151,6 +151,9 @@ TEST_F(ShardSetTest, SaysWhenSamplesHaveNoClass) {
   } catch (const base::Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("shard-000000.tar/boxes: the sample has no class"));
   }
+  const Collection pictures = scan_pictures(folder_.path().string());
+  ASSERT_EQ(pictures.samples.size(), 1u);
+  EXPECT_THAT(pictures.name_of(0), HasSubstr("shard-000000.tar/boxes.jpg"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/decode.h"
+#include "lockstep/data/store.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/step/evaluate.h"
@@ -120,8 +121,12 @@ EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, 
   if (options.seen) how.seen = [&](int64_t samples) { options.seen(samples, all); };
   EvalResult result{folder, step::evaluate(trained.network, *loader, group, how), {}, {}, 0};
   result.bad_samples = step::over_ranks(loader->bad_samples(), group);
+  const auto store = collection.is_synthetic() ? nullptr : data::open_store(collection);
+  std::vector<std::byte> memory;
   for (const auto& mistake : result.metrics.worst()) {
-    result.paths.push_back(collection.is_synthetic() ? "" : collection.name_of(mistake.sample_id));
+    const auto file = store ? store->read(mistake.sample_id, memory) : std::span<const std::byte>();
+    result.pictures.emplace_back(reinterpret_cast<const char*>(file.data()), file.size());
+    result.paths.push_back(store ? store->name(mistake.sample_id) : "");
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
@@ -165,7 +170,7 @@ void save_evaluation(const EvalResult& result, const Trained& trained) {
   for (size_t i = 0; i < result.paths.size(); ++i) {
     Json mistake = document.at("worst").items()[i];
     if (!result.paths[i].empty()) {  // synthetic samples have no file
-      const std::string file = base::read_file(result.paths[i]);
+      const std::string& file = result.pictures[i];
       const data::Image image = data::decode_image(std::as_bytes(std::span(file.data(), file.size())));
       base::write_file(paths.pictures() / picture_name(i), data::encode_jpeg(thumbnail(image), 80));
       mistake["picture"] = "eval/" + picture_name(i);

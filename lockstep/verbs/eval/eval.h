@@ -25,6 +25,7 @@ struct EvalResult {
   std::vector<std::string> paths;            // of metrics.worst(), in its order
   std::vector<data::BadSample> bad_samples;  // of all ranks
   double seconds = 0;
+  std::vector<std::string> pictures = {};  // the files of `paths`, wherever they lie; "" for synthetic samples
 };
 
 // Every sample once over all ranks, in the job's precision; the same metrics on every rank.

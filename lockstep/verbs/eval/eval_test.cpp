@@ -57,6 +57,7 @@ TEST(EvalTest, WritesTheWorstMistakesWithTheirPictures) {
   }
   result.metrics = wrong;
   result.paths.assign(5, (small.root() / "data" / "red" / "0.jpg").string());
+  result.pictures.assign(5, base::read_file(result.paths[0]));
   base::make_folders(paths.pictures());
   base::write_file(paths.pictures() / "worst-77.jpg", "left over");
   save_evaluation(result, trained);

@@ -46,14 +46,14 @@ LOCKSTEP_VERB(predict)(const std::vector<std::string>& words) {
   PredictOptions options;
   options.top = arguments.int_or("--top", 5);
   if (options.top < 1) throw base::Error(base::Blame::user, "--top must be at least 1");
-  const auto images = images_of({arguments.positional.begin() + 1, arguments.positional.end()});
+  const auto images = pictures_of({arguments.positional.begin() + 1, arguments.positional.end()});
   options.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
   const Trained trained = load_trained(
       {arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"), options.device});
   use_threads(trained.job, 1);
   const auto json = arguments.value("--json");
   if (json != "-") options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
-  const auto predictions = predict_images(trained, images, options);
+  const auto predictions = predict_pictures(trained, images, options);
   const base::Json result = predict_json(predictions, trained);
   if (json == "-") std::fputs((result.dump() + "\n").c_str(), stdout);
   if (json && json != "-") base::write_json(*json, result);

@@ -80,10 +80,22 @@ std::vector<std::string> images_of(const std::vector<std::string>& paths) {
   return images;
 }
 
+data::Collection pictures_of(const std::vector<std::string>& paths) {
+  if (paths.size() == 1 && data::is_shard_folder(paths.front())) return data::scan_pictures(paths.front());
+  data::Collection collection{.root = ""};
+  for (const auto& path : images_of(paths)) collection.samples.push_back({path, 0});
+  return collection;
+}
+
 std::vector<Prediction> predict_images(const Trained& trained, const std::vector<std::string>& images,
                                        const PredictOptions& options) {
-  data::Collection collection{.root = "", .classes = trained.classes};
+  data::Collection collection{.root = ""};
   for (const auto& path : images) collection.samples.push_back({path, 0});
+  return predict_pictures(trained, collection, options);
+}
+
+std::vector<Prediction> predict_pictures(const Trained& trained, const data::Collection& collection,
+                                         const PredictOptions& options) {
   const auto loader = data::make_loader(collection, loader_options(trained.job), {});
   const c10::AutoGradMode no_gradients(false);
   const auto precision = trained.job.training.precision;
@@ -97,7 +109,7 @@ std::vector<Prediction> predict_images(const Trained& trained, const std::vector
     for (const auto& bad : loader->bad_samples()) reasons[bad.id] = bad.reason;
     for (int64_t i = 0; i < batch.size(); ++i) {
       const int64_t id = batch.sample_ids[static_cast<size_t>(i)];
-      Prediction prediction{images[static_cast<size_t>(id)], {}, ""};
+      Prediction prediction{collection.name_of(id), {}, ""};
       if (batch.targets[static_cast<size_t>(i)] == data::kNoTarget) {
         prediction.error = reasons[id];
       } else {

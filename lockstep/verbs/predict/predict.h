@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
+#include "lockstep/data/collection.h"
 #include "lockstep/verbs/eval/trained.h"
 
 namespace lockstep::verbs {
@@ -27,6 +28,9 @@ struct Prediction {
 // User error for a path that does not exist and for a folder without an image.
 std::vector<std::string> images_of(const std::vector<std::string>& paths);
 
+// The same as a collection without classes; a folder of shards, given alone, with all its pictures.
+data::Collection pictures_of(const std::vector<std::string>& paths);
+
 struct PredictOptions {
   int64_t top = 5;
   at::Device device = at::kCPU;
@@ -36,6 +40,9 @@ struct PredictOptions {
 // One prediction per image, in order; an image that cannot be read has its reason instead.
 std::vector<Prediction> predict_images(const Trained& trained, const std::vector<std::string>& images,
                                        const PredictOptions& options);
+
+std::vector<Prediction> predict_pictures(const Trained& trained, const data::Collection& pictures,
+                                         const PredictOptions& options);
 
 // {"images": [{"path", "classes": [{"name", "probability"}]} or {"path", "error"}], "failed": 0}
 base::Json predict_json(const std::vector<Prediction>& predictions, const Trained& trained);

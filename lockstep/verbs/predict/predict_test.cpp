@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/shard_set.h"
 #include "lockstep/verbs/eval/small_run.h"
 
 namespace lockstep::verbs {
@@ -64,6 +66,27 @@ TEST(PredictTest, BadImagesAreReportedEachWithItsReason) {
   EXPECT_EQ(json.at("failed").as_int(), 1);
   EXPECT_TRUE(json.at("images").items()[0].contains("error"));
   EXPECT_THAT(predict_line(predictions[1], trained), testing::ContainsRegex("red/0.jpg  (red|green thing) [0-9.]+ %"));
+}
+
+TEST(PredictTest, TakesAFolderOfShardsAsWell) {
+  const SmallRun small;
+  const Trained trained = load_trained({small.run()});
+  const auto images = images_of({(small.root() / "data").string()});
+  const base::Path shards = small.root() / "shards";
+  base::make_folders(shards);
+  data::ShardWriter writer(shards, "part-000000");
+  std::vector<std::string> files;
+  for (size_t i = 0; i < images.size(); ++i) {
+    writer.add({base::text("k", i), data::kNoLabel, 0}, {{"jpg", files.emplace_back(base::read_file(images[i]))}});
+  }
+  data::write_shard_list(shards, {"", {}, {writer.finish()}});
+  const auto from_files = predict_images(trained, images, {});
+  const auto from_shards = predict_pictures(trained, pictures_of({shards.string()}), {});
+  ASSERT_EQ(from_shards.size(), images.size());
+  for (size_t i = 0; i < images.size(); ++i) {
+    EXPECT_EQ(from_shards[i].path, base::text(shards.string(), "/part-000000.tar/k", i, ".jpg"));
+    EXPECT_EQ(from_shards[i].guesses, from_files[i].guesses);
+  }
 }
 
 }  // namespace
