@@ -137,7 +137,23 @@ base::Json describe(const PackRequest& request, const data::OpenedSource& opened
   return all;
 }
 
+namespace {
+
+// What is written must not be read as samples when the command is given again.
+void check_apart(const base::Path& source, const base::Path& folder) {
+  std::error_code error;
+  const std::string from = std::filesystem::weakly_canonical(source, error).string() + "/";
+  const std::string to =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(folder, error), error).string() + "/";
+  if (!std::filesystem::is_directory(source, error) || !to.starts_with(from)) return;
+  throw Error(Blame::user, text("--to ", folder.string(), " lies within SOURCE ", source.string()),
+              "give a folder beside it");
+}
+
+}  // namespace
+
 void check_request(const PackRequest& request) {
+  check_apart(request.source.path, request.folder);
   const auto within = [](const char* name, double value, double low, double high, const char* range) {
     if (value >= low && value <= high) return;
     throw Error(Blame::user, text(name, " ", value, " is out of range"), text(name, " takes ", range));

@@ -97,6 +97,18 @@ TEST(PrepPlanTest, KeysCanStandInAShardWhateverTheName) {
   }
 }
 
+TEST(PrepPlanTest, RefusesToWriteIntoItsSource) {
+  const base::TemporaryFolder folder;
+  PackRequest request;
+  request.source.path = folder.path();
+  for (const char* name : {"", "inside", "in/side"}) {
+    request.folder = folder.path() / name;
+    EXPECT_THROW(check_request(request), base::Error) << name;
+  }
+  request.folder = folder.path().string() + "-beside";
+  EXPECT_NO_THROW(check_request(request));
+}
+
 TEST(PrepPlanTest, RefusesSharesOutOfRange) {
   PackRequest request;
   request.validate = 0.6;
