@@ -22,6 +22,19 @@ using base::text;
 constexpr int64_t kCalibrationFormat = 1;
 constexpr base::JsonLimits kLimits = {.max_bytes = 16 << 20};
 
+constexpr double kOfShortest = 0.9;    // latency: this much of what the shortest samples of a class take
+constexpr double kLatencyOnly = 0.05;  // samples whose roofline time is less than this share of theirs show it
+constexpr double kLeastMoving = 0.1;   // of a sample's time is not latency
+
+double latency_of(const std::vector<const Sample*>& samples, const Rates& rates) {
+  std::vector<double> seconds;
+  for (const Sample* sample : samples) {
+    if (roofline(sample->op, rates).seconds() < kLatencyOnly * sample->seconds) seconds.push_back(sample->seconds);
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds.empty() ? 0 : kOfShortest * seconds[seconds.size() / 50];
+}
+
 [[noreturn]] void refuse(const Json& value, const std::string& what) {
   throw base::Error(base::Blame::user, text(value.where(), ": ", what),
                     "make the document with lockstep bench fit; it is not written by hand");
@@ -99,6 +112,7 @@ Json header_json(const DeviceCalibration& calibration) {
   document["command"] = calibration.command;
   document["date"] = calibration.date;
   document["floor"] = calibration.floor;
+  document["gap"] = calibration.gap;
   document["host"]["operation"] = calibration.host.operation;
   document["host"]["view"] = calibration.host.view;
   document["host"]["kernel"] = calibration.host.kernel;
@@ -134,6 +148,7 @@ DeviceCalibration parse_calibration(const Json& document) {
   calibration.command = document.at("command").as_string();
   calibration.date = document.at("date").as_string();
   calibration.floor = not_negative(document.at("floor"));
+  calibration.gap = not_negative(document.at("gap"));
   const Json& host = document.at("host");
   calibration.host = {not_negative(host.at("operation")), not_negative(host.at("view")),
                       not_negative(host.at("kernel")), not_negative(host.at("step"))};
@@ -165,6 +180,18 @@ std::string to_text(const DeviceCalibration& calibration) {
   return out + "\n  ]\n}\n";
 }
 
+SampleGroup group_samples(const std::vector<const Sample*>& samples, const Rates& rates) {
+  SampleGroup group;
+  group.latency = latency_of(samples, rates);
+  for (const Sample* sample : samples) {
+    const double bound = roofline(sample->op, rates).seconds();
+    const double moving = std::max(sample->seconds - group.latency, kLeastMoving * sample->seconds);
+    group.points.push_back(
+        {coordinates_of(sample->op, rates, sample->layout), std::log(std::min(1.0, bound / moving))});
+  }
+  return group;
+}
+
 Calibration::Calibration(std::vector<DeviceCalibration> devices) : devices_(std::move(devices)) {
   if (devices_.empty()) {
     throw base::Error(base::Blame::user, "there is no calibration: no time can be foretold",
@@ -175,11 +202,10 @@ Calibration::Calibration(std::vector<DeviceCalibration> devices) : devices_(std:
       throw base::Error(base::Blame::user, text("the calibration of ", devices_[device].rates.id, " has no sample"),
                         "measure some: lockstep bench calibrate, then lockstep bench fit");
     }
-    for (const auto& sample : devices_[device].samples) {
-      const double bound = roofline(sample.op, devices_[device].rates).seconds();
-      const double efficiency = std::min(1.0, bound / sample.seconds);
-      points_[{device, static_cast<int>(sample.op.kind)}].push_back(
-          {coordinates_of(sample.op, devices_[device].rates, sample.layout), std::log(efficiency)});
+    std::map<OperatorClass, std::vector<const Sample*>> classes;
+    for (const auto& sample : devices_[device].samples) classes[sample.op.kind].push_back(&sample);
+    for (const auto& [kind, samples] : classes) {
+      groups_[{device, static_cast<int>(kind)}] = group_samples(samples, devices_[device].rates);
     }
   }
 }
@@ -205,18 +231,20 @@ bool Calibration::measured(const Rates& rates) const {
   return basis(rates).rates.id == rates.id;
 }
 
-const std::vector<SamplePoint>& Calibration::points(size_t device, OperatorClass kind) const {
+const SampleGroup& Calibration::group(size_t device, OperatorClass kind) const {
   // A class that was never timed moves bytes: so does elementwise.
   for (const auto candidate : {kind, OperatorClass::elementwise, OperatorClass::copy}) {
-    const auto found = points_.find({device, static_cast<int>(candidate)});
-    if (found != points_.end()) return found->second;
+    const auto found = groups_.find({device, static_cast<int>(candidate)});
+    if (found != groups_.end()) return found->second;
   }
-  return points_.lower_bound({device, 0})->second;
+  return groups_.lower_bound({device, 0})->second;
 }
 
 double Calibration::efficiency(const Operator& op, const Rates& rates) const {
-  const auto& near = points(basis_index(rates), op.kind);
-  return std::exp(interpolate(near, coordinates_of(op, rates, layout_)));
+  const double bound = roofline(op, rates).seconds();
+  const SampleGroup& near = group(basis_index(rates), op.kind);
+  const double share = std::exp(interpolate(near.points, coordinates_of(op, rates, layout_)));
+  return bound > 0 ? bound / (near.latency + bound / share) : share;
 }
 
 double Calibration::seconds(const Operator& op, const Rates& rates) const {

@@ -58,6 +58,7 @@ struct DeviceCalibration {
   std::string command;  // what measured it
   std::string date;
   double floor = 0;  // seconds: no kernel is shorter
+  double gap = 0;    // seconds from one kernel to the next, when the host is ahead
   HostCosts host;
   PowerShares power;
   Spread measured;      // on this very device
@@ -70,9 +71,17 @@ struct DeviceCalibration {
 DeviceCalibration parse_calibration(const base::Json& document);  // user error with the place
 std::string to_text(const DeviceCalibration& calibration);        // the document, one sample a line
 
-// What was measured, asked for what was not. An operator's time is its roofline time over an efficiency in (0, 1]
-// that the nearest samples of its class give: near in roofline time (what saturates a small card is small), in the
-// balance of operations and bytes, and in the shapes that decide which kernel runs. A value; deterministic.
+// The samples of one class as points: their latency, and the share of the rates that the rest of their time shows.
+struct SampleGroup {
+  double latency = 0;
+  std::vector<SamplePoint> points;
+};
+SampleGroup group_samples(const std::vector<const Sample*>& samples, const Rates& rates);
+
+// What was measured, asked for what was not. An operator's time is the latency of its class (what the shortest sample
+// took: it is much the same on every card) and its roofline time over a share that the nearest samples give: near in
+// roofline time (what saturates a small card is small), in the balance of operations and bytes, and in the shapes that
+// decide which kernel runs. A value; deterministic.
 class Calibration {
  public:
   explicit Calibration(std::vector<DeviceCalibration> devices);  // user error when there is none
@@ -97,11 +106,11 @@ class Calibration {
  private:
   using Key = std::pair<size_t, int>;
   std::vector<DeviceCalibration> devices_;
-  std::map<Key, std::vector<SamplePoint>> points_;  // by device and class
+  std::map<Key, SampleGroup> groups_;  // by device and class
   Layout layout_ = Layout::channels_last;
 
   size_t basis_index(const Rates& rates) const;
-  const std::vector<SamplePoint>& points(size_t device, OperatorClass kind) const;
+  const SampleGroup& group(size_t device, OperatorClass kind) const;
 };
 
 // The embedded documents of catalogue/calibration/, then those of ~/.config/lockstep/calibration/: a later one of the

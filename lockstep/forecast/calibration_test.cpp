@@ -56,7 +56,7 @@ TEST(CalibrationTest, AFasterDeviceIsFasterByItsRates) {
   twice.id = "twice";
   twice.bandwidth *= 2;
   const Operator large{.name = "aten::add", .bytes = 1e10};
-  EXPECT_NEAR(calibration.seconds(large, invented_rates()) / calibration.seconds(large, twice), 2, 0.02);
+  EXPECT_NEAR(calibration.seconds(large, invented_rates()) / calibration.seconds(large, twice), 2, 0.05);
   EXPECT_TRUE(calibration.measured(invented_rates()));
   EXPECT_FALSE(calibration.measured(twice));
 }

@@ -20,6 +20,8 @@ namespace {
 
 using base::Json;
 
+constexpr size_t kLeftOutOfClass = 60;
+
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t half = values.size() / 2;
@@ -39,7 +41,8 @@ std::vector<Sample> parse_rows(const Json& rows) {
   std::vector<Sample> samples;
   for (const auto& row : rows.items()) {
     Sample sample;
-    if (!row.contains("seconds")) continue;  // two gradients in one call: no time of either
+    // Two gradients in one call have no time of either; transfers are no operators.
+    if (!row.contains("seconds") || !row.contains("kind") || row.int_or("launches", 1) == 0) continue;
     sample.op.name = row.at("name").as_string();
     sample.op.kind = choice_value<OperatorClass>(row.at("kind"));
     if (sample.op.kind == OperatorClass::view || sample.op.kind == OperatorClass::host) continue;
@@ -64,7 +67,7 @@ std::map<OperatorClass, double> host_by_class(const Json& rows) {
   std::map<OperatorClass, std::pair<double, double>> sums;  // seconds, calls
   for (const auto& row : rows.items()) {
     const Json* seconds = row.find("host_seconds");
-    if (seconds == nullptr) continue;
+    if (seconds == nullptr || !row.contains("kind")) continue;
     auto& [sum, calls] = sums[choice_value<OperatorClass>(row.at("kind"))];
     const auto count = static_cast<double>(row.int_or("count", 1));
     sum += seconds->as_double() * count;
@@ -82,20 +85,18 @@ HostCosts fit_host(const std::map<OperatorClass, double>& calls, const std::vect
     const auto found = calls.find(kind);
     return found == calls.end() ? mean : found->second;
   };
-  std::vector<double> between;
+  std::vector<double> scales;
   for (const auto& one : cases) {
-    double known = 0, launching = 0;
+    double known = 0;
     for (const auto& op : last_step_operators(*one.recording)) {
-      const bool launches = op->launches > 0 && op->kind != OperatorClass::view;
-      known += launches ? of(op->kind) : of(OperatorClass::view);
-      launching += launches ? 1 : 0;
+      known += op->launches > 0 && op->kind != OperatorClass::view ? of(op->kind) : of(OperatorClass::view);
     }
-    if (launching > 0) between.push_back(std::max(0.0, one.seconds - known) / launching);
+    if (known > 0) scales.push_back(one.seconds / known);
   }
-  const double extra = between.empty() ? 0 : median_of(between);
-  HostCosts costs{.operation = rounded(mean + extra, 3), .view = rounded(of(OperatorClass::view), 3)};
+  const double scale = scales.empty() ? 1 : median_of(scales);
+  HostCosts costs{.operation = rounded(mean * scale, 3), .view = rounded(of(OperatorClass::view) * scale, 3)};
   for (const auto& [kind, seconds] : calls) {
-    if (kind != OperatorClass::view && kind != OperatorClass::host) costs.by_class[kind] = rounded(seconds + extra, 3);
+    if (kind != OperatorClass::view && kind != OperatorClass::host) costs.by_class[kind] = rounded(seconds * scale, 3);
   }
   return costs;
 }
@@ -142,6 +143,28 @@ std::vector<Sample> merge_samples(std::vector<Sample> samples) {
   return merged;
 }
 
+std::vector<Sample> thin_samples(const std::vector<Sample>& samples, const Rates& rates, double tolerance) {
+  std::map<OperatorClass, std::vector<const Sample*>> classes;
+  for (const bool of_a_network : {false, true}) {
+    for (const auto& sample : samples) {
+      if (sample.models.empty() != of_a_network) classes[sample.op.kind].push_back(&sample);
+    }
+  }
+  std::vector<Sample> kept;
+  for (const auto& [kind, members] : classes) {
+    const SampleGroup all = group_samples(members, rates);
+    std::vector<SamplePoint> points;
+    for (size_t i = 0; i < members.size(); ++i) {
+      const SamplePoint& point = all.points[i];
+      const bool first = points.size() < 4;
+      if (!first && std::abs(interpolate(points, point.at) - point.log_efficiency) < tolerance) continue;
+      points.push_back(point);
+      kept.push_back(*members[i]);
+    }
+  }
+  return kept;
+}
+
 Spread spread_of(std::vector<double> ratios, double tail) {
   if (ratios.empty()) return {};
   std::sort(ratios.begin(), ratios.end());
@@ -158,7 +181,9 @@ std::vector<double> leave_one_out(const DeviceCalibration& device) {
   for (size_t i = 0; i < device.samples.size(); ++i) classes[device.samples[i].op.kind].push_back(i);
   for (const auto& [kind, members] : classes) {
     if (members.size() < 2) continue;
-    for (const size_t left_out : members) {
+    const size_t stride = (members.size() + kLeftOutOfClass - 1) / kLeftOutOfClass;
+    for (size_t at = 0; at < members.size(); at += stride) {
+      const size_t left_out = members[at];
       DeviceCalibration rest = device;
       rest.samples.clear();
       for (const size_t i : members) {

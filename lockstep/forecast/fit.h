@@ -23,8 +23,8 @@ struct HostCase {
   const Recording* recording = nullptr;
   double seconds = 0;
 };
-// What a call costs beside its own time (autograd, the step's own code) is spread evenly over the calls, so that the
-// median of the cases is met.
+// Calls were timed while they were watched; one factor, the same for all, brings the median of the cases to what they
+// take unwatched, with autograd and the step's own code between them.
 HostCosts fit_host(const std::map<OperatorClass, double>& calls, const std::vector<HostCase>& cases);
 
 struct PowerCase {
@@ -39,10 +39,14 @@ PowerShares fit_power(const std::vector<PowerCase>& cases, const PowerShares& ot
 // nothing and computes nothing (views) is left out.
 std::vector<Sample> merge_samples(std::vector<Sample> samples);
 
+// Without the samples that the others foretell within `tolerance`: what belongs to no network stays first, so that
+// leaving a network out leaves little out.
+std::vector<Sample> thin_samples(const std::vector<Sample>& samples, const Rates& rates, double tolerance = 0.1);
+
 // The quantiles `tail` and 1 - `tail` of actual / forecast, widened to hold 1.
 Spread spread_of(std::vector<double> ratios, double tail = 0.1);
 
-// actual / forecast of every sample, each foretold by all others.
+// actual / forecast of samples (at most 60 of a class, evenly taken), each foretold by all others of its class.
 std::vector<double> leave_one_out(const DeviceCalibration& device);
 
 }  // namespace lockstep::forecast

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "lockstep/base/error.h"
 #include "lockstep/forecast/invented_device.h"
 
@@ -73,7 +75,7 @@ Recording calling(OperatorClass kind, int64_t calls) {
   return recording;
 }
 
-TEST(FitTest, WhatTheHostPaysIsItsCallsAndWhatLiesBetweenThem) {
+TEST(FitTest, WhatTheHostPaysIsItsCallsTimesWhatLiesBetweenThem) {
   const auto calls = host_by_class(base::parse_json(R"([
       {"kind": "convolution", "host_seconds": 20e-6, "count": 3}, {"kind": "convolution", "host_seconds": 40e-6},
       {"kind": "elementwise", "host_seconds": 5e-6}, {"kind": "view", "host_seconds": 1e-6}, {"kind": "matmul"}])",
@@ -81,10 +83,10 @@ TEST(FitTest, WhatTheHostPaysIsItsCallsAndWhatLiesBetweenThem) {
   EXPECT_DOUBLE_EQ(calls.at(OperatorClass::convolution), 25e-6);
   EXPECT_EQ(calls.count(OperatorClass::matmul), 0U);
   const Recording ten = calling(OperatorClass::convolution, 10);
-  const HostCosts costs = fit_host(calls, {{&ten, 10 * 30e-6 + 1e-6}});
-  EXPECT_NEAR(costs.by_class.at(OperatorClass::convolution), 30e-6, 1e-9);
+  const HostCosts costs = fit_host(calls, {{&ten, 2 * (10 * 25e-6 + 1e-6)}});
+  EXPECT_NEAR(costs.by_class.at(OperatorClass::convolution), 50e-6, 1e-9);
   EXPECT_NEAR(costs.by_class.at(OperatorClass::elementwise), 10e-6, 1e-9);
-  EXPECT_NEAR(costs.view, 1e-6, 1e-12);
+  EXPECT_NEAR(costs.view, 2e-6, 1e-12);
 }
 
 TEST(FitTest, PowerSharesComeBackFromTheirOwnWatts) {
@@ -100,6 +102,18 @@ TEST(FitTest, PowerSharesComeBackFromTheirOwnWatts) {
   EXPECT_EQ(fit_power({}, {0.4, 0.6}), (PowerShares{0.4, 0.6}));
 }
 
+TEST(FitTest, ThinningKeepsWhatTheOthersDoNotTell) {
+  std::vector<Sample> samples;
+  for (int i = 0; i < 40; ++i) {
+    const double bytes = 1e7 * std::pow(1.1, i);
+    samples.push_back({{.name = "aten::add", .bytes = bytes}, bytes / 0.6e12, Layout::channels_last, {}});
+  }
+  samples.push_back({{.name = "aten::odd", .bytes = 2e8}, 1e-2, Layout::channels_last, {"resnet18"}});
+  const auto kept = thin_samples(samples, invented_rates());
+  EXPECT_LT(kept.size(), 10U);
+  EXPECT_EQ(kept.back().op.name, "aten::odd");
+}
+
 TEST(FitTest, LeavingOneOutForetellsItFromTheOthers) {
   DeviceCalibration device = invented_device();
   device.samples.clear();
@@ -108,7 +122,7 @@ TEST(FitTest, LeavingOneOutForetellsItFromTheOthers) {
   }
   const auto ratios = leave_one_out(device);
   EXPECT_EQ(ratios.size(), device.samples.size());
-  for (const double ratio : ratios) EXPECT_NEAR(ratio, 1, 1e-3);
+  for (size_t i = 1; i < ratios.size(); ++i) EXPECT_NEAR(ratios[i], 1, 0.05) << i;  // beyond the shortest
 }
 
 }  // namespace

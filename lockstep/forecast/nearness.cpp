@@ -12,15 +12,19 @@ namespace lockstep::forecast {
 namespace {
 
 constexpr double kMicrosecond = 1e-6;
-constexpr size_t kNeighbours = 6;
+constexpr double kShortest = 1e-8;  // seconds of roofline time: below, nothing but latency is left
+constexpr size_t kNeighbours = 4;
 constexpr double kSoftening = 0.01;  // of a squared distance: below a tenth of an octave samples count alike
 
-// An octave of these, in units of distance.
+// An octave of these, in units of distance. Found on 10,600 operators of 13 networks on an H200, each network foretold
+// without its own samples: the result hardly depends on them (median error of a step's device time 2.0 to 2.6 %).
 constexpr double kPerSize = 0.6;     // roofline time: saturation
 constexpr double kPerBalance = 0.4;  // operations against bytes
-constexpr double kPerChannel = 0.5;  // of a convolution: tensor cores unused below some width
-constexpr double kPerSide = 0.25;    // rows, tokens, pixels
-// Other kernels, other type, other layout, another operator of the class.
+constexpr double kPerChannel = 0.5;  // tensor cores unused below some width
+constexpr double kPerSide = 0.25;    // rows, tokens, pixels, kernels
+constexpr double kPerWidth = 1;      // of a row that is normalised or summed: decides how many threads share it
+constexpr double kPerTraffic = 0.5;  // bytes for each value: strides, further inputs, wider results
+// Other kernels, other layout, another operator of the class.
 constexpr double kOtherFamily = 3;
 constexpr double kOtherName = 1.5;
 constexpr double kOtherLayout = 4;
@@ -32,6 +36,15 @@ double octaves(double value) {
 bool is_convolution(OperatorClass kind) {
   return kind == OperatorClass::convolution || kind == OperatorClass::convolution_input_gradient ||
          kind == OperatorClass::convolution_weight_gradient;
+}
+
+bool is_attention(OperatorClass kind) {
+  return kind == OperatorClass::attention || kind == OperatorClass::attention_gradient;
+}
+
+bool works_on_rows(OperatorClass kind) {
+  return kind == OperatorClass::layer_norm || kind == OperatorClass::layer_norm_gradient ||
+         kind == OperatorClass::reduction || kind == OperatorClass::softmax;
 }
 
 // Squared: fp16 and bf16 run the same kernels; tf32 uses the tensor cores too; fp32 does not.
@@ -57,23 +70,35 @@ Coordinates coordinates_of(const Operator& op, const Rates& rates, Layout layout
   const Roofline bound = roofline(op, rates);
   Coordinates at{.family = family_of(op), .type = op.type, .layout = layout};
   at.name = std::hash<std::string>{}(op.name);
-  at.x[0] = kPerSize * std::log2(std::max(bound.seconds(), 1e-10) / kMicrosecond);
+  at.x[0] = kPerSize * std::log2(std::max(bound.seconds(), kShortest) / kMicrosecond);
   if (bound.compute > 0 && bound.memory > 0) {
     at.x[1] = kPerBalance * std::clamp(std::log2(bound.compute / bound.memory), -5.0, 5.0);
   }
-  const auto side = [&](size_t i) { return static_cast<double>(i < op.shape.size() ? op.shape[i] : 1); };
-  if (is_convolution(op.kind) && op.shape.size() >= 9) {
+  const auto side = [&](size_t i) { return static_cast<double>(op.shape[i]); };
+  const size_t sides = op.shape.size();
+  if (is_convolution(op.kind) && sides >= 9) {
     at.x[2] = kPerChannel * octaves(side(1) / side(8));
     at.x[3] = kPerChannel * octaves(side(4) / side(8));
     at.x[4] = kPerSide * octaves(side(2) * side(3));
     at.x[5] = 2 * kPerSide * octaves(side(7));
-  } else if (op.kind == OperatorClass::matmul && op.shape.size() >= 4) {
+    at.x[6] = kPerSide * octaves(side(5) * side(6));
+    return at;
+  }
+  if (op.kind == OperatorClass::matmul && sides >= 4) {
     for (size_t i = 0; i < 4; ++i) at.x[2 + i] = kPerSide * octaves(side(i));
-  } else if (op.shape.size() >= 4) {  // [batch, channels, height, width], or [batch, heads, tokens, dimension]
-    at.x[2] = kPerSide * octaves(side(1));
+    return at;
+  }
+  double values = 1;
+  for (size_t i = 0; i < sides; ++i) values *= std::max(1.0, side(i));
+  if (sides > 0) at.x[4] = kPerTraffic * std::log2(std::max(1e-3, op.bytes / values));
+  if (is_attention(op.kind) && sides >= 5) {
+    at.x[2] = kPerSide * octaves(side(2));
+    at.x[3] = kPerSide * octaves(side(4));
+  } else if (sides >= 4) {  // [batch, channels, height, width]
+    at.x[2] = kPerChannel * octaves(side(1));
     at.x[3] = kPerSide * octaves(side(2) * side(3));
-  } else if (!op.shape.empty()) {
-    at.x[2] = kPerSide * octaves(side(op.shape.size() - 1));
+  } else if (sides > 0) {
+    at.x[2] = (works_on_rows(op.kind) ? kPerWidth : kPerChannel) * octaves(side(sides - 1));
   }
   return at;
 }
@@ -106,7 +131,8 @@ double interpolate(const std::vector<SamplePoint>& points, const Coordinates& at
   }
   // A line through them in the size: its slope lies between none and that of a time that no longer grows.
   double weights = 0, size = 0, value = 0, squares = 0, products = 0;
-  double least = 0, most = nearest[0].value;
+  double least = nearest[0].value, most = nearest[0].value;
+  double smallest = nearest[0].size, largest = nearest[0].size;
   for (size_t i = 0; i < count; ++i) {
     const double weight = std::pow(nearest[i].distance + kSoftening, -2);
     weights += weight;
@@ -116,11 +142,13 @@ double interpolate(const std::vector<SamplePoint>& points, const Coordinates& at
     products += weight * nearest[i].size * nearest[i].value;
     least = std::min(least, nearest[i].value);
     most = std::max(most, nearest[i].value);
+    smallest = std::min(smallest, nearest[i].size);
+    largest = std::max(largest, nearest[i].size);
   }
   size /= weights;
   value /= weights;
-  const double variance = squares / weights - size * size;
-  const double slope = variance > 1e-9 ? (products / weights - size * value) / variance : 0;
+  if (smallest > 0 || largest < 0) return value;  // all on one side: a line would lead out of what was measured
+  const double slope = (products / weights - size * value) / (squares / weights - size * size + 2 * kSoftening);
   return std::clamp(value - std::clamp(slope, 0.0, std::log(2.0) / kPerSize) * size, least, most);
 }
 

@@ -19,7 +19,7 @@ LOCKSTEP_CHOICE(KernelFamily, plain, pointwise, spatial, depthwise, grouped, ste
 // Where an operator stands among those of its class. Distances between these say how alike two operators run: `x` is
 // in octaves, weighted by how much an octave changes the efficiency.
 struct Coordinates {
-  std::array<double, 6> x = {};
+  std::array<double, 7> x = {};
   KernelFamily family = KernelFamily::plain;
   NumberType type = NumberType::fp32;
   Layout layout = Layout::channels_last;
@@ -35,8 +35,8 @@ struct SamplePoint {
 };
 
 // From the nearest samples, weighted by the fourth power of nearness: a sample that is met is given back; between
-// samples of different size the logarithm runs along a line whose slope never lets a larger operator take less time;
-// the result never leaves the range of the samples. REQUIRES: some points.
+// samples of smaller and of larger size the logarithm runs along a line whose slope never lets a larger operator take
+// less time; the result never leaves the range of the samples. REQUIRES: some points.
 double interpolate(const std::vector<SamplePoint>& points, const Coordinates& at);
 
 KernelFamily family_of(const Operator& op);

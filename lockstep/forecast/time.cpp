@@ -45,12 +45,13 @@ double host_seconds(const Operator& op, const HostCosts& costs) {
 // The launching thread, the compute stream and the network of one rank, as clocks.
 class Clocks {
  public:
-  Clocks(const Recording& recording, const std::vector<double>& seconds, const HostCosts& costs, double overlap,
+  Clocks(const Recording& recording, const std::vector<double>& seconds, const DeviceCalibration& basis, double overlap,
          const std::function<double(const Event&)>& collective)
-      : recording_(recording), seconds_(seconds), costs_(costs), overlap_(overlap), collective_(collective) {}
+      : recording_(recording), seconds_(seconds), basis_(basis), overlap_(overlap), collective_(collective) {}
 
   void play(std::span<const Event> step) {
-    host_ += costs_.step;
+    host_ += basis_.host.step;
+    launching_ += basis_.host.step;
     for (const auto& event : step) {
       if (event.kind == EventKind::run) run(static_cast<size_t>(event.id));
       if (event.kind == EventKind::collective) start(event);
@@ -59,17 +60,20 @@ class Clocks {
   }
   double now() const { return std::max(host_, device_); }
 
-  double host() const { return host_; }
+  double host() const { return launching_; }
   double busy() const { return busy_; }
   double communication() const { return communication_; }
   double exposed() const { return exposed_; }
 
  private:
   void run(size_t index) {
-    host_ += host_seconds(recording_.operators[index], costs_);
+    const Operator& op = recording_.operators[index];
+    host_ += host_seconds(op, basis_.host);
+    launching_ += host_seconds(op, basis_.host);
+    if (op.kind == OperatorClass::host) host_ = std::max(host_, device_);  // it asks the device for a number
     const double work = seconds_[index];
     if (work <= 0) return;
-    device_ = std::max(device_, host_);
+    device_ = std::max(device_ + basis_.gap * static_cast<double>(op.launches), host_);
     busy_ += work;
     // While the network is busy the computing runs slower.
     const double shared = std::min(work / (1 - overlap_), std::max(0.0, network_ - device_));
@@ -89,10 +93,10 @@ class Clocks {
 
   const Recording& recording_;
   const std::vector<double>& seconds_;
-  HostCosts costs_;
+  const DeviceCalibration& basis_;
   double overlap_;
   std::function<double(const Event&)> collective_;
-  double host_ = 0, device_ = 0, network_ = 0, busy_ = 0, communication_ = 0, exposed_ = 0;
+  double host_ = 0, launching_ = 0, device_ = 0, network_ = 0, busy_ = 0, communication_ = 0, exposed_ = 0;
   std::map<int64_t, double> finished_;
 };
 
@@ -118,7 +122,7 @@ TimeForecast play(const Recording& recording, const Rates& rates, const Calibrat
   const auto seconds = operator_seconds(recording, rates, calibration);
   const DeviceCalibration& basis = calibration.basis(rates);
   // A step starts with an idle device: the loss of the one before was waited for.
-  Clocks clocks(recording, seconds, basis.host, overlap, collective);
+  Clocks clocks(recording, seconds, basis, overlap, collective);
   clocks.play(step);
   TimeForecast forecast;
   forecast.host = clocks.host();

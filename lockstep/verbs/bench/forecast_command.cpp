@@ -26,6 +26,7 @@ base::CommandLine forecast_line() {
           "the forecast beside measured cells, or beside what others published",
           {{"--cells", "FILE", "rows of bench cells, measured on a card"},
            {"--gpu", "ID", "the card of these cells (default: the one that the rows name)"},
+           {"--operators", "FILE", "their timed operators too: where forecast and fact differ, by class"},
            {"--published", "FILE", "CSV of published measurements (results/published_training.csv)"},
            {"--fit", "", "print the factor of each framework era that these rows ask for"},
            {"--all", "", "list the rows left out too, each with its reason"},
@@ -238,6 +239,33 @@ void print_cells(const std::vector<CellForecast>& cells) {
   line("peak reserved, DeepSim's heuristic", [](const auto& one) { return one.memory_error(one.deepsim); });
 }
 
+// Seconds of each class in the rows of one cell; empty when two cells of the file share their rows.
+std::map<std::string, double> classes_of(const base::Json& operators, const CellForecast& one) {
+  std::map<std::string, double> sums;
+  for (const auto& row : operators.items()) {
+    if (row.string_or("model", "") != one.cell.job.model.name || !row.contains("kind")) continue;
+    if (row.int_or("batch", 0) != one.cell.job.training.global_batch) continue;
+    if (row.string_or("precision", "") != name_of(one.cell.job.training.precision)) continue;
+    if (row.string_or("layout", "channels_last") != name_of(one.cell.job.model.layout)) continue;
+    const double seconds = row.double_or("seconds", row.double_or("both_seconds", 0));
+    sums[row.at("kind").as_string()] += seconds * static_cast<double>(row.int_or("count", 1));
+  }
+  return sums;
+}
+
+void print_classes(const std::vector<CellForecast>& cells, const base::Json& operators) {
+  for (const auto& one : cells) {
+    const auto measured = classes_of(operators, one);
+    std::printf("%s (ms measured -> foretold):", one.cell.name().c_str());
+    for (const auto& [kind, seconds] : one.time.by_class) {
+      const auto found = measured.find(name_of(kind));
+      const double fact = found == measured.end() ? 0 : found->second;
+      std::printf(" %s %.2f -> %.2f;", name_of(kind).c_str(), fact * 1e3, seconds * 1e3);
+    }
+    std::printf("\n");
+  }
+}
+
 int compare_cells(const base::Arguments& arguments, const std::vector<std::string>& words) {
   const base::Json rows = base::read_json(*arguments.value("--cells"), {.max_bytes = 64 << 20});
   const auto catalogue = catalogue::load_catalogue();
@@ -246,7 +274,11 @@ int compare_cells(const base::Arguments& arguments, const std::vector<std::strin
   if (cells.empty()) throw base::Error(base::Blame::user, "no cell of the file was measured on a card", "");
   base::Json out = base::Json::array();
   for (const auto& one : cells) out.push_back(cell_forecast_row(one, bench_line("forecast", words)));
-  if (!give_rows(arguments, out)) print_cells(cells);
+  if (give_rows(arguments, out)) return base::kExitDone;
+  print_cells(cells);
+  if (const auto file = arguments.value("--operators")) {
+    print_classes(cells, base::read_json(*file, {.max_bytes = 256 << 20}));
+  }
   return base::kExitDone;
 }
 

@@ -108,12 +108,6 @@ double with_factor(const PublishedForecast& one, const Era& era, double factor, 
   return forecast_row(one, catalogue, calibration.with_host(factor)).step.value;
 }
 
-double middle(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 void mark_disputed(std::vector<PublishedForecast>& forecasts) {
   using Key = std::tuple<std::string, std::string, std::string, int64_t>;
   std::map<Key, std::vector<PublishedForecast*>> groups;
@@ -234,18 +228,18 @@ std::vector<double> fit_eras(const std::vector<PublishedForecast>& forecasts, co
     for (const auto& one : forecasts) {
       if (one.row->era == era) members.push_back(&one);
     }
+    const bool step = names.eras[era].scales == EraScales::step;
     double best = 1, least = 1e300;
-    // In steps of 2 %: finer than the spread of the rows.
-    for (int step = -50; step <= 100 && !members.empty(); ++step) {
-      const double factor = std::pow(1.02, step);
-      std::vector<double> errors;
+    // In steps of 3 %: finer than the spread of the rows. A row far off counts like one that is 50 % off.
+    for (int power = -25; power <= 40 && !members.empty(); ++power) {
+      const double factor = std::pow(1.03, power);
+      double error = 0;
       for (const auto* one : members) {
-        errors.push_back(std::abs(
-            std::log(with_factor(*one, names.eras[era], factor, catalogue, calibration) / one->row->seconds())));
+        const double seconds =
+            step ? factor * one->bare : with_factor(*one, names.eras[era], factor, catalogue, calibration);
+        const double off = std::log(seconds / one->row->seconds());
+        error += std::min(off * off, 0.16);
       }
-      double mean = 0;
-      for (const double error : errors) mean += std::min(error, 0.5) / static_cast<double>(errors.size());
-      const double error = middle(errors) + 0.1 * mean;  // the mean decides between equal medians
       if (error < least) least = error, best = factor;
     }
     factors.push_back(std::round(best * 100) / 100);

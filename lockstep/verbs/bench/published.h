@@ -79,7 +79,8 @@ std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, 
                                                   const catalogue::Catalogue& catalogue,
                                                   const forecast::Calibration& calibration, const Tracer& trace);
 
-// The factor of each era that brings the median of its forecasts to what was published; 1 for an era without rows.
+// The factor of each era that brings its forecasts nearest to what was published (least squares of the logarithm); 1
+// for an era without rows.
 std::vector<double> fit_eras(const std::vector<PublishedForecast>& forecasts, const PublishedNames& names,
                              const catalogue::Catalogue& catalogue, const forecast::Calibration& calibration);
 

@@ -115,7 +115,7 @@ TEST(PublishedTest, FitsOneFactorForAnEra) {
   auto rows = read(
       "ResNet-50,c,PyTorch 2,Invented 1,,1,1,-,fp32,9,9,224,sec/iter,0.025,,s\n"
       "ResNet-50,c,PyTorch 2,Invented 1,,1,1,-,fp32,19,19,224,sec/iter,0.05,,s\n"
-      "ResNet-50,c,PyTorch 2,Invented 1,,1,1,-,fp32,39,39,224,sec/iter,0.2,,s\n");
+      "ResNet-50,c,PyTorch 2,Invented 1,,1,1,-,fp32,39,39,224,sec/iter,0.1,,s\n");
   const auto forecasts = foretell(rows);
   const auto factors =
       fit_eras(forecasts, some_names(), some_cards(), forecast::Calibration({forecast::invented_device()}));
