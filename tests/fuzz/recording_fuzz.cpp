@@ -1,4 +1,4 @@
-// sources: lockstep/base/*.cpp lockstep/forecast/[aw]*.cpp lockstep/forecast/[mr]e*.cpp
+// sources: lockstep/base/*.cpp lockstep/f*/[aw]*.cpp lockstep/f*/[mr]e*.cpp lockstep/f*/fam*.cpp lockstep/f*/nor*.cpp
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes give a recording or a user error; the checksum is put right first, so that the fuzzer gets behind it. What
 // was read prints and reads back equal, and can be replayed.
