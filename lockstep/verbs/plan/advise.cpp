@@ -8,6 +8,7 @@
 #include "lockstep/verbs/plan/apply.h"
 #include "lockstep/verbs/plan/buy.h"
 #include "lockstep/verbs/plan/cpu_or_gpu.h"
+#include "lockstep/verbs/plan/explain_table.h"
 #include "lockstep/verbs/plan/rent.h"
 
 namespace lockstep::verbs {
@@ -20,10 +21,8 @@ struct Adviser {
 
 // One row for each piece of advice.
 constexpr Adviser kAdvisers[] = {
-    {"apply", advise_apply},
-    {"cpu-or-gpu", advise_cpu_or_gpu},
-    {"rent", advise_rent},
-    {"buy", advise_buy},
+    {"apply", advise_apply}, {"cpu-or-gpu", advise_cpu_or_gpu}, {"rent", advise_rent},
+    {"buy", advise_buy},     {"table", advise_table},
 };
 
 }  // namespace

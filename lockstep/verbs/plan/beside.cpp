@@ -14,9 +14,10 @@ namespace {
 using base::Json;
 using base::text;
 
-double stated_seconds(const Json& words) {
+template <class Parse>
+double stated(const Json& words, const Parse& parse) {
   try {
-    return base::parse_duration(words.as_string());
+    return static_cast<double>(parse(words.as_string()));
   } catch (const base::Error& error) {
     throw base::Error(error.blame(), text(words.where(), ": ", error.what()), error.fix());
   }
@@ -39,8 +40,13 @@ Beside read_beside(const base::Path& path) {
   Beside beside;
   beside.source = document.at("source").as_string();
   for (const auto& figure : document.at("figures").items()) {
-    beside.figures.push_back({figure.at("what").as_string(), figure.at("on").as_string(),
-                              stated_seconds(figure.at("time")), figure.string_or("why", "")});
+    Beside::Figure one{figure.at("what").as_string(), figure.at("on").as_string(), 0, 0, figure.string_or("why", "")};
+    if (const Json* memory = figure.find("memory")) {
+      one.bytes = stated(*memory, [](const std::string& words) { return base::parse_bytes(words); });
+    } else {
+      one.seconds = stated(figure.at("time"), [](const std::string& words) { return base::parse_duration(words); });
+    }
+    beside.figures.push_back(std::move(one));
   }
   return beside;
 }
@@ -73,6 +79,32 @@ void add_beside(const Beside& beside, const Plan& plan, Advice& advice) {
   advice.paper.table(std::move(grid));
   advice.paper.list(std::move(reasons));
   advice.document["beside"] = std::move(rows);
+}
+
+void add_memory_beside(const Beside& beside, const std::map<std::string, double>& ours, Advice& advice) {
+  advice.paper.heading("Their figures beside ours");
+  Paper::Grid grid{{{"what"},
+                    {"theirs", base::Align::right},
+                    {"job"},
+                    {"ours", base::Align::right},
+                    {"theirs / ours", base::Align::right}},
+                   {},
+                   text("Memory of a card, the job as written; source of theirs: ", beside.source)};
+  std::vector<std::string> reasons;
+  std::vector<std::string> jobs;
+  for (const auto& [job, bytes] : ours) jobs.push_back(job);
+  for (const auto& row : beside.figures) {
+    const auto found = ours.find(row.on);
+    if (found == ours.end()) {
+      throw base::Error(base::Blame::user, text("--beside: there is no job '", row.on, "'"),
+                        base::did_you_mean(row.on, jobs));
+    }
+    grid.rows.push_back({row.what, base::format_bytes(row.bytes), row.on, base::format_bytes(found->second),
+                         figure(row.bytes / found->second)});
+    if (!row.why.empty()) reasons.push_back(text(row.what, ": ", row.why));
+  }
+  advice.paper.table(std::move(grid));
+  advice.paper.list(std::move(reasons));
 }
 
 }  // namespace lockstep::verbs

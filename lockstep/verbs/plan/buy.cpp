@@ -9,6 +9,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/verbs/plan/beside.h"
 #include "lockstep/verbs/plan/buy_paper.h"
 #include "lockstep/verbs/plan/fastest.h"
 #include "lockstep/verbs/plan/request.h"
@@ -209,7 +210,15 @@ Advice advise_buy(const AdviceRequest& request) {
   }
   const auto order = ranked(std::move(all), terms.budget.amount);
   check_budget(terms.budget, final_builds);
-  return buy_advice({terms, jobs, order, against, needs, shelf.rules()});
+  Advice advice = buy_advice({terms, jobs, order, against, needs, shelf.rules()});
+  if (const auto file = arguments.value("--beside")) {
+    std::map<std::string, double> ours;
+    for (const auto& row : advice.document.at("memory").items()) {
+      ours[row.at("job").as_string()] = row.at("forecast_bytes").as_double();
+    }
+    add_memory_beside(read_beside(*file), ours, advice);
+  }
+  return advice;
 }
 
 }  // namespace lockstep::verbs

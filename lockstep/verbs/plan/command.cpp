@@ -55,7 +55,7 @@ const base::CommandLine& plan_line() {
        {"--against", "PARTS", "buy: your own list beside ours: rtx3090*2,threadripper-3970x,..."},
        {"--life", "YEARS", "buy, rent: years of use; default 3 and 5"},
        {"--hours-per-week", "HOURS", "buy, rent: how long it computes; default 40"},
-       {"--beside", "FILE.json", "cpu-or-gpu: somebody's own figures, to be compared"}},
+       {"--beside", "FILE.json", "cpu-or-gpu, buy: somebody's own figures, to be compared"}},
       "examples: lockstep plan job.json --on a100-80,v100-32,minotauro --gpus 1,4\n"
       "          lockstep plan job.json --on all --report plan.html\n"
       "          lockstep plan job.json --advise cpu-or-gpu\n"
