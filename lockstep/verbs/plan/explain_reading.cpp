@@ -181,10 +181,13 @@ Json tell_elsewhere(const MeasuredTable& table, const ReadingFit& fit, double ef
       {"batch", Align::right}, {"stated h", Align::right}, {"samples shown", Align::right}};
   for (const auto& one : table.elsewhere) {
     columns.push_back({text(one.name, ": h"), Align::right});
-    if (efficiency > 0) columns.push_back({"at the table's efficiency: h", Align::right});
+    if (efficiency > 0) columns.push_back({text("at ", base::percent(efficiency, 1), ": h"), Align::right});
     columns.push_back({"jobs", Align::right});
   }
-  Paper::Grid grid{columns, {}, "The same work elsewhere, by published rates of the same network"};
+  Paper::Grid grid{
+      columns,
+      {},
+      "The same work elsewhere, by published rates of the same network; and at the table's efficiency, with its jobs"};
   for (const auto& row : table.rows) {
     const double shown = forecast::samples_shown(row, fit.reading, table.epochs);
     std::vector<std::string> cells{count_text(row.batch), range_text(row.low_hours, row.high_hours), count_text(shown)};
