@@ -209,7 +209,7 @@ void tell_optimization(const Sides& sides, Paper& paper, Json& document) {
     row["seconds"] = run_seconds(*option);
     row["speed_up"] = ends ? Json(sides.speed_up(*option)) : Json();
     row["jobs"] = option->length ? option->length->jobs : 0;
-    row["kwh"] = option->costs.kwh;
+    row["kwh"] = option->energy ? Json(option->costs.kwh) : Json();
     row["bandwidth_bound_share"] = bandwidth_share(*option);
     row["loader_bound"] = option->length && option->length->loader_bound;
     rows.push_back(std::move(row));
@@ -264,7 +264,8 @@ void tell_cost(const Sides& sides, Paper& paper) {
       told = gift;
     }
     const bool ends = option->feasible() && option->length;
-    grid.rows.push_back({named(*option), run_text(*option), ends ? text(figure(option->costs.kwh), " kWh") : "-",
+    grid.rows.push_back({named(*option), run_text(*option),
+                         ends && option->energy ? text(figure(option->costs.kwh), " kWh") : "-",
                          electricity ? text(figure(electricity->amount), " ", electricity->unit) : "-",
                          rent && ends                 ? text(figure(rent->amount), " ", rent->unit)
                          : free_offer(sides, *option) ? "free"
@@ -295,7 +296,7 @@ std::string cost_words(const Sides& sides) {
     const forecast::Bill* rent = cheapest->costs.cheapest_rent();
     words.push_back(text("rented for ", figure(rent->amount), " ", rent->unit, " on ", label_of(*cheapest)));
   }
-  if (sides.cpu->length && sides.best && sides.best->length) {
+  if (sides.cpu->energy && sides.best && sides.best->energy) {
     words.push_back(
         text(figure(sides.cpu->costs.kwh), " kWh on the processor, ", figure(sides.best->costs.kwh), " on the card"));
   }
