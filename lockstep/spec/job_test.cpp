@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -218,9 +220,10 @@ TEST(JobTest, LoadsAFileAndNamesAMissingOne) {
 }
 
 TEST(JobTest, EveryExampleLoadsAndPrintsBackUnchanged) {
+  const std::set<std::string> other_documents{"machine", "project", "table", "beside"};
   int found = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("examples")) {
-    if (entry.path().filename() == "machine.json" || entry.path().extension() != ".json") continue;
+    if (entry.path().extension() != ".json" || other_documents.count(entry.path().stem().string()) > 0) continue;
     const base::Json source = base::read_json(entry.path());
     EXPECT_EQ(changed_json(parse_job(source)).dump(), source.dump())
         << entry.path() << ": leave defaults out, keep the order of docs/config.md";
