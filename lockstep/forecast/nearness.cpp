@@ -123,7 +123,9 @@ double interpolate(const std::vector<SamplePoint>& points, const Coordinates& at
   std::array<Neighbour, kNeighbours> nearest = {};
   size_t count = 0;
   for (const auto& point : points) {
-    const Neighbour one{distance_squared(point.at, at), point.at.x[0] - at.x[0], point.log_efficiency};
+    const double size = point.at.x[0] - at.x[0];
+    if (count == kNeighbours && size * size > nearest[count - 1].distance) continue;  // its size alone is too far off
+    const Neighbour one{distance_squared(point.at, at), size, point.log_efficiency};
     if (count == kNeighbours && one >= nearest[count - 1]) continue;
     size_t place = count < kNeighbours ? count++ : count - 1;
     for (; place > 0 && one < nearest[place - 1]; --place) nearest[place] = nearest[place - 1];

@@ -42,7 +42,8 @@ bool is_event(const Json& line) {
 // Events that tell of a step and are void once that step is done again.
 bool belongs_to_a_step(const Json& line) {
   const std::string& event = line.at("event").as_string();
-  for (const char* name : {"step", "epoch", "evaluate", "save", "nonfinite", "loss_scale_halved", "promise", "bad_sample"}) {
+  for (const char* name :
+       {"step", "epoch", "evaluate", "save", "nonfinite", "loss_scale_halved", "promise", "bad_sample"}) {
     if (event == name) return true;
   }
   return false;

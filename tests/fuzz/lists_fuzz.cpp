@@ -22,14 +22,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
         }
         break;
       }
-      case 1: (void)base::parse_json(data::parse_kitti_labels(text, "fuzz.txt").dump(-1), "labels"); break;
-      case 2: (void)base::parse_json(data::parse_kitti_calibration(text, "fuzz.txt").dump(-1), "calibration"); break;
+      case 1:
+        (void)base::parse_json(data::parse_kitti_labels(text, "fuzz.txt").dump(-1), "labels");
+        break;
+      case 2:
+        (void)base::parse_json(data::parse_kitti_calibration(text, "fuzz.txt").dump(-1), "calibration");
+        break;
       default: {
         const auto file = std::as_bytes(std::span(text.data(), text.size()));
         const data::NpyHeader header = data::read_npy_header(file, "fuzz.npy");
         if (header.shape.empty() || header.count() == 0) break;
         const std::string slice = data::npy_slice(file, header, header.count() - 1);
-        const data::NpyHeader again = data::read_npy_header(std::as_bytes(std::span(slice.data(), slice.size())), "slice");
+        const data::NpyHeader again =
+            data::read_npy_header(std::as_bytes(std::span(slice.data(), slice.size())), "slice");
         if (again.item_bytes != header.item_bytes) std::abort();
       }
     }

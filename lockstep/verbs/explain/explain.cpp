@@ -7,8 +7,8 @@
 #include "lockstep/base/text.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/spec/machine.h"
-#include "lockstep/spec/project.h"
 #include "lockstep/spec/override.h"
+#include "lockstep/spec/project.h"
 
 namespace lockstep::verbs {
 namespace {
