@@ -35,7 +35,7 @@ part tsan 900 bash -c 'sanitized tsan'
 part faults 300 python3 tests/faults/kill_resume.py 120
 part ranks 120 python3 tests/faults/kill_ranks.py
 part prep-faults 200 python3 tests/faults/kill_prep.py 60
-part fuzz 600 bash -c 'tests/fuzz/build.sh build/fuzz && tests/fuzz/run.sh 60 build/fuzz'
+part fuzz 800 bash -c 'tests/fuzz/build.sh build/fuzz && tests/fuzz/run.sh 45 build/fuzz'
 
 printf '\n%s\n' "${results[@]}"
 echo "test-long: $passed passed, $failed failed, $skipped skipped"
