@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same network recorded in Python and traced in C++ has the same storages: record_ours.py
 
-torchvision's ResNets under python/lockstep/record.py against our own step (`lockstep plan --save-recording`), batch 16,
+torchvision's ResNets and GoogLeNet (without its auxiliary heads) under python/lockstep/record.py against our own step (`lockstep plan --save-recording`), batch 16,
 fp32, SGD. Compared is how often each size is born in the third step, from 512 bytes on. What may differ is listed.
 """
 import collections
@@ -24,11 +24,13 @@ import lockstep  # noqa: E402
 
 BATCH = 16
 IMAGES = BATCH * 3 * 224 * 224 * 4
+OURS = {"googlenet": {"auxiliary_heads": False}}
+THEIRS = {"googlenet": {"aux_logits": False, "init_weights": False}}
 
 
 def traced(model, folder):
     job = {"name": "record", "data": {"train": "synthetic", "samples": 1000, "image_size": 224},
-           "model": {"name": model, "classes": 1000},
+           "model": {"name": model, "classes": 1000, **OURS.get(model, {})},
            "training": {"global_batch": BATCH, "steps": 3, "precision": "fp32", "optimizer": {"name": "sgd"}}}
     (folder / "job.json").write_text(json.dumps(job))
     subprocess.run([LOCKSTEP, "plan", folder / "job.json", "--on", "h200", "--save-recording", folder / "ours.rec"],
@@ -39,7 +41,7 @@ def traced(model, folder):
 def recorded(model, folder):
     def build():
         with torch.device("cpu"):
-            net = getattr(torchvision.models, model)()
+            net = getattr(torchvision.models, model)(**THEIRS.get(model, {}))
         net = net.to("cuda").to(memory_format=torch.channels_last)
         optimizer = torch.optim.SGD(net.parameters(), 0.01, momentum=0.9, fused=True)
         images = torch.randn(BATCH, 3, 224, 224).contiguous(memory_format=torch.channels_last)
@@ -82,7 +84,8 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     with tempfile.TemporaryDirectory() as folder:
         good = [check(model, features, pathlib.Path(folder))
-                for model, features in (("resnet18", 512), ("resnet34", 512), ("resnet50", 2048), ("resnet101", 2048))]
+                for model, features in (("resnet18", 512), ("resnet34", 512), ("resnet50", 2048), ("resnet101", 2048),
+                                        ("googlenet", 1024))]
     return 0 if all(good) else 1
 
 
