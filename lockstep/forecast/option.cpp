@@ -140,6 +140,20 @@ void fill_time(const Ground& ground, const Place& place, const Levers& levers, T
   }
 }
 
+// Seconds until `samples` pictures have gone to a card as the loader gives them; a recorded step has its own ways.
+double upload_seconds(const Ground& ground, const Place& place, double samples) {
+  if (!place.gpu || ground.task.weak) return 0;
+  const auto side = static_cast<double>(ground.task.image_size);
+  return samples * 3 * side * side * sizeof(float) / ground.assumptions.upload_rate;
+}
+
+void add_upload(double seconds, TimeForecast& time) {
+  time.step.value += seconds;
+  time.step.low += seconds;
+  time.step.high += seconds;
+  time.by_class[OperatorClass::copy] += seconds;
+}
+
 double evaluation_sample(const Ground& ground, const Place& place, const Levers& levers, const Trial& trial) {
   if (!ground.evaluation || !trial.time || ground.task.work.validation_samples == 0) return 0;
   Ask ask = ask_for(place, levers, trial.micro_batch, 1);
@@ -148,8 +162,8 @@ double evaluation_sample(const Ground& ground, const Place& place, const Levers&
   Place alone = place;
   alone.gpus = std::min<int64_t>(1, place.gpus);
   const Recording& recording = ground.evaluation->of(ask);
-  return time_of(ground, alone, recording).step.value / static_cast<double>(recording.micro_batch) /
-         static_cast<double>(place.ranks());
+  const double pass = time_of(ground, alone, recording).step.value / static_cast<double>(recording.micro_batch);
+  return (pass + upload_seconds(ground, place, 1)) / static_cast<double>(place.ranks());
 }
 
 void fill_pace(const Ground& ground, Option& option) {
@@ -335,6 +349,7 @@ Trial try_levers(const Ground& ground, const Place& place, const Levers& levers,
   trial.passes = (trial.rows + trial.micro_batch - 1) / trial.micro_batch;
   fill_memory(ground, place, levers, trial);
   if (trial.fits || depth == Depth::all) fill_time(ground, place, levers, trial);
+  if (trial.time) add_upload(upload_seconds(ground, place, static_cast<double>(trial.rows)), *trial.time);
   return trial;
 }
 

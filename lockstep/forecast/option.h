@@ -49,6 +49,7 @@ struct Assumptions {
   double start_up = 30;        // seconds from the start of a job to its first step
   double write_rate = 1e9;     // bytes per second of a checkpoint
   double read_rate = 1e9;      // likewise, restoring
+  double upload_rate = 6.2e9;  // bytes per second of a batch on its way to a card, from ordinary memory (H200 node)
   double inter_rate = 12.5e9;  // bytes per second between nodes whose link is not stated (100 Gbit/s)
   int64_t per_node = 8;        // cards of a node that nobody named
   double kwh = 0;              // price of electricity, where the machine has none; 0: not counted

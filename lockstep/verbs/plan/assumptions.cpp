@@ -52,6 +52,7 @@ const std::vector<Row>& rows() {
       seconds("start_up", &Assumptions::start_up, "from the start of a job to its first step"),
       rate("write_rate", &Assumptions::write_rate, "of a checkpoint"),
       rate("read_rate", &Assumptions::read_rate, "of a checkpoint, restoring"),
+      rate("upload_rate", &Assumptions::upload_rate, "of a batch on its way to the card; the step waits for it"),
       rate("inter_rate", &Assumptions::inter_rate, "between nodes whose link is not stated, one direction"),
       {"per_node", "cards of a node that nobody named", [](const Assumptions& all) { return text(all.per_node); },
        [](Assumptions& all, const std::string& words) {
