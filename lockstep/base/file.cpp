@@ -103,6 +103,12 @@ void write_file(const Path& path, std::string_view content) {
 }
 
 void write_file(const Path& path, std::span<const std::span<const std::byte>> parts) {
+  struct stat there {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
+    FileWriter device(path, FileWriter::Mode::append);  // /dev/null, a pipe: a rename would put a file in its place
+    for (const auto& part : parts) device.write(part);
+    return;
+  }
   const Path temporary = path.string() + text(".tmp-", ::getpid());
   try {
     FileWriter file(temporary, FileWriter::Mode::truncate);

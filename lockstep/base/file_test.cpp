@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstring>
@@ -67,6 +70,20 @@ TEST(FileTest, AppendsToAFile) {
     file.close();
   }
   EXPECT_EQ(read_file(folder.path() / "log"), "a\nb\n");
+}
+
+TEST(FileTest, WritesIntoADeviceOrPipeInsteadOfReplacingIt) {
+  const TemporaryFolder folder;
+  const Path pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_file(pipe, "words");
+  char got[8] = "";
+  EXPECT_EQ(::read(reader, got, sizeof got - 1), 5);
+  ::close(reader);
+  EXPECT_STREQ(got, "words");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
 }  // namespace
