@@ -146,9 +146,9 @@ int run_verify(const Arguments& arguments) {
   return result.faults.empty() ? 0 : static_cast<int>(Blame::user);
 }
 
-int run_scenes(const Arguments& arguments, const std::vector<std::string>& words, const std::string& kind) {
-  ScenesRequest request;
-  request.kind = kind;
+// Draws with the options that every synthetic set has; `prepare` is prepare_shapes or prepare_scenes.
+template <class Request, class Prepare>
+Dataset draw(const Arguments& arguments, const std::vector<std::string>& words, Request request, Prepare prepare) {
   request.folder = folder_of(arguments);
   request.count = arguments.int_or("--count", request.count);
   request.classes = arguments.int_or("--classes", request.classes);
@@ -156,15 +156,8 @@ int run_scenes(const Arguments& arguments, const std::vector<std::string>& words
   request.image_size = arguments.int_or("--image-size", request.image_size);
   if (request.count > kLongCount) site::refuse_on_login_node("prep", words, arguments.has("--here"));
   request.threads = threads_of(arguments);
-  Dataset dataset;
-  {
-    base::Progress progress(base::progress_for_stderr());
-    dataset = prepare_scenes(
-        request, [&](int64_t done, int64_t total) { progress.show(text("drawing ", done, " of ", total)); });
-  }
-  if (give_json(arguments, dataset.to_json())) return 0;
-  std::fputs(scenes_text(dataset, kind).c_str(), stdout);
-  return 0;
+  base::Progress progress(base::progress_for_stderr());
+  return prepare(request, [&](int64_t done, int64_t total) { progress.show(text("drawing ", done, " of ", total)); });
 }
 
 int run_synthesize(const Arguments& arguments, const std::vector<std::string>& words) {
@@ -173,21 +166,13 @@ int run_synthesize(const Arguments& arguments, const std::vector<std::string>& w
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
     throw Error(Blame::user, text("--synthesize knows no '", kind, "'"), base::did_you_mean(kind, kinds));
   }
-  if (kind != "shapes") return run_scenes(arguments, words, kind);
-  ShapesRequest request{.folder = folder_of(arguments)};
-  request.count = arguments.int_or("--count", request.count);
-  request.classes = arguments.int_or("--classes", request.classes);
-  request.seed = arguments.int_or("--seed", request.seed);
-  request.image_size = arguments.int_or("--image-size", request.image_size);
-  if (request.count > kLongCount) site::refuse_on_login_node("prep", words, arguments.has("--here"));
-  request.threads = threads_of(arguments);
-  Dataset dataset;
-  {
-    base::Progress progress(base::progress_for_stderr());
-    dataset = prepare_shapes(
-        request, [&](int64_t done, int64_t total) { progress.show(text("drawing ", done, " of ", total)); });
-  }
-  if (!give_json(arguments, dataset.to_json())) std::fputs(shapes_text(dataset).c_str(), stdout);
+  const bool shapes = kind == "shapes";
+  ScenesRequest scenes;
+  scenes.kind = kind;
+  const Dataset dataset =
+      shapes ? draw(arguments, words, ShapesRequest{}, prepare_shapes) : draw(arguments, words, scenes, prepare_scenes);
+  if (give_json(arguments, dataset.to_json())) return 0;
+  std::fputs((shapes ? shapes_text(dataset) : scenes_text(dataset, kind)).c_str(), stdout);
   return 0;
 }
 
