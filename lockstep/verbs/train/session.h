@@ -12,6 +12,7 @@
 #include "lockstep/run/folder.h"
 #include "lockstep/step/ema.h"
 #include "lockstep/step/step.h"
+#include "lockstep/verbs/train/collections.h"
 #include "lockstep/verbs/train/features.h"
 #include "lockstep/verbs/train/ledger.h"
 #include "lockstep/verbs/train/plan_watch.h"
@@ -19,16 +20,6 @@
 #include "lockstep/verbs/train/train.h"
 
 namespace lockstep::verbs {
-
-// The samples of a job, before any pixel is read; user errors for what cannot be trained on.
-struct Collections {
-  data::Collection train;
-  std::optional<data::Collection> validate;
-};
-Collections open_collections(const spec::Job& job);
-
-// The job with everything filled in that the data decides.
-spec::Job resolve(spec::Job job, const Collections& collections);
 
 // One sitting of a run, from the first or the next step to the end or a stop. Every rank has one; rank 0 also holds
 // the run folder and writes all that is written.

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "lockstep/data/collection.h"
+#include "lockstep/spec/job.h"
+
+namespace lockstep::verbs {
+
+// The samples of a job, before any pixel is read; user errors for what cannot be trained on.
+struct Collections {
+  data::Collection train;
+  std::optional<data::Collection> validate;
+};
+Collections open_collections(const spec::Job& job);
+
+// The job with everything filled in that the data decides.
+spec::Job resolve(spec::Job job, const Collections& collections);
+
+}  // namespace lockstep::verbs

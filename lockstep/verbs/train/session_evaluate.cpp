@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "lockstep/step/evaluate.h"
+#include "lockstep/verbs/train/session_source.h"
+
+namespace lockstep::verbs {
+
+using step::steady_seconds;
+
+// A pass without backward is shorter than training on as many samples; three times that is taken for the worst.
+bool Session::evaluation_may_be_cut() const {
+  if (!options_.seconds_left || evaluate_seconds_ > 0) return false;
+  const auto samples = static_cast<double>(collections_.validate->samples.size());
+  const double guess = 3 * step_seconds_ * std::ceil(samples / static_cast<double>(job_.training.global_batch));
+  return steady_seconds() - started_ + guess + 2 * save_seconds_ > *options_.seconds_left;
+}
+
+bool Session::evaluate(Source& source) {
+  const double start = steady_seconds();
+  if (ema_) ema_->swap();
+  task::Metrics metrics(job_.model.classes, 0);
+  if (source.validate) {
+    metrics = evaluate_features(network_, *source.validate, job_.model.classes, group_, options_.device);
+  } else {
+    const auto reader = loader(*collections_.validate, data::Use::evaluate);
+    step::EvaluateOptions how{
+        .classes = job_.model.classes, .worst = 0, .precision = job_.training.precision, .device = options_.device};
+    metrics = step::evaluate(network_, *reader, group_, how);
+    report_bad_samples(reader.get());
+  }
+  if (ema_) ema_->swap();
+  evaluate_seconds_ = steady_seconds() - start;
+  top1_ = metrics.top1();
+  loss_ = metrics.loss();
+  if (ledger_) ledger_->evaluate(step_, metrics, ema_ != nullptr, evaluate_seconds_);
+  const bool better = !best_ || *top1_ > *best_;
+  if (better) best_ = top1_;
+  return better;
+}
+
+}  // namespace lockstep::verbs

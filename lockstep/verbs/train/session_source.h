@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "lockstep/verbs/train/session.h"
+
+namespace lockstep::verbs {
+
+// Where a stage's batches come from.
+struct Session::Source {
+  std::unique_ptr<data::Loader> loader;   // images, or
+  std::optional<Features> train;          // cached features of the frozen blocks
+  std::optional<Features> validate;       // likewise
+  data::Batch batch;                      // keeps the memory of the samples in use
+  data::StageSeconds stages_before = {};  // at the beginning of the epoch, or of this sitting in it
+  double seconds = 0;                     // of the steps since then
+  double waited = 0;                      // of these, for batches
+};
+
+}  // namespace lockstep::verbs
