@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/spec/machine.h"
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+
 #include "lockstep/base/text.h"
 #include "lockstep/spec/fields.h"
 #include "lockstep/spec/override.h"
@@ -44,9 +48,26 @@ const Section& scheduler_section() {
           .add("kind", &Scheduler::kind, "", anything, "none: log in and run")
           .add("partition", &Scheduler::partition, "", anything, "partition (Slurm) or queue (PBS)")
           .add("account", &Scheduler::account, "", anything, "project that is charged")
+          .add("qos", &Scheduler::qos, "", anything, "quality of service (Slurm)")
+          .add("constraint", &Scheduler::constraint, "", anything,
+               "features a node must have (Slurm), or further chunk resources (PBS): v100, host=a")
+          .add("reservation", &Scheduler::reservation, "", anything, "nodes held for a course or a project")
           .add("walltime", &Scheduler::walltime, Type::duration, non_negative, "longest job; none: no limit known")
           .add("max_nodes", &Scheduler::max_nodes, "nodes", non_negative, "largest job; 0: not stated")
           .add("exclusive_nodes", &Scheduler::exclusive_nodes, "", anything, "a job gets whole nodes")
+          .add("resources", &Scheduler::resources, "", anything,
+               "how GPUs are asked for; standard: gres on Slurm, select on PBS; nodes: as Torque does")
+          .add("gpu_type", &Scheduler::gpu_type, "", anything, "the card's name in a request, where the site wants one")
+          .add("launcher", &Scheduler::launcher, "", anything,
+               "mpirun: lockstep starts and watches the ranks; srun: srun --mpi=pmix does")
+          .add("modules", &Scheduler::modules, "", anything,
+               "shell lines before the program: \"module load openmpi/4.1\"")
+          .add("environment", &Scheduler::environment, "", anything, "NAME=VALUE for the program, as they stand")
+          .add("container", &Scheduler::container, "", anything,
+               "words in front of the program on each rank: apptainer exec --nv lockstep.sif")
+          .add("signal_lead", &Scheduler::signal_lead, Type::duration, non_negative,
+               "how long before its end Slurm warns a job; none: never. The run's own clock comes first")
+          .add("extra", &Scheduler::extra, "", anything, "further directives, verbatim: --mail-type=END")
           .done();
   return section;
 }
@@ -65,6 +86,56 @@ const Section& prices_section() {
                "units of a grant that one node costs in an hour")
           .done();
   return section;
+}
+
+bool is_assignment(const std::string& words) {
+  const size_t equals = words.find('=');
+  if (equals == std::string::npos || equals == 0) return false;
+  const std::string_view name = std::string_view(words).substr(0, equals);
+  constexpr std::string_view kDigits = "0123456789";
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+  return name.find_first_not_of(kLetters) == std::string_view::npos && kDigits.find(name[0]) == std::string_view::npos;
+}
+
+// What becomes one line of a batch script must be one line, and a name one word.
+void check_scheduler(const Scheduler& scheduler,
+                     const std::function<void(const std::string&, const std::string&, const std::string&)>& complain) {
+  const auto control = [](const std::string& words) {
+    return std::any_of(words.begin(), words.end(), [](char c) { return static_cast<unsigned char>(c) < 32; });
+  };
+  const std::vector<std::pair<const char*, const std::string*>> names{{"partition", &scheduler.partition},
+                                                                      {"account", &scheduler.account},
+                                                                      {"qos", &scheduler.qos},
+                                                                      {"constraint", &scheduler.constraint},
+                                                                      {"reservation", &scheduler.reservation},
+                                                                      {"gpu_type", &scheduler.gpu_type}};
+  for (const auto& [key, value] : names) {
+    if (control(*value) || value->find_first_of(" '\"\\#") != std::string::npos) {
+      complain(base::text("scheduler.", key), base::text("'", *value, "' is not one plain word"),
+               "write it as the scheduler's own commands print it");
+    }
+  }
+  if (control(scheduler.container)) complain("scheduler.container", "holds a line end", "write it in one line");
+  for (const auto& [key, lines] : {std::pair{"modules", &scheduler.modules}, {"extra", &scheduler.extra}}) {
+    if (std::any_of(lines->begin(), lines->end(), control)) {
+      complain(base::text("scheduler.", key), "one of its lines holds a line end", "make it two lines of the list");
+    }
+  }
+  for (const auto& line : scheduler.environment) {
+    if (is_assignment(line) && !control(line)) continue;
+    complain("scheduler.environment", base::text("'", line, "' does not set a variable"), "write \"NAME=VALUE\"");
+  }
+  const bool slurm_form =
+      scheduler.resources == ResourceForm::gres || scheduler.resources == ResourceForm::gpus_per_node;
+  const bool pbs_form = scheduler.resources == ResourceForm::select || scheduler.resources == ResourceForm::nodes;
+  if ((slurm_form && scheduler.kind == SchedulerKind::pbs) || (pbs_form && scheduler.kind == SchedulerKind::slurm)) {
+    complain("scheduler.resources",
+             base::text(name_of(scheduler.resources), " is not a form of ", name_of(scheduler.kind)),
+             "gres or gpus_per_node for slurm, select or nodes for pbs");
+  }
+  if (scheduler.launcher == Launcher::srun && scheduler.kind == SchedulerKind::pbs) {
+    complain("scheduler.launcher", "srun belongs to slurm", "mpirun");
+  }
 }
 
 bool is_date(const std::string& words) {
@@ -86,6 +157,7 @@ void check_machine(const Machine& machine, const base::Json& document, Problems&
   if (!machine.date.empty() && !is_date(machine.date)) {
     complain("date", base::text("'", machine.date, "' is not a date"), "write \"2026-11-15\", \"2026-11\" or \"2026\"");
   }
+  check_scheduler(machine.scheduler, complain);
   if (machine.prices.unit.empty() != (machine.prices.node_hour_units == 0)) {
     complain("prices", "a grant's unit and what a node-hour costs in it belong together",
              "give both, e.g. \"unit\": \"GPU-hour\", \"node_hour_units\": 4, or neither");
@@ -115,6 +187,8 @@ const Section& machine_section() {
           .nest("links", &Machine::links, links_section())
           .nest("file_system", &Machine::file_system, file_system_section())
           .nest("scheduler", &Machine::scheduler, scheduler_section())
+          .add("submit_from", &Machine::submit_from, "", anything,
+               "who queues the next job of a chain: the job itself, or you on the login node, all at once")
           .nest("prices", &Machine::prices, prices_section())
           .add("source", &Machine::source, "", anything, "where the figures come from")
           .add("date", &Machine::date, "", anything, "day of the source, as in 2026-11-15")

@@ -18,6 +18,9 @@ struct Section;  // fields.h
 
 LOCKSTEP_CHOICE(SchedulerKind, none, slurm, pbs)
 LOCKSTEP_CHOICE(FileSystemKind, unknown, local, nfs, lustre, gpfs, beegfs, object)
+LOCKSTEP_CHOICE(ResourceForm, standard, gres, gpus_per_node, select, nodes)
+LOCKSTEP_CHOICE(Launcher, mpirun, srun)
+LOCKSTEP_CHOICE(SubmitFrom, job, login)
 
 struct Link {
   std::string name;    // "NVLink 3", "PCIe 3.0 x16", "InfiniBand HDR", "Aries"
@@ -47,9 +50,20 @@ struct Scheduler {
   SchedulerKind kind = SchedulerKind::none;
   std::string partition;  // partition (Slurm) or queue (PBS)
   std::string account;
-  double walltime = 0;          // seconds one job may run; 0: no limit known
-  int64_t max_nodes = 0;        // of one job
-  bool exclusive_nodes = true;  // a job gets whole nodes
+  std::string qos;
+  std::string constraint;  // features a node must have
+  std::string reservation;
+  double walltime = 0;                              // seconds one job may run; 0: no limit known
+  int64_t max_nodes = 0;                            // of one job
+  bool exclusive_nodes = true;                      // a job gets whole nodes
+  ResourceForm resources = ResourceForm::standard;  // how GPUs are asked for
+  std::string gpu_type;                             // as the site calls the card in a request
+  Launcher launcher = Launcher::mpirun;
+  std::vector<std::string> modules;      // shell lines before the program: "module load openmpi/4.1"
+  std::vector<std::string> environment;  // "NAME=VALUE", exported as they stand
+  std::string container;                 // words in front of the program on each rank: "apptainer exec --nv x.sif"
+  double signal_lead = 120;              // seconds before its end that Slurm warns a job; 0: never
+  std::vector<std::string> extra;        // further directives, verbatim: "--mail-type=END"
 
   bool operator==(const Scheduler&) const = default;
 };
@@ -79,6 +93,7 @@ struct Machine {
   Links links;
   FileSystem file_system;
   Scheduler scheduler;
+  SubmitFrom submit_from = SubmitFrom::job;  // who queues the next job of a chain
   Prices prices;
   std::string source;  // where the figures come from
   std::string date;    // of the source, "2026-11-15"

@@ -81,5 +81,31 @@ TEST(MachineTest, RefusesBadDocuments) {
               testing::HasSubstr("'lsf' is not one of none, slurm, pbs"));
 }
 
+TEST(MachineTest, SaysHowASiteWantsItsJobs) {
+  const Machine machine = parse_machine(base::parse_json(R"({"name": "site", "submit_from": "login", "scheduler": {
+    "kind": "slurm", "account": "abc123", "qos": "gpu", "constraint": "v100&nvlink", "reservation": "course",
+    "resources": "gpus_per_node", "gpu_type": "v100", "launcher": "srun", "modules": ["module load openmpi/4.1"],
+    "environment": ["NAME=two words"], "container": "apptainer exec x.sif", "signal_lead": "3 min",
+    "extra": "--mail-type=END"}})",
+                                                         "machine.json"));
+  EXPECT_EQ(machine.submit_from, SubmitFrom::login);
+  EXPECT_EQ(machine.scheduler.resources, ResourceForm::gpus_per_node);
+  EXPECT_EQ(machine.scheduler.launcher, Launcher::srun);
+  EXPECT_EQ(machine.scheduler.signal_lead, 180);
+  EXPECT_THAT(machine.scheduler.extra, testing::ElementsAre("--mail-type=END"));
+  EXPECT_EQ(parse_machine(changed_json(machine)), machine);
+}
+
+TEST(MachineTest, RefusesWhatWouldBreakABatchScript) {
+  const auto scheduler = [](const std::string& fields) {
+    return machine_complaint(R"({"name": "a", "scheduler": {)" + fields + "}}");
+  };
+  EXPECT_THAT(scheduler(R"("account": "a b")"), testing::HasSubstr("'a b' is not one plain word"));
+  EXPECT_THAT(scheduler(R"("extra": ["--x\nrm -rf /"])"), testing::HasSubstr("holds a line end"));
+  EXPECT_THAT(scheduler(R"("environment": ["9X=1"])"), testing::HasSubstr("'9X=1' does not set a variable"));
+  EXPECT_THAT(scheduler(R"("kind": "pbs", "resources": "gres")"), testing::HasSubstr("gres is not a form of pbs"));
+  EXPECT_THAT(scheduler(R"("kind": "pbs", "launcher": "srun")"), testing::HasSubstr("srun belongs to slurm"));
+}
+
 }  // namespace
 }  // namespace lockstep::spec
