@@ -19,26 +19,32 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Reads until the pipe ends, `deadline` passes or the answer is absurdly long. True when the pipe ended.
-bool read_until(int pipe, Clock::time_point deadline, std::string& out) {
+// Reads both pipes until they end, `deadline` passes or an answer is absurdly long. True when they ended.
+bool read_until(int out_pipe, int err_pipe, Clock::time_point deadline, Answer& answer) {
   constexpr size_t kMostBytes = size_t{1} << 20;
   char buffer[4096];
-  while (out.size() < kMostBytes) {
+  pollfd waiting[2]{{out_pipe, POLLIN, 0}, {err_pipe, POLLIN, 0}};  // a negative one is passed over by poll
+  std::string* texts[2]{&answer.out, &answer.err};
+  while (waiting[0].fd >= 0 || waiting[1].fd >= 0) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) return false;
-    pollfd waiting{pipe, POLLIN, 0};
-    const int ready = ::poll(&waiting, 1, static_cast<int>(left.count()));
+    const int ready = ::poll(waiting, 2, static_cast<int>(left.count()));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return false;
-    const ssize_t got = ::read(pipe, buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return got == 0;
-    out.append(buffer, static_cast<size_t>(got));
+    for (size_t i = 0; i < 2; ++i) {
+      if (waiting[i].fd < 0 || waiting[i].revents == 0) continue;
+      const ssize_t got = ::read(waiting[i].fd, buffer, sizeof buffer);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return false;
+      if (got == 0) waiting[i].fd = -1;
+      texts[i]->append(buffer, static_cast<size_t>(got));
+      if (texts[i]->size() >= kMostBytes) return false;
+    }
   }
-  return false;
+  return true;
 }
 
-std::optional<pid_t> start(const std::vector<std::string>& words, int write_end) {
+std::optional<pid_t> start(const std::vector<std::string>& words, int out_end, int err_end) {
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
@@ -46,8 +52,8 @@ std::optional<pid_t> start(const std::vector<std::string>& words, int write_end)
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, write_end, STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, out_end, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, err_end, STDERR_FILENO);
   pid_t child = 0;
   const int failed = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -87,21 +93,31 @@ std::string shell_words(const std::vector<std::string>& words) {
   return line;
 }
 
-std::optional<std::string> output_of(const std::vector<std::string>& words, std::chrono::milliseconds patience) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
-  const auto child = start(words, ends[1]);
-  ::close(ends[1]);
-  std::string out;
-  const bool ended = child && read_until(ends[0], Clock::now() + patience, out);
-  ::close(ends[0]);
-  if (!child) return std::nullopt;
+Answer ask(const std::vector<std::string>& words, std::chrono::milliseconds patience) {
+  int out[2];
+  int err[2];
+  if (::pipe2(out, O_CLOEXEC) != 0) return {};
+  if (::pipe2(err, O_CLOEXEC) != 0) return ::close(out[0]), ::close(out[1]), Answer{};
+  const auto child = start(words, out[1], err[1]);
+  ::close(out[1]);
+  ::close(err[1]);
+  Answer answer;
+  const bool ended = child && read_until(out[0], err[0], Clock::now() + patience, answer);
+  ::close(out[0]);
+  ::close(err[0]);
+  if (!child) return answer;
   if (!ended) ::kill(*child, SIGKILL);
   int status = 0;
   while (::waitpid(*child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!ended || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
-  return out;
+  if (ended) answer.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return answer;
+}
+
+std::optional<std::string> output_of(const std::vector<std::string>& words, std::chrono::milliseconds patience) {
+  Answer answer = ask(words, patience);
+  if (!answer.good()) return std::nullopt;
+  return std::move(answer.out);
 }
 
 }  // namespace lockstep::site

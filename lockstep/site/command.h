@@ -21,4 +21,14 @@ std::string shell_words(const std::vector<std::string>& words);
 // started, exits with another code than 0, or is not done in `patience` (it is killed then).
 std::optional<std::string> output_of(const std::vector<std::string>& words, std::chrono::milliseconds patience);
 
+struct Answer {
+  int code = -1;  // exit code; 128 + signal when a signal ended it; -1: it could not be started or took too long
+  std::string out;
+  std::string err;
+
+  bool good() const { return code == 0; }
+};
+// As output_of, with what it said on standard error and how it ended.
+Answer ask(const std::vector<std::string>& words, std::chrono::milliseconds patience);
+
 }  // namespace lockstep::site

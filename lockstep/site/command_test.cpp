@@ -22,6 +22,15 @@ TEST(CommandTest, GivesNothingForAFailureOrAMissingProgram) {
   EXPECT_EQ(output_of({"no-such-program-anywhere"}, milliseconds(5000)), std::nullopt);
 }
 
+TEST(CommandTest, TellsWhatAProgramComplainedAboutAndHowItEnded) {
+  const Answer answer = ask({"sh", "-c", "echo yes; echo no >&2; exit 3"}, milliseconds(5000));
+  EXPECT_EQ(answer.code, 3);
+  EXPECT_EQ(answer.out, "yes\n");
+  EXPECT_EQ(answer.err, "no\n");
+  EXPECT_EQ(ask({"sh", "-c", "kill -9 $$"}, milliseconds(5000)).code, 128 + 9);
+  EXPECT_EQ(ask({"no-such-program-anywhere"}, milliseconds(5000)).code, -1);
+}
+
 TEST(CommandTest, QuotesWordsAsTheShellTakesThem) {
   EXPECT_EQ(shell_words({"job.json", "--set", "name=a b", "it's", ""}), R"(job.json --set 'name=a b' 'it'\''s' '')");
   const std::string odd = "a  'b' \"c\" $d `e` \\ f";

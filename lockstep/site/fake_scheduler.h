@@ -34,8 +34,11 @@ class FakeScheduler {
   FakeScheduler& operator=(const FakeScheduler&) = delete;
 
   void install(const std::string& command, const std::string& prints = "") {
+    install_script(command, "echo '" + prints + "'");
+  }
+  void install_script(const std::string& command, const std::string& lines) {
     const base::Path file = folder_.path() / command;
-    base::write_file(file, "#!/bin/sh\necho '" + prints + "'\n");
+    base::write_file(file, "#!/bin/sh\n" + lines + "\n");
     ::chmod(file.c_str(), 0755);
   }
   void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }

@@ -53,7 +53,10 @@ Probe probe_site() {
   Probe found;
   found.scheduler = read_scheduler();
   found.seconds_left = seconds_left();
-  if (found.scheduler.login_node()) found.partitions = read_partitions();
+  if (found.scheduler.login_node()) {
+    found.partitions = read_partitions();
+    found.accounts = read_accounts();
+  }
   found.software = read_software();
   found.processor = read_processor();
   found.memory = read_memory();

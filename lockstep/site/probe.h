@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/site/accounts.h"
 #include "lockstep/site/limits.h"
 #include "lockstep/site/memory.h"
 #include "lockstep/site/nvml.h"
@@ -23,6 +24,7 @@ struct Probe {
   Scheduler scheduler;
   std::optional<std::chrono::seconds> seconds_left;  // of the allocation
   std::vector<Partition> partitions;                 // of the cluster; asked on a login node only
+  std::vector<Account> accounts;                     // that this user may charge; likewise
   Processor processor;
   Memory memory;
   GpuReport gpus;

@@ -112,6 +112,10 @@ FindingGroup judge_place(const Probe& probe) {
     for (const auto& partition : probe.partitions) {
       group.findings.push_back({Mark::note, partition_text(partition), ""});
     }
+    for (const auto& account : probe.accounts) {
+      const std::string qos = account.qos.empty() ? "" : text(", qos ", base::join(account.qos, ", "));
+      group.findings.push_back({Mark::note, text("account ", account.name, qos), ""});
+    }
   } else if (scheduler.in_allocation()) {
     const std::string left =
         probe.seconds_left

@@ -57,6 +57,8 @@ void fill_cluster(const Probe& probe, const catalogue::Catalogue& catalogue, spe
   machine.scheduler.walltime = static_cast<double>(found->limit_seconds.value_or(0));
   machine.notes = "default partition as sinfo describes it; the CPU is not stated";
   if (found->gpus == 0) return;
+  machine.scheduler.resources = spec::ResourceForm::gres;  // the form in which sinfo tells of them
+  machine.scheduler.gpu_type = found->gpu_type;
   const auto known = std::find_if(catalogue.gpus.begin(), catalogue.gpus.end(),
                                   [&](const catalogue::Gpu& gpu) { return gpu.id == found->gpu_type; });
   if (known != catalogue.gpus.end()) {
@@ -66,6 +68,20 @@ void fill_cluster(const Probe& probe, const catalogue::Catalogue& catalogue, spe
     machine.notes += base::text("; ", found->gpus, " GPUs a node that the site calls '", found->gpu_type,
                                 "': set gpu and gpus_per_node");
   }
+}
+
+// One project is the one that is charged; of several the user must choose.
+void fill_account(const Probe& probe, spec::Machine& machine) {
+  if (probe.accounts.empty()) return;
+  if (probe.accounts.size() == 1) {
+    machine.scheduler.account = probe.accounts.front().name;
+    machine.scheduler.qos = probe.accounts.front().default_qos;
+    return;
+  }
+  std::vector<std::string> names;
+  for (const auto& account : probe.accounts) names.push_back(account.name);
+  machine.notes +=
+      base::text(machine.notes.empty() ? "" : "; ", "set scheduler.account, one of ", base::join(names, ", "));
 }
 
 base::Json storage_json(const site::Storage& storage) {
@@ -116,6 +132,7 @@ spec::Machine machine_of(const Probe& probe, const catalogue::Catalogue& catalog
   if (probe.scheduler.name == site::SchedulerName::pbs) machine.scheduler.kind = spec::SchedulerKind::pbs;
   machine.scheduler.partition = probe.scheduler.partition;
   if (probe.scheduler.login_node()) fill_cluster(probe, catalogue, machine);
+  fill_account(probe, machine);
   machine.source = "lockstep doctor";
   machine.date = date;
   return machine;
@@ -129,6 +146,14 @@ base::Json facts_json(const Probe& probe) {
   facts["in_allocation"] = probe.scheduler.in_allocation();
   facts["scheduler"] = site::name_of(probe.scheduler.name);
   facts["job_id"] = probe.scheduler.job_id;
+  facts["accounts"] = base::Json::array();
+  for (const auto& account : probe.accounts) {
+    base::Json row = base::Json::object();
+    row["account"] = account.name;
+    row["qos"] = base::Json::array_of(account.qos);
+    row["default_qos"] = account.default_qos;
+    facts["accounts"].push_back(std::move(row));
+  }
   facts["seconds_left"] = probe.seconds_left ? base::Json(probe.seconds_left->count()) : base::Json();
   facts["threads"] = probe.threads;
   facts["nice"] = probe.niceness;

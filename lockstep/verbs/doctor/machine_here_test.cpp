@@ -51,8 +51,22 @@ TEST(MachineHereTest, DescribesTheClusterOnItsLoginNode) {
   EXPECT_EQ(machine.gpus_per_node, 4);
   EXPECT_EQ(machine.scheduler.partition, "main");
   EXPECT_EQ(machine.scheduler.walltime, 172800);
+  EXPECT_EQ(machine.scheduler.resources, spec::ResourceForm::gres);
+  EXPECT_EQ(machine.scheduler.gpu_type, "v100-32");
   probe.partitions = site::parse_sinfo("main*|2-00:00:00|16|64|256000|gpu:big:4\n");
   EXPECT_NE(machine_of(probe, catalogue::load_embedded(), "2026-11-15").notes.find("'big'"), std::string::npos);
+}
+
+TEST(MachineHereTest, ChargesTheOnlyProjectAndLeavesAChoiceToTheUser) {
+  site::Probe probe;
+  probe.accounts = {{"abc123", {"normal", "gpu"}, "normal"}};
+  const spec::Machine one = machine_of(probe, catalogue::load_embedded(), "2026-11-15");
+  EXPECT_EQ(one.scheduler.account, "abc123");
+  EXPECT_EQ(one.scheduler.qos, "normal");
+  probe.accounts.push_back({"def", {}, ""});
+  const spec::Machine two = machine_of(probe, catalogue::load_embedded(), "2026-11-15");
+  EXPECT_EQ(two.scheduler.account, "");
+  EXPECT_EQ(two.notes, "set scheduler.account, one of abc123, def");
 }
 
 TEST(MachineHereTest, TellsProgramsTheFacts) {

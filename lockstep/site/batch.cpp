@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/site/batch.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "lockstep/base/text.h"
+#include "lockstep/site/command.h"
+
+namespace lockstep::site {
+namespace {
+
+using base::text;
+using State = BatchJob::State;
+
+constexpr std::chrono::milliseconds kCommandPatience{20000};  // a busy controller answers late
+
+State slurm_state(std::string_view word) {
+  for (const char* waiting : {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"}) {
+    if (word == waiting) return State::waiting;
+  }
+  for (const char* running : {"RUNNING", "CONFIGURING", "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED"}) {
+    if (word == running) return State::running;
+  }
+  return word == "COMPLETING" ? State::ending : State::over;
+}
+
+State pbs_state(std::string_view word) {
+  if (word == "Q" || word == "H" || word == "W" || word == "T" || word == "M") return State::waiting;
+  if (word == "R" || word == "S" || word == "U" || word == "B") return State::running;
+  return word == "E" ? State::ending : State::over;  // F, X: history; C: Torque's "completed"
+}
+
+std::string after_equals(std::string_view row) {
+  const size_t equals = row.find('=');
+  return equals == std::string_view::npos ? "" : std::string(base::trim(row.substr(equals + 1)));
+}
+
+std::string first_line(const std::string& words) {
+  return std::string(base::trim(words.substr(0, words.find('\n'))));
+}
+
+}  // namespace
+
+std::vector<std::string> submit_words(SchedulerName scheduler, const base::Path& script, const Waits& waits) {
+  const bool pbs = scheduler == SchedulerName::pbs;
+  std::vector<std::string> words = pbs ? std::vector<std::string>{"qsub"} : std::vector<std::string>{"sbatch"};
+  if (!pbs) words.emplace_back("--parsable");
+  switch (waits.what) {
+    case Waits::For::nobody:
+      break;
+    case Waits::For::failure_of:
+      if (pbs) {
+        words.insert(words.end(), {"-W", text("depend=afternotok:", waits.job)});
+      } else {
+        // After exit 0 it could never run: without the second word it would stay in the queue for good.
+        words.insert(words.end(), {text("--dependency=afternotok:", waits.job), "--kill-on-invalid-dep=yes"});
+      }
+      break;
+    case Waits::For::end_of:
+      if (pbs) {
+        words.insert(words.end(), {"-W", text("depend=afterany:", waits.job)});
+      } else {
+        words.push_back(text("--dependency=afterany:", waits.job));
+      }
+      break;
+    case Waits::For::same_name:
+      words.emplace_back("--dependency=singleton");
+      break;
+  }
+  words.push_back(script.string());
+  return words;
+}
+
+std::string parse_job_id(SchedulerName scheduler, std::string_view out) {
+  const std::string line = first_line(std::string(base::trim(out)));
+  return scheduler == SchedulerName::slurm ? line.substr(0, line.find(';')) : line;
+}
+
+Submitted submit_script(SchedulerName scheduler, const base::Path& script, const Waits& waits) {
+  const Answer answer = ask(submit_words(scheduler, script, waits), kCommandPatience);
+  if (answer.good()) return {parse_job_id(scheduler, answer.out), ""};
+  if (answer.code == -1) return {"", "it did not answer within 20 s"};
+  return {"", std::string(base::trim(answer.err.empty() ? answer.out : answer.err))};
+}
+
+std::vector<BatchJob> parse_squeue(std::string_view answer) {
+  std::vector<BatchJob> all;
+  for (const auto& line : base::split(answer, '\n')) {
+    const auto words = base::split(base::trim(line), '|');
+    if (words.size() != 6) continue;
+    const auto known = [](const std::string& word) { return word == "N/A" || word == "None" ? "" : word; };
+    all.push_back(
+        {words[0], slurm_state(words[1]), words[1], known(words[2]), known(words[3]), known(words[4]), words[5]});
+  }
+  return all;
+}
+
+std::vector<BatchJob> parse_qstat(std::string_view answer) {
+  std::vector<BatchJob> all;
+  for (const auto& line : base::split(answer, '\n')) {
+    const std::string_view row = base::trim(line);
+    if (row.starts_with("Job Id:")) {
+      all.emplace_back().id = base::trim(row.substr(7));
+    } else if (all.empty()) {
+      continue;
+    } else if (row.starts_with("job_state =")) {
+      all.back().said = after_equals(row);
+      all.back().state = pbs_state(all.back().said);
+    } else if (row.starts_with("comment =")) {
+      all.back().reason = after_equals(row);
+    } else if (row.starts_with("stime =") || row.starts_with("estimated.start_time =")) {
+      all.back().start = after_equals(row);
+    } else if (row.starts_with("exec_host =")) {
+      all.back().on_nodes = after_equals(row);
+    }
+  }
+  return all;
+}
+
+std::optional<std::vector<BatchJob>> find_jobs(SchedulerName scheduler, const std::string& name,
+                                               const std::vector<std::string>& ids) {
+  if (scheduler == SchedulerName::pbs) {
+    std::vector<BatchJob> all;
+    for (const auto& id : ids) {
+      const Answer answer = ask({"qstat", "-f", id}, kCommandPatience);
+      if (answer.code == -1) return std::nullopt;
+      for (auto& job : parse_qstat(answer.out)) all.push_back(std::move(job));  // an unknown id is simply over
+    }
+    return all;
+  }
+  const Answer answer = ask({"squeue", "-h", text("--name=", name), "-o", "%i|%T|%r|%S|%e|%N"}, kCommandPatience);
+  if (!answer.good()) return std::nullopt;
+  return parse_squeue(answer.out);
+}
+
+bool cancel_jobs(SchedulerName scheduler, const std::vector<std::string>& ids) {
+  if (ids.empty()) return true;
+  std::vector<std::string> words{scheduler == SchedulerName::pbs ? "qdel" : "scancel"};
+  words.insert(words.end(), ids.begin(), ids.end());
+  const Answer answer = ask(words, kCommandPatience);
+  const auto says = [&](const char* phrase) { return answer.err.find(phrase) != std::string::npos; };
+  return answer.good() || says("Invalid job id") || says("already completing or completed") || says("Unknown Job Id") ||
+         says("has finished");
+}
+
+Prospect parse_test_only(std::string_view said) {
+  constexpr std::string_view kPhrase = " to start at ";
+  const size_t found = said.find(kPhrase);
+  std::tm parts{};
+  if (found == std::string_view::npos ||
+      !::strptime(std::string(said.substr(found + kPhrase.size(), 19)).c_str(), "%Y-%m-%dT%H:%M:%S", &parts)) {
+    return {std::nullopt, std::string(base::trim(said))};
+  }
+  parts.tm_isdst = -1;  // local time, as Slurm writes it
+  return {static_cast<int64_t>(std::mktime(&parts)), ""};
+}
+
+Prospect ask_start(const base::Path& script) {
+  const Answer answer = ask({"sbatch", "--test-only", script.string()}, kCommandPatience);
+  if (answer.code == -1) return {std::nullopt, "it did not answer within 20 s"};
+  return parse_test_only(answer.err);
+}
+
+}  // namespace lockstep::site

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/site/scheduler.h"
+
+namespace lockstep::site {
+
+// A job as the scheduler's queue shows it.
+struct BatchJob {
+  enum class State { waiting, running, ending, over };
+
+  std::string id;
+  State state = State::over;
+  std::string said;      // the scheduler's own word: "PENDING", "R"
+  std::string reason;    // why it waits: "Dependency", "Priority"
+  std::string start;     // when it is expected to start or did start, as the scheduler writes it; often empty
+  std::string end;       // likewise, by its limit
+  std::string on_nodes;  // as the scheduler writes them
+
+  bool active() const { return state != State::over; }
+  bool operator==(const BatchJob&) const = default;
+};
+
+// Whom a job waits for before it may start.
+struct Waits {
+  enum class For { nobody, failure_of, end_of, same_name };
+  For what = For::nobody;
+  std::string job;  // of failure_of and end_of
+};
+
+// One call of the scheduler's command each; every call gives up after 20 s.
+
+// The words that queue the script, without a shell in between.
+std::vector<std::string> submit_words(SchedulerName scheduler, const base::Path& script, const Waits& waits);
+
+struct Submitted {
+  std::string id;       // empty: refused
+  std::string refusal;  // what the scheduler said
+};
+Submitted submit_script(SchedulerName scheduler, const base::Path& script, const Waits& waits);
+
+// Those of the jobs that the scheduler still knows; nothing when it does not answer. Slurm finds them by their name as
+// well, so that one of which nobody noted the number is not lost.
+std::optional<std::vector<BatchJob>> find_jobs(SchedulerName scheduler, const std::string& name,
+                                               const std::vector<std::string>& ids);
+
+// True when the scheduler took the order; jobs that are gone already are no failure.
+bool cancel_jobs(SchedulerName scheduler, const std::vector<std::string>& ids);
+
+// When a job of this script would start (Unix seconds), asked of Slurm without submitting it; the refusal otherwise.
+struct Prospect {
+  std::optional<int64_t> start;
+  std::string refusal;
+};
+Prospect ask_start(const base::Path& script);
+
+// The parsers behind them, open for their tests.
+std::vector<BatchJob> parse_squeue(std::string_view answer);    // of -o "%i|%T|%r|%S|%e|%N"
+std::vector<BatchJob> parse_qstat(std::string_view answer);     // of qstat -f
+Prospect parse_test_only(std::string_view said);                // of sbatch --test-only
+std::string parse_job_id(SchedulerName, std::string_view out);  // "12;cluster" -> "12", "7.head\n" -> "7.head"
+
+}  // namespace lockstep::site
