@@ -37,6 +37,10 @@ if(TARGET lockstep_cuda AND TARGET test_step)
   add_dependencies(test_step lockstep_cuda)  # opened at run time
 endif()
 
+if(TARGET lockstep_hdf5 AND TARGET test_data)
+  add_dependencies(test_data lockstep_hdf5)  # likewise
+endif()
+
 # tests/oracles/x_probe.cpp becomes build/bin/x_probe: a small program that an oracle script drives. One whose name
 # ends in _torch_probe.cpp may use the torch rooms.
 file(GLOB probes CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/oracles/*_probe.cpp)

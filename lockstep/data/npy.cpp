@@ -79,23 +79,28 @@ NpyHeader read_npy_header(std::span<const std::byte> file, const std::string& so
   return header;
 }
 
-std::string npy_slice(std::span<const std::byte> file, const NpyHeader& header, int64_t i) {
+std::string npy_file(const std::string& type, std::span<const int64_t> shape, std::string_view bytes) {
   std::vector<std::string> sizes;
-  for (size_t k = 1; k < header.shape.size(); ++k) sizes.push_back(std::to_string(header.shape[k]));
-  const std::string shape = text("(", base::join(sizes, ", "), sizes.size() == 1 ? ",)" : ")");
-  std::string dictionary = text("{'descr': '", header.item_bytes == 1 ? "|" : "<", header.type,
-                                "', 'fortran_order': False, 'shape': ", shape, ", }");
+  for (const int64_t size : shape) sizes.push_back(std::to_string(size));
+  std::string dictionary =
+      text("{'descr': '", type.ends_with('1') ? "|" : "<", type, "', 'fortran_order': False, 'shape': (",
+           base::join(sizes, ", "), sizes.size() == 1 ? ",)" : ")", ", }");
   const size_t unpadded = kNpyMagic.size() + 4 + dictionary.size() + 1;
   dictionary += std::string((kAlign - unpadded % kAlign) % kAlign, ' ') + "\n";
-  std::string slice(kNpyMagic);
-  slice += '\1';
-  slice += '\0';
-  slice += static_cast<char>(dictionary.size() & 0xFF);
-  slice += static_cast<char>(dictionary.size() >> 8);
-  slice += dictionary;
-  const int64_t bytes = header.slice_bytes();
-  slice.append(reinterpret_cast<const char*>(file.data()) + header.data_offset + i * bytes, static_cast<size_t>(bytes));
-  return slice;
+  std::string file(kNpyMagic);
+  file += '\1';
+  file += '\0';
+  file += static_cast<char>(dictionary.size() & 0xFF);
+  file += static_cast<char>(dictionary.size() >> 8);
+  file += dictionary;
+  file += bytes;
+  return file;
+}
+
+std::string npy_slice(std::span<const std::byte> file, const NpyHeader& header, int64_t i) {
+  const auto bytes = static_cast<size_t>(header.slice_bytes());
+  const char* at = reinterpret_cast<const char*>(file.data()) + header.data_offset + i * header.slice_bytes();
+  return npy_file(header.type, std::span(header.shape).subspan(std::min<size_t>(header.shape.size(), 1)), {at, bytes});
 }
 
 int64_t npy_integer(std::span<const std::byte> file, const NpyHeader& header, int64_t i) {

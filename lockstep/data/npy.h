@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep::data {
@@ -22,6 +23,9 @@ struct NpyHeader {
 
 // User error for anything else: objects (pickles), Fortran order, big-endian, a file shorter than its shape says.
 NpyHeader read_npy_header(std::span<const std::byte> file, const std::string& source);
+
+// A .npy file of one array in C order. The same bytes for the same content. `type` as in NpyHeader.
+std::string npy_file(const std::string& type, std::span<const int64_t> shape, std::string_view bytes);
 
 // Slice `i` along the first axis as a .npy file of its own. The same bytes for the same content.
 std::string npy_slice(std::span<const std::byte> file, const NpyHeader& header, int64_t i);

@@ -10,6 +10,7 @@
 #include "lockstep/data/source_captions.h"
 #include "lockstep/data/source_coco.h"
 #include "lockstep/data/source_folder.h"
+#include "lockstep/data/source_hdf5.h"
 #include "lockstep/data/source_kitti.h"
 #include "lockstep/data/source_pets.h"
 #include "lockstep/data/source_table.h"
@@ -36,12 +37,19 @@ constexpr Kind kKinds[] = {
     {"coco", "COCO JSON, or a folder with annotations/instances_*.json", looks_like_coco, open_coco},
     {"captions", "TSV, CSV, JSON or JSON lines of image and caption", looks_like_captions, open_captions},
     {"webdataset", "tar files of KEY.jpg, KEY.cls, KEY.json, ...", looks_like_webdataset, open_webdataset},
-    {"mnist", "train-images-idx3-ubyte and its kin, unpacked", looks_like_mnist, open_mnist},
+    {"mnist", "train-images-idx3-ubyte and its kin, also .gz", looks_like_mnist, open_mnist},
     {"cifar", "CIFAR-10 or CIFAR-100, binary version", looks_like_cifar, open_cifar},
     {"npy", "arrays: x.npy with y.npy; *_train.npy, *_test.npy", looks_like_npy, open_npy},
+    {"hdf5", "HDF5 arrays: images with labels, train/x with train/y", looks_like_hdf5, open_hdf5},
     {"table", "CSV or TSV of path, label, more; AffectNet and RAF-DB folders", looks_like_table, open_table},
     {"folder", "DIR/<class>/*.jpg, or DIR/{train,val,test}/<class>/*.jpg", looks_like_image_folder, open_image_folder},
 };
+
+void check_masks(const SourceOptions& options, const Kind& kind) {
+  if (!options.masks || kind.open == open_coco || kind.open == open_pets) return;
+  throw Error(Blame::user, text("--masks: ", kind.name, " has no outlines"),
+              "leave --masks out; coco and pets have them");
+}
 
 }  // namespace
 
@@ -78,6 +86,7 @@ OpenedSource open_source(const SourceOptions& options) {
   for (const auto& kind : kKinds) {
     names.emplace_back(kind.name);
     if (options.format.empty() ? kind.looks_like(options) : options.format == kind.name) {
+      check_masks(options, kind);
       return {kind.name, kind.open(options)};
     }
   }

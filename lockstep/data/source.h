@@ -62,6 +62,7 @@ struct SourceOptions {
   std::string path_column = "";  // of a table; empty: found out
   std::string label_column = "";
   std::string part_column = "";
+  bool masks = false;  // where the source has outlines of its objects: a "seg.png" member besides
 };
 
 struct SourceFormat {

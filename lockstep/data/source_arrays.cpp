@@ -2,12 +2,13 @@
 #include "lockstep/data/source_arrays.h"
 
 #include <algorithm>
-#include <set>
+#include <optional>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/decode.h"
 #include "lockstep/data/npy.h"
+#include "lockstep/data/zlib_door.h"
 
 namespace lockstep::data {
 namespace {
@@ -30,17 +31,6 @@ std::string png_of(const std::byte* bytes, int64_t height, int64_t width, int64_
     }
   }
   return encode_png(image);
-}
-
-std::vector<std::string> number_names(int64_t count) {
-  std::vector<std::string> names;
-  for (int64_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
-  return names;
-}
-
-int32_t checked_label(int64_t label, const std::string& source, int64_t i) {
-  if (label >= 0 && label < kMaxClasses) return static_cast<int32_t>(label);
-  throw Error(Blame::user, text(source, ": label ", label, " of sample ", i, " is out of range"));
 }
 
 // The files of a folder that are there, of these.
@@ -93,14 +83,10 @@ class NpySource final : public Source {
   std::vector<SourceMember> load(int64_t i) const override {
     const auto [number, row] = places_[static_cast<size_t>(i)];
     const Block& block = blocks_[number];
-    const auto& shape = block.header.shape;
-    const int64_t channels = shape.size() == 4 ? shape[3] : 1;
-    const bool is_picture =
-        block.header.type == "u1" && (shape.size() == 3 || (shape.size() == 4 && (channels == 1 || channels == 3)));
-    if (!is_picture || shape[1] < 1 || shape[2] < 1 || shape[1] * shape[2] > kMaxPixels)
-      return {{"npy", npy_slice(block.file.bytes(), block.header, row)}};
-    const std::byte* at = block.file.bytes().data() + block.header.data_offset + row * block.header.slice_bytes();
-    return {{"png", png_of(at, shape[1], shape[2], channels, false)}};
+    const auto bytes = static_cast<size_t>(block.header.slice_bytes());
+    const char* at = reinterpret_cast<const char*>(block.file.bytes().data()) + block.header.data_offset +
+                     row * block.header.slice_bytes();
+    return {array_member(block.header.type, std::span(block.header.shape).subspan(1), {at, bytes})};
   }
 
  private:
@@ -139,14 +125,37 @@ class NpySource final : public Source {
   std::vector<PlaceAt> places_;
 };
 
+constexpr size_t kMaxUnpacked = size_t{1} << 33;
+
+// A file's bytes, mapped, or unpacked into memory when its name ends in .gz.
+class PlainBytes {
+ public:
+  explicit PlainBytes(const Path& path) : file_(path) {
+    if (path.extension() == ".gz") unpacked_ = gunzip(file_.bytes(), kMaxUnpacked, path.string());
+  }
+  std::span<const std::byte> bytes() const {
+    return unpacked_ ? std::as_bytes(std::span(unpacked_->data(), unpacked_->size())) : file_.bytes();
+  }
+
+ private:
+  base::MappedFile file_;
+  std::optional<std::string> unpacked_;
+};
+
+// The names under which people keep one of MNIST's files: "images-idx3-ubyte" of the part "train".
+std::vector<std::string> mnist_names(const std::string& part, const std::string& what, const std::string& kind) {
+  const std::string dashed = text(part, "-", what, "-", kind), dotted = text(part, "-", what, ".", kind);
+  return {dashed, dotted, dashed + ".gz", dotted + ".gz"};
+}
+
 // MNIST and its kin: big-endian sizes behind a magic number that tells type and number of axes.
 class MnistSource final : public Source {
  public:
   explicit MnistSource(const Path& folder) {
     for (const auto& [prefix, part] :
          {std::pair<const char*, Part>{"train", Part::train}, {"t10k", Part::test}, {"test", Part::test}}) {
-      const auto images = present(folder, {text(prefix, "-images-idx3-ubyte"), text(prefix, "-images.idx3-ubyte")});
-      const auto labels = present(folder, {text(prefix, "-labels-idx1-ubyte"), text(prefix, "-labels.idx1-ubyte")});
+      const auto images = present(folder, mnist_names(prefix, "images", "idx3-ubyte"));
+      const auto labels = present(folder, mnist_names(prefix, "labels", "idx1-ubyte"));
       if (!images.empty() && !labels.empty()) add(images[0], labels[0], part);
     }
     classes_ = number_names(num_classes_);
@@ -161,7 +170,7 @@ class MnistSource final : public Source {
 
  private:
   struct Block {
-    base::MappedFile file;
+    PlainBytes file;
     int64_t height;
     int64_t width;
   };
@@ -177,12 +186,12 @@ class MnistSource final : public Source {
   }
 
   void add(const Path& images, const Path& labels, Part part) {
-    base::MappedFile file(images);
-    const base::MappedFile label_file(labels);
+    PlainBytes file(images);
+    const PlainBytes label_file(labels);
     const auto bytes = file.bytes(), label_bytes = label_file.bytes();
     const bool sane =
         bytes.size() >= 16 && label_bytes.size() >= 8 && word(bytes, 0) == 0x803 && word(label_bytes, 0) == 0x801;
-    if (!sane) throw Error(Blame::user, text(images.string(), ": not in MNIST's format"), "unpack it: gunzip *.gz");
+    if (!sane) throw Error(Blame::user, text(images.string(), ": not in MNIST's format"), "fetch the file again");
     const int64_t count = word(bytes, 4), height = word(bytes, 8), width = word(bytes, 12);
     if (height < 1 || width < 1 || height * width > 1 << 24 ||
         count * height * width > static_cast<int64_t>(bytes.size()) - 16 || word(label_bytes, 4) != count ||
@@ -257,6 +266,26 @@ class CifarSource final : public Source {
 
 }  // namespace
 
+std::vector<std::string> number_names(int64_t count) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+int32_t checked_label(int64_t label, const std::string& source, int64_t i) {
+  if (label >= 0 && label < kMaxClasses) return static_cast<int32_t>(label);
+  throw Error(Blame::user, text(source, ": label ", label, " of sample ", i, " is out of range"));
+}
+
+SourceMember array_member(const std::string& type, std::span<const int64_t> shape, std::string_view bytes) {
+  const int64_t channels = shape.size() == 3 ? shape[2] : 1;
+  const bool is_picture =
+      type == "u1" && (shape.size() == 2 || (shape.size() == 3 && (channels == 1 || channels == 3)));
+  if (!is_picture || shape[0] < 1 || shape[1] < 1 || shape[0] > kMaxPixels / shape[1])
+    return {"npy", npy_file(type, shape, bytes)};
+  return {"png", png_of(reinterpret_cast<const std::byte*>(bytes.data()), shape[0], shape[1], channels, false)};
+}
+
 bool looks_like_npy(const SourceOptions& options) {
   std::error_code error;
   if (std::filesystem::is_regular_file(options.path, error)) return options.path.extension() == ".npy";
@@ -268,8 +297,8 @@ std::unique_ptr<Source> open_npy(const SourceOptions& options) {
 }
 
 bool looks_like_mnist(const SourceOptions& options) {
-  return !present(options.path, {"train-images-idx3-ubyte", "train-images.idx3-ubyte", "t10k-images-idx3-ubyte"})
-              .empty();
+  return !present(options.path, mnist_names("train", "images", "idx3-ubyte")).empty() ||
+         !present(options.path, mnist_names("t10k", "images", "idx3-ubyte")).empty();
 }
 
 std::unique_ptr<Source> open_mnist(const SourceOptions& options) {

@@ -7,6 +7,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/coco_list.h"
+#include "lockstep/data/decode.h"
+#include "lockstep/data/mask.h"
 
 namespace lockstep::data {
 namespace {
@@ -44,7 +46,7 @@ std::vector<ListFile> list_files(const Path& path) {
 
 class CocoSource final : public Source {
  public:
-  explicit CocoSource(const SourceOptions& options) {
+  explicit CocoSource(const SourceOptions& options) : masks_(options.masks) {
     const std::vector<ListFile> files = list_files(options.path);
     if (files.empty())
       throw Error(Blame::user, text(options.path.string(), ": no instances_*.json or captions_*.json in it"));
@@ -81,7 +83,9 @@ class CocoSource final : public Source {
       sample["height"] = info.height;
     }
     for (const auto& at : entry.images) lists_[at.list].describe(at.image, labels_, sample);
-    return {{"", std::move(picture)}, {"json", sample.dump(-1)}};
+    std::vector<SourceMember> members{{"", std::move(picture)}, {"json", sample.dump(-1)}};
+    if (masks_) members.push_back({"seg.png", outlines(sample)});
+    return members;
   }
 
  private:
@@ -92,6 +96,19 @@ class CocoSource final : public Source {
   struct Entry {
     std::vector<ImageAt> images;  // the same picture in several lists
   };
+
+  // The objects of a sample as a picture; one without an outline has no pixel there.
+  static std::string outlines(const base::Json& sample) {
+    const int64_t width = sample.at("width").as_int(), height = sample.at("height").as_int();
+    std::vector<Mask> masks;
+    if (const base::Json* objects = sample.find("objects")) {
+      for (const auto& object : objects->items()) {
+        const base::Json* outline = object.find("segmentation");
+        masks.push_back(outline ? mask_of(*outline, width, height) : Mask(width, height));
+      }
+    }
+    return objects_png(masks, width, height);
+  }
 
   // Where the pictures of a list lie below the root.
   std::string prefix_of(const CocoList& list, const ListFile& file) const {
@@ -127,6 +144,7 @@ class CocoSource final : public Source {
     }
   }
 
+  bool masks_;
   std::vector<base::MappedFile> texts_;
   std::vector<CocoList> lists_;
   std::unique_ptr<FileTree> tree_;

@@ -6,6 +6,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/decode.h"
 #include "lockstep/data/text_table.h"
 
 namespace lockstep::data {
@@ -19,7 +20,7 @@ constexpr int kMaxBreeds = 100000;
 
 class PetSource final : public Source {
  public:
-  explicit PetSource(const base::Path& root) : tree_(root) {
+  explicit PetSource(const SourceOptions& options) : tree_(options.path), masks_(options.masks) {
     const bool has_test = tree_.has_file("annotations/test.txt");
     const bool has_own = tree_.has_file("annotations/trainval.txt");
     if (has_own) read_list("annotations/trainval.txt", has_test ? Part::train : Part::open);
@@ -28,14 +29,21 @@ class PetSource final : public Source {
     int32_t expected = 1;
     for (const auto& [number, name] : breeds_) {
       if (number != expected++)
-        throw Error(Blame::user, text(root.string(), ": class ", number - 1, " has no picture"),
+        throw Error(Blame::user, text(tree_.root().string(), ": class ", number - 1, " has no picture"),
                     "are the lists whole?");
       classes_.push_back(name);
     }
   }
 
   std::vector<SourceMember> load(int64_t i) const override {
-    return {{"", tree_.read(samples_[static_cast<size_t>(i)].name)}};
+    const std::string& name = samples_[static_cast<size_t>(i)].name;
+    std::vector<SourceMember> members{{"", tree_.read(name)}};
+    if (masks_) {
+      std::string trimap = tree_.read(text("annotations/trimaps/", base::Path(name).stem().string(), ".png"));
+      decode_image(std::as_bytes(std::span(trimap.data(), trimap.size())));  // a damaged one is found now
+      members.push_back({"seg.png", std::move(trimap)});
+    }
+    return members;
   }
 
  private:
@@ -64,6 +72,7 @@ class PetSource final : public Source {
   }
 
   FileTree tree_;
+  bool masks_;
   std::map<int, std::string> breeds_;
 };
 
@@ -78,7 +87,7 @@ bool looks_like_pets(const SourceOptions& options) {
 }
 
 std::unique_ptr<Source> open_pets(const SourceOptions& options) {
-  return std::make_unique<PetSource>(options.path);
+  return std::make_unique<PetSource>(options);
 }
 
 }  // namespace lockstep::data

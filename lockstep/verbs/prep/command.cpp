@@ -42,6 +42,7 @@ base::CommandLine command_line() {
            {"--path-column", "NAME", "of a table: which column names the picture"},
            {"--label-column", "NAME", "of a table: which column is the class"},
            {"--split-column", "NAME", "of a table: which column says train, validate or test"},
+           {"--masks", "", "of coco and pets: the outlines of the objects as a picture besides (seg.png)"},
            {"--validate", "SHARE", "of each class for validation; 0.1, or the source's own parts"},
            {"--test", "SHARE", "of each class for a test part; 0"},
            {"--max-side", "PIXELS", "shrink larger pictures to this; as they are"},
@@ -102,6 +103,7 @@ PackRequest pack_request(const Arguments& arguments) {
   request.source.path_column = arguments.value_or("--path-column", "");
   request.source.label_column = arguments.value_or("--label-column", "");
   request.source.part_column = arguments.value_or("--split-column", "");
+  request.source.masks = arguments.has("--masks");
   request.folder = folder_of(arguments);
   request.validate = share_of(arguments, "--validate");
   request.test = share_of(arguments, "--test").value_or(0);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/prep/folder_state.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 #include "lockstep/base/error.h"
@@ -58,6 +60,15 @@ void place_file(const Path& path, const std::string& content) {
     ::unlink(temporary.c_str());
     throw;
   }
+}
+
+void sync_file_system(const Path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && ::syncfs(descriptor) == 0;
+  const int code = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  errno = code;
+  if (!synced) base::throw_errno(text("cannot sync ", folder.string()));
 }
 
 }  // namespace lockstep::verbs

@@ -17,4 +17,7 @@ bool is_complete(const base::Path& folder, const base::Json& description);
 // Whole under its name or absent; no sync of its own.
 void place_file(const base::Path& path, const std::string& content);
 
+// All that was placed below it is on the disk when this returns.
+void sync_file_system(const base::Path& folder);
+
 }  // namespace lockstep::verbs

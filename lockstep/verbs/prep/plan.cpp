@@ -131,6 +131,7 @@ base::Json describe(const PackRequest& request, const data::OpenedSource& opened
   all["validate_share"] = request.validate ? base::Json(*request.validate) : base::Json(nullptr);
   all["test_share"] = request.test;
   all["shard_bytes"] = request.shard_bytes;
+  if (request.source.masks) all["masks"] = true;  // absent before there were any
   all["max_side"] = request.picture.max_side;
   all["quality"] = request.picture.quality;
   all["restart_markers"] = request.picture.restarts;

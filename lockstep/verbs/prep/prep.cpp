@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/prep/prep.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -84,15 +81,6 @@ class Plan {
 bool holds(const Path& path, const std::string& content) {
   std::error_code error;
   return std::filesystem::file_size(path, error) == content.size() && !error && base::read_file(path) == content;
-}
-
-void sync_file_system(const Path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = descriptor >= 0 && ::syncfs(descriptor) == 0;
-  const int code = errno;
-  if (descriptor >= 0) ::close(descriptor);
-  errno = code;
-  if (!synced) base::throw_errno(text("cannot sync ", folder.string()));
 }
 
 // Draws every picture on `num_threads` threads; digests come back in order.

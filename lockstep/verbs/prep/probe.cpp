@@ -88,7 +88,13 @@ PackForecast forecast_pack(const PackRequest& request) {
   const site::Storage storage = site::read_storage("to", existing_parent(request.folder));
   all.free_bytes = static_cast<int64_t>(storage.free_bytes);
   if (storage.total_inodes > 0) all.free_inodes = static_cast<int64_t>(storage.free_inodes);
+  all.quota = site::read_quota(storage.folder, storage.type);
   return all;
+}
+
+bool PackForecast::fits() const {
+  return bytes_out <= quota.free_bytes.value_or(free_bytes) && bytes_out <= free_bytes &&
+         (free_inodes < 0 || num_inodes <= free_inodes) && num_inodes <= quota.free_files.value_or(num_inodes);
 }
 
 base::Json PackForecast::to_json() const {
@@ -106,6 +112,8 @@ base::Json PackForecast::to_json() const {
   all["refused"] = refused.size();
   all["free_bytes"] = free_bytes;
   all["free_inodes"] = free_inodes >= 0 ? base::Json(free_inodes) : base::Json(nullptr);
+  all["quota_free_bytes"] = quota.free_bytes ? base::Json(*quota.free_bytes) : base::Json(nullptr);
+  all["quota_free_files"] = quota.free_files ? base::Json(*quota.free_files) : base::Json(nullptr);
   all["fits"] = fits();
   return all;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
+#include "lockstep/site/quota.h"
 #include "lockstep/verbs/prep/plan.h"
 
 namespace lockstep::verbs {
@@ -29,7 +30,8 @@ struct PackForecast {
   std::vector<data::Refused> refused;  // among those probed, and while listing
   int64_t free_bytes = 0;              // of the file system that DIR is on
   int64_t free_inodes = -1;            // -1: it does not count them
-  bool fits() const { return bytes_out <= free_bytes && (free_inodes < 0 || num_inodes <= free_inodes); }
+  site::Quota quota;                   // what the user may still put there
+  bool fits() const;
 
   base::Json to_json() const;
 };

@@ -232,6 +232,7 @@ Dataset prepare_scenes(const ScenesRequest& request, const std::function<void(in
   layout->finish();
   place_file(request.folder / "contact.jpg", data::encode_jpeg(data::contact_sheet(rows, 128), 92));
   dataset.fingerprint = all.hex();
+  sync_file_system(request.folder);
   file["train"] = dataset.num_train;
   file["validate"] = dataset.num_validate;
   file["fingerprint"] = dataset.fingerprint;

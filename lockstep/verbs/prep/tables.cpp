@@ -153,6 +153,14 @@ std::string forecast_text(const PackForecast& forecast) {
              text(format_bytes(static_cast<double>(forecast.free_bytes)), " free")});
   table.add({"files and folders", format_count(forecast.num_inodes),
              forecast.free_inodes < 0 ? "not counted" : text(format_count(forecast.free_inodes), " free")});
+  if (forecast.quota.free_bytes) {
+    table.add({"your quota, bytes", format_bytes(static_cast<double>(forecast.bytes_out)),
+               text(format_bytes(static_cast<double>(*forecast.quota.free_bytes)), " left")});
+  }
+  if (forecast.quota.free_files) {
+    table.add({"your quota, files", format_count(forecast.num_inodes),
+               text(format_count(*forecast.quota.free_files), " left")});
+  }
   out += table.to_text();
   out += text("  from ", forecast.num_probed, " samples spread over the source\n");
   for (size_t i = 0; i < forecast.refused.size() && i < kListed; ++i) {

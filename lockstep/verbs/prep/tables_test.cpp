@@ -7,6 +7,7 @@
 namespace lockstep::verbs {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -27,6 +28,9 @@ TEST(PrepTablesTest, ForecastSaysWhenItDoesNotFit) {
   EXPECT_THAT(forecast_text(forecast), Not(HasSubstr("does NOT fit")));
   forecast.free_bytes = 50;
   EXPECT_THAT(forecast_text(forecast), HasSubstr("does NOT fit"));
+  forecast.free_bytes = 200;
+  forecast.quota.free_bytes = 99;
+  EXPECT_THAT(forecast_text(forecast), AllOf(HasSubstr("99 B left"), HasSubstr("does NOT fit")));
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/hdf5/hdf5_plugin.h"
+
+#include <hdf5.h>
+
+#include <cstring>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct lockstep_hdf5_file {
+  hid_t id = H5I_INVALID_HID;
+  std::list<std::string> names;  // a list: the arrays point to them
+  std::vector<lockstep_hdf5_array> arrays;
+  ~lockstep_hdf5_file() {
+    if (id >= 0) H5Fclose(id);
+  }
+};
+
+namespace {
+
+// Closes a handle of the library's; negative: there is none.
+class Closing {
+ public:
+  Closing(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  ~Closing() {
+    if (id_ >= 0) close_(id_);
+  }
+  Closing(const Closing&) = delete;
+  Closing& operator=(const Closing&) = delete;
+  hid_t id() const { return id_; }
+  bool is_there() const { return id_ >= 0; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+struct NumberType {
+  char name[3];
+  hid_t id;  // little-endian, in memory
+};
+
+// Plain numbers of the file's type; an empty name for anything else.
+NumberType number_type(hid_t type) {
+  const NumberType known[] = {{"u1", H5T_STD_U8LE},  {"u2", H5T_STD_U16LE}, {"u4", H5T_STD_U32LE},
+                              {"u8", H5T_STD_U64LE}, {"i1", H5T_STD_I8LE},  {"i2", H5T_STD_I16LE},
+                              {"i4", H5T_STD_I32LE}, {"i8", H5T_STD_I64LE}, {"f4", H5T_IEEE_F32LE},
+                              {"f8", H5T_IEEE_F64LE}};
+  const H5T_class_t kind = H5Tget_class(type);
+  const bool whole = kind == H5T_INTEGER;
+  if (!whole && kind != H5T_FLOAT) return {};
+  const char letter = !whole ? 'f' : H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i';
+  for (const auto& number : known) {
+    if (number.name[0] == letter && static_cast<size_t>(number.name[1] - '0') == H5Tget_size(type)) return number;
+  }
+  return {};
+}
+
+// Whether the numbers lie in this very file.
+bool is_own(hid_t dataset) {
+  const Closing layout(H5Dget_create_plist(dataset), H5Pclose);
+  return layout.is_there() && H5Pget_external_count(layout.id()) <= 0 && H5Pget_layout(layout.id()) != H5D_VIRTUAL;
+}
+
+void add_array(lockstep_hdf5_file& file, const char* name) {
+  const Closing dataset(H5Dopen2(file.id, name, H5P_DEFAULT), H5Dclose);
+  if (!dataset.is_there() || !is_own(dataset.id())) return;
+  const Closing type(H5Dget_type(dataset.id()), H5Tclose), space(H5Dget_space(dataset.id()), H5Sclose);
+  if (!type.is_there() || !space.is_there()) return;
+  const NumberType number = number_type(type.id());
+  const int axes = H5Sget_simple_extent_ndims(space.id());
+  if (number.name[0] == '\0' || axes < 1 || axes > LOCKSTEP_HDF5_MAX_AXES) return;
+  hsize_t sizes[LOCKSTEP_HDF5_MAX_AXES] = {};
+  H5Sget_simple_extent_dims(space.id(), sizes, nullptr);
+  lockstep_hdf5_array array{file.names.emplace_back(name).c_str(), {}, axes, {}};
+  std::memcpy(array.type, number.name, sizeof array.type);
+  for (int i = 0; i < axes; ++i) array.shape[i] = static_cast<int64_t>(sizes[i]);
+  file.arrays.push_back(array);
+}
+
+// The library is C: no exception may pass through it.
+herr_t visit(hid_t, const char* name, const H5O_info_t* info, void* data) noexcept {
+  if (info->type == H5O_TYPE_DATASET) add_array(*static_cast<lockstep_hdf5_file*>(data), name);
+  return 0;
+}
+
+lockstep_hdf5_file* open_file(const char* path) {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // the caller says it
+  auto file = std::make_unique<lockstep_hdf5_file>();
+  file->id = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (file->id < 0 || H5Ovisit(file->id, H5_INDEX_NAME, H5_ITER_INC, visit, file.get()) < 0) return nullptr;
+  return file.release();
+}
+
+int read_rows(const lockstep_hdf5_file* file, int64_t i, int64_t row, int64_t count, int as_int64, void* to) {
+  const lockstep_hdf5_array& array = file->arrays[static_cast<size_t>(i)];
+  const Closing dataset(H5Dopen2(file->id, array.name, H5P_DEFAULT), H5Dclose);
+  if (!dataset.is_there()) return 1;
+  const Closing space(H5Dget_space(dataset.id()), H5Sclose), type(H5Dget_type(dataset.id()), H5Tclose);
+  hsize_t start[LOCKSTEP_HDF5_MAX_AXES] = {static_cast<hsize_t>(row)}, size[LOCKSTEP_HDF5_MAX_AXES] = {};
+  for (int k = 0; k < array.axes; ++k) size[k] = static_cast<hsize_t>(array.shape[k]);
+  size[0] = static_cast<hsize_t>(count);
+  const Closing memory(H5Screate_simple(array.axes, size, nullptr), H5Sclose);
+  const hid_t wanted = as_int64 ? H5T_STD_I64LE : number_type(type.id()).id;
+  const bool good = space.is_there() && memory.is_there() &&
+                    H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, start, nullptr, size, nullptr) >= 0 &&
+                    H5Dread(dataset.id(), wanted, memory.id(), space.id(), H5P_DEFAULT, to) >= 0;
+  return good ? 0 : 1;
+}
+
+const lockstep_hdf5 kPlugin = {
+    LOCKSTEP_HDF5_VERSION,
+    open_file,
+    [](const lockstep_hdf5_file* file) { return static_cast<int64_t>(file->arrays.size()); },
+    [](const lockstep_hdf5_file* file, int64_t i) { return &file->arrays[static_cast<size_t>(i)]; },
+    read_rows,
+    [](lockstep_hdf5_file* file) { delete file; }};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const lockstep_hdf5* lockstep_hdf5_plugin(void) {
+  return &kPlugin;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+/* The whole interface between Lockstep and libhdf5, opened at run time: as packaged the library brings thirty others
+ * along (curl, TLS, Kerberos), which no other command shall load. Not for several threads at once. */
+
+#define LOCKSTEP_HDF5_VERSION 1
+#define LOCKSTEP_HDF5_ENTRY "lockstep_hdf5_plugin"
+#define LOCKSTEP_HDF5_MAX_AXES 8
+
+extern "C" {
+
+typedef struct lockstep_hdf5_file lockstep_hdf5_file;
+
+typedef struct lockstep_hdf5_array {
+  const char* name; /* its path in the file */
+  char type[3];     /* "u1" to "f8", as .npy files spell it */
+  int32_t axes;     /* 1 or more */
+  int64_t shape[LOCKSTEP_HDF5_MAX_AXES];
+} lockstep_hdf5_array;
+
+typedef struct lockstep_hdf5 {
+  int32_t version;
+  lockstep_hdf5_file* (*open)(const char* path); /* null: no HDF5 file, or a damaged one */
+  /* Arrays of plain numbers that lie in this very file. */
+  int64_t (*num_arrays)(const lockstep_hdf5_file* file);
+  const lockstep_hdf5_array* (*array)(const lockstep_hdf5_file* file, int64_t i);
+  /* `count` rows of array i from `row` on, in C order: little-endian in the array's type, or each as an int64. 0: done
+   */
+  int (*read)(const lockstep_hdf5_file* file, int64_t i, int64_t row, int64_t count, int as_int64, void* to);
+  void (*close)(lockstep_hdf5_file* file);
+} lockstep_hdf5;
+
+const lockstep_hdf5* lockstep_hdf5_plugin(void);
+
+}  // extern "C"
