@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/group.h"
 
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <exception>
-#include <torch/csrc/distributed/c10d/HashStore.hpp>
 
+#include "lockstep/comm/backed_group.h"
 #include "lockstep/comm/mpi_backend.h"
 #include "lockstep/site/launch.h"
 
@@ -33,55 +31,19 @@ class MpiScope {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-class MpiGroup : public Group {
+class MpiGroup : public BackedGroup {
  public:
-  explicit MpiGroup(const lockstep_mpi& mpi)
-      : scope_(mpi),
-        group_(
-            c10::make_intrusive<c10d::ProcessGroup>(c10::make_intrusive<c10d::HashStore>(), mpi.rank(), mpi.size())) {
-    group_->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::CUSTOM,
-                       c10::make_intrusive<MpiBackend>(mpi));
-    group_->setDefaultBackend(c10d::ProcessGroup::BackendType::CUSTOM);
-  }
+  explicit MpiGroup(std::unique_ptr<MpiScope> scope)
+      : BackedGroup(c10::make_intrusive<MpiBackend>(scope->mpi())), scope_(std::move(scope)) {}
+  ~MpiGroup() override { release(); }  // MPI outlives the backend's poller
 
-  int64_t rank() const override { return group_->getRank(); }
-  int64_t size() const override { return group_->getSize(); }
-  c10::intrusive_ptr<c10d::ProcessGroup> group() override { return group_; }
-
-  void all_reduce_sum(at::Tensor& tensor) override {
-    std::vector<at::Tensor> tensors{tensor};
-    wait(group_->allreduce(tensors));
-  }
-  void broadcast(at::Tensor& tensor, int64_t root) override {
-    std::vector<at::Tensor> tensors{tensor};
-    c10d::BroadcastOptions options;
-    options.rootRank = root;
-    wait(group_->broadcast(tensors, options));
-  }
-  std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override {
-    std::vector<std::vector<at::Tensor>> out(1);
-    for (int64_t i = 0; i < size(); ++i) out[0].push_back(at::empty_like(tensor));
-    std::vector<at::Tensor> in{tensor};
-    wait(group_->allgather(out, in));
-    return out[0];
-  }
-  void barrier() override { wait(group_->barrier()); }
   [[noreturn]] void abort(int exit_code) override {
-    scope_.mpi().abort(exit_code);
+    scope_->mpi().abort(exit_code);
     std::_Exit(exit_code);
   }
-  double seconds_waited() const override { return seconds_waited_; }
 
  private:
-  void wait(const c10::intrusive_ptr<c10d::Work>& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work->wait();
-    seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-
-  MpiScope scope_;  // first: MPI outlives the group's poller
-  c10::intrusive_ptr<c10d::ProcessGroup> group_;
-  double seconds_waited_ = 0;
+  std::unique_ptr<MpiScope> scope_;
 };
 
 }  // namespace
@@ -113,7 +75,7 @@ std::vector<std::string> gather_texts(Group& group, const std::string& text) {
 
 std::unique_ptr<Group> join_group() {
   if (!launched_by_mpi()) return single_group();
-  return std::make_unique<MpiGroup>(open_mpi_plugin());
+  return std::make_unique<MpiGroup>(std::make_unique<MpiScope>(open_mpi_plugin()));
 }
 
 }  // namespace lockstep::comm

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -10,9 +11,12 @@
 
 namespace lockstep::comm {
 
-// The ranks of one run. `group` is what libtorch's reducer takes; the plain functions block.
+// The ranks of one run. The plain functions block; `group` is what libtorch's reducer takes, and has the same
+// collectives as futures: allreduce, broadcast, allgather, _allgather_base, _reduce_scatter_base, alltoall_base, send,
+// recv, barrier.
 // One Group per process; make it before any other thread uses MPI. Collectives are started in the same order on every
-// rank. Tensors: CPU, contiguous; float, double, int32, int64 or bfloat16 for sums, anything for the rest.
+// rank. Tensors: CPU, contiguous; float, double, int32, int64 or bfloat16 for sums (bfloat16: each addition is done in
+// float and its sum rounded to nearest even), anything for the rest.
 class Group {
  public:
   virtual ~Group() = default;
@@ -23,6 +27,13 @@ class Group {
   virtual void all_reduce_sum(at::Tensor& tensor) = 0;
   virtual void broadcast(at::Tensor& tensor, int64_t root) = 0;
   virtual std::vector<at::Tensor> all_gather(const at::Tensor& tensor) = 0;  // one per rank, same shape everywhere
+  virtual void all_gather_into(const at::Tensor& in, at::Tensor& out) = 0;   // out: everybody's `in`, in rank order
+  virtual void reduce_scatter_sum(const at::Tensor& in,
+                                  at::Tensor& out) = 0;                // in: size() parts like out; rank r: r-th
+  virtual void all_to_all(const at::Tensor& in, at::Tensor& out) = 0;  // size() equal parts; r-th goes to rank r
+  // Between two ranks, which pair by tag, in order. REQUIRES: both sides know the size; tag in 0..32767.
+  virtual void send(const at::Tensor& tensor, int64_t peer, int tag = 0) = 0;
+  virtual void receive(at::Tensor& tensor, int64_t peer, int tag = 0) = 0;
   virtual void barrier() = 0;
   // Ends every rank at once with that exit code, from one that cannot go on; never returns.
   [[noreturn]] virtual void abort(int exit_code) = 0;
@@ -35,6 +46,12 @@ std::unique_ptr<Group> join_group();
 
 // One rank, no MPI: every collective is the identity.
 std::unique_ptr<Group> single_group();
+
+// N ranks in one process, for tests: each group is used by one thread of its own. Sums are added in rank order. A
+// group that is destroyed while others wait for it gives them a machine error instead of a hang.
+std::vector<std::unique_ptr<Group>> thread_groups(int64_t ranks);
+// `body` once per rank, each in a thread; the first error of any of them is thrown here.
+void run_thread_ranks(int64_t ranks, const std::function<void(Group&)>& body);
 
 // Whether an MPI launcher (mpirun, srun with PMI) started this process with company, by its environment.
 bool launched_by_mpi();

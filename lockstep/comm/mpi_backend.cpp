@@ -15,6 +15,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/future_work.h"
+#include "lockstep/comm/parts.h"
 
 namespace lockstep::comm {
 
@@ -53,25 +54,25 @@ void check_mpi(const lockstep_mpi& mpi, int code, const char* call) {
 // Polls the collectives under way, oldest first, and announces their ends.
 class MpiBackend::Poller {
  public:
-  using After = std::function<void()>;
+  struct Pending {
+    lockstep_mpi_request* request;
+    const char* call;
+    c10::intrusive_ptr<FutureWork> work;
+    std::vector<at::Tensor> kept;  // MPI reads and writes them meanwhile
+    std::function<void()> after;
+  };
 
   explicit Poller(const lockstep_mpi& mpi) : mpi_(mpi), thread_([this](const std::stop_token& stop) { loop(stop); }) {}
 
-  void add(lockstep_mpi_request* request, c10::intrusive_ptr<FutureWork> work, After after) {
+  void add(Pending pending) {
     {
       const std::lock_guard lock(mutex_);
-      pending_.push_back({request, std::move(work), std::move(after)});
+      pending_.push_back(std::move(pending));
     }
     arrived_.notify_one();
   }
 
  private:
-  struct Pending {
-    lockstep_mpi_request* request;
-    c10::intrusive_ptr<FutureWork> work;
-    After after;
-  };
-
   void loop(const std::stop_token& stop) {
     pthread_setname_np(pthread_self(), "mpi-poller");
     std::deque<Pending> mine;
@@ -117,7 +118,7 @@ class MpiBackend::Poller {
 
   void announce(Pending& pending, int code) {
     try {
-      check_mpi(mpi_, code, "collective");
+      check_mpi(mpi_, code, pending.call);
       if (pending.after) pending.after();
       pending.work->complete();
     } catch (...) {
@@ -151,6 +152,10 @@ lockstep_mpi_type mpi_type(at::ScalarType type) {
   }
 }
 
+int64_t bytes_of(const at::Tensor& tensor) {
+  return static_cast<int64_t>(tensor.nbytes());
+}
+
 void check_tensor(const at::Tensor& tensor) {
   base::ensure(tensor.device().is_cpu() && tensor.is_contiguous(), "MPI is given contiguous CPU tensors");
 }
@@ -162,58 +167,98 @@ MpiBackend::MpiBackend(const lockstep_mpi& mpi)
 
 MpiBackend::~MpiBackend() = default;
 
+template <class Start>
+c10::intrusive_ptr<c10d::Work> MpiBackend::begin(c10d::OpType type, const char* call, std::vector<at::Tensor> results,
+                                                 std::vector<at::Tensor> kept, Start start,
+                                                 std::function<void()> after) {
+  for (const at::Tensor& tensor : kept) check_tensor(tensor);
+  lockstep_mpi_request* request = nullptr;
+  check_mpi(mpi_, start(&request), call);
+  auto work = c10::make_intrusive<FutureWork>(type, std::move(results));
+  poller_->add({request, call, work, std::move(kept), std::move(after)});
+  return work;
+}
+
 c10::intrusive_ptr<c10d::Work> MpiBackend::allreduce(std::vector<at::Tensor>& tensors,
                                                      const c10d::AllreduceOptions& options) {
   base::ensure(tensors.size() == 1 && options.reduceOp == c10d::ReduceOp::SUM, "one tensor, summed");
-  check_tensor(tensors[0]);
-  lockstep_mpi_request* request = nullptr;
-  check_mpi(
-      mpi_,
-      mpi_.all_reduce_sum(tensors[0].data_ptr(), tensors[0].numel(), mpi_type(tensors[0].scalar_type()), &request),
-      "all-reduce");
-  auto work = c10::make_intrusive<FutureWork>(c10d::OpType::ALLREDUCE, tensors);
-  poller_->add(request, work, {});
-  return work;
+  const at::Tensor& tensor = tensors[0];
+  return begin(c10d::OpType::ALLREDUCE, "all-reduce", tensors, tensors, [&](lockstep_mpi_request** request) {
+    return mpi_.all_reduce_sum(tensor.data_ptr(), tensor.numel(), mpi_type(tensor.scalar_type()), request);
+  });
 }
 
 c10::intrusive_ptr<c10d::Work> MpiBackend::broadcast(std::vector<at::Tensor>& tensors,
                                                      const c10d::BroadcastOptions& options) {
   base::ensure(tensors.size() == 1, "one tensor is broadcast at a time");
-  check_tensor(tensors[0]);
-  lockstep_mpi_request* request = nullptr;
-  check_mpi(mpi_,
-            mpi_.broadcast(tensors[0].data_ptr(), static_cast<int64_t>(tensors[0].nbytes()),
-                           static_cast<int32_t>(options.rootRank), &request),
-            "broadcast");
-  auto work = c10::make_intrusive<FutureWork>(c10d::OpType::BROADCAST, tensors);
-  poller_->add(request, work, {});
-  return work;
+  const at::Tensor& tensor = tensors[0];
+  return begin(c10d::OpType::BROADCAST, "broadcast", tensors, tensors, [&](lockstep_mpi_request** request) {
+    return mpi_.broadcast(tensor.data_ptr(), bytes_of(tensor), static_cast<int32_t>(options.rootRank), request);
+  });
 }
 
 c10::intrusive_ptr<c10d::Work> MpiBackend::allgather(std::vector<std::vector<at::Tensor>>& out,
                                                      std::vector<at::Tensor>& in, const c10d::AllgatherOptions&) {
   base::ensure(in.size() == 1 && out.size() == 1, "one tensor is gathered at a time");
-  check_tensor(in[0]);
-  const int64_t each = in[0].numel();
-  at::Tensor flat = at::empty({size_ * each}, in[0].options());
-  lockstep_mpi_request* request = nullptr;
-  check_mpi(mpi_, mpi_.all_gather(in[0].data_ptr(), flat.data_ptr(), static_cast<int64_t>(in[0].nbytes()), &request),
-            "all-gather");
-  auto work = c10::make_intrusive<FutureWork>(c10d::OpType::ALLGATHER, out[0]);
-  poller_->add(request, work, [flat, targets = out[0], source = in[0], each] {
-    for (size_t i = 0; i < targets.size(); ++i) {
-      targets[i].copy_(flat.narrow(0, static_cast<int64_t>(i) * each, each).view(source.sizes()));
-    }
+  const at::Tensor source = in[0];
+  const int64_t each = source.numel();
+  const at::Tensor flat = at::empty({size_ * each}, source.options());
+  return begin(
+      c10d::OpType::ALLGATHER, "all-gather", out[0], {source, flat},
+      [&](lockstep_mpi_request** request) {
+        return mpi_.all_gather(source.data_ptr(), flat.data_ptr(), bytes_of(source), request);
+      },
+      [flat, targets = out[0], source, each] {
+        for (size_t i = 0; i < targets.size(); ++i) {
+          targets[i].copy_(flat.narrow(0, static_cast<int64_t>(i) * each, each).view(source.sizes()));
+        }
+      });
+}
+
+c10::intrusive_ptr<c10d::Work> MpiBackend::_allgather_base(at::Tensor& out, at::Tensor& in,
+                                                           const c10d::AllgatherOptions&) {
+  base::ensure(out.numel() == in.numel() * size_, "an all-gather leaves every rank's part");
+  return begin(c10d::OpType::_ALLGATHER_BASE, "all-gather", {out}, {in, out}, [&](lockstep_mpi_request** request) {
+    return mpi_.all_gather(in.data_ptr(), out.data_ptr(), bytes_of(in), request);
   });
-  return work;
+}
+
+c10::intrusive_ptr<c10d::Work> MpiBackend::_reduce_scatter_base(at::Tensor& out, at::Tensor& in,
+                                                                const c10d::ReduceScatterOptions& options) {
+  base::ensure(options.reduceOp == c10d::ReduceOp::SUM, "parts are summed");
+  base::ensure(in.numel() == out.numel() * size_, "a reduce-scatter takes one part per rank");
+  return begin(
+      c10d::OpType::_REDUCE_SCATTER_BASE, "reduce-scatter", {out}, {in, out}, [&](lockstep_mpi_request** request) {
+        return mpi_.reduce_scatter_sum(in.data_ptr(), out.data_ptr(), out.numel(), mpi_type(in.scalar_type()), request);
+      });
+}
+
+c10::intrusive_ptr<c10d::Work> MpiBackend::alltoall_base(at::Tensor& out, at::Tensor& in, std::vector<int64_t>& rows_in,
+                                                         std::vector<int64_t>& rows_out, const c10d::AllToAllOptions&) {
+  const auto coming = part_bytes(out, rows_in, size_);
+  const auto going = part_bytes(in, rows_out, size_);
+  return begin(c10d::OpType::ALLTOALL_BASE, "all-to-all", {out}, {in, out}, [&](lockstep_mpi_request** request) {
+    return mpi_.all_to_all(in.data_ptr(), going.data(), out.data_ptr(), coming.data(), request);
+  });
+}
+
+c10::intrusive_ptr<c10d::Work> MpiBackend::send(std::vector<at::Tensor>& tensors, int peer, int tag) {
+  base::ensure(tensors.size() == 1, "one tensor is sent at a time");
+  return begin(c10d::OpType::SEND, "send", tensors, tensors, [&](lockstep_mpi_request** request) {
+    return mpi_.send(tensors[0].data_ptr(), bytes_of(tensors[0]), peer, tag, request);
+  });
+}
+
+c10::intrusive_ptr<c10d::Work> MpiBackend::recv(std::vector<at::Tensor>& tensors, int peer, int tag) {
+  base::ensure(tensors.size() == 1, "one tensor is received at a time");
+  return begin(c10d::OpType::RECV, "receive", tensors, tensors, [&](lockstep_mpi_request** request) {
+    return mpi_.receive(tensors[0].data_ptr(), bytes_of(tensors[0]), peer, tag, request);
+  });
 }
 
 c10::intrusive_ptr<c10d::Work> MpiBackend::barrier(const c10d::BarrierOptions&) {
-  lockstep_mpi_request* request = nullptr;
-  check_mpi(mpi_, mpi_.barrier(&request), "barrier");
-  auto work = c10::make_intrusive<FutureWork>(c10d::OpType::BARRIER, std::vector<at::Tensor>{});
-  poller_->add(request, work, {});
-  return work;
+  return begin(c10d::OpType::BARRIER, "barrier", {}, {},
+               [&](lockstep_mpi_request** request) { return mpi_.barrier(request); });
 }
 
 }  // namespace lockstep::comm

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <vector>
 
 #include "plugins/mpi/mpi_plugin.h"
 
@@ -28,10 +30,23 @@ class MpiBackend : public c10d::Backend {
                                            const c10d::BroadcastOptions& options) override;
   c10::intrusive_ptr<c10d::Work> allgather(std::vector<std::vector<at::Tensor>>& out, std::vector<at::Tensor>& in,
                                            const c10d::AllgatherOptions& options) override;
+  c10::intrusive_ptr<c10d::Work> _allgather_base(at::Tensor& out, at::Tensor& in,
+                                                 const c10d::AllgatherOptions& options) override;
+  c10::intrusive_ptr<c10d::Work> _reduce_scatter_base(at::Tensor& out, at::Tensor& in,
+                                                      const c10d::ReduceScatterOptions& options) override;
+  c10::intrusive_ptr<c10d::Work> alltoall_base(at::Tensor& out, at::Tensor& in, std::vector<int64_t>& rows_in,
+                                               std::vector<int64_t>& rows_out,
+                                               const c10d::AllToAllOptions& options) override;
+  c10::intrusive_ptr<c10d::Work> send(std::vector<at::Tensor>& tensors, int peer, int tag) override;
+  c10::intrusive_ptr<c10d::Work> recv(std::vector<at::Tensor>& tensors, int peer, int tag) override;
   c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options) override;
 
  private:
   class Poller;
+  // `start` gives MPI's code and the request; the work holds `kept` until it is done and has `results`.
+  template <class Start>
+  c10::intrusive_ptr<c10d::Work> begin(c10d::OpType type, const char* call, std::vector<at::Tensor> results,
+                                       std::vector<at::Tensor> kept, Start start, std::function<void()> after = {});
   const lockstep_mpi& mpi_;
   std::unique_ptr<Poller> poller_;
 };

@@ -91,10 +91,11 @@ double collective_seconds(CollectiveKind kind, double bytes, const Network& netw
   const Hops intra = intra_hops(network);
   const Hops inter = inter_hops(network);
   const bool all_reduce = kind == CollectiveKind::all_reduce;
-  const double steps = all_reduce ? 2 * (n - 1) : n - 1;
-  const double net_steps = (all_reduce ? 2 : 1) * (nodes - 1);
-  // Of the whole tensor, what passes each link: everything for a broadcast, a share for the others.
-  const double passes = kind == CollectiveKind::broadcast ? 1 : steps / n;
+  const bool pair = kind == CollectiveKind::send;
+  const double steps = pair ? 1 : all_reduce ? 2 * (n - 1) : n - 1;
+  const double net_steps = pair ? std::min(1.0, nodes - 1) : (all_reduce ? 2 : 1) * (nodes - 1);
+  // Of the whole tensor, what passes each link: everything for a broadcast or a message, a share for the others.
+  const double passes = pair || kind == CollectiveKind::broadcast ? 1 : steps / n;
   double best = std::numeric_limits<double>::infinity();
   for (size_t p = 0; p < kProtocols; ++p) {
     if (p == kLL128 && !network.nvlink) continue;  // needs 128-byte stores that stay whole
@@ -118,9 +119,10 @@ double mpi_collective_seconds(CollectiveKind kind, double bytes, const Network& 
   const double rate = far ? network.inter_rate * kNetShare : network.intra_rate;
   const double given = far ? network.inter_latency : network.intra_latency;
   const double latency = given > 0 ? given : far ? 3 * kMicro : kMicro;  // Open MPI, small messages
-  const double rounds = std::ceil(std::log2(n));
+  const bool pair = kind == CollectiveKind::send;
+  const double rounds = pair ? 1 : std::ceil(std::log2(n));
   const bool all_reduce = kind == CollectiveKind::all_reduce;
-  const double passes = kind == CollectiveKind::broadcast ? 1 : (all_reduce ? 2 : 1) * (n - 1) / n;
+  const double passes = pair || kind == CollectiveKind::broadcast ? 1 : (all_reduce ? 2 : 1) * (n - 1) / n;
   return (all_reduce ? 2 : 1) * rounds * latency + bytes * passes / rate;
 }
 

@@ -44,7 +44,7 @@ struct Operator {
   bool operator==(const Operator&) const = default;
 };
 
-LOCKSTEP_CHOICE(CollectiveKind, all_reduce, all_gather, reduce_scatter, broadcast)
+LOCKSTEP_CHOICE(CollectiveKind, all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, send)
 
 // A moment of the step, in program order.
 //   birth       storage `id` of `bytes` (as asked for, not rounded) begins; `memory` says what for

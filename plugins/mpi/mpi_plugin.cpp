@@ -4,12 +4,15 @@
 #define OMPI_SKIP_MPICXX 1  // the C++ bindings that Open MPI 4 still drags in
 #include <mpi.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 struct lockstep_mpi_request {
   MPI_Request request = MPI_REQUEST_NULL;
+  std::vector<int> lengths;  // counts and displacements that MPI reads until the request is done
 };
 
 namespace {
@@ -78,7 +81,7 @@ MPI_Datatype datatype(lockstep_mpi_type type) {
 template <class Start>
 int begin(lockstep_mpi_request** out, Start start) {
   auto* made = new lockstep_mpi_request;
-  const int code = start(&made->request);
+  const int code = start(*made);
   if (code == MPI_SUCCESS) {
     *out = made;
   } else {
@@ -87,31 +90,118 @@ int begin(lockstep_mpi_request** out, Start start) {
   return code;
 }
 
+// So many bytes as a count and a type: MPI counts in int, so beyond 2 GiB one element is the whole block.
+class Block {
+ public:
+  explicit Block(int64_t bytes) {
+    if (bytes <= INT_MAX) {
+      count_ = static_cast<int>(bytes);
+      return;
+    }
+    constexpr int64_t kPiece = int64_t{1} << 30;
+    int lengths[2] = {static_cast<int>(bytes / kPiece), static_cast<int>(bytes % kPiece)};
+    MPI_Aint places[2] = {0, static_cast<MPI_Aint>(bytes / kPiece * kPiece)};
+    MPI_Type_contiguous(static_cast<int>(kPiece), MPI_BYTE, &piece_);
+    MPI_Datatype types[2] = {piece_, MPI_BYTE};
+    MPI_Type_create_struct(2, lengths, places, types, &type_);
+    MPI_Type_commit(&type_);
+  }
+  ~Block() {  // MPI keeps it for as long as a request needs it
+    if (piece_ == MPI_DATATYPE_NULL) return;
+    MPI_Type_free(&type_);
+    MPI_Type_free(&piece_);
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  int count() const { return count_; }
+  MPI_Datatype type() const { return type_; }
+
+ private:
+  int count_ = 1;
+  MPI_Datatype type_ = MPI_BYTE;
+  MPI_Datatype piece_ = MPI_DATATYPE_NULL;
+};
+
+MPI_Op sum_of(lockstep_mpi_type type) {
+  return type == LOCKSTEP_MPI_BF16 ? bf16_sum : MPI_SUM;
+}
+
 int all_reduce_sum(void* buffer, int64_t count, lockstep_mpi_type type, lockstep_mpi_request** out) {
   if (count > INT_MAX) return MPI_ERR_COUNT;
-  const MPI_Op op = type == LOCKSTEP_MPI_BF16 ? bf16_sum : MPI_SUM;
-  return begin(out, [&](MPI_Request* request) {
-    return MPI_Iallreduce(MPI_IN_PLACE, buffer, static_cast<int>(count), datatype(type), op, MPI_COMM_WORLD, request);
+  return begin(out, [&](lockstep_mpi_request& made) {
+    return MPI_Iallreduce(MPI_IN_PLACE, buffer, static_cast<int>(count), datatype(type), sum_of(type), MPI_COMM_WORLD,
+                          &made.request);
   });
 }
 
 int broadcast(void* buffer, int64_t bytes, int32_t root, lockstep_mpi_request** out) {
-  if (bytes > INT_MAX) return MPI_ERR_COUNT;
-  return begin(out, [&](MPI_Request* request) {
-    return MPI_Ibcast(buffer, static_cast<int>(bytes), MPI_BYTE, root, MPI_COMM_WORLD, request);
+  const Block block(bytes);
+  return begin(out, [&](lockstep_mpi_request& made) {
+    return MPI_Ibcast(buffer, block.count(), block.type(), root, MPI_COMM_WORLD, &made.request);
   });
 }
 
 int all_gather(const void* from, void* to, int64_t bytes, lockstep_mpi_request** out) {
-  if (bytes > INT_MAX) return MPI_ERR_COUNT;
-  const int count = static_cast<int>(bytes);
-  return begin(out, [&](MPI_Request* request) {
-    return MPI_Iallgather(from, count, MPI_BYTE, to, count, MPI_BYTE, MPI_COMM_WORLD, request);
+  const Block block(bytes);
+  return begin(out, [&](lockstep_mpi_request& made) {
+    return MPI_Iallgather(from, block.count(), block.type(), to, block.count(), block.type(), MPI_COMM_WORLD,
+                          &made.request);
+  });
+}
+
+int reduce_scatter_sum(const void* from, void* to, int64_t count_each, lockstep_mpi_type type,
+                       lockstep_mpi_request** out) {
+  if (count_each > INT_MAX) return MPI_ERR_COUNT;
+  return begin(out, [&](lockstep_mpi_request& made) {
+    return MPI_Ireduce_scatter_block(from, to, static_cast<int>(count_each), datatype(type), sum_of(type),
+                                     MPI_COMM_WORLD, &made.request);
+  });
+}
+
+int all_to_all(const void* from, const int64_t* bytes_out, void* to, const int64_t* bytes_in,
+               lockstep_mpi_request** out) {
+  const int ranks = size();
+  int64_t sent = 0, received = 0;
+  for (int r = 0; r < ranks; ++r) {
+    sent += bytes_out[r];
+    received += bytes_in[r];
+  }
+  if (std::max(sent, received) > INT_MAX) return MPI_ERR_COUNT;
+  return begin(out, [&](lockstep_mpi_request& made) {
+    made.lengths.resize(4 * static_cast<size_t>(ranks));
+    int* counts_out = made.lengths.data();
+    int* places_out = counts_out + ranks;
+    int* counts_in = places_out + ranks;
+    int* places_in = counts_in + ranks;
+    for (int r = 0, away = 0, home = 0; r < ranks; ++r) {
+      counts_out[r] = static_cast<int>(bytes_out[r]);
+      counts_in[r] = static_cast<int>(bytes_in[r]);
+      places_out[r] = away;
+      places_in[r] = home;
+      away += counts_out[r];
+      home += counts_in[r];
+    }
+    return MPI_Ialltoallv(from, counts_out, places_out, MPI_BYTE, to, counts_in, places_in, MPI_BYTE, MPI_COMM_WORLD,
+                          &made.request);
+  });
+}
+
+int send(const void* buffer, int64_t bytes, int32_t peer, int32_t tag, lockstep_mpi_request** out) {
+  const Block block(bytes);
+  return begin(out, [&](lockstep_mpi_request& made) {
+    return MPI_Isend(buffer, block.count(), block.type(), peer, tag, MPI_COMM_WORLD, &made.request);
+  });
+}
+
+int receive(void* buffer, int64_t bytes, int32_t peer, int32_t tag, lockstep_mpi_request** out) {
+  const Block block(bytes);
+  return begin(out, [&](lockstep_mpi_request& made) {
+    return MPI_Irecv(buffer, block.count(), block.type(), peer, tag, MPI_COMM_WORLD, &made.request);
   });
 }
 
 int barrier(lockstep_mpi_request** out) {
-  return begin(out, [](MPI_Request* request) { return MPI_Ibarrier(MPI_COMM_WORLD, request); });
+  return begin(out, [](lockstep_mpi_request& made) { return MPI_Ibarrier(MPI_COMM_WORLD, &made.request); });
 }
 
 int test(lockstep_mpi_request* request, int32_t* done) {
@@ -161,6 +251,10 @@ extern "C" __attribute__((visibility("default"))) const lockstep_mpi* lockstep_m
                                      all_reduce_sum,
                                      broadcast,
                                      all_gather,
+                                     reduce_scatter_sum,
+                                     all_to_all,
+                                     send,
+                                     receive,
                                      barrier,
                                      test,
                                      wait,
