@@ -4,31 +4,15 @@
 #include <memory>
 
 #include "lockstep/comm/group.h"
-#include "lockstep/data/loader.h"
 #include "lockstep/model/network.h"
-#include "lockstep/spec/job.h"
-#include "lockstep/step/batch_statistics.h"
-#include "lockstep/step/ema.h"
+#include "lockstep/step/gradient_path.h"
 #include "lockstep/step/loss_scale.h"
 #include "lockstep/step/optimizer.h"
+#include "lockstep/step/pass.h"
 #include "lockstep/step/reducer.h"
+#include "lockstep/step/samples.h"
 
 namespace lockstep::step {
-
-// One rank's share of one global batch, as tensors on the device.
-struct Samples {
-  int64_t step = 0;         // of the run
-  int64_t epoch = 0;        // with `step`: what random choices depend on
-  int64_t global_size = 0;  // rows over all ranks, also those without a target
-  at::Tensor values;        // [rows, 3, size, size] images, or what block `from` takes
-  at::Tensor targets;       // int64 [rows]; -1: no part in anything
-  size_t from = 0;          // the first block to run
-
-  int64_t rows() const { return targets.size(0); }
-};
-
-// The images as a channels-last tensor over the batch's own memory (on the CPU: no copy; the batch must live on).
-Samples to_samples(const data::Batch& batch, at::Device device);
 
 struct StepResult {
   double loss = 0;       // mean over the batch, all ranks
@@ -42,21 +26,15 @@ struct StepResult {
   double communicate_seconds = 0;  // not hidden behind computing
 };
 
-struct StepOptions {
-  spec::Training training;
-  at::Device device = at::kCPU;
-  size_t train_from = 0;     // blocks before it are frozen: no gradient, batch norms as in evaluation
-  bool freeze_norm = false;  // trained blocks run as in evaluation too: small sets must not bend the statistics
-  Ema* ema = nullptr;        // updated after each step
-};
-
-// THE step: forward, loss, backward with summed gradients, clipping, optimizer, moving average. `train` runs it,
-// `bench` times it. One Step lives as long as its set of trained blocks. The gradient is that of the mean over the
-// samples of the whole batch, whatever the ranks and micro-batches; batch norm sees one rank's micro-batch. After a
+// THE step: forward, loss, backward with summed gradients (gradient_path.h), clipping, optimizer, moving average.
+// `train` runs it, `bench` times it. One Step lives as long as its set of trained blocks. The gradient is that of the
+// mean over the samples of the whole batch, whatever the ranks and micro-batches; batch norm sees one pass. After a
 // step every rank holds the same weights, statistics and optimizer state.
 class Step {
  public:
   Step(model::Network& network, comm::Group& group, StepOptions options);
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
 
   // Every rank calls it for the same step; `want_stop` of any rank comes out as `stop` on all.
   StepResult run(const Samples& samples, double lr, bool want_stop = false);
@@ -68,26 +46,13 @@ class Step {
   void load_state(const std::vector<model::Named>& state);
 
  private:
-  struct Sums {  // over this rank's rows
-    double loss = 0;
-    int64_t correct = 0;
-    int64_t samples = 0;
-  };
-  Sums accumulate_gradients(const Samples& samples);
-  void pass(const Samples& part, int64_t global_size, Sums& sums);
-  void pass_nothing();
-  model::Output forward(const Samples& part, const at::Tensor& values) const;
   void finish(StepResult& result, const Samples& samples, double lr);
 
-  model::Network& network_;
   comm::Group& group_;
   StepOptions options_;
   Optimizer optimizer_;
-  Reducer reducer_;
-  BatchStatistics statistics_;
+  std::unique_ptr<GradientPath> path_;
   LossScale scale_;
-  std::vector<bool> recomputed_;  // by block
-  double exposed_seconds_ = 0;
 };
 
 }  // namespace lockstep::step

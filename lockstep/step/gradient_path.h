@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lockstep/comm/group.h"
+#include "lockstep/step/pass.h"
+
+namespace lockstep::step {
+
+struct BatchSums {  // over the whole batch, the same on every rank
+  PassSums rows;
+  bool stop = false;           // some rank wants to stop after this step
+  double exposed_seconds = 0;  // of this rank's communication that computing did not hide, beyond the blocking calls'
+};
+
+// The way from a rank's samples to the gradient of the whole batch: how it is cut into passes, who adds what to what,
+// and in which order. Everything in a step that depends on ranks lies behind this; clipping, optimizer and moving
+// average come after it and see the same on every rank.
+class GradientPath {
+ public:
+  virtual ~GradientPath() = default;
+
+  // Every rank calls it for the same step. Afterwards .grad() of each trained parameter holds `scale` times the
+  // gradient of the mean over the batch's rows. REQUIRES: no trained parameter has a gradient.
+  virtual BatchSums run(const Samples& samples, double scale, bool want_stop) = 0;
+
+  // Of gradients in the order of the parameters.
+  virtual double norm(const std::vector<at::Tensor>& gradients) const = 0;
+
+  // After run(), one of the two: the running statistics of the batch norms become those of the whole batch, the same
+  // on every rank; or again what they were, for a step that is not taken.
+  virtual void take_statistics(const Samples& samples) = 0;
+  virtual void drop_statistics() = 0;
+};
+
+// The path that the job asks for; `parameters` are those that are trained. All must outlive it.
+std::unique_ptr<GradientPath> make_gradient_path(const model::Network& network,
+                                                 const std::vector<model::Named>& parameters, comm::Group& group,
+                                                 const StepOptions& options);
+
+}  // namespace lockstep::step

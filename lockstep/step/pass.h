@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "lockstep/model/network.h"
+#include "lockstep/spec/job.h"
+#include "lockstep/step/ema.h"
+#include "lockstep/step/samples.h"
+
+namespace lockstep::step {
+
+struct StepOptions {
+  spec::Training training;
+  at::Device device = at::kCPU;
+  size_t train_from = 0;     // blocks before it are frozen: no gradient, batch norms as in evaluation
+  bool freeze_norm = false;  // trained blocks run as in evaluation too: small sets must not bend the statistics
+  Ema* ema = nullptr;        // updated after each step
+
+  // The first block whose batch norms take part.
+  size_t norms_from(const model::Network& network) const { return freeze_norm ? network.blocks().size() : train_from; }
+};
+
+struct PassSums {  // over rows
+  double loss = 0;
+  int64_t correct = 0;
+  int64_t samples = 0;  // rows with a target
+
+  PassSums& operator+=(const PassSums& other);
+};
+
+// One forward and backward over some rows: the smallest stretch of a step, whatever the ranks. Random choices come
+// from where the caller has left libtorch's generator.
+class Pass {
+ public:
+  // `options` must outlive it.
+  Pass(const model::Network& network, const StepOptions& options);
+
+  // Adds the gradient of sum(loss) / divisor to .grad() of each trained parameter.
+  PassSums run(const Samples& part, double divisor) const;
+
+ private:
+  model::Output forward(const Samples& part, const at::Tensor& values) const;
+
+  const model::Network& network_;
+  const StepOptions& options_;
+  std::vector<bool> recomputed_;  // by block
+};
+
+}  // namespace lockstep::step

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/step/reduced_path.h"
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+
+#include "lockstep/base/random.h"
+#include "lockstep/step/optimizer.h"
+
+namespace lockstep::step {
+namespace {
+
+std::vector<at::Tensor> tensors_of(const std::vector<model::Named>& named) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& entry : named) tensors.push_back(entry.tensor);
+  return tensors;
+}
+
+}  // namespace
+
+ReducedPath::ReducedPath(const model::Network& network, const std::vector<model::Named>& parameters, comm::Group& group,
+                         const StepOptions& options)
+    : group_(group),
+      options_(options),
+      parameters_(tensors_of(parameters)),
+      pass_(network, options),
+      reducer_(parameters_, group),
+      statistics_(network, options.norms_from(network)) {}
+
+BatchSums ReducedPath::run(const Samples& samples, double scale, bool want_stop) {
+  // Dropout draws from libtorch's generator: its numbers belong to (seed, step, rank), resumed or not.
+  base::Random random(base::derive_seed(static_cast<uint64_t>(options_.training.seed), "dropout"),
+                      static_cast<uint32_t>(group_.rank()), static_cast<uint64_t>(samples.step));
+  at::manual_seed(random.bits64());
+  statistics_.keep();
+  const PassSums mine = accumulate(samples, scale);
+  BatchSums sums;
+  sums.exposed_seconds = reducer_.exposed_seconds(steady_seconds());
+  at::Tensor totals = at::tensor(
+      {mine.loss, static_cast<double>(mine.correct), static_cast<double>(mine.samples), want_stop ? 1.0 : 0.0},
+      at::kDouble);
+  group_.all_reduce_sum(totals);
+  sums.rows = {totals[0].item<double>(), totals[1].item<int64_t>(), totals[2].item<int64_t>()};
+  sums.stop = totals[3].item<double>() > 0;
+  return sums;
+}
+
+PassSums ReducedPath::accumulate(const Samples& samples, double scale) {
+  PassSums sums;
+  const int64_t rows = samples.rows();
+  const int64_t micro = options_.training.micro_batch > 0 ? options_.training.micro_batch : std::max<int64_t>(1, rows);
+  for (int64_t start = 0; start < rows; start += micro) {
+    const int64_t count = std::min(micro, rows - start);
+    if (start + count == rows) reducer_.prepare();  // only the last backward of a step is reduced: it has the sum
+    sums += pass_.run(samples.slice(start, count), static_cast<double>(samples.global_size) / scale);
+  }
+  if (rows == 0) pass_nothing();
+  return sums;
+}
+
+// A rank without rows (the last batch may be smaller than the ranks are many) adds zeros to every sum.
+void ReducedPath::pass_nothing() {
+  reducer_.prepare();
+  at::Tensor zero = at::zeros({}, at::TensorOptions(options_.device));
+  for (const auto& parameter : parameters_) zero = zero + (parameter * 0).sum();
+  zero.backward();
+}
+
+double ReducedPath::norm(const std::vector<at::Tensor>& gradients) const {
+  return global_norm(gradients);
+}
+
+void ReducedPath::take_statistics(const Samples& samples) {
+  statistics_.merge(group_, samples.rows(), samples.global_size);
+}
+
+void ReducedPath::drop_statistics() {
+  statistics_.restore();
+}
+
+}  // namespace lockstep::step

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lockstep/step/batch_statistics.h"
+#include "lockstep/step/gradient_path.h"
+#include "lockstep/step/reducer.h"
+
+namespace lockstep::step {
+
+// Plain data parallel: a rank accumulates its micro-batches, and the last backward of a step sums over the ranks while
+// it runs. The fastest way; its last bits depend on the number of ranks.
+class ReducedPath final : public GradientPath {
+ public:
+  ReducedPath(const model::Network& network, const std::vector<model::Named>& parameters, comm::Group& group,
+              const StepOptions& options);
+
+  BatchSums run(const Samples& samples, double scale, bool want_stop) override;
+  double norm(const std::vector<at::Tensor>& gradients) const override;
+  void take_statistics(const Samples& samples) override;
+  void drop_statistics() override;
+
+ private:
+  PassSums accumulate(const Samples& samples, double scale);
+  void pass_nothing();
+
+  comm::Group& group_;
+  const StepOptions& options_;
+  std::vector<at::Tensor> parameters_;
+  Pass pass_;
+  Reducer reducer_;
+  BatchStatistics statistics_;
+};
+
+}  // namespace lockstep::step

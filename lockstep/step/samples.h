@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "lockstep/data/loader.h"
+
+namespace lockstep::step {
+
+// One rank's share of one global batch, as tensors on the device.
+struct Samples {
+  int64_t step = 0;         // of the run
+  int64_t epoch = 0;        // with `step`: what random choices depend on
+  int64_t global_size = 0;  // rows over all ranks, also those without a target
+  at::Tensor values;        // [rows, 3, size, size] images, or what block `from` takes
+  at::Tensor targets;       // int64 [rows]; -1: no part in anything
+  size_t from = 0;          // the first block to run
+
+  int64_t rows() const { return targets.size(0); }
+  Samples slice(int64_t start, int64_t rows) const;  // shares the memory
+};
+
+// The images as a channels-last tensor over the batch's own memory (on the CPU: no copy; the batch must live on).
+Samples to_samples(const data::Batch& batch, at::Device device);
+
+}  // namespace lockstep::step

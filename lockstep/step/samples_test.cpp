@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/step/samples.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::step {
+namespace {
+
+data::Batch four_pixels() {  // 2 images of 1 x 1
+  data::Batch batch;
+  batch.step = 7;
+  batch.global_size = 5;
+  batch.image_size = 1;
+  batch.sample_ids = {3, 1};
+  batch.targets = {0, 1};
+  batch.images = {1, 2, 3, 4, 5, 6};
+  return batch;
+}
+
+TEST(SamplesTest, LookIntoTheMemoryOfTheBatch) {
+  const data::Batch batch = four_pixels();
+  const Samples samples = to_samples(batch, at::kCPU);
+  EXPECT_EQ(samples.values.const_data_ptr(), static_cast<const void*>(batch.images.data()));
+  EXPECT_EQ(samples.values[1][2][0][0].item<float>(), 6);
+  EXPECT_EQ(samples.global_size, 5);
+  EXPECT_EQ(samples.rows(), 2);
+}
+
+TEST(SamplesTest, ASliceHasItsRowsAndTheRestOfTheWhole) {
+  const data::Batch batch = four_pixels();
+  const Samples part = to_samples(batch, at::kCPU).slice(1, 1);
+  EXPECT_EQ(part.rows(), 1);
+  EXPECT_EQ(part.targets[0].item<int64_t>(), 1);
+  EXPECT_EQ(part.values[0][0][0][0].item<float>(), 4);
+  EXPECT_EQ(part.step, 7);
+  EXPECT_EQ(part.global_size, 5);
+}
+
+}  // namespace
+}  // namespace lockstep::step
