@@ -76,16 +76,21 @@ const Section& model_section() {
 const Section& optimizer_section() {
   static const Section section =
       Table<Optimizer>("optimizer", "how gradients move the weights")
-          .add("name", &Optimizer::name, "", anything, "sgd with momentum, or adamw")
-          .add("lr", &Optimizer::lr, "", positive, "learning rate at its peak, for this global batch")
-          .add("momentum", &Optimizer::momentum, "", below_one, "momentum of sgd")
-          .add("nesterov", &Optimizer::nesterov, "", anything, "Nesterov's momentum, of sgd")
+          .add("name", &Optimizer::name, "", anything,
+               "sgd with momentum; adamw; lars and lamb: the same two with one step length a layer, for large batches")
+          .add("lr", &Optimizer::lr, "", positive,
+               "learning rate at its peak: for this global batch, or with schedule.scale for schedule.base_batch")
+          .add("momentum", &Optimizer::momentum, "", below_one, "momentum of sgd and lars")
+          .add("nesterov", &Optimizer::nesterov, "", anything, "Nesterov's momentum, of sgd and lars")
           .add("weight_decay", &Optimizer::weight_decay, "", non_negative,
-               "added to the gradient by sgd, decoupled in adamw")
+               "added to the gradient by sgd and lars, to the step by lamb; decoupled in adamw")
           .add("decay_norm_and_bias", &Optimizer::decay_norm_and_bias, "", anything, "decay norms and biases too")
-          .add("beta1", &Optimizer::beta1, "", below_one, "of adamw: memory of the gradient")
-          .add("beta2", &Optimizer::beta2, "", below_one, "of adamw: memory of its square")
-          .add("epsilon", &Optimizer::epsilon, "", positive, "of adamw: added to the root of the square")
+          .add("beta1", &Optimizer::beta1, "", below_one, "of adamw and lamb: memory of the gradient")
+          .add("beta2", &Optimizer::beta2, "", below_one, "of adamw and lamb: memory of its square")
+          .add("epsilon", &Optimizer::epsilon, "", positive,
+               "of adamw and lamb: added to the root of the square; of lars: to the gradient's norm")
+          .add("trust", &Optimizer::trust, "", positive,
+               "of lars: a layer's step is this share of its weights' norm, at learning rate 1")
           .done();
   return section;
 }
@@ -93,8 +98,14 @@ const Section& optimizer_section() {
 const Section& schedule_section() {
   static const Section section = Table<Schedule>("schedule", "how the learning rate changes over the run")
                                      .add("name", &Schedule::name, "", anything, "shape of the curve")
+                                     .add("scale", &Schedule::scale, "", anything,
+                                          "multiplies optimizer.lr by global_batch / base_batch (linear) or its root "
+                                          "(sqrt); none: lr is taken as it is")
+                                     .add("base_batch", &Schedule::base_batch, "samples", non_negative,
+                                          "with scale: the global batch that optimizer.lr was found for")
                                      .add("warmup_epochs", &Schedule::warmup_epochs, "epochs", non_negative,
-                                          "linear rise from 0 to lr before the curve")
+                                          "linear rise to the peak before the curve: from 0, with scale from "
+                                          "optimizer.lr")
                                      .add("final_lr", &Schedule::final_lr, "", non_negative,
                                           "of cosine, onecycle and polynomial: where the rate ends")
                                      .add("step_epochs", &Schedule::step_epochs, "epochs", positive,
@@ -138,6 +149,13 @@ const Section& training_section() {
                "fp32; tf32: fp32 on tensor cores; bf16: 16-bit activations and products; amp: PyTorch's autocast, on "
                "GPUs in "
                "fp16 with a loss scale; weights stay fp32 in all")
+          .add("reduce_precision", &Training::reduce_precision, "", anything,
+               "of gradients while ranks add them up: bf16 sends half the bytes and rounds each to 8 bits")
+          .add("batch_norm", &Training::batch_norm, "", anything,
+               "whose samples make a batch norm's statistics: local: this rank's micro-batch; sync: that of all ranks "
+               "together; ghost: slices of ghost_batch")
+          .add("ghost_batch", &Training::ghost_batch, "samples", non_negative,
+               "with batch_norm ghost: samples of a slice, whatever the ranks")
           .add("recompute", &Training::recompute, "blocks", anything,
                "blocks that keep their input only and run again in backward: saves memory, costs time; \"all\" names "
                "all")
@@ -240,14 +258,48 @@ class JobRules {
                "make it smaller, or 0");
     }
     if (training.optimizer.nesterov &&
-        (training.optimizer.name != OptimizerName::sgd || training.optimizer.momentum == 0)) {
-      complain("training.optimizer.nesterov", "needs sgd with momentum", "\"name\": \"sgd\", \"momentum\": 0.9");
+        ((training.optimizer.name != OptimizerName::sgd && training.optimizer.name != OptimizerName::lars) ||
+         training.optimizer.momentum == 0)) {
+      complain("training.optimizer.nesterov", "needs sgd or lars with momentum",
+               "\"name\": \"sgd\", \"momentum\": 0.9");
+    }
+    if (training.optimizer.trust != Optimizer().trust && training.optimizer.name != OptimizerName::lars) {
+      complain("training.optimizer.trust", "is of lars alone", "\"name\": \"lars\", or leave trust out");
+    }
+    check_batch_norm();
+  }
+
+  void check_batch_norm() {
+    const Training& training = job_.training;
+    const int64_t slice = training.ghost_batch;
+    if (training.batch_norm != BatchNorm::ghost) {
+      if (slice > 0) {
+        complain("training.ghost_batch", base::text("is ", slice, ", but training.batch_norm is not ghost"),
+                 "\"batch_norm\": \"ghost\", or leave ghost_batch out");
+      }
+      return;
+    }
+    const int64_t most = training.micro_batch > 0 ? training.micro_batch : training.global_batch;
+    const char* of = training.micro_batch > 0 ? "training.micro_batch" : "training.global_batch";
+    if (slice == 0) {
+      complain("training.batch_norm", "ghost needs the size of its slices", "for example \"ghost_batch\": 32");
+    } else if (slice > most) {
+      complain("training.ghost_batch", base::text("is ", slice, ", more than ", of, ", ", most),
+               base::text("give ", most, " at most"));
     }
   }
 
   void check_schedule() {
     const Schedule& schedule = job_.training.schedule;
     if (job_.training.epochs > 0) check_warmup(job_.training.epochs, "the run");
+    if (schedule.scale != RateRule::none && schedule.base_batch == 0) {
+      complain("training.schedule.scale",
+               base::text("the ", name_of(schedule.scale), " rule needs the batch that optimizer.lr was found for"),
+               "for example \"base_batch\": 256");
+    }
+    if (schedule.scale == RateRule::none && schedule.base_batch > 0) {
+      complain("training.schedule.base_batch", "stands there without a rule", "\"scale\": \"linear\" or \"sqrt\"");
+    }
     const auto& at = schedule.step_epochs;
     if (schedule.name == ScheduleName::step && at.empty()) {
       complain("training.schedule.name", "the step schedule has no steps", "give step_epochs, e.g. [30, 60, 80]");

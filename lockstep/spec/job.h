@@ -22,8 +22,11 @@ LOCKSTEP_CHOICE(Augment, none, standard, strong, rand, trivial)
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)
 LOCKSTEP_CHOICE(Precision, fp32, tf32, bf16, amp)
 LOCKSTEP_CHOICE(Layout, channels_last, contiguous)
-LOCKSTEP_CHOICE(OptimizerName, sgd, adamw)
+LOCKSTEP_CHOICE(OptimizerName, sgd, adamw, lars, lamb)
 LOCKSTEP_CHOICE(ScheduleName, constant, step, cosine, onecycle, polynomial)
+LOCKSTEP_CHOICE(RateRule, none, linear, sqrt)
+LOCKSTEP_CHOICE(BatchNorm, local, sync, ghost)
+LOCKSTEP_CHOICE(ReducePrecision, fp32, bf16)
 
 struct Data {
   std::string train;     // folder with one sub-folder a class, or "synthetic"
@@ -71,12 +74,15 @@ struct Optimizer {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  double trust = 1e-3;  // lars
 
   bool operator==(const Optimizer&) const = default;
 };
 
 struct Schedule {
   ScheduleName name = ScheduleName::cosine;
+  RateRule scale = RateRule::none;  // how optimizer.lr, found for base_batch, grows with global_batch
+  int64_t base_batch = 0;           // with a rule only
   double warmup_epochs = 0;
   double final_lr = 0;                   // cosine, onecycle, polynomial: where the rate ends
   std::vector<double> step_epochs = {};  // step: when the rate is multiplied by gamma
@@ -106,6 +112,9 @@ struct Training {
   double epochs = 0;          // epochs or steps
   int64_t steps = 0;
   Precision precision = Precision::fp32;
+  ReducePrecision reduce_precision = ReducePrecision::fp32;  // of gradients on their way between ranks
+  BatchNorm batch_norm = BatchNorm::local;                   // whose rows make the statistics of a pass
+  int64_t ghost_batch = 0;                                   // ghost: rows of a slice
   std::vector<std::string> recompute = {};  // names of blocks whose activations are made anew in backward, or "all"
   Optimizer optimizer;
   Schedule schedule;

@@ -202,7 +202,24 @@ TEST(JobTest, ChecksRulesBetweenFields) {
   EXPECT_EQ(job_of(kSmallJob, {"data.samples=9"}).data.samples, 9);  // of a folder: for plan, where it is not there
   EXPECT_THAT(job_complaint(kSmallJob, {"name=../x"}), HasSubstr("name: '../x' cannot name a folder"));
   EXPECT_THAT(job_complaint(kSmallJob, {"training.optimizer.nesterov=true", "training.optimizer.momentum=0"}),
-              HasSubstr("needs sgd with momentum"));
+              HasSubstr("needs sgd or lars with momentum"));
+}
+
+TEST(JobTest, NamesLargeBatchRulesThatLackTheirOtherHalf) {
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.schedule.scale=linear"}),
+              HasSubstr("training.schedule.scale: the linear rule needs the batch that optimizer.lr was found for\n"
+                        "  fix: for example \"base_batch\": 256"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.schedule.scale=sqrt", "training.schedule.base_batch=0"}),
+              HasSubstr("the sqrt rule needs"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.schedule.base_batch=256"}), HasSubstr("without a rule"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.optimizer.trust=0.02"}), HasSubstr("is of lars alone"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.batch_norm=ghost"}), HasSubstr("ghost needs the size of its slices"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.ghost_batch=8"}), HasSubstr("training.batch_norm is not ghost"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.batch_norm=ghost", "training.ghost_batch=33"}),
+              HasSubstr("training.ghost_batch: is 33, more than training.global_batch, 32\n  fix: give 32 at most"));
+  EXPECT_THAT(
+      job_complaint(kSmallJob, {"training.batch_norm=ghost", "training.ghost_batch=9", "training.micro_batch=8"}),
+      HasSubstr("training.ghost_batch: is 9, more than training.micro_batch, 8"));
 }
 
 TEST(JobTest, RefusesDocumentsThatAreTooLargeTooDeepOrNotText) {
