@@ -34,8 +34,11 @@ bool same_layout(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-Optimizer::Optimizer(const spec::Optimizer& options, std::vector<model::Named> parameters)
-    : options_(options), parameters_(std::move(parameters)), num_steps_(at::zeros({}, at::kLong)) {
+Optimizer::Optimizer(const spec::Optimizer& options, std::vector<model::Named> parameters, Norms norms)
+    : options_(options),
+      parameters_(std::move(parameters)),
+      norms_(norms ? std::move(norms) : norms_of),
+      num_steps_(at::zeros({}, at::kLong)) {
   std::vector<size_t> decayed;
   std::vector<size_t> others;
   for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -46,50 +49,73 @@ Optimizer::Optimizer(const spec::Optimizer& options, std::vector<model::Named> p
   add_group(0, others);
 }
 
+bool Optimizer::has_two_moments() const {
+  return options_.name == spec::OptimizerName::adamw || options_.name == spec::OptimizerName::lamb;
+}
+
 void Optimizer::add_group(double weight_decay, const std::vector<size_t>& members) {
   if (members.empty()) return;
   Group group;
-  group.weight_decay = weight_decay;
   group.members = members;
-  const bool adamw = options_.name == spec::OptimizerName::adamw;
+  Layers& layers = group.layers;
+  layers.weight_decay = weight_decay;
   for (const size_t i : members) {
     const at::Tensor parameter = parameters_[i].tensor.detach();  // shares the storage, outside autograd
-    group.parameters.push_back(parameter);
-    if (adamw || options_.momentum != 0) group.first.push_back(at::zeros_like(parameter));
-    if (!adamw) continue;
-    group.second.push_back(at::zeros_like(parameter));
-    group.steps.push_back(at::zeros({}, parameter.options().dtype(at::kFloat)));
+    layers.parameters.push_back(parameter);
+    layers.adapted.push_back(parameter.dim() > 1);
+    if (has_two_moments() || options_.momentum != 0) layers.first.push_back(at::zeros_like(parameter));
+    if (has_two_moments()) layers.second.push_back(at::zeros_like(parameter));
+    if (options_.name == spec::OptimizerName::adamw) {
+      group.steps.push_back(at::zeros({}, parameter.options().dtype(at::kFloat)));
+    }
   }
   groups_.push_back(std::move(group));
 }
 
-void Optimizer::step_sgd(Group& group, std::vector<at::Tensor>& gradients, double lr) const {
+void Optimizer::step_sgd(Group& group, double weight_decay, double lr) const {
   const bool first = num_steps_.item<int64_t>() == 0;
-  at::_fused_sgd_(group.parameters, gradients, group.first, group.weight_decay, options_.momentum, lr,
-                  /*dampening=*/0, options_.nesterov, /*maximize=*/false, first);
+  at::_fused_sgd_(group.layers.parameters, group.layers.gradients, group.layers.first, weight_decay, options_.momentum,
+                  lr, /*dampening=*/0, options_.nesterov, /*maximize=*/false, first);
 }
 
-void Optimizer::step_adamw(Group& group, std::vector<at::Tensor>& gradients, double lr) const {
+void Optimizer::step_adamw(Group& group, double lr) const {
+  Layers& layers = group.layers;
   for (auto& count : group.steps) count.add_(1);
-  at::_fused_adamw_(group.parameters, gradients, group.first, group.second, {}, group.steps, lr, options_.beta1,
-                    options_.beta2, group.weight_decay, options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+  at::_fused_adamw_(layers.parameters, layers.gradients, layers.first, layers.second, {}, group.steps, lr,
+                    options_.beta1, options_.beta2, layers.weight_decay, options_.epsilon, /*amsgrad=*/false,
+                    /*maximize=*/false);
+}
+
+void Optimizer::take_gradients(Group& group) const {
+  for (const size_t i : group.members) {
+    const at::Tensor& gradient = parameters_[i].tensor.grad();
+    base::ensure(gradient.defined(), text(parameters_[i].name, " has a gradient"));
+    // The fused kernels walk the storages side by side: autograd keeps a gradient in its parameter's layout.
+    base::ensure(same_layout(gradient, parameters_[i].tensor),
+                 text("the gradient of ", parameters_[i].name, " lies as the parameter does"));
+    group.layers.gradients.push_back(gradient);
+  }
 }
 
 void Optimizer::step(double lr) {
   for (auto& group : groups_) {
-    std::vector<at::Tensor> gradients;
-    for (const size_t i : group.members) {
-      gradients.push_back(parameters_[i].tensor.grad());
-      base::ensure(gradients.back().defined(), text(parameters_[i].name, " has a gradient"));
-      // The fused kernels walk the storages side by side: autograd keeps a gradient in its parameter's layout.
-      base::ensure(same_layout(gradients.back(), parameters_[i].tensor),
-                   text("the gradient of ", parameters_[i].name, " lies as the parameter does"));
+    take_gradients(group);
+    switch (options_.name) {
+      case spec::OptimizerName::sgd:
+        step_sgd(group, group.layers.weight_decay, lr);
+        break;
+      case spec::OptimizerName::adamw:
+        step_adamw(group, lr);
+        break;
+      case spec::OptimizerName::lars:
+        scale_by_trust(group.layers, options_, norms_);
+        step_sgd(group, /*weight_decay=*/0, lr);
+        break;
+      case spec::OptimizerName::lamb:
+        lamb_step(group.layers, options_, norms_, lr, num_steps_.item<int64_t>() + 1);
+        break;
     }
-    if (options_.name == spec::OptimizerName::sgd) {
-      step_sgd(group, gradients, lr);
-    } else {
-      step_adamw(group, gradients, lr);
-    }
+    group.layers.gradients.clear();
   }
   num_steps_.add_(1);
 }
@@ -105,13 +131,14 @@ std::vector<at::Tensor> Optimizer::gradients() const {
 }
 
 std::vector<model::Named> Optimizer::state() const {
-  const bool adamw = options_.name == spec::OptimizerName::adamw;
+  const bool two = has_two_moments();
   std::vector<model::Named> all{{"steps", num_steps_}};
   for (const auto& group : groups_) {
     for (size_t k = 0; k < group.members.size(); ++k) {
       const std::string& name = parameters_[group.members[k]].name;
-      if (!group.first.empty()) all.push_back({text(adamw ? "exp_avg." : "momentum.", name), group.first[k]});
-      if (adamw) all.push_back({text("exp_avg_sq.", name), group.second[k]});
+      const Layers& layers = group.layers;
+      if (!layers.first.empty()) all.push_back({text(two ? "exp_avg." : "momentum.", name), layers.first[k]});
+      if (two) all.push_back({text("exp_avg_sq.", name), layers.second[k]});
     }
   }
   return all;
@@ -130,6 +157,11 @@ void Optimizer::load_state(const std::vector<model::Named>& state) {
   for (auto& group : groups_) {
     for (auto& count : group.steps) count.fill_(num_steps_.item<int64_t>());
   }
+}
+
+std::vector<double> norms_of(const std::vector<at::Tensor>& tensors) {
+  const at::Tensor all = at::stack(at::_foreach_norm(tensors, 2)).to(at::kCPU, at::kDouble);
+  return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + all.numel()};
 }
 
 double global_norm(const std::vector<at::Tensor>& tensors) {

@@ -5,17 +5,21 @@
 
 #include "lockstep/model/network.h"
 #include "lockstep/spec/job.h"
+#include "lockstep/step/trust.h"
 
 namespace lockstep::step {
 
-// SGD (momentum, Nesterov) or AdamW over a fixed list of parameters, equal to torch.optim's to the last bits
+// SGD (momentum, Nesterov), AdamW, LARS or LAMB over a fixed list of parameters, equal to torch.optim's and timm's
 // (tests/oracles/optimizers.py). Norms and biases (tensors of at most one dimension) are not decayed unless the job
-// says so. Not thread-safe.
+// says so, and have no trust ratio. SGD and LARS keep the momentum apart from the learning rate (v = m v + g;
+// w -= lr v): a change of rate needs no correction of v. Not thread-safe.
 class Optimizer {
  public:
-  Optimizer(const spec::Optimizer& options, std::vector<model::Named> parameters);
+  // `norms` measures layers for LARS and LAMB; not given: as the tensors lie here, whole.
+  Optimizer(const spec::Optimizer& options, std::vector<model::Named> parameters, Norms norms = {});
 
-  void step(double lr);  // REQUIRES: every parameter has its gradient
+  // REQUIRES: every parameter has its gradient. LARS changes the gradients.
+  void step(double lr);
   void clear_gradients();
   std::vector<at::Tensor> gradients() const;
   const std::vector<model::Named>& parameters() const { return parameters_; }
@@ -26,20 +30,25 @@ class Optimizer {
   void load_state(const std::vector<model::Named>& state);
 
  private:
-  struct Group {  // what the fused kernels take: lists side by side
-    double weight_decay = 0;
-    std::vector<size_t> members;  // indices into parameters_
-    std::vector<at::Tensor> parameters, first, second, steps;
+  struct Group {                    // what the fused kernels take: lists side by side
+    std::vector<size_t> members;    // indices into parameters_
+    Layers layers;                  // gradients only while a step is taken
+    std::vector<at::Tensor> steps;  // adamw
   };
+  bool has_two_moments() const;
   void add_group(double weight_decay, const std::vector<size_t>& members);
-  void step_sgd(Group& group, std::vector<at::Tensor>& gradients, double lr) const;
-  void step_adamw(Group& group, std::vector<at::Tensor>& gradients, double lr) const;
+  void take_gradients(Group& group) const;
+  void step_sgd(Group& group, double weight_decay, double lr) const;
+  void step_adamw(Group& group, double lr) const;
 
   spec::Optimizer options_;
   std::vector<model::Named> parameters_;
+  Norms norms_;
   std::vector<Group> groups_;
   at::Tensor num_steps_;  // int64 scalar, lives in the state
 };
+
+std::vector<double> norms_of(const std::vector<at::Tensor>& tensors);
 
 // The square root of the sum of all squares.
 double global_norm(const std::vector<at::Tensor>& tensors);

@@ -66,7 +66,8 @@ TEST(OptimizerTest, AdamwsFirstStepIsTheRateTimesTheSign) {
 }
 
 TEST(OptimizerTest, AResumedOptimizerGoesOnBitForBit) {
-  for (const auto name : {spec::OptimizerName::sgd, spec::OptimizerName::adamw}) {
+  for (const auto name :
+       {spec::OptimizerName::sgd, spec::OptimizerName::adamw, spec::OptimizerName::lars, spec::OptimizerName::lamb}) {
     spec::Optimizer options;
     options.name = name;
     Optimizer straight(options, two_parameters());
@@ -98,6 +99,47 @@ TEST(OptimizerTest, RefusesTheStateOfAnotherShapeByName) {
   } catch (const base::Error& error) {
     EXPECT_NE(error.message().find("momentum.fc.weight"), std::string::npos);
   }
+}
+
+// Goyal et al. (2017), remark 2: with v = m v + lr g; w -= v, a new rate needs v corrected by new / old. With our form
+// it needs nothing, and gives the same weights.
+TEST(OptimizerTest, AChangeOfRateNeedsNoMomentumCorrection) {
+  for (const auto name : {spec::OptimizerName::sgd, spec::OptimizerName::lars}) {
+    spec::Optimizer options;
+    options.name = name;
+    options.momentum = 0.9;
+    options.weight_decay = 0;
+    Optimizer optimizer(options, {{"fc.bias", at::full({1}, 1.0).requires_grad_(true)}});  // no ratio: plain momentum
+    double corrected = 1, corrected_velocity = 0, uncorrected = 1, uncorrected_velocity = 0, rate_before = 0.1;
+    for (const double rate : {0.1, 0.1, 0.8, 0.8, 0.05, 0.4}) {
+      const double gradient = 0.5 + rate;
+      give_gradients(optimizer.parameters(), gradient);
+      optimizer.step(rate);
+      corrected_velocity = 0.9 * (rate / rate_before) * corrected_velocity + rate * gradient;
+      corrected -= corrected_velocity;
+      uncorrected_velocity = 0.9 * uncorrected_velocity + rate * gradient;
+      uncorrected -= uncorrected_velocity;
+      rate_before = rate;
+    }
+    EXPECT_NEAR(first(optimizer.parameters()[0].tensor), corrected, 1e-6);
+    EXPECT_GT(std::abs(uncorrected - corrected), 0.1);  // the correction matters
+  }
+}
+
+// Goyal et al., remark 1: a loss twice as large is not a rate twice as large, because decay does not scale with it.
+TEST(OptimizerTest, DecayDoesNotScaleWithTheLoss) {
+  const auto end = [](double gradient, double rate) {
+    spec::Optimizer options;
+    options.momentum = 0;
+    options.weight_decay = 0.5;
+    Optimizer optimizer(options, two_parameters());
+    give_gradients(optimizer.parameters(), gradient);
+    optimizer.step(rate);
+    return first(optimizer.parameters()[0].tensor);
+  };
+  EXPECT_NEAR(end(2, 0.1), 1 - 0.1 * (2 + 0.5), 1e-6);
+  EXPECT_NEAR(end(1, 0.2), 1 - 0.2 * (1 + 0.5), 1e-6);
+  EXPECT_NE(end(2, 0.1), end(1, 0.2));
 }
 
 TEST(ClipTest, BringsTheGlobalNormToTheLimitAndLeavesSmallOnesAlone) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "lockstep/base/text.h"
+
 namespace lockstep::step {
 namespace {
 
@@ -34,6 +36,9 @@ double learning_rate(const spec::Schedule& schedule, const Stretch& stretch, int
   const auto now = static_cast<double>(step);
   if (schedule.name == spec::ScheduleName::onecycle) return onecycle(schedule, stretch, now);
   const double warmup = std::round(schedule.warmup_epochs * static_cast<double>(stretch.steps_per_epoch));
+  if (now < warmup && stretch.warmup_from > 0) {
+    return stretch.warmup_from + (stretch.lr - stretch.warmup_from) * now / warmup;
+  }
   if (now < warmup) return stretch.lr * (now + 1) / warmup;
   const double length = std::max(1.0, static_cast<double>(stretch.num_steps) - warmup);
   const double share = std::min(1.0, (now - warmup) / length);
@@ -47,6 +52,27 @@ double learning_rate(const spec::Schedule& schedule, const Stretch& stretch, int
     default:
       return stretch.lr;
   }
+}
+
+double peak_rate(const spec::Training& training) {
+  if (training.schedule.scale == spec::RateRule::none) return training.optimizer.lr;
+  const double times = static_cast<double>(training.global_batch) / static_cast<double>(training.schedule.base_batch);
+  return training.optimizer.lr * (training.schedule.scale == spec::RateRule::linear ? times : std::sqrt(times));
+}
+
+double warmup_start(const spec::Training& training) {
+  return peak_rate(training) > training.optimizer.lr ? training.optimizer.lr : 0;
+}
+
+std::string rate_rule_text(const spec::Training& training) {
+  if (training.schedule.scale == spec::RateRule::none) return "";
+  const bool root = training.schedule.scale == spec::RateRule::sqrt;
+  return base::text("learning rate ", peak_rate(training), " = ", training.optimizer.lr, root ? " x sqrt(" : " x ",
+                    training.global_batch, " / ", training.schedule.base_batch, root ? ")" : "", " (",
+                    name_of(training.schedule.scale), " rule)",
+                    training.schedule.warmup_epochs > 0 ? base::text(", warm-up from ", warmup_start(training), " in ",
+                                                                     training.schedule.warmup_epochs, " epochs")
+                                                        : "");
 }
 
 }  // namespace lockstep::step

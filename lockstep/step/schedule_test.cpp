@@ -68,5 +68,44 @@ TEST(ScheduleTest, AStretchOfOneStepHasARate) {
   }
 }
 
+TEST(RateRuleTest, TheLinearRuleMultipliesByTheBatchAndTheSqrtRuleByItsRoot) {
+  spec::Training training;
+  training.optimizer.lr = 0.1;
+  training.global_batch = 8192;
+  EXPECT_EQ(peak_rate(training), 0.1);
+  EXPECT_EQ(rate_rule_text(training), "");
+  training.schedule.base_batch = 256;
+  training.schedule.scale = spec::RateRule::linear;
+  EXPECT_NEAR(peak_rate(training), 3.2, 1e-12);  // Goyal et al.'s own figure
+  training.schedule.warmup_epochs = 5;
+  EXPECT_EQ(rate_rule_text(training),
+            "learning rate 3.2 = 0.1 x 8192 / 256 (linear rule), warm-up from 0.1 in 5 epochs");
+  training.global_batch = 1024;
+  training.schedule.scale = spec::RateRule::sqrt;
+  EXPECT_NEAR(peak_rate(training), 0.2, 1e-12);
+}
+
+TEST(RateRuleTest, WarmUpStartsAtTheRateOfTheBaseBatchAndReachesThePeakAsItEnds) {
+  spec::Schedule schedule;
+  schedule.name = spec::ScheduleName::constant;
+  schedule.warmup_epochs = 5;
+  const Stretch stretch{.lr = 3.2, .warmup_from = 0.1, .num_steps = 90, .steps_per_epoch = 2};
+  EXPECT_NEAR(learning_rate(schedule, stretch, 0), 0.1, 1e-12);
+  for (int64_t step = 0; step < 10; ++step) {  // by a constant amount each step
+    EXPECT_NEAR(learning_rate(schedule, stretch, step + 1) - learning_rate(schedule, stretch, step), 0.31, 1e-12);
+  }
+  EXPECT_EQ(learning_rate(schedule, stretch, 10), 3.2);
+}
+
+TEST(RateRuleTest, ASmallerBatchLowersTheRateAndWarmsUpFromZero) {
+  spec::Training training;
+  training.optimizer.lr = 0.1;
+  training.global_batch = 64;
+  training.schedule.base_batch = 256;
+  training.schedule.scale = spec::RateRule::linear;
+  EXPECT_NEAR(peak_rate(training), 0.025, 1e-12);
+  EXPECT_EQ(warmup_start(training), 0);
+}
+
 }  // namespace
 }  // namespace lockstep::step

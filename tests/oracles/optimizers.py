@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds our optimizers and schedules against torch.optim: optimizers.py
+"""Holds our optimizers and schedules against torch.optim and timm: optimizers.py
 
 The same gradients must lead to the same parameters (2e-6 absolute after 20 steps), and every step of a schedule must
 have the rate of torch.optim.lr_scheduler. The probe is build/bin/optimizers_torch_probe.
@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 import sys
 
+import timm.optim
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -40,8 +41,13 @@ def optimizer_case(name, lr, momentum, nesterov, decay, decay_all):
     bias = wave((11,), 0.9).requires_grad_()
     groups = [{"params": [weight], "weight_decay": decay},
               {"params": [bias], "weight_decay": decay if decay_all else 0}]
+    groups[0]["always_adapt"] = True  # timm adapts decayed groups alone; we adapt all that is no norm or bias
     if name == "adamw":
         optimizer = torch.optim.AdamW(groups, lr=lr)
+    elif name == "lars":
+        optimizer = timm.optim.Lars(groups, lr=lr, momentum=momentum, nesterov=nesterov)
+    elif name == "lamb":
+        optimizer = timm.optim.Lamb(groups, lr=lr, eps=1e-8, max_grad_norm=None)
     else:
         optimizer = torch.optim.SGD(groups, lr=lr, momentum=momentum, nesterov=nesterov)
     for step in range(STEPS):
@@ -72,7 +78,9 @@ def main():
     good = [optimizer_case(*case) for case in (
         ("sgd", 0.1, 0, False, 0, False), ("sgd", 0.1, 0.9, False, 1e-2, False), ("sgd", 0.05, 0.9, True, 1e-2, True),
         ("adamw", 1e-2, 0, False, 0, False), ("adamw", 1e-2, 0, False, 0.1, True),
-        ("adamw", 3e-3, 0, False, 0.05, False))]
+        ("adamw", 3e-3, 0, False, 0.05, False),
+        ("lars", 0.2, 0.9, False, 1e-2, False), ("lars", 0.2, 0.9, True, 1e-2, False), ("lars", 0.2, 0, False, 0, False),
+        ("lamb", 1e-2, 0, False, 1e-2, False), ("lamb", 1e-2, 0, False, 0, False))]
     good += [
         schedule_case("constant", {"name": "constant"}, lambda o: lr.ConstantLR(o, factor=1)),
         schedule_case("step", {"name": "step", "step_epochs": [2, 4], "gamma": 0.2},

@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 
 #include "lockstep/base/json.h"
@@ -31,16 +32,25 @@ int print_schedule(char** words) {
   document["training"]["epochs"] = 1000;
   document["training"]["schedule"] = base::parse_json(words[2], "schedule");
   const auto schedule = spec::parse_job(document).training.schedule;
-  const step::Stretch stretch{std::stod(words[3]), std::stoll(words[4]), std::stoll(words[5])};
+  const step::Stretch stretch{
+      .lr = std::stod(words[3]), .num_steps = std::stoll(words[4]), .steps_per_epoch = std::stoll(words[5])};
   for (int64_t i = 0; i < stretch.num_steps; ++i) {
     std::printf("%.17g\n", step::learning_rate(schedule, stretch, i));
   }
   return 0;
 }
 
+spec::OptimizerName named(const std::string& name) {
+  for (const auto one :
+       {spec::OptimizerName::sgd, spec::OptimizerName::adamw, spec::OptimizerName::lars, spec::OptimizerName::lamb}) {
+    if (name_of(one) == name) return one;
+  }
+  throw std::invalid_argument(name);
+}
+
 int print_parameters(char** words) {
   spec::Optimizer options;
-  options.name = std::string(words[1]) == "adamw" ? spec::OptimizerName::adamw : spec::OptimizerName::sgd;
+  options.name = named(words[1]);
   options.momentum = std::stod(words[3]);
   options.nesterov = std::string(words[4]) == "1";
   options.weight_decay = std::stod(words[5]);

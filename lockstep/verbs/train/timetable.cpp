@@ -42,7 +42,8 @@ double Timetable::learning_rate(int64_t step) const {
       std::find_if(stages_.begin(), stages_.end(), [&](const Stage& candidate) { return step < candidate.end; });
   base::ensure(stage != stages_.end(), "the step is one of the run");
   return step::learning_rate(training_.schedule,
-                             {.lr = training_.optimizer.lr * stage->phase.lr_scale,
+                             {.lr = step::peak_rate(training_) * stage->phase.lr_scale,
+                              .warmup_from = step::warmup_start(training_) * stage->phase.lr_scale,
                               .num_steps = stage->end - stage->begin,
                               .steps_per_epoch = steps_per_epoch_},
                              step - stage->begin);
