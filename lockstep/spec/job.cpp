@@ -177,7 +177,17 @@ const Section& training_section() {
                "seed of weights, order and augmentation: the same seed gives the same bits")
           .add("threads", &Training::threads, "threads per rank", kThreads, "threads that compute; 0: cores / ranks")
           .add("max_nonfinite_steps", &Training::max_nonfinite_steps, "steps", positive,
-               "this many steps in a row without a finite loss end the run")
+               "this many steps in a row without a finite loss: the run goes back to its last checkpoint and leaves "
+               "the data of those steps out")
+          .add("max_rewinds", &Training::max_rewinds, "times", non_negative,
+               "how often in a row it may go back without getting beyond the place; then the run ends")
+          .add("spike_factor", &Training::spike_factor, "medians", non_negative,
+               "a loss above this many medians of the last 64 steps (a gradient norm above its square) sends the run "
+               "back likewise; 0: off")
+          .add("check_sync_every", &Training::check_sync_every, "optimizer steps", non_negative,
+               "how often the weights of all ranks are compared; 0: never")
+          .add("replay_every", &Training::replay_every, "optimizer steps", non_negative,
+               "how often a step is computed twice and compared bit by bit, to find a faulty machine; 0: never")
           .one_of({"epochs", "steps", "phases"})
           .done();
   return section;
@@ -196,12 +206,17 @@ const Section& evaluation_section() {
 }
 
 const Section& checkpoint_section() {
-  static const Section section = Table<Checkpoint>("checkpoint", "what is saved while training")
-                                     .add("every_epochs", &Checkpoint::every_epochs, "epochs", non_negative,
-                                          "distance between checkpoints; 0: only at the end")
-                                     .add("keep", &Checkpoint::keep, "checkpoints", between(1, 1e6),
-                                          "newest checkpoints kept; the best by validation is kept besides")
-                                     .done();
+  static const Section section =
+      Table<Checkpoint>("checkpoint", "what is saved while training")
+          .add("every_epochs", &Checkpoint::every_epochs, "epochs", non_negative,
+               "distance between checkpoints; 0: by Young's rule, from what a save was measured to cost")
+          .add("mean_time_between_failures", &Checkpoint::mean_time_between_failures, Type::duration, positive,
+               "of this run on its machine, for Young's rule; 8 hours: a thousand GPUs")
+          .add("keep", &Checkpoint::keep, "checkpoints", between(1, 1e6),
+               "newest checkpoints kept; the best by validation and the milestones are kept besides")
+          .add("milestone_epochs", &Checkpoint::milestone_epochs, "epochs", non_negative,
+               "distance between checkpoints that are never removed; 0: none")
+          .done();
   return section;
 }
 

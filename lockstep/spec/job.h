@@ -127,7 +127,11 @@ struct Training {
   double auxiliary_weight = 0.3;  // weight of auxiliary heads' losses
   int64_t seed = 1;
   int64_t threads = 0;              // compute threads per rank; 0: cores / ranks
-  int64_t max_nonfinite_steps = 3;  // that many steps in a row without a finite loss end the run
+  int64_t max_nonfinite_steps = 3;  // that many steps in a row without a finite loss: back to the last checkpoint
+  int64_t max_rewinds = 3;          // that many times in a row without getting beyond the place; then it ends
+  double spike_factor = 0;          // a loss of this many medians: back likewise; 0: off
+  int64_t check_sync_every = 100;   // steps between comparisons of the weights on all ranks; 0: never
+  int64_t replay_every = 0;         // steps between those that are computed twice and compared; 0: never
 
   bool operator==(const Training&) const = default;
 };
@@ -141,8 +145,10 @@ struct Evaluation {
 };
 
 struct Checkpoint {
-  double every_epochs = 1;
-  int64_t keep = 2;  // newest ones kept; the best by validation is kept besides
+  double every_epochs = 0;                        // 0: by Young's rule, from the measured cost of a save
+  double mean_time_between_failures = 8 * 3600.;  // seconds; what Young's rule needs besides
+  int64_t keep = 2;                               // newest ones kept; the best and the milestones are kept besides
+  double milestone_epochs = 0;                    // distance of those that are never removed; 0: none
 
   bool operator==(const Checkpoint&) const = default;
 };

@@ -131,7 +131,7 @@ void Session::check_finite(const step::StepResult& result) {
 void Session::after_step(step::Step& step, Source& source, bool stop) {
   const auto best_before = best_;
   const bool evaluates = !stop && collections_.validate && timetable_.due(step_, job_.evaluation.every_epochs);
-  const bool saves = stop || timetable_.due(step_, job_.checkpoint.every_epochs);
+  const bool saves = stop || timetable_.due(step_, job_.checkpoint.every_epochs > 0 ? job_.checkpoint.every_epochs : 1);
   if (evaluates && evaluation_may_be_cut()) save(step, /*best=*/false);
   const bool best = evaluates && evaluate(source);
   if (saves || evaluates || timetable_.ends_epoch(step_)) report_bad_samples(source.loader.get());
