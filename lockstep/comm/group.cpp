@@ -4,46 +4,24 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 
-#include <cstdlib>
-#include <exception>
-
 #include "lockstep/comm/backed_group.h"
 #include "lockstep/comm/mpi_backend.h"
 #include "lockstep/site/launch.h"
+#include "lockstep/site/mpi.h"
 
 namespace lockstep::comm {
 namespace {
 
-// Ends MPI with the scope, except while an error unwinds: the others would wait for us in vain, whereas a process that
-// leaves without MPI_Finalize makes the launcher end them all.
-class MpiScope {
- public:
-  explicit MpiScope(const lockstep_mpi& mpi) : mpi_(mpi) { check_mpi(mpi, mpi.init(), "start"); }
-  ~MpiScope() {
-    if (std::uncaught_exceptions() == exceptions_) mpi_.finalize();
-  }
-  MpiScope(const MpiScope&) = delete;
-  MpiScope& operator=(const MpiScope&) = delete;
-  const lockstep_mpi& mpi() const { return mpi_; }
-
- private:
-  const lockstep_mpi& mpi_;
-  int exceptions_ = std::uncaught_exceptions();
-};
-
 class MpiGroup : public BackedGroup {
  public:
-  explicit MpiGroup(std::unique_ptr<MpiScope> scope)
-      : BackedGroup(c10::make_intrusive<MpiBackend>(scope->mpi())), scope_(std::move(scope)) {}
+  explicit MpiGroup(std::unique_ptr<site::Mpi> scope)
+      : BackedGroup(c10::make_intrusive<MpiBackend>(scope->plugin())), scope_(std::move(scope)) {}
   ~MpiGroup() override { release(); }  // MPI outlives the backend's poller
 
-  [[noreturn]] void abort(int exit_code) override {
-    scope_->mpi().abort(exit_code);
-    std::_Exit(exit_code);
-  }
+  [[noreturn]] void abort(int exit_code) override { scope_->abort(exit_code); }
 
  private:
-  std::unique_ptr<MpiScope> scope_;
+  std::unique_ptr<site::Mpi> scope_;
 };
 
 }  // namespace
@@ -75,7 +53,7 @@ std::vector<std::string> gather_texts(Group& group, const std::string& text) {
 
 std::unique_ptr<Group> join_group() {
   if (!launched_by_mpi()) return single_group();
-  return std::make_unique<MpiGroup>(std::make_unique<MpiScope>(open_mpi_plugin()));
+  return std::make_unique<MpiGroup>(std::make_unique<site::Mpi>());
 }
 
 }  // namespace lockstep::comm

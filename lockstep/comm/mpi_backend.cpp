@@ -2,12 +2,10 @@
 #include "lockstep/comm/mpi_backend.h"
 
 #include <ATen/ops/empty.h>
-#include <dlfcn.h>
 #include <pthread.h>
 
 #include <condition_variable>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -16,6 +14,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/future_work.h"
 #include "lockstep/comm/parts.h"
+#include "lockstep/site/mpi.h"
 
 namespace lockstep::comm {
 
@@ -23,33 +22,7 @@ using base::Blame;
 using base::Error;
 using base::text;
 
-const lockstep_mpi& open_mpi_plugin() {
-  Dl_info here{};
-  dladdr(reinterpret_cast<const void*>(&open_mpi_plugin), &here);
-  const auto file = std::filesystem::path(here.dli_fname ? here.dli_fname : "").parent_path() / "liblockstep_mpi.so";
-  // Global: Open MPI's own components look for their symbols in what is loaded.
-  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (!library) {
-    throw Error(Blame::machine, text("cannot open the MPI plug-in: ", dlerror()),
-                text("load the site's MPI module, then: mpicxx -O2 -shared -fPIC plugins/mpi/mpi_plugin.cpp -o ",
-                     file.string()));
-  }
-  using Entry = const lockstep_mpi* (*)();
-  const auto entry = reinterpret_cast<Entry>(dlsym(library, LOCKSTEP_MPI_ENTRY));
-  if (!entry || entry()->version != LOCKSTEP_MPI_VERSION) {
-    throw Error(Blame::machine, text(file.string(), " is no MPI plug-in of version ", LOCKSTEP_MPI_VERSION),
-                "build plugins/mpi of this version again");
-  }
-  return *entry();
-}
-
-void check_mpi(const lockstep_mpi& mpi, int code, const char* call) {
-  if (code == 0) return;
-  char words[512];
-  mpi.explain(code, words, sizeof words);
-  throw Error(Blame::machine, text("MPI ", call, " failed: ", words),
-              "a rank may be gone: see its last lines; `lockstep doctor` checks MPI");
-}
+using site::check_mpi;
 
 // Polls the collectives under way, oldest first, and announces their ends.
 class MpiBackend::Poller {

@@ -10,12 +10,6 @@
 
 namespace lockstep::comm {
 
-// The plug-in beside liblockstep_core.so, opened; machine error with the line that builds it when it is not there.
-const lockstep_mpi& open_mpi_plugin();
-
-// Machine error in MPI's own words unless `code` is 0.
-void check_mpi(const lockstep_mpi& mpi, int code, const char* call);
-
 // libtorch's view of MPI. Collectives start in the calling thread; one thread of the backend polls them, more seldom
 // the longer they take, and completes their futures: so reduction goes on while backward computes, and waiting ranks
 // leave their core to others.

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <thread>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/site/launch.h"
 #include "lockstep/site/manners.h"
+#include "lockstep/site/mpi.h"
 #include "lockstep/verbs/prep/pack.h"
 #include "lockstep/verbs/prep/prep.h"
 #include "lockstep/verbs/prep/probe.h"
@@ -61,7 +66,8 @@ base::CommandLine command_line() {
            {"--here", "", "on a login node: work there after all, with 2 threads at nice 19"},
            {"--json", "FILE", "the result as JSON; - is standard output"}},
           text(formats, "\nlockstep prep photos/ --to data/photos --max-side 512\nlockstep prep --verify data/photos\n",
-               "lockstep prep --synthesize shapes --count 4000 --classes 10 --to data/shapes\n")};
+               "lockstep prep --synthesize shapes --count 4000 --classes 10 --to data/shapes\n",
+               "mpirun -n 8 lockstep prep photos/ --to data/photos: ranks (srun too) share the shards among them\n")};
 }
 
 std::string folder_of(const Arguments& arguments) {
@@ -116,6 +122,39 @@ PackRequest pack_request(const Arguments& arguments) {
   return request;
 }
 
+int report_packed(const Arguments& arguments, const PackRequest& request, const Packed& packed) {
+  base::Json result = packed.dataset;
+  result["was_complete"] = packed.was_complete;
+  result["shards_kept"] = packed.shards_kept;
+  result["seconds"] = packed.seconds;
+  if (!give_json(arguments, result)) std::fputs(packed_text(packed, request.folder).c_str(), stdout);
+  return 0;
+}
+
+// One of several ranks. What fails on one ends them all; what fails alike on all is told by rank 0, which is first.
+int run_pack_among(PackRequest request, const Arguments& arguments) {
+  const site::Mpi mpi;
+  const Team team{mpi.rank(), mpi.size(), [&] { mpi.barrier(); }};
+  if (arguments.int_or("--threads", 0) == 0) {
+    request.threads = std::max<int64_t>(1, request.threads / site::read_launch().local_size);
+  }
+  try {
+    base::Progress progress(base::progress_for_stderr());
+    const auto show = [&](const PackProgress& state) {
+      progress.show(text("rank 0 of ", team.size, ": ", progress_text(state)));
+    };
+    const Packed packed = pack(request, team.rank == 0 ? show : std::function<void(const PackProgress&)>(), team);
+    progress.end();
+    const int code = team.rank == 0 ? report_packed(arguments, request, packed) : 0;
+    mpi.barrier();
+    return code;
+  } catch (const Error& error) {
+    if (team.rank != 0) std::this_thread::sleep_for(std::chrono::seconds(4));
+    std::fprintf(stderr, "%s\n", error.message().c_str());
+    mpi.abort(error.exit_code());
+  }
+}
+
 int run_pack(const Arguments& arguments, const std::vector<std::string>& words) {
   const PackRequest request = pack_request(arguments);
   if (arguments.has("--dry-run")) {
@@ -124,17 +163,13 @@ int run_pack(const Arguments& arguments, const std::vector<std::string>& words) 
     return forecast.fits() ? 0 : static_cast<int>(Blame::machine);
   }
   site::refuse_on_login_node("prep", words, arguments.has("--here"));
+  if (site::read_launch().has_company) return run_pack_among(request, arguments);
   Packed packed;
   {
     base::Progress progress(base::progress_for_stderr());
     packed = pack(request, [&](const PackProgress& state) { progress.show(progress_text(state)); });
   }
-  base::Json result = packed.dataset;
-  result["was_complete"] = packed.was_complete;
-  result["shards_kept"] = packed.shards_kept;
-  result["seconds"] = packed.seconds;
-  if (!give_json(arguments, result)) std::fputs(packed_text(packed, request.folder).c_str(), stdout);
-  return 0;
+  return report_packed(arguments, request, packed);
 }
 
 int run_verify(const Arguments& arguments) {

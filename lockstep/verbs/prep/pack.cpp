@@ -74,21 +74,24 @@ void remove_work(const Path& folder) {
 
 class Packer {
  public:
-  Packer(const PackRequest& request, const data::Source& source, const std::vector<PlannedShard>& shards)
+  // Looks which shards are there; of the others every rank takes its share.
+  Packer(const PackRequest& request, const data::Source& source, const std::vector<PlannedShard>& shards,
+         const Team& team)
       : request_(request), source_(source), shards_(shards), reports_(shards.size()) {
+    int64_t missing = 0;
     for (size_t i = 0; i < shards.size(); ++i) {
       reports_[i] = finished_before(shards[i]);
       if (reports_[i]) {
         ++kept_;
-        continue;
+      } else if (missing++ % team.size == team.rank) {
+        for (const int64_t id : shards[i].samples) todo_.push_back({i, id});
       }
-      for (const int64_t id : shards[i].samples) todo_.push_back({i, id});
     }
   }
 
   int64_t kept() const { return kept_; }
 
-  std::vector<ShardReport> run(int64_t threads, const std::function<void(const PackProgress&)>& progress) {
+  void run(int64_t threads, const std::function<void(const PackProgress&)>& progress) {
     const auto start = std::chrono::steady_clock::now();
     PackProgress state{.samples_left = static_cast<int64_t>(todo_.size())};
     data::work_in_order<Made>(
@@ -102,8 +105,20 @@ class Packer {
           state.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
           if (progress) progress(state);
         });
+  }
+
+  // REQUIRES: every rank has run its share
+  std::vector<ShardReport> reports() {
     std::vector<ShardReport> all;
-    for (auto& report : reports_) all.push_back(std::move(*report));
+    for (size_t i = 0; i < shards_.size(); ++i) {
+      if (!reports_[i]) reports_[i] = finished_before(shards_[i]);
+      if (!reports_[i]) {
+        throw Error(Blame::machine,
+                    text(note_of(shards_[i]).string(), ": another rank has finished it, but it is not seen here"),
+                    "the ranks need a file system that all nodes share; the same command again completes the set");
+      }
+      all.push_back(std::move(*reports_[i]));
+    }
     return all;
   }
 
@@ -246,9 +261,19 @@ base::Json conclude(const PackRequest& request, const data::Source& source, cons
   return dataset;
 }
 
+// The folders, the lock and the note of what is being made; away with what a killed process left.
+void begin(const Path& folder, const base::Json& description, const std::vector<PlannedShard>& shards,
+           std::optional<FolderLock>& lock) {
+  base::make_folders(folder / kWork);
+  base::write_json(folder / kDatasetBegun, description);
+  lock.emplace(folder);
+  for (const auto& shard : shards) base::make_folders(folder / part_name(shard.part));
+  for (const char* part : {"", kWork, "train", "validate", "test"}) remove_litter(folder / part);
+}
+
 }  // namespace
 
-Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress) {
+Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress, const Team& team) {
   const auto start = std::chrono::steady_clock::now();
   check_request(request);
   const data::OpenedSource opened = data::open_source(request.source);
@@ -257,25 +282,26 @@ Packed pack(const PackRequest& request, const std::function<void(const PackProgr
     throw Error(Blame::user, text(request.source.path.string(), ": no sample in it"), "check SOURCE");
   const base::Json description = describe(request, opened);
   Packed packed;
-  if (is_complete(request.folder, description)) {
+  packed.was_complete = is_complete(request.folder, description);
+  team.barrier();  // nobody begins before everybody has looked
+  if (packed.was_complete) {
+    if (team.rank > 0) return packed;
     packed.dataset = base::read_json(request.folder / kDatasetComplete, {.max_bytes = size_t{1} << 30});
-    packed.was_complete = true;
     remove_work(request.folder);  // killed between dataset.json and this
     return packed;
   }
   const double growth = expected_growth(source, request.picture);
   const std::vector<PlannedShard> shards = plan_shards(source, request, growth);
-  base::make_folders(request.folder / kWork);
-  base::write_json(request.folder / kDatasetBegun, description);
-  const FolderLock lock(request.folder);
-  for (const auto& shard : shards) base::make_folders(request.folder / part_name(shard.part));
-  for (const char* part : {"", kWork, "train", "validate", "test"}) remove_litter(request.folder / part);
-
-  const int64_t threads = request.threads > 0 ? request.threads : site::usable_cores();
-  Packer packer(request, source, shards);
+  std::optional<FolderLock> lock;
+  if (team.rank == 0) begin(request.folder, description, shards, lock);
+  team.barrier();
+  Packer packer(request, source, shards, team);
+  team.barrier();  // all have seen the same shards missing
   packed.shards_kept = packer.kept();
-  const std::vector<ShardReport> reports = packer.run(threads, progress);
-  packed.dataset = conclude(request, source, shards, reports, description);
+  packer.run(request.threads > 0 ? request.threads : site::usable_cores(), progress);
+  team.barrier();
+  if (team.rank > 0) return packed;
+  packed.dataset = conclude(request, source, shards, packer.reports(), description);
   base::write_json(request.folder / kDatasetComplete, packed.dataset);
   remove_work(request.folder);
   packed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -20,16 +20,24 @@ struct PackProgress {
   double seconds = 0;
 };
 
+// The processes that pack one dataset together, each a share of the shards, on a file system that all of them see.
+struct Team {
+  int64_t rank = 0;
+  int64_t size = 1;
+  std::function<void()> barrier = [] {};
+};
+
 struct Packed {
-  base::Json dataset;         // dataset.json
+  base::Json dataset;         // dataset.json; rank 0 only
   bool was_complete = false;  // nothing had to be done
   int64_t shards_kept = 0;    // finished in an earlier sitting
   double seconds = 0;
 };
 
 // Writes the dataset DIR/{train,validate,test} in shards, or what is missing of it. docs/formats/shards.md. The same
-// bytes on any number of threads, interrupted or not. User error: see open_source, is_complete, check_request; a source
-// without a readable sample; another prep at work in the folder.
-Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress);
+// bytes on any number of threads and ranks, interrupted or not. User error: see open_source, is_complete,
+// check_request; a source without a readable sample; another prep at work in the folder.
+Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress,
+            const Team& team = {});
 
 }  // namespace lockstep::verbs

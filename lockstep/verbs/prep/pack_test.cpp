@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <barrier>
+#include <thread>
+
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/random.h"
@@ -103,6 +107,30 @@ TEST_F(PackTest, TheBytesDoNotDependOnThreads) {
     request_.threads = threads;
     pack(request_, {});
     EXPECT_EQ(content(request_.folder), first) << threads;
+  }
+}
+
+TEST_F(PackTest, TheBytesDoNotDependOnRanks) {
+  pack(request_, {});
+  const auto whole = content(request_.folder);
+  for (const int64_t ranks : {2, 5}) {
+    request_.folder = folder_.path() / text("ranks", ranks);
+    std::barrier meeting(ranks);
+    std::atomic<int64_t> done = 0;
+    {
+      std::vector<std::jthread> team;
+      for (int64_t rank = 0; rank < ranks; ++rank) {
+        team.emplace_back([&, rank] {
+          int64_t mine = 0;
+          pack(request_, [&](const PackProgress& state) { mine = state.samples_done; },
+               {rank, ranks, [&] { meeting.arrive_and_wait(); }});
+          EXPECT_LT(mine, 60);
+          done += mine;
+        });
+      }
+    }
+    EXPECT_EQ(done, 60);
+    EXPECT_EQ(content(request_.folder), whole) << ranks;
   }
 }
 
