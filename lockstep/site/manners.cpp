@@ -9,6 +9,7 @@
 #include <string>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/cores.h"
@@ -51,6 +52,21 @@ int64_t behave_on_login_node() {
   keep_to_cores(threads);
   ::setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
   return threads;
+}
+
+void forget_manners() {
+  std::string began;
+  try {
+    began = base::read_file("/proc/self/environ");
+  } catch (const base::Error&) {
+    return;  // no /proc: what was set stays
+  }
+  for (const std::string name : {"OMP_NUM_THREADS", "OMP_WAIT_POLICY"}) {
+    ::unsetenv(name.c_str());
+    for (const auto& entry : base::split(began, '\0')) {
+      if (entry.starts_with(name + "=")) ::setenv(name.c_str(), entry.c_str() + name.size() + 1, 1);
+    }
+  }
 }
 
 void refuse_on_login_node(std::string_view verb, const std::vector<std::string>& words, bool here,

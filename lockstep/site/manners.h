@@ -19,6 +19,10 @@ bool is_login_node();
 // main calls it before every verb, so before any thread or torch call. Returns the number of threads a verb may use.
 int64_t behave_on_login_node();
 
+// Gives OMP_NUM_THREADS and OMP_WAIT_POLICY back the values that this process was started with (none, or the user's):
+// a batch job inherits the environment of the process that submits it, and it is no login node.
+void forget_manners();
+
 // `cores` elsewhere, at most kLoginThreads on a login node.
 int64_t threads_allowed(int64_t cores);
 

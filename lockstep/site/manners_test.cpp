@@ -64,5 +64,16 @@ TEST(MannersTest, BehaveWhenToldToRunHere) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+TEST(MannersTest, AreForgottenForTheJobsThatAreSubmitted) {
+  const FakeScheduler laptop;  // clears OMP_NUM_THREADS, and puts it back
+  ::setenv("OMP_NUM_THREADS", "2", 1);
+  ::setenv("OMP_WAIT_POLICY", "passive", 1);
+  forget_manners();
+  // What this very process was started with stands in /proc/self/environ.
+  const std::string began = base::read_file("/proc/self/environ");
+  EXPECT_EQ(::getenv("OMP_NUM_THREADS") != nullptr, began.find("OMP_NUM_THREADS=") != std::string::npos);
+  EXPECT_EQ(::getenv("OMP_WAIT_POLICY") != nullptr, began.find("OMP_WAIT_POLICY=") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace lockstep::site

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+
+#include "lockstep/base/arguments.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
+#include "lockstep/site/command.h"
+#include "lockstep/site/manners.h"
+#include "lockstep/verbs/submit/link.h"
+#include "lockstep/verbs/submit/status.h"
+#include "lockstep/verbs/submit/submit.h"
+#include "lockstep/verbs/verb.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+const base::CommandLine& submit_line() {
+  static const base::CommandLine line{
+      "submit",
+      "[JOB]",
+      "job + machine -> the chain of Slurm or PBS jobs, submitted and watched",
+      {{"--on", "MACHINE", "a machine of the catalogue, or machine.json; default here: what doctor finds"},
+       {"--site", "KEY=VALUE", "override a key of the machine: --site scheduler.account=abc; may be repeated"},
+       {"--run", "DIR", "the run folder (default runs/<name of the job>); a run in it goes on"},
+       {"--set", "KEY=VALUE", "override a key of the job; may be repeated"},
+       {"--nodes", "N", "nodes of each job (default 1); with --earliest several: 1,2,4"},
+       {"--ranks-per-node", "N", "default: one a card, or one a processor package"},
+       {"--device", "NAME", "cpu or cuda; default cuda where the machine has cards"},
+       {"--walltime", "TIME",
+        "of each job, 24:00:00; default: the limit of job or machine, less where the plan is short"},
+       {"--links", "N", "jobs expected, in place of the plan's number"},
+       {"--max-links", "N", "the chain ends after so many jobs, whatever happens"},
+       {"--patience", "K", "it ends after so many jobs in a row without a new step; default 3"},
+       {"--earliest", "", "of the shapes in --nodes submit the one that ends first, by the scheduler and the plan"},
+       {"--hours", "N=H,...", "run time by nodes where plan cannot say: 1=2.5,2=1.4"},
+       {"--no-plan", "", "do not ask lockstep plan how long it takes"},
+       {"--dry-run", "", "print the script, submit nothing"},
+       {"--status", "RUN", "where a chain stands; the scheduler is asked once a minute at most"},
+       {"--cancel", "RUN", "end a chain: no link goes on, its jobs leave the queue"},
+       {"--link", "RUN", "for the script: run the command behind -- as one link of the chain"},
+       {"--json", "FILE", "the result as JSON (- = standard output)"}},
+      "examples: lockstep submit job.json --on minotauro --nodes 5 --dry-run\n"
+      "          lockstep submit job.json --on site.json --nodes 1,2,4 --earliest\n"
+      "          lockstep submit --status runs/pets\n"
+      "A chain: each job trains until shortly before its walltime, saves, and the next goes on; docs/submit.md.\n"};
+  return line;
+}
+
+int64_t count_of(const std::string& word, const std::string& option) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size() || value < 1) {
+    throw Error(Blame::user, text(option, ": '", word, "' is not a count of 1 or more"), text(option, " 4"));
+  }
+  return value;
+}
+
+int64_t count_in(const base::Arguments& arguments, const std::string& option, int64_t otherwise) {
+  const auto word = arguments.value(option);
+  return word ? count_of(*word, option) : otherwise;
+}
+
+SubmitRequest request_of(const base::Arguments& arguments, const catalogue::Catalogue& catalogue) {
+  SubmitRequest request;
+  request.job = spec::load_job(arguments.only("job document"), arguments.values("--set"));
+  request.machine = find_machine(arguments.value_or("--on", "here"), arguments.values("--site"), catalogue);
+  request.folder = std::filesystem::current_path();
+  request.run =
+      std::filesystem::absolute(arguments.value_or("--run", text("runs/", request.job.name))).lexically_normal();
+  if (request.run.filename().empty()) request.run = request.run.parent_path();
+  request.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  request.device = arguments.value_or("--device", "");
+  if (const auto nodes = arguments.value("--nodes")) {
+    request.nodes.clear();
+    for (const auto& word : base::split(*nodes, ',')) request.nodes.push_back(count_of(word, "--nodes"));
+  }
+  request.ranks_per_node = count_in(arguments, "--ranks-per-node", 0);
+  if (const auto time = arguments.value("--walltime")) {
+    request.walltime = base::parse_duration(*time);
+    if (request.walltime <= 0) throw Error(Blame::user, text("--walltime ", *time), "--walltime 24:00:00");
+  }
+  request.links = count_in(arguments, "--links", 0);
+  request.max_links = count_in(arguments, "--max-links", 0);
+  request.patience = count_in(arguments, "--patience", request.patience);
+  request.hours = arguments.value_or("--hours", "");
+  request.plan = !arguments.has("--no-plan");
+  request.earliest = arguments.has("--earliest");
+  request.dry_run = arguments.has("--dry-run");
+  return request;
+}
+
+base::Json candidate_json(const Candidate& candidate) {
+  base::Json row = base::Json::object();
+  row["nodes"] = candidate.script.shape.nodes;
+  row["ranks"] = candidate.script.shape.ranks();
+  row["walltime_seconds"] = candidate.script.shape.walltime;
+  row["planned_seconds"] = candidate.planned.seconds > 0 ? base::Json(candidate.planned.seconds) : base::Json();
+  row["planned_jobs"] = candidate.planned.jobs > 0 ? base::Json(candidate.planned.jobs) : base::Json();
+  row["start"] = candidate.start ? base::Json(*candidate.start) : base::Json();
+  row["end"] = candidate.end() ? base::Json(*candidate.end()) : base::Json();
+  row["refusal"] = candidate.refusal;
+  return row;
+}
+
+base::Json result_json(const SubmitRequest& request, const Prepared& prepared, const std::vector<std::string>& jobs) {
+  base::Json all = base::Json::object();
+  all["run"] = request.run.string();
+  all["name"] = prepared.terms.name;
+  all["scheduler"] = site::name_of(prepared.terms.scheduler);
+  all["submit_from"] = name_of(prepared.terms.submit_from);
+  all["jobs"] = base::Json::array_of(jobs);
+  all["planned_links"] = prepared.terms.planned_links;
+  all["max_links"] = prepared.terms.max_links;
+  all["candidates"] = base::Json::array();
+  for (const auto& candidate : prepared.candidates) all["candidates"].push_back(candidate_json(candidate));
+  all["chosen"] = prepared.chosen;
+  all["script"] = prepared.script;
+  all["notes"] = base::Json::array_of(prepared.notes);
+  return all;
+}
+
+std::string candidates_text(const Prepared& prepared, double now) {
+  base::Table table({{"nodes", base::Align::right},
+                     {"ranks", base::Align::right},
+                     {"starts in", base::Align::right},
+                     {"runs", base::Align::right},
+                     {"jobs", base::Align::right},
+                     {"ends in", base::Align::right},
+                     {""}});
+  for (size_t i = 0; i < prepared.candidates.size(); ++i) {
+    const Candidate& one = prepared.candidates[i];
+    const auto in = [&](const std::optional<double>& time) {
+      return time ? base::format_duration(std::max(0.0, *time - now)) : "-";
+    };
+    table.add({text(one.script.shape.nodes), text(one.script.shape.ranks()), in(one.start),
+               one.planned.seconds > 0 ? base::format_duration(one.planned.seconds) : "-",
+               one.planned.jobs > 0 ? text(one.planned.jobs) : "-", in(one.end()),
+               i == prepared.chosen ? "<- ends first" : one.refusal});
+  }
+  return table.to_text();
+}
+
+std::string headline(const SubmitRequest& request, const Prepared& prepared) {
+  const Shape& shape = prepared.choice().script.shape;
+  const PlannedShape& planned = prepared.choice().planned;
+  const int64_t links = prepared.terms.planned_links;
+  return text(request.run.string(), ": ", shape.nodes, " node", shape.nodes == 1 ? "" : "s", " x ",
+              shape.ranks_per_node, " rank", shape.ranks_per_node == 1 ? "" : "s", " on ", request.machine.name,
+              ", jobs of ", walltime_words(shape.walltime), links > 0 ? text(", about ", links, " of them") : "",
+              planned.seconds > 0 ? text(", ", base::format_duration(planned.seconds), " in all") : "", "\n");
+}
+
+void deliver(const base::Arguments& arguments, const std::string& shown, const base::Json& result) {
+  const auto file = arguments.value("--json");
+  if (file == "-") {
+    std::fputs((result.dump() + "\n").c_str(), stdout);
+    return;
+  }
+  std::fputs(shown.c_str(), stdout);
+  if (file) base::write_json(*file, result);
+}
+
+int submit_job(const base::Arguments& arguments) {
+  const auto catalogue = catalogue::load_catalogue();
+  const SubmitRequest request = request_of(arguments, catalogue);
+  const Prepared prepared = prepare(request, catalogue);
+  std::string shown = headline(request, prepared);
+  for (const auto& note : prepared.notes) shown += text("  ", note, "\n");
+  if (request.earliest) shown += candidates_text(prepared, unix_now());
+  std::vector<std::string> jobs;
+  const std::string run = site::shell_word(request.run.string());
+  if (request.dry_run) {
+    shown += text("\n", prepared.script);
+  } else {
+    jobs = submit(request, prepared);
+    const bool login = prepared.terms.submit_from == spec::SubmitFrom::login;
+    shown += text("queued job", jobs.size() == 1 ? " " : "s ", base::join(jobs, ", "),
+                  login ? "; those left over at the end are cancelled"
+                        : text("; each queues the next, ", prepared.terms.max_links, " at most"),
+                  "\nwatch: lockstep submit --status ", run, "\nend:   lockstep submit --cancel ", run, "\n");
+  }
+  deliver(arguments, shown, result_json(request, prepared, jobs));
+  return base::kExitDone;
+}
+
+int show_status(const base::Arguments& arguments, const std::string& run) {
+  const double now = unix_now();
+  const ChainStatus status = status_of(std::filesystem::absolute(run), now);
+  deliver(arguments, to_text(status, now), to_json(status, now));
+  return base::kExitDone;
+}
+
+int cancel(const base::Arguments& arguments, const std::string& run) {
+  const auto jobs = cancel_chain(std::filesystem::absolute(run));
+  base::Json result = base::Json::object();
+  result["cancelled"] = base::Json::array_of(jobs);
+  deliver(arguments,
+          jobs.empty() ? "no job of it was in the queue\n" : text("cancelled ", base::join(jobs, ", "), "\n"), result);
+  return base::kExitDone;
+}
+
+int link(const base::Arguments& arguments, const std::string& run) {
+  if (arguments.positional.empty()) {
+    throw Error(Blame::user, "submit --link: which command?", "lockstep submit --link RUN -- lockstep train ...");
+  }
+  LinkOptions options;
+  options.run = run_and_hand_on_signals;
+  options.say = [](std::string_view line) {
+    std::fprintf(stderr, "lockstep submit: %.*s\n", static_cast<int>(line.size()), line.data());
+  };
+  return run_link(run, arguments.positional, options);
+}
+
+}  // namespace
+
+LOCKSTEP_VERB(submit)(const std::vector<std::string>& words) {
+  const base::Arguments arguments = base::parse_arguments(submit_line(), words);
+  if (arguments.has("--help")) return std::fputs(base::help_text(submit_line()).c_str(), stdout), 0;
+  site::forget_manners();  // jobs inherit the environment of who submits them
+  if (const auto run = arguments.value("--link")) return link(arguments, *run);
+  if (const auto run = arguments.value("--status")) return show_status(arguments, *run);
+  if (const auto run = arguments.value("--cancel")) return cancel(arguments, *run);
+  return submit_job(arguments);
+}
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/submit/link.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/run/folder.h"
+#include "lockstep/site/batch.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+std::atomic<pid_t> g_command{0};  // only a global reaches a signal handler
+std::atomic<int> g_early{0};      // a signal that came before the command had started
+
+extern "C" void hand_on(int signal) {
+  const pid_t command = g_command;
+  if (command > 0) {
+    ::kill(command, signal);
+  } else {
+    g_early = signal;
+  }
+}
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// The jobs of the chain that wait or run, without `mine`; nothing when the scheduler does not answer.
+std::optional<std::vector<std::string>> others(const Chain& chain, const std::string& mine) {
+  std::vector<std::string> asked;
+  for (const auto& id : chain.queued) {
+    if (id != mine) asked.push_back(id);
+  }
+  const auto jobs = site::find_jobs(chain.terms.scheduler, chain.terms.name, asked);
+  if (!jobs) return std::nullopt;
+  std::vector<std::string> active;
+  for (const auto& job : *jobs) {
+    if (job.id != mine && job.active()) active.push_back(job.id);
+  }
+  return active;
+}
+
+class Link {
+ public:
+  Link(base::Path run, const LinkOptions& options)
+      : run_(std::move(run)), options_(options), chain_(read_chain(run_)), record_(run_) {
+    const site::Scheduler scheduler = site::read_scheduler();
+    if (!scheduler.in_allocation()) {
+      throw Error(Blame::user, "submit --link stands in the scripts of a chain: this is no job",
+                  "lockstep submit JOB --on MACHINE queues one");
+    }
+    job_ = scheduler.job_id;
+    step_ = saved_step(run_);
+    const ChainLink* before = chain_.find(job_);  // the scheduler started this job again
+    number_ = before ? before->number : static_cast<int64_t>(chain_.links.size()) + 1;
+  }
+
+  int run(const std::vector<std::string>& command) {
+    if (!chain_.over.empty()) {
+      options_.say(text("the chain is over (", chain_.over, "): nothing to do"));
+      return cancel_others(), base::kExitDone;
+    }
+    if (const std::string why = why_not(); !why.empty()) return end(why), static_cast<int>(Blame::machine);
+    record_.begin(job_, number_, step_, host_name());
+    options_.say(text("link ", number_, " of at most ", chain_.terms.max_links, ", job ", job_, " on ", host_name(),
+                      ", after step ", step_));
+    if (free_dead_lock(run_, chain_, job_)) options_.say("took the run over from a job that is no more");
+    if (chain_.terms.submit_from == spec::SubmitFrom::job) queue_successor();
+    const int code = options_.run(command);
+    return conclude(code);
+  }
+
+ private:
+  // The cap, and links that bring nothing.
+  std::string why_not() const {
+    if (number_ > chain_.terms.max_links) return "cap";
+    if (!chain_.find(job_) && chain_.idle_links(step_) >= chain_.terms.patience) return "no progress";
+    return "";
+  }
+
+  void queue_successor() {
+    if (number_ >= chain_.terms.max_links) return;
+    const auto active = others(chain_, job_);
+    if (active && !active->empty()) return;  // this job was started again: its successor still stands
+    const auto submitted =
+        site::submit_script(chain_.terms.scheduler, run_ / "submit.sh", {site::Waits::For::failure_of, job_});
+    if (!submitted.id.empty()) return record_.queued(submitted.id, job_);
+    record_.refused(job_, submitted.refusal);
+    options_.say(
+        text("could not queue the next link: ", submitted.refusal,
+             "\n  this one trains all the same; then go on by hand, or where the site refuses jobs from inside "
+             "a job: lockstep submit ... --site submit_from=login"));
+  }
+
+  int conclude(int code) {
+    step_ = std::max(step_, saved_step(run_));
+    record_.finish(job_, code, step_);
+    switch (judge(code)) {
+      case Verdict::done:
+        end("done");
+        return base::kExitDone;
+      case Verdict::failed:
+        end("failed");
+        return code;
+      case Verdict::next:
+        break;
+    }
+    if (number_ >= chain_.terms.max_links) {
+      end("cap");
+    } else {
+      options_.say(text("stopped after step ", step_, " (", code, "): the next link goes on"));
+    }
+    return code == base::kExitRequeue ? kExitNextLink : code;
+  }
+
+  void end(const std::string& why) {
+    record_.close(why, step_, chain_.terms);
+    if (why == "cap") {
+      options_.say(
+          text("the chain has had its ", chain_.terms.max_links, " links (--max-links): submit it again to go on"));
+    } else if (why == "no progress") {
+      options_.say(text(chain_.terms.patience,
+                        " links in a row brought no new step (--patience): look into the link-*.out "
+                        "files of the run; a longer --walltime may be what is missing"));
+    }
+    cancel_others();
+  }
+
+  // A site may forbid this inside a job: a link that finds its chain over does nothing and ends.
+  void cancel_others() {
+    const auto active = others(chain_, job_);
+    if (active && !site::cancel_jobs(chain_.terms.scheduler, *active)) {
+      options_.say("the links still in the queue could not be cancelled: each will see that the chain is over");
+    }
+  }
+
+  base::Path run_;
+  const LinkOptions& options_;
+  Chain chain_;
+  ChainRecord record_;
+  std::string job_;
+  int64_t number_ = 0;
+  int64_t step_ = 0;
+};
+
+}  // namespace
+
+Verdict judge(int code) {
+  if (code == base::kExitDone) return Verdict::done;
+  const bool told = code == static_cast<int>(Blame::user) || code == static_cast<int>(Blame::machine) ||
+                    code == static_cast<int>(Blame::bug) || code == 127;
+  return told ? Verdict::failed : Verdict::next;
+}
+
+bool free_dead_lock(const base::Path& run, const Chain& chain, const std::string& this_job) {
+  const auto holder = run::holder_of(run);
+  // Somebody else's process on another machine is not ours to judge.
+  if (!holder || chain.links.empty() || holder->host == host_name() || holder->host != chain.links.back().host) {
+    return false;
+  }
+  const auto active = others(chain, this_job);
+  if (!active) return false;
+  for (const auto& id : *active) {
+    if (chain.find(id)) return false;  // an earlier link may still run
+  }
+  return ::unlink(run::RunPaths{run}.lock().c_str()) == 0;
+}
+
+int run_and_hand_on_signals(const std::vector<std::string>& command) {
+  struct sigaction action {};
+  action.sa_handler = hand_on;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
+  std::vector<char*> words;
+  words.reserve(command.size() + 1);
+  for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t child = 0;
+  if (::posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environ) != 0) return 127;
+  g_command = child;
+  if (const int early = g_early.exchange(0); early != 0) ::kill(child, early);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) base::throw_errno("waiting for the training");
+  }
+  g_command = 0;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int run_link(const base::Path& run, const std::vector<std::string>& command, const LinkOptions& options) {
+  return Link(run, options).run(command);
+}
+
+}  // namespace lockstep::verbs

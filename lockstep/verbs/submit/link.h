@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/verbs/submit/chain.h"
+
+namespace lockstep::verbs {
+
+// What a job of the chain does when its training has ended with `code`.
+enum class Verdict { done, next, failed };
+// 0: done. 2, 3, 4: a person must act. All else (85, a killed rank, a dead node) the next link goes on from.
+Verdict judge(int code);
+
+struct LinkOptions {
+  std::function<int(const std::vector<std::string>&)> run;  // the command; returns its exit code
+  std::function<void(std::string_view)> say;
+};
+
+// One link of the chain, inside its job: queues its successor first (submit_from job), so that a kill at any moment
+// leaves it queued, then runs the command, and at the end of the chain cancels what is still in the queue. A chain that
+// is over, at its cap or without progress ends here without work. Returns the exit code of the job.
+// User error outside an allocation.
+int run_link(const base::Path& run, const std::vector<std::string>& command, const LinkOptions& options);
+
+// Runs the command with this process's standard streams. SIGTERM, SIGUSR1 and SIGINT of this process are handed on to
+// it, so that training can save. Returns its exit code, 128 + signal, or 127 when it cannot be started.
+int run_and_hand_on_signals(const std::vector<std::string>& command);
+
+// Frees the run folder of a lock whose holder stood in an earlier job of this chain, which the scheduler says is over:
+// the lock of a node that lost its power would otherwise hold for two minutes. True when there was one.
+bool free_dead_lock(const base::Path& run, const Chain& chain, const std::string& this_job);
+
+}  // namespace lockstep::verbs

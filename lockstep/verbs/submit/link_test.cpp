@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/submit/link.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/site/fake_scheduler.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Slurm's commands as scripts that write down how they were called: what the real ones do is shown in tests/slurm.
+class LinkTest : public testing::Test {
+ protected:
+  LinkTest() {
+    slurm_.set("SLURM_JOB_ID", "11");
+    command("sbatch", "echo 12");
+    command("scancel", "");
+    command("squeue", "");
+    ChainTerms terms;
+    terms.name = "pets-0a1b2c";
+    terms.max_links = 3;
+    terms.patience = 2;
+    ChainRecord(run()).open(terms);
+  }
+
+  const base::Path& run() const { return folder_.path(); }
+  void command(const std::string& name, const std::string& does) {
+    slurm_.install_script(name, base::text("echo ", name, " \"$@\" >> '", (run() / "calls").string(), "'\n", does));
+  }
+  std::string calls() const { return std::filesystem::exists(run() / "calls") ? base::read_file(run() / "calls") : ""; }
+  void saved(int64_t step) {
+    base::Json fields = base::Json::object();
+    fields["step"] = step;
+    run::Journal(run() / "journal.jsonl").append("save", fields);
+  }
+  int link(int code, int64_t step_after = 0) {
+    LinkOptions options;
+    options.run = [&](const std::vector<std::string>& words) {
+      ran_ = words;
+      calls_before_work_ = calls();
+      if (step_after > 0) saved(step_after);
+      return code;
+    };
+    options.say = [&](std::string_view line) { said_ += std::string(line) + "\n"; };
+    return run_link(run(), {"train"}, options);
+  }
+
+  base::TemporaryFolder folder_;
+  site::FakeScheduler slurm_;
+  std::vector<std::string> ran_;
+  std::string calls_before_work_;
+  std::string said_;
+};
+
+TEST_F(LinkTest, QueuesItsSuccessorBeforeItWorks) {
+  EXPECT_EQ(link(85, 40), kExitNextLink);
+  EXPECT_THAT(calls_before_work_, HasSubstr("sbatch --parsable --dependency=afternotok:11 --kill-on-invalid-dep=yes"));
+  EXPECT_THAT(ran_, ElementsAre("train"));
+  EXPECT_THAT(calls(), testing::Not(HasSubstr("scancel")));
+  const Chain chain = read_chain(run());
+  EXPECT_THAT(chain.queued, ElementsAre("12"));
+  EXPECT_EQ(chain.links[0].step_after, 40);
+  EXPECT_EQ(chain.over, "");
+}
+
+TEST_F(LinkTest, CancelsItsSuccessorWhenTheRunIsDone) {
+  command("squeue", "echo '11|RUNNING|None|N/A|N/A|n1'; echo '12|PENDING|Dependency|N/A|N/A|'");
+  EXPECT_EQ(link(0, 90), 0);
+  EXPECT_THAT(calls(), HasSubstr("scancel 12\n"));
+  EXPECT_EQ(read_chain(run()).over, "done");
+}
+
+TEST_F(LinkTest, CancelsItAlsoWhenAPersonMustAct) {
+  command("squeue", "echo '12|PENDING|Dependency|N/A|N/A|'");
+  for (const int code : {2, 3, 4}) EXPECT_EQ(judge(code), Verdict::failed);
+  EXPECT_EQ(link(2), 2);
+  EXPECT_THAT(calls(), HasSubstr("scancel 12\n"));
+  EXPECT_EQ(read_chain(run()).over, "failed");
+}
+
+TEST_F(LinkTest, LeavesACrashToTheNextLink) {
+  EXPECT_EQ(link(137), 137);
+  EXPECT_EQ(read_chain(run()).over, "");
+}
+
+TEST_F(LinkTest, FindsItsSuccessorWhenTheSchedulerStartsItAgain) {
+  link(137);
+  command("squeue", "echo '11|RUNNING|None|N/A|N/A|n1'; echo '12|PENDING|Dependency|N/A|N/A|'");
+  std::filesystem::remove(run() / "calls");
+  link(85, 40);
+  EXPECT_THAT(calls(), testing::Not(HasSubstr("sbatch")));
+  EXPECT_EQ(read_chain(run()).links.size(), 1u);
+}
+
+TEST_F(LinkTest, DoesNothingWhenTheChainIsOver) {
+  ChainRecord(run()).close("cancelled", 0, {});
+  EXPECT_EQ(link(0), 0);
+  EXPECT_TRUE(ran_.empty());
+  EXPECT_THAT(said_, HasSubstr("the chain is over (cancelled)"));
+}
+
+TEST_F(LinkTest, StopsAtTheCap) {
+  for (const char* job : {"11", "12", "13"}) {
+    slurm_.set("SLURM_JOB_ID", job);
+    EXPECT_EQ(link(85, std::stoll(job)), kExitNextLink);
+  }
+  EXPECT_EQ(read_chain(run()).over, "cap");
+  EXPECT_THAT(calls_before_work_, testing::Not(HasSubstr("afternotok:13")));  // the last one queues none
+}
+
+TEST_F(LinkTest, StopsWithoutProgress) {
+  link(85);
+  slurm_.set("SLURM_JOB_ID", "12");
+  link(85);
+  slurm_.set("SLURM_JOB_ID", "13");
+  ran_.clear();
+  EXPECT_EQ(link(85), 3);
+  EXPECT_TRUE(ran_.empty());
+  EXPECT_EQ(read_chain(run()).over, "no progress");
+  EXPECT_THAT(said_, HasSubstr("2 links in a row brought no new step"));
+}
+
+TEST_F(LinkTest, TrainsAlsoWhereTheSiteRefusesItsSuccessor) {
+  command("sbatch", "echo 'sbatch: error: Access denied' >&2; exit 1");
+  EXPECT_EQ(link(85, 40), kExitNextLink);
+  EXPECT_THAT(ran_, ElementsAre("train"));
+  EXPECT_EQ(read_chain(run()).first_refusal, "sbatch: error: Access denied");
+  EXPECT_THAT(said_, HasSubstr("submit_from=login"));
+}
+
+TEST_F(LinkTest, BelongsIntoAJob) {
+  ::unsetenv("SLURM_JOB_ID");
+  EXPECT_THROW(link(0), base::Error);
+}
+
+TEST_F(LinkTest, TakesOverFromADeadNodeOnly) {
+  const auto lock = [&](const std::string& host) {
+    base::write_file(run() / "lock", R"({"host":")" + host + R"(","pid":1,"pid_start":1,"since":"now"})");
+  };
+  ChainRecord(run()).begin("10", 1, 0, "n9");
+  lock("laptop");  // somebody else's process
+  EXPECT_FALSE(free_dead_lock(run(), read_chain(run()), "11"));
+  lock("n9");
+  command("squeue", "echo '10|RUNNING|None|N/A|N/A|n9'");  // it still runs
+  EXPECT_FALSE(free_dead_lock(run(), read_chain(run()), "11"));
+  command("squeue", "exit 1");  // nobody knows
+  EXPECT_FALSE(free_dead_lock(run(), read_chain(run()), "11"));
+  command("squeue", "");
+  EXPECT_TRUE(free_dead_lock(run(), read_chain(run()), "11"));
+  EXPECT_FALSE(std::filesystem::exists(run() / "lock"));
+}
+
+TEST(LinkCommandTest, HandsSignalsOnAndTellsHowItEnded) {
+  EXPECT_EQ(run_and_hand_on_signals({"sh", "-c", "exit 7"}), 7);
+  EXPECT_EQ(run_and_hand_on_signals({"no-such-program-anywhere"}), 127);
+  const base::TemporaryFolder folder;
+  const base::Path ready = folder.path() / "ready";
+  std::jthread sender([&] {
+    while (!std::filesystem::exists(ready)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ::kill(::getpid(), SIGUSR1);
+  });
+  const std::string script = "trap 'exit 85' USR1; : > '" + ready.string() + "'; while :; do sleep 0.01; done";
+  EXPECT_EQ(run_and_hand_on_signals({"sh", "-c", script}), 85);
+}
+
+}  // namespace
+}  // namespace lockstep::verbs

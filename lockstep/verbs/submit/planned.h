@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/spec/job.h"
+#include "lockstep/spec/machine.h"
+
+namespace lockstep::verbs {
+
+// How long a run is on so many nodes, by the plan or by the user.
+struct PlannedShape {
+  int64_t nodes = 1;
+  bool feasible = false;  // it fits, and jobs under the walltime come forward
+  double seconds = 0;     // of the whole run with start-ups and saves, without the queue; 0: not known
+  int64_t jobs = 0;       // under the walltime; 0: not known, or none would come forward
+  std::string why_not;    // where it is not feasible
+
+  bool operator==(const PlannedShape&) const = default;
+};
+
+struct Planned {
+  std::vector<PlannedShape> shapes;
+  std::string why_not;  // what `lockstep plan` said when it could not plan
+
+  const PlannedShape* of(int64_t nodes) const;
+};
+
+struct PlanQuestion {
+  std::string program;  // this program
+  spec::Job job;
+  spec::Machine machine;       // as the chain will use it: without its cards when the processors compute
+  std::vector<int64_t> nodes;  // whole nodes
+  double walltime = 0;         // of one job; 0: as job and machine say
+};
+// Runs `lockstep plan` as a child: the step is traced on a simulated card, which no other verb may have in its process.
+Planned ask_plan(const PlanQuestion& question);
+
+// The shapes in a plan document (docs/formats/plan.md): the job as written; the best option where a node count stands
+// there more than once.
+Planned shapes_of(const base::Json& plan);
+
+// "1=2.5,2=1.4": hours by nodes, of the user. `walltime` of one job gives the number of jobs; 0: one.
+Planned parse_hours(const std::string& words, double walltime);
+
+}  // namespace lockstep::verbs

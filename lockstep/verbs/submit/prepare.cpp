@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/submit/prepare.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
+#include "lockstep/run/folder.h"
+#include "lockstep/site/batch.h"
+#include "lockstep/site/probe.h"
+#include "lockstep/verbs/doctor/machine_here.h"
+#include "lockstep/verbs/submit/refusal.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+constexpr double kShortestJob = 60;  // Slurm counts in minutes
+
+std::string checked_device(const SubmitRequest& request, const catalogue::Catalogue& catalogue) {
+  const spec::Machine& machine = request.machine;
+  const std::string device = !request.device.empty() ? request.device : machine.gpus_per_node > 0 ? "cuda" : "cpu";
+  if (device == "cpu") return device;
+  if (device != "cuda") throw Error(Blame::user, text("--device ", device), "cpu or cuda");
+  if (machine.gpus_per_node == 0) {
+    throw Error(Blame::user, text("--device cuda: ", machine.name, " states no cards"),
+                "--device cpu, or --site gpu=NAME --site gpus_per_node=N");
+  }
+  const catalogue::Gpu& gpu = catalogue.gpu(machine.gpu, machine.name);
+  // Volta and Pascal: libtorch built with CUDA 12 drives them, the one we install does not. Who has it says so.
+  const bool by_cuda_12 = gpu.last_cuda && gpu.last_cuda->starts_with("12.");
+  if (gpu.planning_only() && !(by_cuda_12 && request.device == "cuda")) {
+    throw Error(Blame::user,
+                text(machine.name, " has the card ", gpu.name, ", which no current CUDA drives",
+                     gpu.last_cuda ? text(" (the last was ", *gpu.last_cuda, ")") : "", ": jobs there would fail"),
+                text(by_cuda_12 ? "--device cuda where libtorch was built with CUDA 12.6 (README); " : "",
+                     "--device cpu trains on its processors; `lockstep plan JOB --on all` shows other machines"));
+  }
+  return device;
+}
+
+double walltime_limit(const SubmitRequest& request) {
+  const double machine = request.machine.scheduler.walltime;
+  const double job = request.job.limits.walltime;
+  if (request.walltime > 0 && machine > 0 && request.walltime > machine) {
+    throw Error(Blame::user,
+                text("--walltime ", base::exact_duration(request.walltime), ": ", request.machine.name,
+                     " lets a job run for ", base::exact_duration(machine)),
+                text("--walltime ", base::exact_duration(machine), " or less; the chain needs more links then"));
+  }
+  double limit = request.walltime > 0 ? request.walltime : job;
+  if (request.walltime <= 0 && machine > 0) limit = job > 0 ? std::min(job, machine) : machine;
+  if (limit <= 0) {
+    throw Error(Blame::user, text("how long may a job run? Neither the job nor ", request.machine.name, " says"),
+                "--walltime 24:00:00, or --site scheduler.walltime=24:00:00");
+  }
+  if (limit < kShortestJob) {
+    throw Error(Blame::user, text("a walltime of ", base::exact_duration(limit), " is too short for a job"),
+                "give a minute at least; one that starts, trains a step and saves needs more");
+  }
+  return limit;
+}
+
+void check_nodes(const SubmitRequest& request) {
+  const spec::Machine& machine = request.machine;
+  const int64_t most = machine.scheduler.max_nodes > 0 ? machine.scheduler.max_nodes : machine.nodes;
+  for (const int64_t nodes : request.nodes) {
+    if (nodes < 1) throw Error(Blame::user, text("--nodes ", nodes), "give 1 or more");
+    if (most > 0 && nodes > most) {
+      throw Error(Blame::user, text("--nodes ", nodes, ": ", machine.name, " gives a job ", most, " at most"),
+                  text("--nodes ", most, " or fewer"));
+    }
+  }
+  if (request.nodes.size() > 1 && !request.earliest) {
+    throw Error(Blame::user, "--nodes names several numbers", "--earliest chooses among them, or name one");
+  }
+}
+
+void check_run(const SubmitRequest& request) {
+  if (const std::string key = other_job(request.run, request.job); !key.empty()) {
+    throw Error(Blame::user, text(request.run.string(), " is the run of another job: ", key),
+                "submit the same job, or name another folder: --run OTHER_FOLDER");
+  }
+  if (const auto holder = run::holder_of(request.run)) {
+    throw Error(Blame::user,
+                text(request.run.string(), ": process ", holder->pid, " on host ", holder->host, " is training in it"),
+                "wait for it, end it, or name another folder: --run OTHER_FOLDER");
+  }
+  if (!has_chain(request.run) || request.dry_run) return;
+  const Chain chain = read_chain(request.run);
+  const auto jobs = site::find_jobs(chain.terms.scheduler, chain.terms.name, chain.queued);
+  if (!jobs) {
+    throw Error(Blame::machine, "the scheduler does not say whether this run's earlier chain still lives",
+                "try again later");
+  }
+  for (const auto& job : *jobs) {
+    if (!job.active()) continue;
+    throw Error(Blame::user, text(request.run.string(), ": its chain lives, job ", job.id, " is ", job.said),
+                text("lockstep submit --status ", request.run.string(), ", or --cancel it first"));
+  }
+}
+
+// Asking for no more than a run needs starts it earlier; a plan may be wrong by a third, and the chain goes on anyway.
+double walltime_of(const SubmitRequest& request, const PlannedShape& planned, double limit) {
+  constexpr double kGrain = 600;
+  if (request.walltime > 0 || planned.seconds <= 0) return limit;
+  return std::min(limit, std::ceil((1.5 * planned.seconds + kGrain) / kGrain) * kGrain);
+}
+
+Candidate candidate_of(const SubmitRequest& request, const std::string& device, int64_t nodes,
+                       const PlannedShape& planned, double limit) {
+  const spec::Machine& machine = request.machine;
+  Candidate candidate;
+  candidate.planned = planned;
+  ScriptRequest& script = candidate.script;
+  script.name = queue_name(request.run);
+  script.folder = request.folder;
+  script.run = request.run;
+  script.job = request.run / "submitted.json";
+  script.program = request.program;
+  script.device = device;
+  script.shape.nodes = nodes;
+  script.shape.gpus = device == "cuda";
+  const int64_t ranks = script.shape.gpus ? machine.gpus_per_node : std::max<int64_t>(1, machine.sockets_per_node);
+  script.shape.ranks_per_node = request.ranks_per_node > 0 ? request.ranks_per_node : ranks;
+  script.shape.walltime = walltime_of(request, planned, limit);
+  return candidate;
+}
+
+void ask_starts(std::vector<Candidate>& candidates, const spec::Machine& machine) {
+  const base::TemporaryFolder folder;
+  const base::Path file = folder.path() / "submit.sh";
+  for (auto& candidate : candidates) {
+    base::write_file(file, batch_script(candidate.script, machine));
+    const site::Prospect prospect = site::ask_start(file);
+    if (prospect.start) candidate.start = static_cast<double>(*prospect.start);
+    candidate.refusal = prospect.refusal;
+  }
+}
+
+Planned planned_of(const SubmitRequest& request, const std::string& device, double limit) {
+  if (!request.hours.empty()) return parse_hours(request.hours, limit);
+  if (!request.plan) return {};
+  PlanQuestion question{request.program, request.job, request.machine, request.nodes, limit};
+  if (device == "cpu") {
+    question.machine.gpu.clear();
+    question.machine.gpus_per_node = 0;
+  }
+  return ask_plan(question);
+}
+
+std::vector<Candidate> candidates_of(const SubmitRequest& request, const std::string& device, const Planned& planned,
+                                     double limit) {
+  std::vector<Candidate> all;
+  std::string why;
+  for (const int64_t nodes : request.nodes) {
+    PlannedShape shape;
+    shape.nodes = nodes;
+    if (const PlannedShape* found = planned.of(nodes)) shape = *found;
+    if (planned.of(nodes) && !shape.feasible) {
+      why += text(why.empty() ? "" : "; ", nodes, nodes == 1 ? " node: " : " nodes: ", shape.why_not);
+    } else {
+      all.push_back(candidate_of(request, device, nodes, shape, limit));
+    }
+  }
+  if (all.empty()) {
+    throw Error(
+        Blame::user, text("the plan says that this cannot work on ", request.machine.name, ": ", why),
+        "what would: lockstep plan JOB --on MACHINE; or a longer --walltime; --no-plan submits it all the same");
+  }
+  return all;
+}
+
+void set_lengths(const SubmitRequest& request, Prepared& prepared) {
+  const int64_t planned = request.links > 0 ? request.links : prepared.choice().planned.jobs;
+  ChainTerms& terms = prepared.terms;
+  terms.planned_links = planned;
+  terms.max_links = request.max_links;
+  if (terms.max_links == 0) terms.max_links = planned > 0 ? std::max(2 * planned, planned + 5) : 50;
+  terms.patience = request.patience;
+  if (terms.submit_from == spec::SubmitFrom::job) return;
+  if (planned == 0) {
+    throw Error(Blame::user, "how many links shall be queued? The plan does not say",
+                "--links N: the expected number of jobs and one or two to spare");
+  }
+  // A dead node or a slow start costs a link: two to spare, or a tenth. --links is meant as it stands.
+  prepared.queue_now = request.links > 0 ? request.links : planned + std::max<int64_t>(2, planned / 10);
+  terms.max_links = request.max_links > 0 ? request.max_links : prepared.queue_now;
+  prepared.queue_now = std::min(prepared.queue_now, terms.max_links);
+}
+
+}  // namespace
+
+std::optional<double> Candidate::end() const {
+  if (!start || planned.seconds <= 0) return std::nullopt;
+  return *start + planned.seconds;
+}
+
+spec::Machine find_machine(const std::string& word, const std::vector<std::string>& sites,
+                           const catalogue::Catalogue& catalogue) {
+  const bool file = word.ends_with(".json") || word.find('/') != std::string::npos;
+  base::Json document;
+  if (file) {
+    document = base::read_json(word);
+  } else if (word == "here") {
+    document = spec::changed_json(machine_of(site::probe_site(), catalogue, ""));
+  } else {
+    document = spec::changed_json(catalogue::to_machine(catalogue.machine(word, "--on")));
+    document.set_place({}, text("the catalogue's ", word));
+  }
+  const spec::Machine machine = spec::parse_machine(document, sites);
+  catalogue::check_machine(machine, catalogue, document);
+  return machine;
+}
+
+std::string other_job(const base::Path& run, const spec::Job& job) {
+  const base::Path file = run::RunPaths{run}.job();
+  if (!std::filesystem::exists(file)) return "";
+  const base::Json before = spec::to_json(spec::load_job(file));
+  const base::Json now = spec::to_json(job);
+  const auto differs = [](const base::Json& was, const base::Json& is, const std::string& key) {
+    return was == is ? "" : text(key, " was ", was.dump(-1), ", now ", is.dump(-1));
+  };
+  for (const auto& member : now.at("model").members()) {
+    // The checkpoint has newer weights; a job may leave the number of classes to the data.
+    if (member.key == "weights" || (member.key == "classes" && job.model.classes == 0)) continue;
+    const std::string found = differs(before.at("model").at(member.key), member.value, text("model.", member.key));
+    if (!found.empty()) return found;
+  }
+  for (const char* key : {"seed", "global_batch", "precision", "phases"}) {
+    const std::string found =
+        differs(before.at("training").at(key), now.at("training").at(key), text("training.", key));
+    if (!found.empty()) return found;
+  }
+  const base::Json& optimizer = now.at("training").at("optimizer");
+  const std::string found =
+      differs(before.at("training").at("optimizer").at("name"), optimizer.at("name"), "training.optimizer.name");
+  if (!found.empty()) return found;
+  return differs(before.at("data").at("train"), now.at("data").at("train"), "data.train");
+}
+
+size_t ends_first(const std::vector<Candidate>& candidates) {
+  size_t best = candidates.size();
+  std::string why;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const auto end = candidates[i].end();
+    if (end && (best == candidates.size() || *end < *candidates[best].end())) best = i;
+    if (end) continue;
+    const std::string reason =
+        !candidates[i].refusal.empty() ? in_one_line(candidates[i].refusal) : "its run time is not known";
+    why += text(why.empty() ? "" : "; ", candidates[i].script.shape.nodes, " nodes: ", reason);
+  }
+  if (best < candidates.size()) return best;
+  throw Error(Blame::user, text("--earliest: of no shape can the end be told: ", why),
+              "give the hours of each by hand, --hours 1=2.5,2=1.4, or choose with --nodes alone");
+}
+
+Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catalogue) {
+  const spec::Machine& machine = request.machine;
+  const bool slurm = machine.scheduler.kind == spec::SchedulerKind::slurm;
+  if (machine.scheduler.kind == spec::SchedulerKind::none) {
+    throw Error(Blame::user, text(machine.name, " states no scheduler: there is nobody to submit to"),
+                "where it has one: --site scheduler.kind=slurm (or pbs); where not: lockstep train");
+  }
+  if (request.earliest && !slurm) {
+    throw Error(Blame::user, "--earliest: PBS cannot be asked when a job would start", "choose with --nodes N");
+  }
+  const std::string device = checked_device(request, catalogue);
+  check_nodes(request);
+  const double limit = walltime_limit(request);
+  if (!request.dry_run) check_site(machine, *std::min_element(request.nodes.begin(), request.nodes.end()), limit);
+  check_run(request);
+  Prepared prepared;
+  const Planned planned = planned_of(request, device, limit);
+  if (planned.shapes.empty() && !planned.why_not.empty()) {
+    prepared.notes.push_back(text("not planned: ", planned.why_not));
+  }
+  prepared.candidates = candidates_of(request, device, planned, limit);
+  if (slurm && !request.dry_run) ask_starts(prepared.candidates, machine);
+  if (request.earliest && request.dry_run) ask_starts(prepared.candidates, machine);
+  if (request.earliest) prepared.chosen = ends_first(prepared.candidates);
+  const Candidate& choice = prepared.choice();
+  prepared.script = batch_script(choice.script, machine);
+  prepared.terms.name = choice.script.name;
+  prepared.terms.scheduler = slurm ? site::SchedulerName::slurm : site::SchedulerName::pbs;
+  prepared.terms.submit_from = machine.submit_from;
+  prepared.terms.promised_start = choice.start;
+  prepared.terms.promised_end = choice.end();
+  set_lengths(request, prepared);
+  return prepared;
+}
+
+}  // namespace lockstep::verbs

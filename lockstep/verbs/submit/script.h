@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/spec/machine.h"
+
+namespace lockstep::verbs {
+
+// What one job of a chain asks the scheduler for.
+struct Shape {
+  int64_t nodes = 1;
+  int64_t ranks_per_node = 1;
+  bool gpus = false;    // one card a rank
+  double walltime = 0;  // seconds
+
+  int64_t ranks() const { return nodes * ranks_per_node; }
+  bool operator==(const Shape&) const = default;
+};
+
+struct ScriptRequest {
+  std::string name;     // of the job in the queue: letters, digits, '-', '_', '.'
+  base::Path folder;    // where the user stood; absolute
+  base::Path run;       // absolute
+  base::Path job;       // absolute: the job as it was submitted
+  std::string program;  // this program, absolute
+  std::string device;   // "cpu", "cuda"
+  Shape shape;
+};
+
+// The batch script of one link: directives, modules, environment, and `lockstep submit --link RUN -- COMMAND` in place
+// of the shell, so that a signal for the batch shell reaches the program. Every path and value is quoted.
+// User error for what this scheduler cannot be asked for.
+std::string batch_script(const ScriptRequest& request, const spec::Machine& machine);
+
+// The command that trains, as the link runs it: `lockstep train ... --ranks N`, or srun, or mpirun with a container.
+std::vector<std::string> train_command(const ScriptRequest& request, const spec::Machine& machine);
+
+// "pets-3f2a1c": readable, and another folder's run of that name is another job. At most 15 characters, which is what
+// the oldest PBS takes.
+std::string queue_name(const base::Path& run);
+
+// "48:00:00"; Slurm counts in minutes, so up to the next one.
+std::string walltime_words(double seconds);
+
+// Seconds before its end at which Slurm is to warn a job. It looks about every half minute and may be a minute early
+// (its manual says so, and it was seen), so short jobs are better off without: 0.
+double signal_lead(const spec::Scheduler& scheduler, double walltime);
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/submit/script.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/site/command.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+ScriptRequest request() {
+  ScriptRequest request;
+  request.name = "pets-0a1b2c";
+  request.folder = "/home/me";
+  request.run = "/home/me/runs/pets";
+  request.job = "/home/me/runs/pets/submitted.json";
+  request.program = "/opt/lockstep/bin/lockstep";
+  request.device = "cpu";
+  request.shape = {.nodes = 5, .ranks_per_node = 4, .gpus = false, .walltime = 48 * 3600};
+  return request;
+}
+
+spec::Machine machine(const std::string& scheduler) {
+  return spec::parse_machine(
+      base::parse_json(R"({"name": "site", "cores_per_node": 16, "scheduler": {)" + scheduler + "}}", "machine.json"));
+}
+
+TEST(ScriptTest, AsksSlurmForWhatPlanAndMachineSay) {
+  EXPECT_EQ(batch_script(request(), machine(R"("kind": "slurm", "partition": "main", "account": "abc", "qos": "gpu",
+    "constraint": "v100&nvlink", "reservation": "course", "modules": ["module load openmpi/4.1"],
+    "environment": ["A=two words", "B=it's"], "extra": ["--mail-type=END"])")),
+            R"(#!/bin/bash
+#SBATCH --job-name=pets-0a1b2c
+#SBATCH --output="/home/me/runs/pets/link-%j.out"
+#SBATCH --open-mode=append
+#SBATCH --time=48:00:00
+#SBATCH --nodes=5
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=4
+#SBATCH --exclusive
+#SBATCH --no-requeue
+#SBATCH --signal=B:USR1@120
+#SBATCH --partition=main
+#SBATCH --account=abc
+#SBATCH --qos=gpu
+#SBATCH --constraint=v100&nvlink
+#SBATCH --reservation=course
+#SBATCH --mail-type=END
+
+# One link of a chain, made by `lockstep submit`: lockstep submit --status /home/me/runs/pets
+cd /home/me || exit 3
+module load openmpi/4.1
+export A='two words'
+export B='it'\''s'
+exec /opt/lockstep/bin/lockstep submit --link /home/me/runs/pets -- /opt/lockstep/bin/lockstep train /home/me/runs/pets/submitted.json --run /home/me/runs/pets --ranks 20
+)");
+}
+
+TEST(ScriptTest, AsksForCardsInTheFormOfTheSite) {
+  ScriptRequest cards = request();
+  cards.device = "cuda";
+  cards.shape.gpus = true;
+  EXPECT_THAT(batch_script(cards, machine(R"("kind": "slurm")")), HasSubstr("#SBATCH --gres=gpu:4\n"));
+  EXPECT_THAT(batch_script(cards, machine(R"("kind": "slurm", "gpu_type": "v100")")),
+              HasSubstr("#SBATCH --gres=gpu:v100:4\n"));
+  EXPECT_THAT(batch_script(cards, machine(R"("kind": "slurm", "resources": "gpus_per_node", "gpu_type": "a100")")),
+              HasSubstr("#SBATCH --gpus-per-node=a100:4\n"));
+  EXPECT_THAT(batch_script(cards, machine(R"("kind": "pbs")")),
+              HasSubstr("#PBS -l select=5:ncpus=16:mpiprocs=4:ngpus=4\n#PBS -l place=scatter:excl\n"));
+  EXPECT_THAT(batch_script(cards, machine(R"("kind": "pbs", "gpu_type": "v100", "constraint": "mem=64gb")")),
+              HasSubstr(":ngpus=4:gpu_type=v100:mem=64gb\n"));
+  EXPECT_THAT(batch_script(cards, machine(R"("kind": "pbs", "resources": "nodes", "constraint": "fast")")),
+              HasSubstr("#PBS -l nodes=5:ppn=16:gpus=4:fast\n#PBS -n\n"));
+}
+
+TEST(ScriptTest, WritesWhatPbsWants) {
+  const std::string script =
+      batch_script(request(), machine(R"("kind": "pbs", "partition": "long", "account": "abc", "extra": ["-m abe"])"));
+  EXPECT_THAT(script, HasSubstr("#PBS -N pets-0a1b2c\n#PBS -j oe\n#PBS -o \"/home/me/runs/pets/pbs.out\"\n#PBS -r n\n"
+                                "#PBS -l walltime=48:00:00\n"));
+  EXPECT_THAT(script, HasSubstr("#PBS -q long\n#PBS -A abc\n#PBS -m abe\n"));
+  EXPECT_THAT(script, HasSubstr("exec >> /home/me/runs/pets/link-\"$PBS_JOBID\".out 2>&1\n"));
+  EXPECT_THAT(batch_script(request(), machine(R"("kind": "pbs", "partition": "long", "reservation": "R12")")),
+              HasSubstr("#PBS -q R12\n"));
+  EXPECT_THROW(batch_script(request(), machine(R"("kind": "pbs", "qos": "high")")), base::Error);
+}
+
+TEST(ScriptTest, StartsTheRanksAsTheSiteWants) {
+  EXPECT_THAT(
+      train_command(request(), machine(R"("kind": "slurm", "launcher": "srun")")),
+      ElementsAre("srun", "--mpi=pmix", "--kill-on-bad-exit=1", "--cpus-per-task=4", "/opt/lockstep/bin/lockstep",
+                  "train", "/home/me/runs/pets/submitted.json", "--run", "/home/me/runs/pets"));
+  EXPECT_THAT(train_command(request(), machine(R"("kind": "slurm", "container": "apptainer exec --nv x.sif")")),
+              ElementsAre("mpirun", "--bind-to", "none", "-n", "20", "apptainer", "exec", "--nv", "x.sif", "lockstep",
+                          "train", "/home/me/runs/pets/submitted.json", "--run", "/home/me/runs/pets"));
+  ScriptRequest one = request();
+  one.shape = {.nodes = 1, .ranks_per_node = 1, .gpus = true, .walltime = 3600};
+  one.device = "cuda";
+  EXPECT_THAT(train_command(one, machine(R"("kind": "slurm")")),
+              ElementsAre("/opt/lockstep/bin/lockstep", "train", "/home/me/runs/pets/submitted.json", "--run",
+                          "/home/me/runs/pets", "--device", "cuda"));
+}
+
+TEST(ScriptTest, QuotesFoldersOfAnyName) {
+  ScriptRequest odd = request();
+  odd.folder = "/home/me/it's $HOME";
+  odd.run = "/home/me/it's \"100 %\"";
+  const std::string script = batch_script(odd, machine(R"("kind": "slurm")"));
+  EXPECT_THAT(script, HasSubstr(R"(--output="/home/me/it's \"100 %%\"/link-%j.out")"));
+  // A real shell takes the words as they were meant.
+  const std::string last = script.substr(script.find("\nexec ") + 6);
+  const auto words = site::output_of({"bash", "-c", "printf '%s\\n' " + last}, std::chrono::seconds(5));
+  ASSERT_TRUE(words);
+  EXPECT_THAT(base::split(*words, '\n'), testing::Contains(odd.run.string()).Times(2));
+  EXPECT_THAT(script, HasSubstr("cd '/home/me/it'\\''s $HOME' || exit 3\n"));
+}
+
+TEST(ScriptTest, NamesJobsSoThatTheOldestPbsTakesThem) {
+  EXPECT_EQ(queue_name("/home/me/runs/pets").substr(0, 5), "pets-");
+  EXPECT_NE(queue_name("/home/me/runs/pets"), queue_name("/home/you/runs/pets"));
+  const std::string odd = queue_name("/home/me/runs/9 lives of a cat");
+  EXPECT_LE(odd.size(), 15u);
+  EXPECT_EQ(odd.substr(0, 9), "r9-lives-");
+}
+
+TEST(ScriptTest, RoundsAWalltimeUpToTheMinute) {
+  EXPECT_EQ(walltime_words(60), "00:01:00");
+  EXPECT_EQ(walltime_words(61), "00:02:00");
+  EXPECT_EQ(walltime_words(100 * 3600), "100:00:00");
+}
+
+TEST(ScriptTest, LeavesTheWarningOutOfShortJobs) {
+  // Slurm may be a minute early: a one-minute job would be stopped as it begins.
+  EXPECT_EQ(signal_lead({}, 60), 0);
+  EXPECT_EQ(signal_lead({}, 600), 60);
+  EXPECT_EQ(signal_lead({}, 86400), 120);
+  ScriptRequest short_one = request();
+  short_one.shape.walltime = 60;
+  EXPECT_THAT(batch_script(short_one, machine(R"("kind": "slurm")")), Not(HasSubstr("--signal")));
+}
+
+}  // namespace
+}  // namespace lockstep::verbs

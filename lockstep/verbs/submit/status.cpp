@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/submit/status.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Json;
+using base::text;
+using site::BatchJob;
+using State = BatchJob::State;
+
+const char* name_of_state(State state) {
+  switch (state) {
+    case State::waiting:
+      return "waiting";
+    case State::running:
+      return "running";
+    case State::ending:
+      return "ending";
+    case State::over:
+      return "over";
+  }
+  return "over";
+}
+
+State state_of(const std::string& name) {
+  for (const State state : {State::waiting, State::running, State::ending}) {
+    if (name == name_of_state(state)) return state;
+  }
+  return State::over;
+}
+
+Json job_json(const BatchJob& job) {
+  Json row = Json::object();
+  row["job"] = job.id;
+  row["state"] = name_of_state(job.state);
+  row["said"] = job.said;
+  row["reason"] = job.reason;
+  row["start"] = job.start;
+  row["end"] = job.end;
+  row["nodes"] = job.on_nodes;
+  return row;
+}
+
+Json queue_json(const QueueView& view) {
+  Json all = Json::object();
+  all["asked"] = view.asked;
+  all["answered"] = view.answered;
+  all["jobs"] = Json::array();
+  for (const auto& job : view.jobs) all["jobs"].push_back(job_json(job));
+  return all;
+}
+
+base::Path queue_file(const base::Path& run) {
+  return run / "queue.json";
+}
+
+QueueView kept_view(const base::Path& run) {
+  QueueView view;
+  try {
+    const Json kept = base::read_json(queue_file(run));
+    view.asked = kept.double_or("asked", 0);
+    view.answered = kept.at("answered").as_bool();
+    for (const auto& row : kept.at("jobs").items()) {
+      view.jobs.push_back({row.string_or("job", ""), state_of(row.string_or("state", "")), row.string_or("said", ""),
+                           row.string_or("reason", ""), row.string_or("start", ""), row.string_or("end", ""),
+                           row.string_or("nodes", "")});
+    }
+  } catch (const base::Error&) {
+    return {};  // none kept, or not readable: ask
+  }
+  return view;
+}
+
+std::string clock_words(double unix_seconds) {
+  const auto time = static_cast<std::time_t>(std::llround(unix_seconds));
+  std::tm parts{};
+  ::localtime_r(&time, &parts);
+  char buffer[32];
+  std::strftime(buffer, sizeof buffer, "%Y-%m-%d %H:%M:%S", &parts);
+  return buffer;
+}
+
+std::string outcome(const ChainLink& link, const ChainStatus& status) {
+  if (link.ended > 0 && link.code == 0) return "done";
+  if (link.ended > 0 && link.code == base::kExitRequeue) return "stopped in time";
+  if (link.ended > 0) return text("exit code ", link.code);
+  const auto& jobs = status.queue.jobs;
+  const bool runs =
+      std::any_of(jobs.begin(), jobs.end(), [&](const BatchJob& job) { return job.id == link.job && job.active(); });
+  return runs ? "running" : "killed";
+}
+
+std::string links_table(const ChainStatus& status) {
+  base::Table table({{"link", base::Align::right},
+                     {"job"},
+                     {"host"},
+                     {"began"},
+                     {"ran", base::Align::right},
+                     {"steps", base::Align::right},
+                     {"end"}});
+  const auto& links = status.chain.links;
+  for (size_t i = 0; i < links.size(); ++i) {
+    const ChainLink& link = links[i];
+    // What a killed link saved shows when the next one begins.
+    const int64_t after = i + 1 < links.size() ? links[i + 1].step_before : std::max(link.step_after, status.step);
+    table.add({text(link.number), text(link.job, link.starts > 1 ? text(" (start ", link.starts, ")") : ""), link.host,
+               clock_words(link.begun), link.ended > 0 ? base::format_duration(link.ended - link.begun) : "-",
+               text(link.step_before, "-", after), outcome(link, status)});
+  }
+  return table.to_text();
+}
+
+}  // namespace
+
+QueueView view_queue(const base::Path& run, const Chain& chain, double now) {
+  QueueView view = kept_view(run);
+  if (now >= view.asked && now - view.asked < kAskEverySeconds) return view;
+  // Noted before asking: whoever comes meanwhile does not ask as well.
+  view.asked = now;
+  base::write_json(queue_file(run), queue_json(view));
+  const auto jobs = site::find_jobs(chain.terms.scheduler, chain.terms.name, chain.queued);
+  view.answered = jobs.has_value();
+  if (jobs) view.jobs = *jobs;
+  std::erase_if(view.jobs, [](const BatchJob& job) { return !job.active(); });
+  base::write_json(queue_file(run), queue_json(view));
+  return view;
+}
+
+ChainStatus status_of(const base::Path& run, double now) {
+  ChainStatus status;
+  status.run = run;
+  status.chain = read_chain(run);
+  if (status.chain.over.empty()) status.queue = view_queue(run, status.chain, now);
+  status.step = saved_step(run);
+  for (const char* name : {"start", "resume"}) {
+    if (const auto event = last_event(run, name)) status.total_steps = event->int_or("total_steps", status.total_steps);
+  }
+  return status;
+}
+
+std::string to_text(const ChainStatus& status, double now) {
+  const Chain& chain = status.chain;
+  std::string all = text(status.run.string(), ": ");
+  all += chain.over.empty()
+             ? text("link ", std::max<size_t>(1, chain.links.size()), " of at most ", chain.terms.max_links)
+             : text("over (", chain.over, ") after ", chain.links.size(), " links");
+  all += text(", step ", status.step, status.total_steps > 0 ? text(" of ", status.total_steps) : "", " saved\n");
+  if (!chain.links.empty()) all += links_table(status);
+  if (chain.over.empty()) {
+    const std::string age = text(", asked ", std::llround(std::max(0.0, now - status.queue.asked)), " s ago");
+    if (!status.queue.answered) {
+      all += text(site::name_of(chain.terms.scheduler), " did not answer", age, "\n");
+    } else if (status.queue.jobs.empty()) {
+      all += text("no job of it is in the queue", age, ": submit it again to go on\n");
+    }
+    for (const auto& job : status.queue.jobs) {
+      all += text("job ", job.id, " ", job.said, job.reason.empty() ? "" : text(" (", job.reason, ")"),
+                  job.start.empty() ? "" : text(", start ", job.start), job.on_nodes.empty() ? "" : " on ",
+                  job.on_nodes, age, "\n");
+    }
+  }
+  if (chain.terms.promised_end) {
+    all += text("promised end ", clock_words(*chain.terms.promised_end));
+    if (chain.over == "done") {
+      const double late = chain.closed - *chain.terms.promised_end;
+      all += text(", real end ", clock_words(chain.closed), ": ", base::format_duration(std::abs(late)),
+                  late > 0 ? " later" : " earlier");
+    }
+    all += "\n";
+  }
+  if (!chain.first_refusal.empty()) all += text("a link could not queue its successor: ", chain.first_refusal, "\n");
+  return all;
+}
+
+Json to_json(const ChainStatus& status, double now) {
+  const Chain& chain = status.chain;
+  Json all = Json::object();
+  all["run"] = status.run.string();
+  all["name"] = chain.terms.name;
+  all["over"] = chain.over;
+  all["step"] = status.step;
+  all["total_steps"] = status.total_steps;
+  all["max_links"] = chain.terms.max_links;
+  all["submitted"] = chain.submitted;
+  all["closed"] = chain.closed;
+  all["promised_start"] = chain.terms.promised_start ? Json(*chain.terms.promised_start) : Json();
+  all["promised_end"] = chain.terms.promised_end ? Json(*chain.terms.promised_end) : Json();
+  all["links"] = Json::array();
+  for (const auto& link : chain.links) {
+    Json row = Json::object();
+    row["link"] = link.number;
+    row["job"] = link.job;
+    row["host"] = link.host;
+    row["starts"] = link.starts;
+    row["begun"] = link.begun;
+    row["ended"] = link.ended;
+    row["code"] = link.code;
+    row["step_before"] = link.step_before;
+    row["step_after"] = link.step_after;
+    all["links"].push_back(std::move(row));
+  }
+  Json queue = queue_json(status.queue);
+  queue["age_seconds"] = status.queue.asked > 0 ? Json(now - status.queue.asked) : Json();
+  all["queue"] = std::move(queue);
+  return all;
+}
+
+std::vector<std::string> cancel_chain(const base::Path& run) {
+  const Chain chain = read_chain(run);
+  if (chain.over.empty()) ChainRecord(run).close("cancelled", saved_step(run), chain.terms);
+  const auto jobs = site::find_jobs(chain.terms.scheduler, chain.terms.name, chain.queued);
+  if (!jobs) {
+    throw base::Error(base::Blame::machine,
+                      text(site::name_of(chain.terms.scheduler),
+                           " does not answer; the chain is marked as cancelled, its "
+                           "waiting links will do nothing"),
+                      "try again later: the running link goes on until its end");
+  }
+  std::vector<std::string> cancelled;
+  for (const State state : {State::waiting, State::running}) {
+    std::vector<std::string> ids;
+    for (const auto& job : *jobs) {
+      if (job.state == state) ids.push_back(job.id);
+    }
+    if (!site::cancel_jobs(chain.terms.scheduler, ids)) {
+      throw base::Error(base::Blame::machine, text("could not cancel ", base::join(ids, ", ")),
+                        "are they yours? squeue, qstat");
+    }
+    cancelled.insert(cancelled.end(), ids.begin(), ids.end());
+  }
+  std::error_code none;
+  std::filesystem::remove(queue_file(run), none);  // what it says is no longer so
+  return cancelled;
+}
+
+}  // namespace lockstep::verbs

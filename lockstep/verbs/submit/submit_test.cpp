@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/submit/submit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/site/fake_scheduler.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class SubmitTest : public testing::Test {
+ protected:
+  SubmitTest() {
+    const std::string calls = (folder_.path() / "calls").string();
+    const std::string number =
+        "echo \"$@\" >> '" + calls + "'; n=0; while read -r _; do n=$((n+1)); done < '" + calls + "'; ";
+    site_.install_script("sbatch", number + "echo $n");
+    site_.install_script("qsub", number + "echo $n.head");
+    request_.run = folder_.path() / "run";
+    request_.job.name = "pets";
+    prepared_.script = "#!/bin/bash\n";
+    prepared_.terms.name = "pets-0a1b2c";
+    prepared_.terms.submit_from = spec::SubmitFrom::login;
+    prepared_.queue_now = 3;
+  }
+
+  base::TemporaryFolder folder_;
+  site::FakeScheduler site_;
+  SubmitRequest request_;
+  Prepared prepared_;
+};
+
+TEST_F(SubmitTest, QueuesAllLinksUnderOneName) {
+  EXPECT_THAT(submit(request_, prepared_), ElementsAre("1", "2", "3"));
+  const std::string line = "--parsable --dependency=singleton " + (request_.run / "submit.sh").string() + "\n";
+  EXPECT_EQ(base::read_file(folder_.path() / "calls"), line + line + line);
+  EXPECT_THAT(read_chain(request_.run).queued, ElementsAre("1", "2", "3"));
+  EXPECT_EQ(base::read_file(request_.run / "submit.sh"), "#!/bin/bash\n");
+}
+
+TEST_F(SubmitTest, QueuesThemBehindEachOtherOnPbs) {
+  prepared_.terms.scheduler = site::SchedulerName::pbs;
+  EXPECT_THAT(submit(request_, prepared_), ElementsAre("1.head", "2.head", "3.head"));
+  EXPECT_THAT(base::read_file(folder_.path() / "calls"), HasSubstr("-W depend=afterany:2.head "));
+}
+
+TEST_F(SubmitTest, QueuesTheFirstLinkAloneWhereJobsQueueTheNext) {
+  prepared_.terms.submit_from = spec::SubmitFrom::job;
+  prepared_.queue_now = 1;
+  EXPECT_THAT(submit(request_, prepared_), ElementsAre("1"));
+  EXPECT_THAT(base::read_file(folder_.path() / "calls"), testing::Not(HasSubstr("dependency")));
+}
+
+TEST_F(SubmitTest, ClosesTheChainWhenTheSchedulerRefuses) {
+  site_.install_script("sbatch", "echo 'sbatch: error: Invalid qos specification' >&2; exit 1");
+  EXPECT_THROW(submit(request_, prepared_), base::Error);
+  EXPECT_EQ(read_chain(request_.run).over, "refused");
+}
+
+}  // namespace
+}  // namespace lockstep::verbs
