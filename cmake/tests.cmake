@@ -56,16 +56,53 @@ foreach(source ${probes})
   endif()
 endforeach()
 
-# tests/mpi: one binary, run as 2 and as 3 ranks (label mpi).
+# tests/mpi: one binary, run as 2 and as 3 ranks of Open MPI (label mpi) and, where it is installed, of MPICH.
 file(GLOB mpi_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/mpi/*.cpp)
 if(mpi_sources AND TARGET lockstep_mpi AND TARGET lockstep_torch)
   add_executable(test_mpi ${mpi_sources})
   target_link_libraries(test_mpi PRIVATE lockstep_torch GTest::gtest GTest::gmock)
   set_target_properties(test_mpi PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   add_dependencies(test_mpi lockstep_mpi)
+  set(mpirun ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none)
+  function(lockstep_mpi_test name)
+    add_test(NAME mpi.${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(mpi.${name} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
+  endfunction()
   foreach(ranks 2 3)
-    add_test(NAME mpi.ranks${ranks} COMMAND ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none
-      -n ${ranks} $<TARGET_FILE:test_mpi> WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    set_tests_properties(mpi.ranks${ranks} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
+    lockstep_mpi_test(ranks${ranks} ${mpirun} -n ${ranks} $<TARGET_FILE:test_mpi>)
   endforeach()
+  # Whoever waits for a lost rank is ended, and the launcher gives its exit code.
+  set(expect_7 sh -c "\"$@\"; test $? -eq 7" lost)
+  lockstep_mpi_test(lost_rank ${expect_7} ${mpirun} -n 2 $<TARGET_FILE:test_mpi> --lose-a-rank)
+  set_tests_properties(mpi.lost_rank PROPERTIES TIMEOUT 30)
+
+  # A second set of libraries whose plug-in is MPICH's, built by the line that a site types.
+  find_program(mpich_cxx mpicxx.mpich)
+  find_program(mpich_run mpiexec.mpich)
+  if(mpich_cxx AND mpich_run)
+    set(mpich ${CMAKE_BINARY_DIR}/mpich)
+    add_custom_command(OUTPUT ${mpich}/liblockstep_mpi.so
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${mpich}
+      COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:lockstep_core> ${mpich}/liblockstep_core.so
+      COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:lockstep_torch> ${mpich}/liblockstep_torch.so
+      COMMAND ${mpich_cxx} -O2 -shared -fPIC ${CMAKE_SOURCE_DIR}/plugins/mpi/mpi_plugin.cpp -o ${mpich}/liblockstep_mpi.so
+      DEPENDS plugins/mpi/mpi_plugin.cpp plugins/mpi/mpi_plugin.h VERBATIM)
+    add_custom_target(lockstep_mpich ALL DEPENDS ${mpich}/liblockstep_mpi.so)
+    foreach(ranks 2 3)
+      lockstep_mpi_test(mpich_ranks${ranks} ${mpich_run} -n ${ranks} $<TARGET_FILE:test_mpi>)
+    endforeach()
+    lockstep_mpi_test(mpich_lost_rank ${expect_7} ${mpich_run} -n 2 $<TARGET_FILE:test_mpi> --lose-a-rank)
+    set_tests_properties(mpi.mpich_lost_rank PROPERTIES TIMEOUT 30)
+    # Launcher and library of different kinds: named, not N worlds of one.
+    lockstep_mpi_test(mpich_under_mpirun ${mpirun} -n 2 $<TARGET_FILE:test_mpi>)
+    set_tests_properties(mpi.mpich_under_mpirun PROPERTIES PASS_REGULAR_EXPRESSION
+      "mpirun started 2 ranks, but the plug-in's MPI .MPICH[^)]*. sees a world of 1")
+    lockstep_mpi_test(open_mpi_under_mpich ${mpich_run} -n 2 $<TARGET_FILE:test_mpi>)
+    set_tests_properties(mpi.open_mpi_under_mpich PROPERTIES PASS_REGULAR_EXPRESSION
+      "mpiexec started 2 ranks, but the plug-in's MPI .Open MPI[^)]*. sees a world of 1")
+    set_tests_properties(mpi.mpich_ranks2 mpi.mpich_ranks3 mpi.mpich_lost_rank mpi.mpich_under_mpirun PROPERTIES
+      ENVIRONMENT LD_LIBRARY_PATH=${mpich})
+  else()
+    message(STATUS "MPICH is not installed: the contract runs on Open MPI alone (Debian: mpich libmpich-dev)")
+  endif()
 endif()

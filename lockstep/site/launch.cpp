@@ -12,24 +12,45 @@ int64_t number_in(const char* variable) {
   return value ? std::atoll(value) : 0;
 }
 
-bool has_company() {
-  if (number_in("OMPI_COMM_WORLD_SIZE") > 0) return number_in("OMPI_COMM_WORLD_SIZE") > 1;
-  if (number_in("PMI_SIZE") > 0) return number_in("PMI_SIZE") > 1;
-  // sbatch sets SLURM_NTASKS for the batch shell too: only with a PMI of its own is this process one of many.
-  return number_in("SLURM_NTASKS") > 1 && (std::getenv("PMIX_RANK") || std::getenv("PMI_RANK"));
+// srun says so in every task it starts, whatever its --mpi. sbatch sets SLURM_NTASKS for the batch shell too: only a
+// step's own number of tasks, or a PMI of its own, makes this process one of many.
+int64_t slurm_tasks() {
+  if (number_in("SLURM_STEP_NUM_TASKS") > 0) return number_in("SLURM_STEP_NUM_TASKS");
+  return std::getenv("PMIX_RANK") || std::getenv("PMI_RANK") ? number_in("SLURM_NTASKS") : 0;
+}
+
+Launch world() {
+  // Innermost first: an mpirun inside an srun step or a batch shell is the one that started us.
+  if (const int64_t size = number_in("OMPI_COMM_WORLD_SIZE"); size > 0) {
+    return {.rank = number_in("OMPI_COMM_WORLD_RANK"), .size = size, .launcher = "Open MPI's mpirun"};
+  }
+  if (const int64_t size = number_in("PMI_SIZE"); size > 0) {
+    const bool hydra = number_in("SLURM_STEP_NUM_TASKS") != size;  // srun --mpi=pmi2 speaks PMI too
+    return {.rank = number_in("PMI_RANK"), .size = size, .launcher = hydra ? "Hydra's mpiexec" : "srun"};
+  }
+  if (const int64_t size = slurm_tasks(); size > 0) {
+    return {.rank = number_in("SLURM_PROCID"), .size = size, .launcher = "srun"};
+  }
+  return {};
 }
 
 }  // namespace
 
 Launch read_launch() {
-  const bool company = has_company();
+  Launch launch = world();
+  launch.has_company = launch.size > 1;
   if (number_in("OMPI_COMM_WORLD_LOCAL_SIZE") > 0) {
-    return {company, number_in("OMPI_COMM_WORLD_LOCAL_RANK"), number_in("OMPI_COMM_WORLD_LOCAL_SIZE")};
+    launch.local_rank = number_in("OMPI_COMM_WORLD_LOCAL_RANK");
+    launch.local_size = number_in("OMPI_COMM_WORLD_LOCAL_SIZE");
+  } else if (number_in("MPI_LOCALNRANKS") > 0) {
+    launch.local_rank = number_in("MPI_LOCALRANKID");
+    launch.local_size = number_in("MPI_LOCALNRANKS");
+  } else if (launch.has_company) {
+    // srun writes "4(x2),3"; the first number is right for all nodes but the last.
+    launch.local_rank = number_in("SLURM_LOCALID");
+    launch.local_size = std::max<int64_t>(1, number_in("SLURM_STEP_TASKS_PER_NODE"));
   }
-  if (number_in("MPI_LOCALNRANKS") > 0) return {company, number_in("MPI_LOCALRANKID"), number_in("MPI_LOCALNRANKS")};
-  if (!company) return {};
-  // srun writes "4(x2),3"; the first number is right for all nodes but the last.
-  return {true, number_in("SLURM_LOCALID"), std::max<int64_t>(1, number_in("SLURM_STEP_TASKS_PER_NODE"))};
+  return launch;
 }
 
 }  // namespace lockstep::site

@@ -2,14 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace lockstep::site {
 
-// What the launcher (mpirun, srun with a PMI) told this process through its environment.
+// What the launcher (mpirun, mpiexec, srun) told this process through its environment.
 struct Launch {
   bool has_company = false;  // it started more than one rank
   int64_t local_rank = 0;    // among those of this node
   int64_t local_size = 1;
+  int64_t rank = 0;  // among all
+  int64_t size = 1;
+  std::string launcher = {};  // "Open MPI's mpirun", "Hydra's mpiexec", "srun"; empty: none
 
   bool operator==(const Launch&) const = default;
 };

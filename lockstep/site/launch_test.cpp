@@ -16,9 +16,10 @@ class LaunchTest : public ::testing::Test {
 
  private:
   static void clear() {
-    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-                             "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "SLURM_NTASKS",
-                             "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"}) {
+    for (const char* name :
+         {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_SIZE", "PMI_RANK",
+          "PMIX_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "SLURM_NTASKS", "SLURM_LOCALID",
+          "SLURM_STEP_TASKS_PER_NODE", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {
       ::unsetenv(name);
     }
   }
@@ -30,9 +31,10 @@ TEST_F(LaunchTest, IsAloneWithoutALauncher) {
 
 TEST_F(LaunchTest, KnowsItsPlaceUnderMpirun) {
   set("OMPI_COMM_WORLD_SIZE", "4");
+  set("OMPI_COMM_WORLD_RANK", "3");
   set("OMPI_COMM_WORLD_LOCAL_SIZE", "2");
   set("OMPI_COMM_WORLD_LOCAL_RANK", "1");
-  EXPECT_EQ(read_launch(), (Launch{.has_company = true, .local_rank = 1, .local_size = 2}));
+  EXPECT_EQ(read_launch(), (Launch{true, 1, 2, 3, 4, "Open MPI's mpirun"}));
 }
 
 TEST_F(LaunchTest, HasNoCompanyWithOneRank) {
@@ -40,13 +42,43 @@ TEST_F(LaunchTest, HasNoCompanyWithOneRank) {
   EXPECT_FALSE(read_launch().has_company);
 }
 
+TEST_F(LaunchTest, KnowsItsPlaceUnderHydra) {
+  set("PMI_SIZE", "3");
+  set("PMI_RANK", "2");
+  set("MPI_LOCALNRANKS", "3");
+  set("MPI_LOCALRANKID", "2");
+  EXPECT_EQ(read_launch(), (Launch{true, 2, 3, 2, 3, "Hydra's mpiexec"}));
+}
+
 TEST_F(LaunchTest, TakesABatchShellOfManyTasksForNoRank) {
   set("SLURM_NTASKS", "8");
+  set("SLURM_PROCID", "0");
   EXPECT_EQ(read_launch(), Launch{});
-  set("PMIX_RANK", "3");
+}
+
+TEST_F(LaunchTest, KnowsItsPlaceUnderSrunWithPmix) {
+  set("SLURM_NTASKS", "8");
+  set("SLURM_PROCID", "7");
+  set("PMIX_RANK", "7");
   set("SLURM_LOCALID", "3");
   set("SLURM_STEP_TASKS_PER_NODE", "4(x2)");
-  EXPECT_EQ(read_launch(), (Launch{.has_company = true, .local_rank = 3, .local_size = 4}));
+  EXPECT_EQ(read_launch(), (Launch{true, 3, 4, 7, 8, "srun"}));
+}
+
+TEST_F(LaunchTest, ATaskOfSrunHasCompanyWithoutAnyPmi) {
+  set("SLURM_NTASKS", "2");
+  set("SLURM_STEP_NUM_TASKS", "2");
+  set("SLURM_STEP_TASKS_PER_NODE", "2");
+  set("SLURM_PROCID", "1");
+  set("SLURM_LOCALID", "1");
+  EXPECT_EQ(read_launch(), (Launch{true, 1, 2, 1, 2, "srun"}));
+}
+
+TEST_F(LaunchTest, AnMpirunInsideAStepIsTheOneThatCounts) {
+  set("SLURM_STEP_NUM_TASKS", "1");
+  set("SLURM_NTASKS", "1");
+  set("OMPI_COMM_WORLD_SIZE", "4");
+  EXPECT_EQ(read_launch().size, 4);
 }
 
 }  // namespace

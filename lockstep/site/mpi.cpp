@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -11,6 +12,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/site/launch.h"
 
 namespace lockstep::site {
 
@@ -18,10 +20,37 @@ using base::Blame;
 using base::Error;
 using base::text;
 
-const lockstep_mpi& open_mpi_plugin() {
+namespace {
+
+base::Path plugin_file() {
   Dl_info here{};
   ::dladdr(reinterpret_cast<const void*>(&open_mpi_plugin), &here);
-  const auto file = base::Path(here.dli_fname ? here.dli_fname : "").parent_path() / "liblockstep_mpi.so";
+  return base::Path(here.dli_fname ? here.dli_fname : "").parent_path() / "liblockstep_mpi.so";
+}
+
+// An MPI of another kind than the launcher's does not fail: every process becomes rank 0 of a world of one, and N runs
+// would work over each other.
+void check_world(const lockstep_mpi& mpi, const Launch& launch) {
+  if (mpi.size() == launch.size) return;
+  std::string name = text(mpi.library());  // "MPICH Version:\t4.0.2\nMPICH Release date: ..."
+  name = name.substr(0, name.find_first_of(",\n"));
+  std::replace(name.begin(), name.end(), '\t', ' ');
+  const std::string words = text(launch.launcher, " started ", launch.size, " ranks, but the plug-in's MPI (", name,
+                                 ") sees a world of ", mpi.size(), ": they are of different kinds");
+  if (launch.launcher == "srun") {
+    throw Error(Blame::machine, words,
+                "start with `srun --mpi=pmix` (`srun --mpi=list` shows what it speaks), or with this MPI's own mpirun");
+  }
+  throw Error(Blame::machine, words,
+              text("start with the mpirun of that MPI, or build the plug-in with the compiler wrapper beside your "
+                   "launcher: mpicxx -O2 -shared -fPIC plugins/mpi/mpi_plugin.cpp -o ",
+                   plugin_file().string()));
+}
+
+}  // namespace
+
+const lockstep_mpi& open_mpi_plugin() {
+  const base::Path file = plugin_file();
   // Global: Open MPI's own components look for their symbols in what is loaded.
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
@@ -48,6 +77,7 @@ void check_mpi(const lockstep_mpi& mpi, int code, const char* call) {
 
 Mpi::Mpi() : plugin_(open_mpi_plugin()), exceptions_(std::uncaught_exceptions()) {
   check_mpi(plugin_, plugin_.init(), "start");
+  if (const Launch launch = read_launch(); launch.has_company) check_world(plugin_, launch);
 }
 
 Mpi::~Mpi() {

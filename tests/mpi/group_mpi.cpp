@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/full.h>
 #include <gtest/gtest.h>
+
+#include <chrono>
+#include <ctime>
+#include <thread>
 
 #include "lockstep/comm/group.h"
 #include "lockstep/comm/group_contract.h"
@@ -27,6 +32,26 @@ TEST(MpiGroupTest, SpreadsTextsOfAnyLength) {
 TEST(MpiGroupTest, KnowsItsPlaceOnTheNode) {
   EXPECT_EQ(locality().size, mpi_test::ranks().size());
   EXPECT_EQ(locality().rank, mpi_test::ranks().rank());
+}
+
+// Processor seconds of this process, all its threads.
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+TEST(MpiGroupTest, ARankThatWaitsLeavesItsCoreToOthers) {
+  Group& group = mpi_test::ranks();
+  constexpr int kSeconds = 4;
+  group.barrier();
+  const double before = processor_seconds();
+  if (group.rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(kSeconds));
+  at::Tensor value = at::full({1000}, 1.0);
+  group.all_reduce_sum(value);
+  const double share = (processor_seconds() - before) / kSeconds;
+  RecordProperty("idle_percent", std::to_string(100 * share));
+  EXPECT_LE(share, .02);
 }
 
 TEST(MpiGroupTest, CountsTheSecondsItWaited) {
