@@ -34,6 +34,7 @@ part tsan 900 bash -c 'sanitized tsan'
 [ -x tests/slurm/login_node.sh ] && part slurm 600 tests/slurm/login_node.sh
 part faults 300 python3 tests/faults/kill_resume.py 120
 part ranks 120 python3 tests/faults/kill_ranks.py
+part virtual-ranks 400 python3 tests/faults/kill_virtual.py
 part prep-faults 200 python3 tests/faults/kill_prep.py 60
 part fuzz 800 bash -c 'tests/fuzz/build.sh build/fuzz && tests/fuzz/run.sh 45 build/fuzz'
 

@@ -177,7 +177,9 @@ class ThreadedLoader final : public Loader {
 
   // Beside those in flight one is with the caller, or spare.
   int64_t max_batches() const {
-    const int64_t share = (options_.global_batch + options_.num_ranks - 1) / options_.num_ranks;
+    const Range batch{0, options_.global_batch};
+    const int64_t share =
+        std::max<int64_t>(1, rank_range(batch, options_.rank, options_.num_ranks, options_.num_slices).size());
     const int64_t bytes = share * row_length() * static_cast<int64_t>(sizeof(float));
     return std::clamp<int64_t>(options_.byte_budget / bytes - 1, 1, std::max<int64_t>(options_.prefetch, 1));
   }
@@ -193,7 +195,7 @@ class ThreadedLoader final : public Loader {
   void plan_batch() {
     const Range places = batch_range(num_samples_, options_.global_batch, planned_.consumed);
     if (places.size() == 0) return;
-    const Range mine = rank_range(places, options_.rank, options_.num_ranks);
+    const Range mine = rank_range(places, options_.rank, options_.num_ranks, options_.num_slices);
     auto slot = std::make_unique<Slot>();
     Batch& batch = slot->batch;
     batch.epoch = planned_.epoch;

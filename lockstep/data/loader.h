@@ -57,8 +57,9 @@ struct LoaderOptions {
   int64_t seed = 1;
   int64_t rank = 0;
   int64_t num_ranks = 1;
-  int64_t threads = 1;   // decode threads; 0: as many as this process has cores
-  int64_t prefetch = 4;  // batches in flight at most
+  int64_t num_slices = 0;  // virtual ranks: a rank gets whole slices of the batch (order.h); 0: no slices
+  int64_t threads = 1;     // decode threads; 0: as many as this process has cores
+  int64_t prefetch = 4;    // batches in flight at most
   int64_t byte_budget =
       int64_t{4} << 30;  // of pixels in flight and spare: fewer batches when they are large, one at least
   bool augment = true;   // false with Use::train: shuffled order, centre crop (cached features)

@@ -64,4 +64,10 @@ Range rank_range(Range batch, int64_t rank, int64_t num_ranks) {
   return {batch.begin + rank * n / num_ranks, batch.begin + (rank + 1) * n / num_ranks};
 }
 
+Range rank_range(Range batch, int64_t rank, int64_t num_ranks, int64_t num_slices) {
+  if (num_slices == 0) return rank_range(batch, rank, num_ranks);
+  const Range slices = rank_range({0, num_slices}, rank, num_ranks);
+  return {rank_range(batch, slices.begin, num_slices).begin, rank_range(batch, slices.end, num_slices).begin};
+}
+
 }  // namespace lockstep::data

@@ -42,4 +42,8 @@ Range batch_range(int64_t num_samples, int64_t global_batch, int64_t consumed);
 // The contiguous share of `rank`; the shares of all ranks together are the batch, sizes differ by one at most.
 Range rank_range(Range batch, int64_t rank, int64_t num_ranks);
 
+// Likewise, of a batch that is first cut into `num_slices` (slice s is rank_range(batch, s, num_slices)) of which a
+// rank gets whole ones, rank_range({0, num_slices}, rank, num_ranks). With 0 slices: as above.
+Range rank_range(Range batch, int64_t rank, int64_t num_ranks, int64_t num_slices);
+
 }  // namespace lockstep::data

@@ -16,6 +16,23 @@ std::vector<int64_t> all_of(const Order& order) {
   return all;
 }
 
+TEST(OrderTest, SlicesKeepTheirSamplesWhateverTheRanks) {
+  const Range batch{100, 150};
+  for (const int64_t num_ranks : {1, 2, 3, 4, 7, 8}) {
+    int64_t place = batch.begin;
+    for (int64_t rank = 0; rank < num_ranks; ++rank) {
+      const Range mine = rank_range(batch, rank, num_ranks, 8);
+      EXPECT_EQ(mine.begin, place);
+      const Range slices = rank_range({0, 8}, rank, num_ranks);
+      EXPECT_EQ(mine.begin, rank_range(batch, slices.begin, 8).begin);
+      EXPECT_EQ(mine.end, rank_range(batch, slices.end - 1, 8).end);
+      place = mine.end;
+    }
+    EXPECT_EQ(place, batch.end);
+  }
+  EXPECT_EQ(rank_range(batch, 1, 3, 0), rank_range(batch, 1, 3));
+}
+
 TEST(OrderTest, IsABijectionForEverySize) {
   for (int64_t size = 1; size <= 300; ++size) {
     const auto all = all_of(Order(size, 1, 0));

@@ -54,7 +54,7 @@ class DenseLayer final : public Block {
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
     at::Tensor fresh = conv1_(norm1_(input, mode).relu_());
     fresh = conv2_(norm2_(fresh, mode).relu_());
-    return at::cat({input, dropout(fresh, dropout_, mode)}, 1);
+    return at::cat({input, dropout(*this, fresh, dropout_, mode)}, 1);
   }
 
  private:

@@ -79,7 +79,7 @@ class MobileBlock final : public Block {
     const at::Tensor wide = expand_ ? (*expand_)(input, mode) : input;
     const at::Tensor filtered = relu6_(norm1_(depthwise_.same_padded(wide), mode));
     at::Tensor narrow = norm2_(project_(filtered), mode);
-    return skip_ ? drop_path(narrow, path_rate_, mode).add_(input) : narrow;
+    return skip_ ? drop_path(*this, narrow, path_rate_, mode).add_(input) : narrow;
   }
 
  private:

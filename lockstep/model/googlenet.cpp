@@ -57,17 +57,19 @@ class InceptionStem final : public Block {
 class AuxiliaryHead {
  public:
   AuxiliaryHead(const Site& site, int64_t in, const spec::Model& model)
-      : dropout_(model.dropout > 0 ? model.dropout : kAuxiliaryDropout),
+      : block_(site.block),
+        dropout_(model.dropout > 0 ? model.dropout : kAuxiliaryDropout),
         conv_(site.in("conv"), {.in = in, .out = 128}),
         fc1_(site.in("fc1"), 2048, 1024, LinearInit::truncated_001),
         fc2_(make_classifier(site.in("fc2"), 1024, model.classes, LinearInit::truncated_001)) {}
   at::Tensor operator()(const at::Tensor& input, Mode mode) const {
     const at::Tensor pooled = at::adaptive_avg_pool2d(input, {4, 4});  // [batch, in, 4, 4]
     at::Tensor value = conv_(pooled, mode).contiguous().flatten(1);    // [batch, 2048]
-    return fc2_(dropout(fc1_(value).relu_(), dropout_, mode));
+    return fc2_(dropout(block_, fc1_(value).relu_(), dropout_, mode));
   }
 
  private:
+  const Block& block_;
   double dropout_;
   BasicConv conv_;
   Linear fc1_;

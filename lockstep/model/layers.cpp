@@ -8,6 +8,7 @@
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 
@@ -178,16 +179,20 @@ at::Tensor LayerNorm::operator()(const at::Tensor& input) const {
   return at::layer_norm(input, {width_}, weight_(), bias_(), epsilon_);
 }
 
-at::Tensor drop_path(const at::Tensor& branch, double rate, Mode mode) {
+at::Tensor drop_path(const Block& block, const at::Tensor& branch, double rate, Mode mode) {
   if (rate <= 0 || mode == Mode::evaluate) return branch;
   std::vector<int64_t> shape(static_cast<size_t>(branch.dim()), 1);
   shape[0] = branch.size(0);
-  at::Tensor keep = at::empty(shape, branch.options().requires_grad(false)).bernoulli_(1 - rate).div_(1 - rate);
-  return branch.mul(keep);
+  at::Tensor keep = at::empty(shape, branch.options().requires_grad(false));
+  return branch.mul(keep.bernoulli_(1 - rate, block.random).div_(1 - rate));
 }
 
-at::Tensor dropout(const at::Tensor& input, double rate, Mode mode) {
-  return rate <= 0 || mode == Mode::evaluate ? input : at::dropout(input, rate, true);
+at::Tensor dropout(const Block& block, const at::Tensor& input, double rate, Mode mode) {
+  if (rate <= 0 || mode == Mode::evaluate) return input;
+  if (!block.random) return at::dropout(input, rate, true);
+  // libtorch's own takes no generator; these are its steps.
+  const at::Tensor keep = at::empty_like(input, input.options().requires_grad(false));
+  return input.mul(keep.bernoulli_(1 - rate, block.random).div_(1 - rate));
 }
 
 at::Tensor global_average(const at::Tensor& input) {

@@ -142,8 +142,9 @@ class LayerNorm {
 };
 
 // Drops whole samples of a residual branch with probability `rate` and scales up the rest; needs a training mode.
-at::Tensor drop_path(const at::Tensor& branch, double rate, Mode mode);
-at::Tensor dropout(const at::Tensor& input, double rate, Mode mode);
+// The numbers come from the generator of `block`.
+at::Tensor drop_path(const Block& block, const at::Tensor& branch, double rate, Mode mode);
+at::Tensor dropout(const Block& block, const at::Tensor& input, double rate, Mode mode);
 
 at::Tensor global_average(const at::Tensor& input);  // [batch, channels, height, width] -> [batch, channels]
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/model/layers.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
@@ -51,13 +53,33 @@ TEST(LayersTest, FillsHaveTheirDistribution) {
   EXPECT_GT(truncated.abs().max().item<double>(), 1.9);
 }
 
+class Plain final : public Block {
+ public:
+  Plain() : Block("plain") {}
+  at::Tensor forward(const at::Tensor& input, Mode /*mode*/) override { return input; }
+};
+
+TEST(LayersTest, ABlocksOwnGeneratorGivesTheNumbersThatLibtorchsWould) {
+  const at::Tensor input = at::ones({100, 7});
+  Plain block;
+  at::manual_seed(5);
+  const at::Tensor shared = dropout(block, input, 0.3, Mode::train);
+  block.random = at::detail::createCPUGenerator(5);
+  EXPECT_TRUE(dropout(block, input, 0.3, Mode::train).equal(shared));
+  EXPECT_FALSE(dropout(block, input, 0.3, Mode::train).equal(shared));
+  block.random = at::detail::createCPUGenerator(5);
+  const at::Tensor paths = drop_path(block, input, 0.3, Mode::train);
+  at::manual_seed(5);
+  EXPECT_TRUE(drop_path(Plain(), input, 0.3, Mode::train).equal(paths));
+}
+
 TEST(LayersTest, DropPathDropsWholeSamplesAndKeepsTheMean) {
   const at::Tensor branch = at::ones({4000, 3});
-  const at::Tensor dropped = drop_path(branch, 0.25, Mode::train);
+  const at::Tensor dropped = drop_path(Plain(), branch, 0.25, Mode::train);
   EXPECT_TRUE(dropped.select(1, 0).equal(dropped.select(1, 2)));
   EXPECT_NEAR(dropped.mean().item<double>(), 1, 0.05);
   EXPECT_NEAR(dropped.max().item<double>(), 1 / 0.75, 1e-6);
-  EXPECT_TRUE(drop_path(branch, 0.25, Mode::evaluate).equal(branch));
+  EXPECT_TRUE(drop_path(Plain(), branch, 0.25, Mode::evaluate).equal(branch));
 }
 
 TEST(LayersTest, ConvolutionWeightsAreChannelsLastWithTheValuesOfTheirPlace) {

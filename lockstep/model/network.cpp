@@ -50,6 +50,20 @@ at::Tensor Network::run(at::Tensor value, Mode mode, size_t from, size_t to) con
   return value;
 }
 
+std::optional<Network> Network::twin() const {
+  if (!make_twin_) return std::nullopt;
+  Network other = make_twin_();
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    Block& block = *other.blocks_[i];
+    for (size_t k = 0; k < block.parameters.size(); ++k) {
+      const at::Tensor& weight = blocks_[i]->parameters[k].tensor;
+      block.parameters[k].tensor = weight.detach().requires_grad_(weight.requires_grad());
+    }
+    for (size_t k = 0; k < block.buffers.size(); ++k) block.buffers[k].tensor.copy_(blocks_[i]->buffers[k].tensor);
+  }
+  return other;
+}
+
 std::vector<Named> Network::parameters() const {
   std::vector<Named> all;
   for (const auto& block : blocks_) all.insert(all.end(), block->parameters.begin(), block->parameters.end());

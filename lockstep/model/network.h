@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,7 @@ class Block {
   std::vector<Named> parameters;
   std::vector<Named> buffers;           // batch-norm statistics; saved with the weights, not trained
   std::vector<std::string> classifier;  // parameters whose first dimension is the class count
+  std::optional<at::Generator> random;  // dropout draws from it; none: from libtorch's own, as everybody in the process
 
  private:
   std::string name_;
@@ -64,6 +67,12 @@ class Network {
   // `listener` hears the index of each block before it runs, and -1 behind the last one. For who records a run.
   void on_block(std::function<void(int64_t index)> listener) { listener_ = std::move(listener); }
 
+  // A network of the same blocks for another thread: the weights are these very ones, each as a leaf with a gradient of
+  // its own; the buffers are copies. Nothing for a network that make_network did not make.
+  std::optional<Network> twin() const;
+  bool has_twins() const { return make_twin_ != nullptr; }
+  void twins_from(std::function<Network()> make) { make_twin_ = std::move(make); }
+
   std::vector<Named> parameters() const;  // of all blocks, in order
   std::vector<Named> buffers() const;
   int64_t parameter_count() const;
@@ -73,6 +82,7 @@ class Network {
   std::vector<std::unique_ptr<Block>> blocks_;
   at::MemoryFormat images_;
   std::function<void(int64_t)> listener_;
+  std::function<Network()> make_twin_;
 };
 
 at::MemoryFormat memory_format(spec::Layout layout);

@@ -43,6 +43,21 @@ TEST(NetworkTest, ForwardReadsItsWeightsFromTheBlocks) {
   EXPECT_EQ(logits.scalar_type(), at::kBFloat16);
 }
 
+TEST(NetworkTest, ATwinSharesTheWeightsAndNothingElse) {
+  const Network network = narrow_network();
+  const std::optional<Network> twin = network.twin();
+  ASSERT_TRUE(twin);
+  const at::Tensor images = at::ones({2, 3, 32, 32});
+  EXPECT_TRUE(twin->forward(images, Mode::evaluate).logits.equal(network.forward(images, Mode::evaluate).logits));
+  twin->forward(images, Mode::train).logits.sum().backward();
+  at::Tensor weight = network.parameters().front().tensor;
+  EXPECT_TRUE(twin->parameters().front().tensor.is_same(weight) == false && !weight.grad().defined());
+  EXPECT_TRUE(twin->parameters().front().tensor.grad().defined());
+  EXPECT_FALSE(twin->buffers().front().tensor.equal(network.buffers().front().tensor));
+  weight.detach().fill_(0.25);
+  EXPECT_EQ(twin->parameters().front().tensor.min().item<double>(), 0.25);
+}
+
 TEST(NetworkTest, AnUnknownBlockNamesTheNearest) {
   try {
     narrow_network().index_of("blok2");

@@ -19,7 +19,7 @@ class HiddenLayer final : public Block {
   HiddenLayer(const std::string& name, Maker& maker, int64_t in, int64_t out, double dropout)
       : Block(name), dropout_(dropout), linear_({*this, maker, name + "."}, in, out) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    return dropout(linear_(input.flatten(1)).relu_(), dropout_, mode);
+    return dropout(*this, linear_(input.flatten(1)).relu_(), dropout_, mode);
   }
 
  private:

@@ -80,7 +80,7 @@ class VitStem final : public Block {
     const at::Tensor patches = proj_(input).flatten(2).transpose(1, 2);  // [batch, tokens, width]
     const at::Tensor first = cls_token_().expand({input.size(0), -1, -1});
     const at::Tensor tokens = at::cat({first, patches}, 1).add_(pos_embed_());
-    return dropout(tokens, dropout_, mode);
+    return dropout(*this, tokens, dropout_, mode);
   }
 
  private:
@@ -105,8 +105,8 @@ class VitBlock final : public Block {
         fc2_({*this, maker, name + ".mlp.fc2."}, sizes.hidden, sizes.width, LinearInit::truncated_002) {}
 
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    const at::Tensor value = input.add(drop_path(attention(norm1_(input), mode), path_rate_, mode));
-    return value.add(drop_path(perceptron(norm2_(value), mode), path_rate_, mode));
+    const at::Tensor value = input.add(drop_path(*this, attention(norm1_(input), mode), path_rate_, mode));
+    return value.add(drop_path(*this, perceptron(norm2_(value), mode), path_rate_, mode));
   }
 
  private:
@@ -120,12 +120,12 @@ class VitBlock final : public Block {
     const auto parts = qkv.unbind(0);
     const at::Tensor mixed = at::scaled_dot_product_attention(parts[0], parts[1], parts[2]);
     const at::Tensor joined = mixed.transpose(1, 2).reshape({batch, tokens, width});
-    return dropout(proj_(joined), dropout_, mode);
+    return dropout(*this, proj_(joined), dropout_, mode);
   }
 
   at::Tensor perceptron(const at::Tensor& input, Mode mode) const {
-    const at::Tensor hidden = dropout(at::gelu(fc1_(input)), dropout_, mode);
-    return dropout(fc2_(hidden), dropout_, mode);
+    const at::Tensor hidden = dropout(*this, at::gelu(fc1_(input)), dropout_, mode);
+    return dropout(*this, fc2_(hidden), dropout_, mode);
   }
 
   int64_t heads_;

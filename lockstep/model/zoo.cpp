@@ -78,7 +78,7 @@ Head::Head(const Request& request, int64_t in, const HeadOptions& options)
       linear_(make_classifier({*this, request.maker, options.prefix}, in, request.model.classes, options.init)) {}
 
 at::Tensor Head::forward(const at::Tensor& input, Mode mode) {
-  return linear_(dropout(input, dropout_, mode));
+  return linear_(dropout(*this, input, dropout_, mode));
 }
 
 Network make_network(const spec::Model& model, int64_t image_size, int64_t seed, at::Device device, Values values) {
@@ -86,7 +86,9 @@ Network make_network(const spec::Model& model, int64_t image_size, int64_t seed,
   check_overrides(model, family);
   base::ensure(model.classes > 0 && image_size > 0, "class count and image size are known when a network is made");
   Maker maker(seed, device, values, model.layout);
-  return {model.name, family.build({model, image_size, maker}), memory_format(model.layout)};
+  Network network(model.name, family.build({model, image_size, maker}), memory_format(model.layout));
+  network.twins_from([=] { return make_network(model, image_size, seed, device, Values::none); });
+  return network;
 }
 
 std::vector<std::string> network_names() {

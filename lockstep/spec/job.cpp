@@ -2,6 +2,7 @@
 #include "lockstep/spec/job.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -176,6 +177,11 @@ const Section& training_section() {
           .add("seed", &Training::seed, "", non_negative,
                "seed of weights, order and augmentation: the same seed gives the same bits")
           .add("threads", &Training::threads, "threads per rank", kThreads, "threads that compute; 0: cores / ranks")
+          .add("virtual_ranks", &Training::virtual_ranks, "slices", between(0, 65536),
+               "cut every batch into so many slices (a power of two), each a pass of its own, and add them up in one "
+               "fixed order: the same bits on any number of ranks up to this; 0: off")
+          .add("threads_per_slice", &Training::threads_per_slice, "threads", between(1, 4096),
+               "with virtual_ranks: threads that compute one slice; other threads, other bits")
           .add("max_nonfinite_steps", &Training::max_nonfinite_steps, "steps", positive,
                "this many steps in a row without a finite loss: the run goes back to its last checkpoint and leaves "
                "the data of those steps out")
@@ -238,6 +244,7 @@ class JobRules {
     check_name();
     check_data();
     check_training();
+    check_virtual_ranks();
     check_schedule();
     check_phases();
   }
@@ -301,6 +308,33 @@ class JobRules {
     } else if (slice > most) {
       complain("training.ghost_batch", base::text("is ", slice, ", more than ", of, ", ", most),
                base::text("give ", most, " at most"));
+    }
+  }
+
+  void check_virtual_ranks() {
+    const Training& training = job_.training;
+    const int64_t slices = training.virtual_ranks;
+    if (slices == 0) return;
+    const std::string key = "training.virtual_ranks";
+    const auto below = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(slices)));
+    if (below != slices) {
+      complain(key, base::text("is ", slices, ", no power of two"), base::text("use ", below, " or ", 2 * below));
+    } else if (slices > training.global_batch) {
+      complain(key, base::text("is ", slices, ", more slices than training.global_batch has samples"),
+               base::text("use ", std::bit_floor(static_cast<uint64_t>(training.global_batch)), " or fewer"));
+    }
+    if (training.micro_batch > 0) {
+      complain("training.micro_batch", "with virtual_ranks the slices are the micro-batches",
+               "leave it out; more virtual_ranks make smaller slices");
+    }
+    if (training.batch_norm == BatchNorm::sync) {
+      complain("training.batch_norm", "is sync, which would undo the slices of virtual_ranks",
+               "\"batch_norm\": \"local\": a slice has its own statistics");
+    }
+    for (size_t i = 0; i < training.phases.size(); ++i) {
+      if (!training.phases[i].cache_features) continue;
+      complain(base::text("training.phases[", i, "].cache_features"),
+               "the bits of cached features depend on the ranks, those of virtual_ranks shall not", "leave it out");
     }
   }
 

@@ -127,6 +127,8 @@ struct Training {
   double auxiliary_weight = 0.3;  // weight of auxiliary heads' losses
   int64_t seed = 1;
   int64_t threads = 0;              // compute threads per rank; 0: cores / ranks
+  int64_t virtual_ranks = 0;        // slices of every batch, added up in one fixed order; 0: plain data parallel
+  int64_t threads_per_slice = 1;    // with virtual_ranks: part of what decides the bits
   int64_t max_nonfinite_steps = 3;  // that many steps in a row without a finite loss: back to the last checkpoint
   int64_t max_rewinds = 3;          // that many times in a row without getting beyond the place; then it ends
   double spike_factor = 0;          // a loss of this many medians: back likewise; 0: off

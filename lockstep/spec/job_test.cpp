@@ -179,6 +179,22 @@ TEST(JobTest, TellsEveryProblemAtOnce) {
   EXPECT_THAT(message, HasSubstr("job.json:3:18: training.global_batch: must be"));
 }
 
+TEST(JobTest, VirtualRanksAreAPowerOfTwoThatFitsTheBatch) {
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"virtual_ranks\": 6")),
+              HasSubstr("training.virtual_ranks: is 6, no power of two\n  fix: use 4 or 8"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"virtual_ranks\": 64")),
+              HasSubstr("training.virtual_ranks: is 64, more slices than training.global_batch has samples\n"
+                        "  fix: use 32 or fewer"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"virtual_ranks\": 4, \"micro_batch\": 8")),
+              HasSubstr("training.micro_batch: with virtual_ranks the slices are the micro-batches"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"virtual_ranks\": 4, \"batch_norm\": \"sync\"")),
+              HasSubstr("training.batch_norm: is sync, which would undo the slices of virtual_ranks"));
+  EXPECT_THAT(job_complaint(with_training("\"phases\": [{\"train_from\": \"head\", \"cache_features\": true}], "
+                                          "\"virtual_ranks\": 4")),
+              HasSubstr("training.phases[0].cache_features: the bits of cached features depend on the ranks"));
+  EXPECT_EQ(job_of(with_training("\"epochs\": 1, \"virtual_ranks\": 32")).training.threads_per_slice, 1);
+}
+
 TEST(JobTest, ChecksRulesBetweenFields) {
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"micro_batch\": 64")),
               HasSubstr("job.json:2:43: training.micro_batch: is 64, more than training.global_batch, 32"));

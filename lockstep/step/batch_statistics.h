@@ -20,10 +20,11 @@ class BatchStatistics {
   // variance of a single value) counts as unchanged.
   void merge(comm::Group& group, int64_t samples, int64_t global_size);
 
- private:
-  at::Tensor flat() const;
+  bool empty() const { return buffers_.empty(); }
+  at::Tensor flat() const;  // all of them, one after the other; a copy. REQUIRES: not empty
   void write(const at::Tensor& flat);
 
+ private:
   std::vector<at::Tensor> buffers_;  // floating ones
   at::Tensor kept_;
 };

@@ -60,6 +60,12 @@ double norm_of_squares(std::span<const double> squares) {
   return std::sqrt(sum);
 }
 
+std::vector<double> chunk_norms(const std::vector<at::Tensor>& tensors) {
+  std::vector<double> norms;
+  for (const auto& tensor : tensors) norms.push_back(norm_of_squares(chunk_squares(tensor)));
+  return norms;
+}
+
 double chunk_norm(const std::vector<at::Tensor>& tensors) {
   std::vector<double> all;
   for (const auto& tensor : tensors) {

@@ -20,6 +20,8 @@ std::vector<double> chunk_squares(const at::Tensor& tensor);
 // The root of the sum, in the order given.
 double norm_of_squares(std::span<const double> squares);
 
+std::vector<double> chunk_norms(const std::vector<at::Tensor>& tensors);  // of each tensor
+
 // The norm over all elements of all tensors, in their order: of one parameter, or of a whole gradient.
 double chunk_norm(const std::vector<at::Tensor>& tensors);
 

@@ -22,6 +22,7 @@ TEST(ChunkNormTest, IsTheEuclideanNorm) {
   for (const auto& tensor : tensors) expected += tensor.to(at::kDouble).square().sum().item<double>();
   EXPECT_NEAR(chunk_norm(tensors), std::sqrt(expected), 1e-12 * std::sqrt(expected));
   EXPECT_EQ(chunk_norm({}), 0);
+  EXPECT_NEAR(chunk_norms(tensors)[1], tensors[1].norm().item<double>(), 1e-6);
 }
 
 TEST(ChunkNormTest, HasTheSameBitsOnAnyNumberOfThreads) {

@@ -26,9 +26,9 @@ using torch::autograd::variable_list;
 // Where the generators that a block draws from stand.
 class RandomState {
  public:
-  explicit RandomState(at::Device device) {
-    keep(at::kCPU);
-    if (!device.is_cpu()) keep(device);
+  RandomState(const model::Block& block, at::Device device) {
+    keep(block.random ? *block.random : at::globalContext().defaultGenerator(at::kCPU));
+    if (!device.is_cpu()) keep(at::globalContext().defaultGenerator(device));
   }
   void restore() const {
     for (const auto& [generator, state] : kept_) {
@@ -39,8 +39,7 @@ class RandomState {
   }
 
  private:
-  void keep(at::Device device) {
-    at::Generator generator = at::globalContext().defaultGenerator(device);
+  void keep(at::Generator generator) {
     const std::scoped_lock lock(generator.mutex());
     kept_.emplace_back(generator, generator.get_state());
   }
@@ -101,7 +100,7 @@ bool any_requires_grad(const variable_list& tensors) {
 // and its weights, so that each weight's gradient arrives where it always does, once: the reducer waits there.
 class RecomputeBackward final : public torch::autograd::Node {
  public:
-  RecomputeBackward(const Call& call, const variable_list& inputs) : call_(call), random_(call.device) {
+  RecomputeBackward(const Call& call, const variable_list& inputs) : call_(call), random_(call.of(), call.device) {
     for (const auto& input : inputs) inputs_.emplace_back(input, /*is_output=*/false);
     set_next_edges(torch::autograd::collect_next_edges(inputs));
   }
@@ -124,7 +123,7 @@ class RecomputeBackward final : public torch::autograd::Node {
     const Exchanged exchanged(call_.of(), {leaves.begin() + 1, leaves.end()});
     std::optional<Autocast> autocast;
     if (call_.autocast) autocast.emplace(call_.device);
-    const RandomState now(call_.device);
+    const RandomState now(call_.of(), call_.device);
     random_.restore();
     variable_list outputs = call_.run(leaves[0]);
     now.restore();

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "lockstep/base/error.h"
+#include "lockstep/step/chunk_norm.h"
+#include "lockstep/step/thread_scope.h"
 
 namespace lockstep::step {
 namespace {
@@ -28,7 +30,8 @@ std::vector<model::Named> trained_parameters(const model::Network& network, size
 Step::Step(model::Network& network, comm::Group& group, StepOptions options)
     : group_(group),
       options_(std::move(options)),
-      optimizer_(options_.training.optimizer, trained_parameters(network, options_.train_from)),
+      optimizer_(options_.training.optimizer, trained_parameters(network, options_.train_from),
+                 options_.training.virtual_ranks > 0 ? Norms(chunk_norms) : Norms()),
       path_(make_gradient_path(network, optimizer_.parameters(), group, options_)),
       scale_(options_.training.precision == spec::Precision::amp && options_.device.is_cuda()) {}
 
@@ -46,6 +49,8 @@ void Step::load_state(const std::vector<model::Named>& state) {
 StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
   const double start = steady_seconds();
   const double waited = group_.seconds_waited();
+  // With virtual ranks no operator of a step, the optimizer's included, may see how many threads a rank has.
+  const ThreadScope threads(options_.training.virtual_ranks > 0 ? options_.training.threads_per_slice : 0);
   optimizer_.clear_gradients();
   const BatchSums sums = path_->run(samples, scale_.value(), want_stop);
 

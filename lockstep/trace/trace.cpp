@@ -84,6 +84,15 @@ void describe(forecast::Recording& recording, const spec::Job& job, const Simula
   for (const auto& block : network.blocks()) recording.blocks.push_back(block->name());
 }
 
+// Virtual ranks are traced as the micro-batches that they are; the partial sums between them are not seen.
+spec::Job as_micro_batches(spec::Job job) {
+  spec::Training& training = job.training;
+  if (training.virtual_ranks == 0) return job;
+  training.micro_batch = (training.global_batch + training.virtual_ranks - 1) / training.virtual_ranks;
+  training.virtual_ranks = 0;
+  return job;
+}
+
 void check(const spec::Job& job, const Simulation& simulation) {
   base::ensure(job.model.classes > 0, "the number of classes is known when a job is traced");
   base::ensure(simulation.ranks > 0 && simulation.steps > 0 && simulation.rows >= 0,
@@ -92,7 +101,8 @@ void check(const spec::Job& job, const Simulation& simulation) {
 
 }  // namespace
 
-forecast::Recording trace_step(const spec::Job& job, const Simulation& simulation) {
+forecast::Recording trace_step(const spec::Job& asked, const Simulation& simulation) {
+  const spec::Job job = as_micro_batches(asked);
   check(job, simulation);
   const auto recorder = std::make_shared<Recorder>();
   const SimulatedDevice device(recorder);

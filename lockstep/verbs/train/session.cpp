@@ -7,6 +7,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/step/virtual_check.h"
 #include "lockstep/verbs/train/session_source.h"
 #include "lockstep/verbs/train/snapshot.h"
 #include "lockstep/verbs/train/threads.h"
@@ -38,7 +39,20 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
       network_(model::make_network(job_.model, job_.data.image_size, job_.training.seed, options.device)),
       data_sha256_(collections_.train.fingerprint()) {
   at::set_num_threads(static_cast<int>(agree_on_threads(compute_threads(job_.training), group)));
+  check_virtual_ranks();
   if (folder_) ledger_ = std::make_unique<Ledger>(folder_->paths(), timetable_, options.voice);
+}
+
+void Session::check_virtual_ranks() const {
+  for (const Stage& stage : timetable_.stages()) {
+    step::StepOptions options;
+    options.training = job_.training;
+    options.device = options_.device;
+    options.train_from = stage.phase.train_from.empty() ? 0 : network_.index_of(stage.phase.train_from);
+    options.freeze_norm = stage.phase.freeze_norm;
+    step::check_slices(network_, options, static_cast<int64_t>(collections_.train.samples.size()),
+                       job_.data.image_size);
+  }
 }
 
 void Session::run(const Stage& stage) {
@@ -61,6 +75,7 @@ void Session::run(const Stage& stage) {
   if (stopped() && step_ > resumed_at_) save(step, /*best=*/false);
   if (ledger_) ledger_->phase(stage);
   while (step_ < stage.end && !stopped()) take_step(step, source);
+  if (step_ == timetable_.total_steps()) state_sha256_ = state_sha256(step);
   report_bad_samples(source.loader.get());
 }
 
@@ -174,6 +189,7 @@ TrainResult Session::finish() {
         write_tensors(folder_->paths().weights(), ema_ ? ema_->averages() : all_tensors(network_), metadata);
     fields["seconds"] = result.seconds;
     fields["weights_sha256"] = result.weights_sha256;
+    if (!state_sha256_.empty()) fields["state_sha256"] = result.state_sha256 = state_sha256_;
     if (top1_) fields["top1"] = *top1_;
     if (loss_) fields["loss"] = *loss_;
     ledger_->note("end", fields);

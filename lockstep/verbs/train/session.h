@@ -51,7 +51,9 @@ class Session {
   std::string why_stop(bool evaluates) const;
   bool evaluation_may_be_cut() const;  // its length is not known yet and the time that is left may not do
   base::Json start_fields() const;
-  double seconds() const;  // of training, all sittings
+  void check_virtual_ranks() const;                        // user error before any sample is read
+  std::string state_sha256(const step::Step& step) const;  // of all that a checkpoint holds; on rank 0
+  double seconds() const;                                  // of training, all sittings
 
   double started_;  // first of all: whoever gave the walltime counts the scan of the data too
   TrainOptions options_;
@@ -72,6 +74,7 @@ class Session {
   int64_t nonfinite_ = 0;            // steps in a row
   std::set<std::string> bad_files_;  // skipped so far, of all ranks and sittings; alike on every rank
   std::string stop_reason_;
+  std::string state_sha256_;   // at the end of the run
   double seconds_before_ = 0;  // of earlier sittings
   double step_seconds_ = 0;
   double save_seconds_ = 1;

@@ -93,6 +93,10 @@ Json Session::start_fields() const {
   fields["steps_per_epoch"] = timetable_.steps_per_epoch();
   fields["ranks"] = group_.size();
   fields["threads"] = at::get_num_threads();
+  if (job_.training.virtual_ranks > 0) {
+    fields["virtual_ranks"] = job_.training.virtual_ranks;
+    fields["threads_per_slice"] = job_.training.threads_per_slice;
+  }
   fields["device"] = options_.device.is_cuda() ? "cuda" : "cpu";
   fields["precision"] = name_of(job_.training.precision);
   fields["seed"] = job_.training.seed;

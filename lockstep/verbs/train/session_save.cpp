@@ -11,6 +11,17 @@ using base::Json;
 using base::text;
 using step::steady_seconds;
 
+std::string Session::state_sha256(const step::Step& step) const {
+  const auto optimizer = step.state();
+  if (!folder_) return "";
+  std::vector<model::Named> all = all_tensors(network_);
+  for (const auto& entry : optimizer) all.push_back({text("optimizer.", entry.name), entry.tensor});
+  if (ema_) {
+    for (const auto& entry : ema_->averages()) all.push_back({text("ema.", entry.name), entry.tensor});
+  }
+  return tensors_sha256(std::move(all), timetable_.loader_state(step_).to_json().dump(-1));
+}
+
 bool Session::save(step::Step& step, bool best) {
   if (!folder_) return true;
   folder_->ensure_held();  // not ours any more: this sitting ends

@@ -21,6 +21,7 @@ std::unique_ptr<data::Loader> Session::loader(const data::Collection& collection
   options.seed = job_.training.seed;
   options.rank = group_.rank();
   options.num_ranks = group_.size();
+  options.num_slices = train ? job_.training.virtual_ranks : 0;
   options.threads = job_.data.threads > 0 ? job_.data.threads : compute_threads(job_.training);
   options.augment = train;
   return data::make_loader(collection, options,

@@ -106,6 +106,20 @@ void restore_tensors(const base::Path& path, const std::vector<model::Named>& in
   }
 }
 
+std::string tensors_sha256(std::vector<model::Named> tensors, const std::string& more) {
+  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  base::Sha256 hash;
+  for (const auto& entry : tensors) {
+    const Packed packed = pack({entry});
+    const base::TensorView& view = packed.views[0];
+    hash.update(text(view.name, " ", base::dtype_name(view.dtype)));
+    for (const int64_t size : view.shape) hash.update(text(" ", size));
+    hash.update(view.bytes);
+  }
+  hash.update(more);
+  return hash.hex();
+}
+
 std::vector<model::Named> all_tensors(const model::Network& network) {
   auto all = network.parameters();
   const auto buffers = network.buffers();
@@ -122,7 +136,7 @@ base::Json identity(const spec::Job& job, const std::string& data_sha256) {
   result["data (names and labels of the training samples)"] = data_sha256;
   result["data.image_size"] = job.data.image_size;
   for (const auto& member : model.members()) result[text("model.", member.key)] = member.value;
-  for (const char* key : {"seed", "global_batch", "precision", "phases"}) {
+  for (const char* key : {"seed", "global_batch", "precision", "phases", "virtual_ranks", "threads_per_slice"}) {
     if (const auto* value = training.find(key)) result[text("training.", key)] = *value;
   }
   result["training.optimizer.name"] = name_of(job.training.optimizer.name);

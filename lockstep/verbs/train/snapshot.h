@@ -27,6 +27,9 @@ std::vector<model::Named> read_tensors(const base::Path& path);
 // Copies the file's tensors into those of the same name. User error naming the first that is missing or differs.
 void restore_tensors(const base::Path& path, const std::vector<model::Named>& into);
 
+// SHA-256 over names, types, shapes and values, in the order of the names, and over `more`.
+std::string tensors_sha256(std::vector<model::Named> tensors, const std::string& more);
+
 // Parameters and buffers.
 std::vector<model::Named> all_tensors(const model::Network& network);
 

@@ -29,6 +29,17 @@ TEST(SnapshotTest, APartWritesTheBytesItAnnounces) {
   EXPECT_EQ(bytes, part.bytes);
 }
 
+TEST(SnapshotTest, TheHashOfTensorsKnowsNamesValuesAndTheRestButNoOrder) {
+  const model::Named a{"a", at::arange(5, at::kFloat)};
+  const model::Named b{"b", at::zeros({2, 3})};
+  const std::string hash = tensors_sha256({a, b}, "more");
+  EXPECT_EQ(tensors_sha256({b, a}, "more"), hash);
+  EXPECT_NE(tensors_sha256({a, b}, ""), hash);
+  EXPECT_NE(tensors_sha256({a, {"b", at::zeros({3, 2})}}, "more"), hash);
+  EXPECT_NE(tensors_sha256({a, {"c", b.tensor}}, "more"), hash);
+  EXPECT_NE(tensors_sha256({a, {"b", at::zeros({2, 3}).fill_(-0.0)}}, "more"), hash);
+}
+
 TEST(SnapshotTest, AnotherShapeIsNamed) {
   const base::TemporaryFolder folder;
   write_tensors(folder.path() / "x.safetensors", {{"fc.weight", at::zeros({2, 3})}}, {});

@@ -17,6 +17,7 @@ base::Json TrainResult::to_json() const {
   if (top1) json["top1"] = *top1;
   if (loss) json["loss"] = *loss;
   if (finished) json["weights_sha256"] = weights_sha256;
+  if (!state_sha256.empty()) json["state_sha256"] = state_sha256;
   return json;
 }
 

@@ -32,6 +32,7 @@ struct TrainResult {
   double seconds = 0;      // of training, all sittings
   int64_t bad_samples = 0;
   std::string weights_sha256;  // of RUN/weights.safetensors, when finished
+  std::string state_sha256;    // of weights, statistics, optimizer, moving average and loader position at the end
   std::optional<double> top1, loss;
 
   base::Json to_json() const;

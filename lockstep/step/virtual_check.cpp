@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/step/virtual_check.h"
+
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/step/batch_statistics.h"
+
+namespace lockstep::step {
+namespace {
+
+using base::text;
+
+// The statistics that are not finite after one image went through; empty when a single row is enough for all.
+std::string norm_without_variance(const model::Network& network, const StepOptions& options, int64_t image_size) {
+  const c10::AutoGradMode no_gradients(false);
+  BatchStatistics statistics(network, options.norms_from(network));
+  if (statistics.empty()) return "";
+  statistics.keep();
+  at::Tensor value = at::zeros({1, 3, image_size, image_size}, at::TensorOptions(options.device));
+  value = network.run(value, model::Mode::evaluate, 0, options.train_from);
+  network.run(value, model::Mode::train, options.train_from, network.blocks().size());
+  std::string found;
+  for (size_t i = options.train_from; i < network.blocks().size(); ++i) {
+    network.blocks()[i]->take_auxiliary();
+    for (const auto& buffer : network.blocks()[i]->buffers) {
+      if (found.empty() && !at::isfinite(buffer.tensor).all().item<bool>()) found = buffer.name;
+    }
+  }
+  statistics.restore();
+  return found;
+}
+
+std::string fix_for(int64_t batch) {
+  const std::string another = "choose a training.global_batch that leaves more samples for the last batch";
+  if (batch < 4) return another;
+  return text("--set training.virtual_ranks=", std::bit_floor(static_cast<uint64_t>(batch / 2)), " or fewer, or ",
+              another);
+}
+
+}  // namespace
+
+void check_slices(const model::Network& network, const StepOptions& options, int64_t num_samples, int64_t image_size) {
+  const auto& training = options.training;
+  if (training.virtual_ranks == 0) return;
+  const int64_t last = num_samples % training.global_batch;  // 0: all batches are full
+  const int64_t smallest = last > 0 ? last : training.global_batch;
+  if (smallest / training.virtual_ranks >= 2) return;
+  const std::string norm = norm_without_variance(network, options, image_size);
+  if (norm.empty()) return;
+  throw base::Error(base::Blame::user,
+                    text("training.virtual_ranks: ", training.virtual_ranks, " slices of a batch of ", smallest,
+                         " samples leave one sample to some, and batch norm (", norm,
+                         ") would see one value a channel at ", image_size, " pixels"),
+                    fix_for(smallest));
+}
+
+}  // namespace lockstep::step

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lockstep/step/pass.h"
+
+namespace lockstep::step {
+
+// Before a run with virtual ranks over `num_samples` images: user error with the fix when some batch, mostly the last
+// of an epoch, leaves a slice so small that a trained batch norm would see one value a channel, which has no variance.
+void check_slices(const model::Network& network, const StepOptions& options, int64_t num_samples, int64_t image_size);
+
+}  // namespace lockstep::step

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/step/virtual_path.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/random.h"
+#include "lockstep/base/text.h"
+#include "lockstep/step/chunk_norm.h"
+
+namespace lockstep::step {
+namespace {
+
+// For its lifetime a network draws the random numbers of (seed, step, slice).
+class SliceRandom {
+ public:
+  SliceRandom(const model::Network& network, const StepOptions& options, int64_t step, int64_t slice)
+      : network_(network) {
+    base::Random random(base::derive_seed(static_cast<uint64_t>(options.training.seed), "dropout"),
+                        static_cast<uint32_t>(slice), static_cast<uint64_t>(step));
+    const uint64_t seed = random.bits64();
+    if (!options.device.is_cpu()) {
+      at::manual_seed(seed);  // one slice at a time: libtorch's own generators will do
+      return;
+    }
+    const at::Generator generator = at::detail::createCPUGenerator(seed);
+    for (const auto& block : network.blocks()) block->random = generator;
+  }
+  ~SliceRandom() {
+    for (const auto& block : network_.blocks()) block->random.reset();
+  }
+  SliceRandom(const SliceRandom&) = delete;
+  SliceRandom& operator=(const SliceRandom&) = delete;
+
+ private:
+  const model::Network& network_;
+};
+
+int64_t lanes_for(const model::Network& network, const StepOptions& options, const comm::Group& group) {
+  const auto& training = options.training;
+  if (group.size() > training.virtual_ranks) {
+    throw base::Error(
+        base::Blame::user,
+        base::text(group.size(), " ranks share ", training.virtual_ranks, " slices (training.virtual_ranks)"),
+        base::text("start ", training.virtual_ranks, " ranks or fewer; more slices mean other bits, so a new run"));
+  }
+  if (!options.device.is_cpu() || !network.has_twins()) return 1;
+  const int64_t most = (training.virtual_ranks + group.size() - 1) / group.size();
+  return std::clamp<int64_t>(at::get_num_threads() / training.threads_per_slice, 1, most);
+}
+
+}  // namespace
+
+struct VirtualPath::Lane {
+  // With the network itself, or with a twin of it. `trained` of its parameters, the last ones, are trained.
+  Lane(const model::Network& of, std::optional<model::Network> its_twin, const StepOptions& options, size_t trained)
+      : twin(std::move(its_twin)),
+        network(twin ? *twin : of),
+        pass(network, options),
+        statistics(network, options.norms_from(network)) {
+    const auto all = network.parameters();
+    for (size_t i = all.size() - trained; i < all.size(); ++i) parameters.push_back(all[i].tensor);
+  }
+  std::optional<model::Network> twin;
+  const model::Network& network;
+  Pass pass;
+  BatchStatistics statistics;
+  Tensors parameters;
+};
+
+VirtualPath::VirtualPath(const model::Network& network, const std::vector<model::Named>& parameters, comm::Group& group,
+                         const StepOptions& options)
+    : group_(group),
+      options_(options),
+      threads_(lanes_for(network, options, group), options.training.threads_per_slice) {
+  while (static_cast<int64_t>(lanes_.size()) < threads_.lanes()) {
+    lanes_.push_back(
+        std::make_unique<Lane>(network, lanes_.empty() ? std::nullopt : network.twin(), options, parameters.size()));
+  }
+}
+
+VirtualPath::~VirtualPath() = default;
+
+BatchSums VirtualPath::run(const Samples& samples, double scale, bool want_stop) {
+  const Slices slices(samples.global_size, options_.training.virtual_ranks);
+  const data::Range mine = slices.of_rank(group_.rank(), group_.size());
+  const int64_t first_row = slices.rows(mine.begin).begin;
+  base::ensure(slices.rows(mine.end - 1).end - first_row == samples.rows(), "a rank has the rows of its slices");
+  const bool has_statistics = !lanes_[0]->statistics.empty();
+  if (has_statistics) kept_ = lanes_[0]->statistics.flat();
+
+  TreeSum<Tensors> tree(add_tensors);
+  std::vector<PassSums> rows;
+  std::vector<Piece> pieces(lanes_.size());
+  for (int64_t first = mine.begin; first < mine.end; first += threads_.lanes()) {
+    const int64_t count = std::min(threads_.lanes(), mine.end - first);
+    threads_.run([&](int64_t lane) {
+      if (lane >= count) return;
+      const data::Range range = slices.rows(first + lane);
+      const Samples part = samples.slice(range.begin - first_row, range.size());
+      pieces[static_cast<size_t>(lane)] = run_slice(*lanes_[static_cast<size_t>(lane)], part,
+                                                    static_cast<double>(samples.global_size) / scale, first + lane);
+    });
+    for (int64_t lane = 0; lane < count; ++lane) {
+      Piece& piece = pieces[static_cast<size_t>(lane)];
+      tree.push({first + lane, 1}, std::exchange(piece.sums, std::nullopt));
+      rows.push_back(piece.rows);
+    }
+  }
+
+  Tensors like = lanes_[0]->parameters;
+  if (has_statistics) like.push_back(kept_);
+  const Tensors total = exchange_partials(group_, slices, tree.take(), like);
+  for (size_t i = 0; i < lanes_[0]->parameters.size(); ++i) lanes_[0]->parameters[i].mutable_grad() = total[i];
+  if (has_statistics) {
+    lanes_[0]->statistics.write(kept_);
+    merged_ = total.back();
+  }
+  return sum_rows(rows, slices, mine.begin, want_stop);
+}
+
+// The gradients of one slice, and its statistics weighted by its share of the batch.
+VirtualPath::Piece VirtualPath::run_slice(const Lane& lane, const Samples& part, double divisor, int64_t slice) const {
+  Piece piece;
+  if (part.rows() == 0) return piece;
+  // Kernels may choose their way by where a tensor begins, and within a rank's share that depends on the ranks.
+  Samples own = part;
+  own.values = part.values.clone();
+  own.targets = part.targets.clone();
+  BatchStatistics statistics = lane.statistics;
+  if (kept_.defined()) statistics.write(kept_);
+  {
+    const SliceRandom random(lane.network, options_, part.step, slice);
+    piece.rows = lane.pass.run(own, divisor);
+  }
+  Tensors sums;
+  for (const at::Tensor& parameter : lane.parameters) {
+    base::ensure(parameter.grad().defined(), "every trained parameter has a gradient");
+    sums.push_back(parameter.grad());
+    parameter.mutable_grad().reset();
+  }
+  if (kept_.defined()) {
+    const at::Tensor now = statistics.flat();
+    const double share = static_cast<double>(part.rows()) / static_cast<double>(part.global_size);
+    sums.push_back(at::where(at::isfinite(now), now, kept_).mul_(share));
+  }
+  piece.sums = std::move(sums);
+  return piece;
+}
+
+// Every slice's row is zero on all ranks but one, so the sum over the ranks is exact; the tree follows everywhere.
+BatchSums VirtualPath::sum_rows(const std::vector<PassSums>& mine, const Slices& slices, int64_t first,
+                                bool want_stop) {
+  at::Tensor table = at::zeros({slices.count() + 1, 3}, at::kDouble);
+  auto rows = table.accessor<double, 2>();
+  for (size_t i = 0; i < mine.size(); ++i) {
+    const int64_t slice = first + static_cast<int64_t>(i);
+    rows[slice][0] = mine[i].loss;
+    rows[slice][1] = static_cast<double>(mine[i].correct);
+    rows[slice][2] = static_cast<double>(mine[i].samples);
+  }
+  rows[slices.count()][0] = want_stop ? 1 : 0;
+  group_.all_reduce_sum(table);
+  TreeSum<PassSums> tree([](PassSums& left, const PassSums& right) { left += right; });
+  for (int64_t slice = 0; slice < slices.count(); ++slice) {
+    const PassSums sums{rows[slice][0], static_cast<int64_t>(rows[slice][1]), static_cast<int64_t>(rows[slice][2])};
+    tree.push({slice, 1}, slices.rows(slice).size() == 0 ? std::nullopt : std::optional(sums));
+  }
+  BatchSums result;
+  result.rows = *tree.take()[0].value;
+  result.stop = rows[slices.count()][0] > 0;
+  return result;
+}
+
+double VirtualPath::norm(const std::vector<at::Tensor>& gradients) const {
+  return chunk_norm(gradients);
+}
+
+void VirtualPath::take_statistics(const Samples& /*samples*/) {
+  if (merged_.defined()) lanes_[0]->statistics.write(merged_);
+}
+
+void VirtualPath::drop_statistics() {}  // run() has left them as they were
+
+}  // namespace lockstep::step

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "lockstep/base/arguments.h"
+#include "lockstep/base/error.h"
+#include "lockstep/site/cores.h"
+#include "lockstep/verbs/bench/bench.h"
+#include "lockstep/verbs/bench/bench_command.h"
+#include "lockstep/verbs/bench/virtual_bench.h"
+#include "lockstep/verbs/train/launch.h"
+
+namespace lockstep::verbs {
+namespace {
+
+base::CommandLine virtual_line() {
+  return {"bench virtual",
+          "[JOB]",
+          "the step with training.virtual_ranks beside the plain one, in turns, as a ratio",
+          {{"--model", "NAME", "without a job: the network (default resnet18)"},
+           {"--batch", "N", "samples a step, all ranks (default 32)"},
+           {"--image-size", "N", "pixels (default 64)"},
+           {"--virtual-ranks", "N", "slices of a batch (default 8)"},
+           {"--ranks", "N", "MPI ranks to start (default 1)"},
+           {"--threads", "N", "compute threads of a rank (default: cores / ranks)"},
+           {"--steps", "N", "steps of one round (default 4)"},
+           {"--rounds", "N", "rounds, both ways in turns (default 5)"},
+           {"--set", "KEY=VALUE", "override a key of the job"},
+           {"--here", "", "also on a login node"},
+           {"--json", "FILE", "the result as JSON rows (- = standard output)"}},
+          "lockstep bench virtual --model resnet18 --ranks 2\n"};
+}
+
+spec::Job virtual_job(const base::Arguments& arguments) {
+  if (!arguments.positional.empty()) return spec::load_job(arguments.only("job"), arguments.values("--set"));
+  base::Json document = base::Json::object();
+  document["name"] = "bench";
+  document["data"]["train"] = "synthetic";
+  document["data"]["samples"] = 1000;
+  document["data"]["image_size"] = arguments.int_or("--image-size", 64);
+  document["model"]["name"] = arguments.value_or("--model", "resnet18");
+  document["model"]["classes"] = 1000;
+  document["training"]["global_batch"] = arguments.int_or("--batch", 32);
+  document["training"]["virtual_ranks"] = arguments.int_or("--virtual-ranks", 8);
+  document["training"]["steps"] = 1;
+  return spec::parse_job(document, arguments.values("--set"));
+}
+
+VirtualBench virtual_bench(const base::Arguments& arguments, const comm::Group& group) {
+  VirtualBench bench;
+  bench.job = virtual_job(arguments);
+  if (bench.job.model.classes == 0) bench.job.model.classes = 1000;
+  bench.job.training.threads = arguments.int_or("--threads", std::max<int64_t>(1, site::usable_cores() / group.size()));
+  bench.steps = arguments.int_or("--steps", bench.steps);
+  bench.rounds = arguments.int_or("--rounds", bench.rounds);
+  if (bench.job.training.virtual_ranks == 0 || bench.steps < 1 || bench.rounds < 1) {
+    throw base::Error(base::Blame::user, "nothing to measure: virtual ranks, steps and rounds count from 1",
+                      "for example --virtual-ranks 8");
+  }
+  if (group.rank() == 0) {
+    bench.say = [](std::string_view words) {
+      std::fprintf(stderr, "%.*s\n", static_cast<int>(words.size()), words.data());
+    };
+  }
+  return bench;
+}
+
+}  // namespace
+
+LOCKSTEP_BENCH(virtual)(const std::vector<std::string>& words) {
+  const base::CommandLine line = virtual_line();
+  const base::Arguments arguments = base::parse_arguments(line, words);
+  if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
+  refuse_bench_on_login_node("virtual", words, arguments);
+  const int64_t ranks = arguments.int_or("--ranks", 1);
+  if (ranks > 1 && !comm::launched_by_mpi()) {
+    std::vector<std::string> inner{"virtual"};
+    inner.insert(inner.end(), words.begin(), words.end());
+    const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
+    return run_ranks(mpirun_line(program, "bench", inner, ranks, geteuid() == 0));
+  }
+  const auto group = comm::join_group();
+  const VirtualBench bench = virtual_bench(arguments, *group);
+  const VirtualTimes times = bench_virtual(bench, *group);
+  if (group->rank() != 0) return base::kExitDone;
+  std::string command = bench_line("virtual", words);
+  if (group->size() > 1) command += " --ranks " + std::to_string(group->size());  // the launcher took it away
+  if (give_rows(arguments, base::Json::array({virtual_row(bench, times, group->size(), command)}))) {
+    return base::kExitDone;
+  }
+  std::printf("%s, batch %lld, %lld virtual ranks on %lld: %.1f samples/s, plain %.1f, ratio %.3f\n",
+              bench.job.model.name.c_str(), static_cast<long long>(bench.job.training.global_batch),
+              static_cast<long long>(bench.job.training.virtual_ranks), static_cast<long long>(group->size()),
+              static_cast<double>(bench.job.training.global_batch) / median(times.sliced),
+              static_cast<double>(bench.job.training.global_batch) / median(times.plain), times.ratio());
+  return base::kExitDone;
+}
+
+}  // namespace lockstep::verbs
