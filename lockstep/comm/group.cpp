@@ -12,16 +12,20 @@
 namespace lockstep::comm {
 namespace {
 
-class MpiGroup : public BackedGroup {
+class MpiGroup : public BackedGroup, public TellsCalls {
  public:
-  explicit MpiGroup(std::unique_ptr<site::Mpi> scope)
-      : BackedGroup(c10::make_intrusive<MpiBackend>(scope->plugin())), scope_(std::move(scope)) {}
+  explicit MpiGroup(std::unique_ptr<site::Mpi> scope,
+                    const std::shared_ptr<CallRecord>& calls = std::make_shared<CallRecord>())
+      : BackedGroup(c10::make_intrusive<MpiBackend>(scope->plugin(), calls)), scope_(std::move(scope)), calls_(calls) {}
   ~MpiGroup() override { release(); }  // MPI outlives the backend's poller
 
   [[noreturn]] void abort(int exit_code) override { scope_->abort(exit_code); }
 
+  CallState calls() const override { return calls_->state(); }
+
  private:
   std::unique_ptr<site::Mpi> scope_;
+  std::shared_ptr<CallRecord> calls_;
 };
 
 }  // namespace

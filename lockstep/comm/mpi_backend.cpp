@@ -33,12 +33,14 @@ class MpiBackend::Poller {
   struct Pending {
     lockstep_mpi_request* request;
     const char* call;
+    int64_t ticket;  // of the call's record
     c10::intrusive_ptr<FutureWork> work;
     std::vector<at::Tensor> kept;  // MPI reads and writes them meanwhile
     std::function<void()> after;
   };
 
-  explicit Poller(const lockstep_mpi& mpi) : mpi_(mpi), thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+  Poller(const lockstep_mpi& mpi, CallRecord& calls)
+      : mpi_(mpi), calls_(calls), thread_([this](const std::stop_token& stop) { loop(stop); }) {}
 
   void add(Pending pending) {
     {
@@ -101,6 +103,7 @@ class MpiBackend::Poller {
   }
 
   void announce(Pending& pending, int code) {
+    calls_.end(pending.ticket, code == 0);
     try {
       check_mpi(mpi_, code, pending.call);
       if (pending.after) pending.after();
@@ -111,6 +114,7 @@ class MpiBackend::Poller {
   }
 
   const lockstep_mpi& mpi_;
+  CallRecord& calls_;
   std::mutex mutex_;
   std::condition_variable_any arrived_;
   std::deque<Pending> pending_;
@@ -146,8 +150,11 @@ void check_tensor(const at::Tensor& tensor) {
 
 }  // namespace
 
-MpiBackend::MpiBackend(const lockstep_mpi& mpi)
-    : c10d::Backend(mpi.rank(), mpi.size()), mpi_(mpi), poller_(std::make_unique<Poller>(mpi)) {}
+MpiBackend::MpiBackend(const lockstep_mpi& mpi, std::shared_ptr<CallRecord> calls)
+    : c10d::Backend(mpi.rank(), mpi.size()),
+      mpi_(mpi),
+      calls_(std::move(calls)),
+      poller_(std::make_unique<Poller>(mpi, *calls_)) {}
 
 MpiBackend::~MpiBackend() = default;
 
@@ -156,10 +163,14 @@ c10::intrusive_ptr<c10d::Work> MpiBackend::begin(c10d::OpType type, const char* 
                                                  std::vector<at::Tensor> kept, Start start,
                                                  std::function<void()> after) {
   for (const at::Tensor& tensor : kept) check_tensor(tensor);
+  const bool between_two = type == c10d::OpType::SEND || type == c10d::OpType::RECV;
+  const int64_t ticket = calls_->begin(call, between_two ? CallRecord::Among::two : CallRecord::Among::all);
   lockstep_mpi_request* request = nullptr;
-  check_mpi(mpi_, start(&request), call);
+  const int code = start(&request);
+  if (code != 0) calls_->end(ticket, /*good=*/false);
+  check_mpi(mpi_, code, call);
   auto work = c10::make_intrusive<FutureWork>(type, std::move(results));
-  poller_->add({request, call, work, std::move(kept), std::move(after)});
+  poller_->add({request, call, ticket, work, std::move(kept), std::move(after)});
   return work;
 }
 

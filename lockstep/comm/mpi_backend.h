@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
 
+#include "lockstep/comm/call_record.h"
 #include "plugins/mpi/mpi_plugin.h"
 
 namespace lockstep::comm {
@@ -16,7 +17,8 @@ namespace lockstep::comm {
 // leave their core to others.
 class MpiBackend : public c10d::Backend {
  public:
-  explicit MpiBackend(const lockstep_mpi& mpi);
+  // Writes down every call in `calls`.
+  MpiBackend(const lockstep_mpi& mpi, std::shared_ptr<CallRecord> calls);
   ~MpiBackend() override;  // REQUIRES: nothing under way
   const std::string getBackendName() const override { return "lockstep_mpi"; }
   c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
@@ -43,6 +45,7 @@ class MpiBackend : public c10d::Backend {
   c10::intrusive_ptr<c10d::Work> begin(c10d::OpType type, const char* call, std::vector<at::Tensor> results,
                                        std::vector<at::Tensor> kept, Start start, std::function<void()> after = {});
   const lockstep_mpi& mpi_;
+  std::shared_ptr<CallRecord> calls_;
   std::unique_ptr<Poller> poller_;
 };
 

@@ -63,10 +63,6 @@ int64_t start_of(int64_t pid) {
   }
 }
 
-Holder this_process() {
-  return {host_name(), pid_space(), ::getpid(), start_of(::getpid()), utc_now()};
-}
-
 std::string to_line(const Holder& holder) {
   Json line = Json::object();
   line["host"] = holder.host;
@@ -111,9 +107,7 @@ double age_of(const Path& lock) {
 
 bool is_alive(const Holder& holder, const Path& lock) {
   const Holder self = this_process();
-  if (holder.host != self.host || holder.pid_space != self.pid_space) return age_of(lock) < RunFolder::kStaleSeconds;
-  const int64_t start = start_of(holder.pid);
-  return start != 0 && start == holder.pid_start;
+  return same_host(holder, self) ? is_running(holder) : age_of(lock) < RunFolder::kStaleSeconds;
 }
 
 [[noreturn]] void throw_held(const Path& root, const Holder& holder) {
@@ -148,6 +142,27 @@ void remove_stale(const Path& lock, const std::optional<Holder>& dead) {
 }
 
 }  // namespace
+
+Holder this_process() {
+  return {host_name(), pid_space(), ::getpid(), start_of(::getpid()), utc_now()};
+}
+
+bool is_running(const Holder& process) {
+  const int64_t start = start_of(process.pid);
+  return start != 0 && start == process.pid_start;
+}
+
+bool same_host(const Holder& a, const Holder& b) {
+  return a.host == b.host && a.pid_space == b.pid_space;
+}
+
+void break_lock(const Path& root, const Holder& dead) {
+  const Path lock = RunPaths{root}.lock();
+  const auto holder = read_lock(lock);
+  if (holder && same_host(*holder, dead) && holder->pid == dead.pid && holder->pid_start == dead.pid_start) {
+    remove_stale(lock, holder);
+  }
+}
 
 // Renews the lock's time stamp until the end of the scope.
 class RunFolder::Heartbeat {

@@ -63,6 +63,15 @@ class RunFolder {
   std::unique_ptr<Heartbeat> heartbeat_;
 };
 
+// This process as a holder would be written down.
+Holder this_process();
+// Whether that process lives. REQUIRES: it is one of this host and PID namespace (same_host).
+bool is_running(const Holder& process);
+bool same_host(const Holder& a, const Holder& b);
+// Frees the folder from a holder that is known to be dead or shut out: nobody needs to wait until its lock is stale on
+// another host. Leaves the lock of anybody else alone. A holder that lives after all finds out before its next save.
+void break_lock(const Path& root, const Holder& dead);
+
 // Who holds the folder now; none when it is free or its lock is stale.
 std::optional<Holder> holder_of(const Path& root);
 

@@ -159,5 +159,17 @@ TEST(RunFolderTest, OpeningForReadingAsksForARun) {
   EXPECT_EQ(open_run(temporary.path()).root, temporary.path());
 }
 
+TEST(RunFolderTest, ALockIsBrokenForItsDeadHolderOnly) {
+  const base::TemporaryFolder temporary;
+  const Path lock = RunPaths{temporary.path()}.lock();
+  base::write_file(lock, lock_of("far-away", 4711, 99));
+  break_lock(temporary.path(), {"far-away", "x", 4712, 99, ""});
+  ASSERT_TRUE(holder_of(temporary.path()));  // another process of that host
+  break_lock(temporary.path(), {"far-away", "x", 4711, 99, ""});
+  EXPECT_FALSE(holder_of(temporary.path()));
+  const RunFolder folder(temporary.path());  // at once, not after kStaleSeconds
+  folder.ensure_held();
+}
+
 }  // namespace
 }  // namespace lockstep::run

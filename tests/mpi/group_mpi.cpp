@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <ctime>
 #include <thread>
 
+#include "lockstep/comm/call_record.h"
 #include "lockstep/comm/group.h"
 #include "lockstep/comm/group_contract.h"
 #include "tests/mpi/ranks.h"
@@ -58,6 +60,31 @@ TEST(MpiGroupTest, CountsTheSecondsItWaited) {
   Group& group = mpi_test::ranks();
   group.barrier();
   EXPECT_GT(group.seconds_waited(), 0);
+}
+
+// What a supervisor compares over ranks: the one that did not come has started fewer collectives.
+TEST(MpiGroupTest, TellsAWatcherWhichCollectiveItWaitsIn) {
+  Group& group = mpi_test::ranks();
+  const auto* teller = dynamic_cast<const TellsCalls*>(&group);
+  ASSERT_NE(teller, nullptr);
+  group.barrier();
+  const CallState before = teller->calls();
+  EXPECT_EQ(before.waiting, "");
+  EXPECT_EQ(before.started, before.answered);
+  const bool late = group.rank() == 1;
+  if (late) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  std::jthread watcher([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const CallState now = teller->calls();
+    if (late) return;
+    EXPECT_EQ(now.waiting, "all-reduce");
+    EXPECT_EQ(now.started, before.started + 1);
+    EXPECT_EQ(now.answered, before.answered);
+  });
+  at::Tensor one = at::ones({1});
+  group.all_reduce_sum(one);
+  EXPECT_EQ(teller->calls().answered, before.answered + 1);
+  EXPECT_FALSE(teller->calls().failed);
 }
 
 }  // namespace lockstep::comm

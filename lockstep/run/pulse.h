@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "lockstep/run/beat.h"
+
+namespace lockstep::run {
+
+// The collectives of a rank so far, as its communicator counts them.
+struct Calls {
+  std::string waiting;  // the oldest that is under way; empty: none
+  int64_t started = 0;
+  int64_t answered = 0;
+  bool failed = false;
+};
+
+// What the training thread is doing, for whoever watches from outside. Safe to read while it is written.
+class Activity {
+ public:
+  Activity();
+  ~Activity();
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+
+  void enter(Phase phase);
+  void step_done(int64_t step);
+  // Asked at every beat until it is set to nothing.
+  void watch_calls(std::function<Calls()> calls);
+  void write_into(Beat& beat) const;
+
+  // In that phase until the end of the scope, then in the one before.
+  class During {
+   public:
+    During(Activity& activity, Phase phase);
+    ~During();
+    During(const During&) = delete;
+    During& operator=(const During&) = delete;
+
+   private:
+    Activity& activity_;
+    Phase before_;
+  };
+
+ private:
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+// Writes the beat of a rank every second, in a thread of its own: the beats say that the process runs, what they say
+// of the activity that its training thread gets on. The last one is written at the end of the scope. A file system
+// that does not take a beat costs no training.
+class Pulse {
+ public:
+  Pulse(base::Path file, std::string world, int64_t rank, const Activity& activity);
+  ~Pulse();
+  Pulse(const Pulse&) = delete;
+  Pulse& operator=(const Pulse&) = delete;
+
+  void beat_now();  // before leaving in a hurry
+
+ private:
+  class Thread;
+  std::unique_ptr<Thread> thread_;
+};
+
+}  // namespace lockstep::run
