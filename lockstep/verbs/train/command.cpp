@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <thread>
 
@@ -12,13 +11,17 @@
 #include "lockstep/base/progress.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/comm/call_record.h"
+#include "lockstep/run/pulse.h"
 #include "lockstep/run/stop.h"
 #include "lockstep/site/command.h"
+#include "lockstep/site/launch.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/site/scheduler.h"
 #include "lockstep/step/device.h"
 #include "lockstep/step/memory.h"
-#include "lockstep/verbs/train/launch.h"
+#include "lockstep/verbs/train/keeper.h"
+#include "lockstep/verbs/train/supervisor.h"
 #include "lockstep/verbs/train/train.h"
 #include "lockstep/verbs/verb.h"
 
@@ -33,7 +36,9 @@ base::CommandLine command_line() {
       "JOB",
       "job -> run folder: weights, checkpoints, journal, TensorBoard events",
       {{"--run", "DIR", "the run folder (default runs/<name of the job>); goes on from a checkpoint in it"},
-       {"--ranks", "N", "start N ranks on this machine with mpirun"},
+       {"--ranks", "N", "start N ranks with mpirun, on all nodes of an allocation, and watch over them"},
+       {"--restarts", "K", "start dead or hung ranks again from the last checkpoint, K times at most (default 10)"},
+       {"--patience", "SECONDS", "without progress until ranks count as hung (default 50; longer steps are learnt)"},
        {"--device", "NAME", "cpu (default) or cuda"},
        {"--plan", "FILE", "hold the run to this plan of the job: promise against fact after warm-up and at the end"},
        {"--set", "KEY=VALUE", "override a key of the job: --set training.epochs=3"},
@@ -46,7 +51,13 @@ base::CommandLine command_line() {
 // The tightest of the job's own limit and the scheduler's.
 std::optional<double> seconds_left(const spec::Job& job) {
   std::optional<double> left;
-  if (job.limits.walltime > 0) left = job.limits.walltime;
+  if (job.limits.walltime > 0) {
+    left = job.limits.walltime;
+    // A restart by the supervisor is within the same limit.
+    if (const char* since = std::getenv(kSinceVariable)) {
+      left = *left - (static_cast<double>(std::time(nullptr)) - std::atof(since));
+    }
+  }
   if (const auto by_scheduler = site::seconds_left()) {
     const auto seconds = static_cast<double>(by_scheduler->count());
     left = left ? std::min(*left, seconds) : seconds;
@@ -54,19 +65,11 @@ std::optional<double> seconds_left(const spec::Job& job) {
   return left;
 }
 
-// Set for the ranks that --ranks starts, whose own words no longer have it.
-constexpr const char* kRanksVariable = "LOCKSTEP_RANKS";
-
-std::string same_again(const std::vector<std::string>& words) {
-  const char* ranks = std::getenv(kRanksVariable);
-  return text("lockstep train ", site::shell_words(words), ranks ? text(" --ranks ", ranks) : "");
-}
-
 void print_end(const TrainResult& result, const base::Path& run, const std::vector<std::string>& words) {
   if (!result.finished) {
-    std::printf("stopped (%s) after step %lld of %lld, everything is saved in %s\ngo on with: %s\n",
+    std::printf("stopped (%s) after step %lld of %lld, everything is saved in %s\ngo on with: lockstep train %s\n",
                 result.stop_reason.c_str(), static_cast<long long>(result.step),
-                static_cast<long long>(result.total_steps), run.c_str(), same_again(words).c_str());
+                static_cast<long long>(result.total_steps), run.c_str(), site::shell_words(words).c_str());
     return;
   }
   std::string scores;
@@ -88,14 +91,59 @@ void write_result(const base::Arguments& arguments, const TrainResult& result) {
   }
 }
 
+base::Path run_folder(const spec::Job& job, const base::Arguments& arguments) {
+  return arguments.value_or("--run", text("runs/", job.name));
+}
+
+// What this process is to a supervisor; nothing when nobody supervises it.
+std::optional<Post> my_post(const base::Path& run) {
+  const char* world = std::getenv(kWorldVariable);
+  if (!world) return std::nullopt;
+  const int64_t rank = site::read_launch().rank;
+  return Post{world, rank, run::beat_path(run, rank), run::world_path(run)};
+}
+
+// The rank's calls, told to its supervisor for as long as the group lives.
+class CallsWatched {
+ public:
+  CallsWatched(run::Activity& activity, const comm::Group& group) : activity_(activity) {
+    const auto* teller = dynamic_cast<const comm::TellsCalls*>(&group);
+    if (!teller) return;
+    activity.watch_calls([teller] {
+      const comm::CallState calls = teller->calls();
+      return run::Calls{calls.waiting, calls.started, calls.answered, calls.failed};
+    });
+  }
+  ~CallsWatched() { activity_.watch_calls({}); }
+  CallsWatched(const CallsWatched&) = delete;
+  CallsWatched& operator=(const CallsWatched&) = delete;
+
+ private:
+  run::Activity& activity_;
+};
+
+void check_ranks(const spec::Job& job, int64_t ranks) {
+  if (ranks <= job.training.global_batch) return;
+  throw base::Error(
+      base::Blame::user,
+      text(ranks, " ranks for a training.global_batch of ", job.training.global_batch, ": some would have no sample"),
+      text("--ranks ", job.training.global_batch, " or fewer, or --set training.global_batch=", ranks, " or more"));
+}
+
 int train_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words) {
   const run::StopSignals signals;
   TrainOptions options;
-  options.run = arguments.value_or("--run", text("runs/", job.name));
+  options.run = run_folder(job, arguments);
+  std::unique_ptr<run::Pulse> pulse;
+  if (const auto post = my_post(options.run)) {
+    pulse = std::make_unique<run::Pulse>(post->beat, post->world, post->rank, *options.activity);
+  }
   if (const auto plan = arguments.value("--plan")) options.plan = *plan;
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   step::keep_freed_memory();
   const auto group = comm::join_group();
+  const CallsWatched watched(*options.activity, *group);
+  check_ranks(job, group->size());
   if (options.device.is_cuda() && group->size() > 1) {
     throw base::Error(base::Blame::user, "--device cuda with more than one rank", "use one rank for now");
   }
@@ -122,10 +170,32 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
     if (group->size() > 1) {
       if (group->rank() != 0) std::this_thread::sleep_for(std::chrono::seconds(4));
       std::fprintf(stderr, "%s\n", error.message().c_str());
+      if (pulse) pulse->beat_now();
       group->abort(error.exit_code());
     }
     throw;
   }
+}
+
+int supervise_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words,
+                   int64_t ranks) {
+  Supervision order;
+  order.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
+  order.command.insert(order.command.end(), words.begin(), words.end());
+  order.run = run_folder(job, arguments);
+  order.ranks = ranks;
+  order.restarts = arguments.int_or("--restarts", order.restarts);
+  if (order.restarts < 0) throw base::Error(base::Blame::user, text("--restarts ", order.restarts), "give 0 or more");
+  const auto patience = arguments.int_or("--patience", static_cast<int64_t>(order.patience.hang));
+  if (patience < 5) {
+    throw base::Error(base::Blame::user, text("--patience ", patience),
+                      "give 5 or more: ranks tell of themselves once a second");
+  }
+  order.patience.hang = static_cast<double>(patience);
+  order.say = [](const std::string& line) {
+    std::fprintf(stderr, "%s%s\n", line[0] == '+' ? "" : "supervisor: ", line.c_str());
+  };
+  return supervise(order);
 }
 
 }  // namespace
@@ -137,16 +207,15 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
   const spec::Job job = spec::load_job(arguments.only("job file"), arguments.values("--set"));
   const int64_t ranks = arguments.int_or("--ranks", 1);
   if (ranks < 1) throw base::Error(base::Blame::user, text("--ranks ", ranks), "give 1 or more");
+  check_ranks(job, ranks);
   const double walltime = job.limits.walltime > 0 ? job.limits.walltime : 24 * 3600.0;
   site::refuse_on_login_node("train", words, arguments.has("--here"),
                              std::chrono::seconds(static_cast<int64_t>(walltime)));
-  if (ranks > 1 && !comm::launched_by_mpi()) {
-    const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
-    const auto command = mpirun_line(program, "train", words, ranks, geteuid() == 0);
-    std::fprintf(stderr, "+ %s\n", site::shell_words(command).c_str());
-    setenv(kRanksVariable, text(ranks).c_str(), 1);
-    return run_ranks(command);
+  if (const auto post = my_post(run_folder(job, arguments))) {
+    if (const auto code = keep_rank(*post)) return *code;
+    return train_here(job, arguments, words);
   }
+  if (ranks > 1 && !comm::launched_by_mpi()) return supervise_here(job, arguments, words, ranks);
   return train_here(job, arguments, words);
 }
 

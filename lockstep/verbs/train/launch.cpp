@@ -2,15 +2,19 @@
 #include "lockstep/verbs/train/launch.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/site/command.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -27,8 +31,10 @@ void pass_on(int signal) {
   if (asked >= 3) kill(-launcher, SIGKILL);
 }
 
-[[noreturn]] void become(const std::vector<std::string>& line) {
-  setpgid(0, 0);  // Ctrl-C on the terminal shall not reach mpirun itself
+[[noreturn]] void become(const std::vector<std::string>& line, const sigset_t& blocked, int orphaned) {
+  sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  prctl(PR_SET_PDEATHSIG, orphaned);  // nobody else would end the ranks of a supervisor that was killed
+  setpgid(0, 0);                      // Ctrl-C on the terminal shall not reach mpirun itself
   const int null = open("/dev/null", O_RDONLY);
   if (null >= 0) dup2(null, STDIN_FILENO);
   std::vector<char*> words;
@@ -44,6 +50,30 @@ int wait_for(pid_t child) {
     if (errno != EINTR) base::throw_errno("waiting for mpirun");
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+const char* program_of(Launcher kind) {
+  return kind == Launcher::srun ? "srun" : "mpirun";
+}
+
+// "n1:2,n2:2": both kinds of mpirun read it so.
+std::string host_words(const std::vector<site::Share>& hosts) {
+  std::vector<std::string> words;
+  for (const auto& share : hosts) words.push_back(base::text(share.host, ":", share.ranks));
+  return base::join(words, ",");
+}
+
+std::vector<std::string> srun_line(const std::vector<site::Share>& hosts, int64_t ranks) {
+  // --overlap: the batch script's own step holds the same processors.
+  std::vector<std::string> line{"srun",      "--mpi=pmix",      "--kill-on-bad-exit=1",
+                                "--overlap", "--cpu-bind=none", base::text("--ntasks=", ranks)};
+  if (hosts.empty()) return line;
+  std::vector<std::string> names;
+  for (const auto& share : hosts) names.push_back(share.host);
+  line.push_back(base::text("--nodes=", names.size()));
+  line.push_back(base::text("--nodelist=", base::join(names, ",")));
+  line.emplace_back("--distribution=block");
+  return line;
 }
 
 }  // namespace
@@ -67,7 +97,9 @@ std::vector<std::string> mpirun_line(const std::string& program, const std::stri
 int run_ranks(const std::vector<std::string>& line) {
   const pid_t child = fork();
   if (child < 0) base::throw_errno("cannot start mpirun");
-  if (child == 0) become(line);
+  sigset_t none;
+  sigemptyset(&none);
+  if (child == 0) become(line, none, SIGINT);
   launcher = child;
   interrupts = 0;
   struct sigaction action {};
@@ -83,6 +115,60 @@ int run_ranks(const std::vector<std::string>& line) {
                       "load the site's MPI module, or install it (Debian: openmpi-bin), or leave --ranks out");
   }
   return code;
+}
+
+Launcher find_launcher(const site::Scheduler& scheduler) {
+  if (site::find_on_path("mpirun")) {
+    const auto version = site::output_of({"mpirun", "--version"}, std::chrono::seconds(20));
+    const bool open_mpi = !version || version->find("Open MPI") != std::string::npos;
+    return open_mpi ? Launcher::open_mpi : Launcher::mpich;
+  }
+  const bool slurm = scheduler.name == site::SchedulerName::slurm && scheduler.in_allocation();
+  if (slurm && site::find_on_path("srun")) return Launcher::srun;
+  throw base::Error(base::Blame::machine, "--ranks needs mpirun, which is not on PATH",
+                    "load the site's MPI module, or install it (Debian: openmpi-bin), or leave --ranks out");
+}
+
+std::vector<std::string> launch_line(Launcher kind, const std::vector<site::Share>& hosts, int64_t ranks,
+                                     const std::vector<std::string>& command) {
+  std::vector<std::string> line{program_of(kind)};
+  if (kind == Launcher::srun) {
+    line = srun_line(hosts, ranks);
+  } else if (kind == Launcher::mpich) {
+    line.insert(line.end(), {"-bind-to", "none"});
+    if (!hosts.empty()) line.insert(line.end(), {"-hosts", host_words(hosts)});
+    line.insert(line.end(), {"-n", base::text(ranks)});
+  } else {
+    // Ranks bind no cores: the step decides its threads from cores and ranks. -q: the supervisor says what went wrong.
+    line.insert(line.end(), {"-q", "--bind-to", "none", "--oversubscribe"});
+    if (geteuid() == 0) line.emplace_back("--allow-run-as-root");
+    if (!hosts.empty()) line.insert(line.end(), {"--host", host_words(hosts)});
+    line.insert(line.end(), {"-n", base::text(ranks)});
+  }
+  line.insert(line.end(), command.begin(), command.end());
+  return line;
+}
+
+pid_t start_launcher(Launcher kind, const std::vector<std::string>& line) {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  if (kind != Launcher::srun) sigaddset(&blocked, SIGTERM);  // srun passes it on, as we want it
+  const pid_t child = fork();
+  if (child < 0) base::throw_errno(base::text("cannot start ", line[0]));
+  if (child == 0) become(line, blocked, kind == Launcher::srun ? SIGTERM : SIGINT);
+  return child;
+}
+
+bool asked_to_stop(pid_t launcher) {
+  try {
+    for (const auto& line : base::split(base::read_file(base::text("/proc/", launcher, "/status")), '\n')) {
+      if (line.rfind("ShdPnd:", 0) != 0) continue;
+      return (std::stoull(line.substr(7), nullptr, 16) >> (SIGTERM - 1) & 1) != 0;
+    }
+  } catch (const std::exception&) {
+    return false;  // it has just ended
+  }
+  return false;
 }
 
 }  // namespace lockstep::verbs

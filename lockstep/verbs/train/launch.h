@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
+
+#include "lockstep/site/hosts.h"
+#include "lockstep/site/scheduler.h"
 
 namespace lockstep::verbs {
 
@@ -14,5 +19,20 @@ std::vector<std::string> mpirun_line(const std::string& program, const std::stri
 // on; a plain Ctrl-C would make mpirun kill them before they can save. A second Ctrl-C does make it so. Machine error
 // when mpirun is not there.
 int run_ranks(const std::vector<std::string>& line);
+
+enum class Launcher { open_mpi, mpich, srun };
+
+// What starts ranks here: mpirun (which knows the scheduler's nodes), else srun inside an allocation of Slurm. Machine
+// error when there is neither.
+Launcher find_launcher(const site::Scheduler& scheduler);
+
+// The line that starts `command` once per rank: on these hosts, or without any on this one.
+std::vector<std::string> launch_line(Launcher launcher, const std::vector<site::Share>& hosts, int64_t ranks,
+                                     const std::vector<std::string>& command);
+
+// Starts it in a process group of its own, without standard input. mpirun would answer SIGTERM by killing the ranks
+// within 2 s: that signal is blocked for it, and asked_to_stop() tells whether it came.
+pid_t start_launcher(Launcher launcher, const std::vector<std::string>& line);
+bool asked_to_stop(pid_t launcher);
 
 }  // namespace lockstep::verbs

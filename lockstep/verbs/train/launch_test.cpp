@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/train/launch.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::verbs {
@@ -38,6 +42,37 @@ TEST(LaunchTest, ASecondInterruptEndsRanksThatDoNotStop) {
   });
   EXPECT_EQ(run_ranks({"sh", "-c", "trap '' USR1; exec sleep 30"}), 128 + SIGINT);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(LaunchTest, HostsAreNamedWithTheirRanks) {
+  const std::vector<site::Share> hosts{{"n1", 2}, {"n2", 1}};
+  EXPECT_THAT(base::join(launch_line(Launcher::open_mpi, hosts, 3, {"env", "A=1", "x"}), " "),
+              testing::EndsWith("--host n1:2,n2:1 -n 3 env A=1 x"));
+  EXPECT_EQ(base::join(launch_line(Launcher::mpich, hosts, 3, {"x"}), " "),
+            "mpirun -bind-to none -hosts n1:2,n2:1 -n 3 x");
+  EXPECT_EQ(base::join(launch_line(Launcher::srun, hosts, 3, {"x"}), " "),
+            "srun --mpi=pmix --kill-on-bad-exit=1 --overlap --cpu-bind=none --ntasks=3 --nodes=2 --nodelist=n1,n2 "
+            "--distribution=block x");
+  EXPECT_EQ(base::join(launch_line(Launcher::mpich, {}, 3, {"x"}), " "), "mpirun -bind-to none -n 3 x");
+}
+
+TEST(LaunchTest, AWishToStopWaitsAtTheLauncherInsteadOfKillingIt) {
+  const pid_t launcher = start_launcher(Launcher::open_mpi, {"sleep", "20"});
+  EXPECT_FALSE(asked_to_stop(launcher));
+  kill(launcher, SIGTERM);
+  EXPECT_TRUE(asked_to_stop(launcher));
+  kill(launcher, SIGKILL);
+  int status = 0;
+  waitpid(launcher, &status, 0);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+  EXPECT_FALSE(asked_to_stop(launcher));
+}
+
+TEST(LaunchTest, WithoutALauncherTheFixIsNamed) {
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", "/nonexistent", 1);
+  EXPECT_THROW(find_launcher({}), base::Error);
+  setenv("PATH", path.c_str(), 1);
 }
 
 }  // namespace lockstep::verbs

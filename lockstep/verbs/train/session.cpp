@@ -82,6 +82,8 @@ void Session::run(const Stage& stage) {
 void Session::take_step(step::Step& step, Source& source) {
   if (watch_) watch_->before_step(timetable_.ends_epoch(step_));
   const double start = steady_seconds();
+  run::Activity& activity = *options_.activity;
+  activity.enter(run::Phase::data);
   step::Samples samples;
   double waited = 0;
   if (source.train) {
@@ -94,11 +96,12 @@ void Session::take_step(step::Step& step, Source& source) {
     samples = step::to_samples(source.batch, options_.device);
     samples.step = step_;
   }
+  activity.enter(run::Phase::computing);
   const double lr = timetable_.learning_rate(step_);
   const bool evaluates = collections_.validate && timetable_.due(step_ + 1, job_.evaluation.every_epochs);
   const std::string why = why_stop(evaluates);
   const step::StepResult result = step.run(samples, lr, !why.empty());
-  ++step_;
+  activity.step_done(++step_);
   const double seconds = steady_seconds() - start;
   step_seconds_ = std::max(0.9 * step_seconds_, seconds);
   source.seconds += seconds;
@@ -165,6 +168,7 @@ double Session::seconds() const {
 }
 
 TrainResult Session::finish() {
+  options_.activity->enter(run::Phase::ending);
   TrainResult result;
   result.finished = !stopped();
   result.stop_reason = stop_reason_;

@@ -17,6 +17,7 @@ bool Session::evaluation_may_be_cut() const {
 }
 
 bool Session::evaluate(Source& source) {
+  const run::Activity::During evaluating(*options_.activity, run::Phase::evaluating);
   const double start = steady_seconds();
   if (ema_) ema_->swap();
   task::Metrics metrics(job_.model.classes, 0);

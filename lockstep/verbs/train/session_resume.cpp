@@ -56,6 +56,7 @@ void Session::resume() {
     check_identity(state.at("identity"), identity(job_, data_sha256_), checkpoint_);
     restore_tensors(base::Path(checkpoint_) / "weights.safetensors", all_tensors(network_));
     step_ = resumed_at_ = state.at("step").as_int();
+    options_.activity->step_done(step_);
     seconds_before_ = state.double_or("seconds", 0);
     if (const Json* files = state.find("bad_samples"); files && files->is_array()) {
       for (const auto& file : files->items()) bad_files_.insert(file.as_string());

@@ -24,6 +24,7 @@ std::string Session::state_sha256(const step::Step& step) const {
 
 bool Session::save(step::Step& step, bool best) {
   if (!folder_) return true;
+  const run::Activity::During saving(*options_.activity, run::Phase::saving);
   folder_->ensure_held();  // not ours any more: this sitting ends
   const double start = steady_seconds();
   run::Save save;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
+#include "lockstep/run/pulse.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/verbs/train/ledger.h"
 
@@ -21,6 +23,8 @@ struct TrainOptions {
   std::optional<double> seconds_left = {};  // until somebody ends this process
   std::optional<base::Path> plan = {};      // the plan that the run is held to
   Voice voice = {};                         // rank 0 only
+  // What this rank is doing, told as it goes on; for a supervisor.
+  std::shared_ptr<run::Activity> activity = std::make_shared<run::Activity>();
 };
 
 struct TrainResult {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/verbs/train/judge.h"
+#include "lockstep/verbs/train/world.h"
+
+namespace lockstep::verbs {
+
+// Whether the ranks are started once more. Progress is a newer checkpoint: without one the same stretch would only be
+// repeated.
+class RestartRule {
+ public:
+  static constexpr int64_t kFruitless = 2;
+
+  explicit RestartRule(int64_t most) : most_(most) {}
+  // After a fault, with the step of the newest checkpoint (0: none): empty, or why not.
+  std::string refusal(int64_t saved_step) const;
+  void count(int64_t saved_step);
+  int64_t done() const { return done_; }
+
+ private:
+  int64_t most_;
+  int64_t done_ = 0;
+  int64_t fruitless_ = 0;  // in a row, from the same checkpoint
+  int64_t saved_step_ = -1;
+};
+
+// The hosts that ranks run on, and those that no longer do. Without a scheduler's hosts there is this one alone, which
+// is never left out.
+class Crew {
+ public:
+  Crew(int64_t ranks, std::vector<std::string> hosts);
+
+  int64_t ranks() const { return ranks_; }
+  const std::vector<std::string>& hosts() const { return hosts_; }
+  std::vector<site::Share> shares() const;  // empty: this host alone
+  // Leaves a host out with the ranks that it had, unless it is the last. True when it did.
+  bool leave_out(const std::string& host);
+  const std::vector<std::string>& left_out() const { return left_out_; }
+  // A process of a rank ended or hung there: once may be bad luck. True when it is time to leave the host out.
+  bool blame(const std::string& host);
+
+ private:
+  int64_t ranks_;
+  std::vector<std::string> hosts_, left_out_, blamed_;
+};
+
+struct Supervision {
+  std::vector<std::string> command;  // what every rank runs, behind the launcher's words
+  base::Path run;
+  int64_t ranks = 2;
+  int64_t restarts = 10;
+  Patience patience;
+  double wait_for_folder = 5;  // seconds: the ranks of a supervisor that was just killed need some to go
+  std::function<void(const std::string&)> say;  // one line for people
+};
+
+// Starts the ranks over the hosts of this allocation, or on this host, and starts them again from the newest good
+// checkpoint after a fault, with the hosts that remain. Returns the exit code of the run: of the ranks when they ended
+// by themselves, 85 when a wish to stop and a fault came together. Machine error when the rule refuses another start.
+int supervise(const Supervision& supervision);
+
+// Set for every rank that a supervisor starts: which start it belongs to, and when the supervisor began (Unix seconds).
+constexpr const char* kWorldVariable = "LOCKSTEP_WORLD";
+constexpr const char* kSinceVariable = "LOCKSTEP_SINCE";
+
+}  // namespace lockstep::verbs

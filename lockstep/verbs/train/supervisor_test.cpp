@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/supervisor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/run/folder.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(RestartRuleTest, GoesOnWhileCheckpointsGetNewer) {
+  RestartRule rule(100);
+  for (int64_t step = 0; step < 50; ++step) {
+    ASSERT_EQ(rule.refusal(step), "");
+    rule.count(step);
+  }
+  EXPECT_EQ(rule.done(), 50);
+}
+
+TEST(RestartRuleTest, StopsAfterTwoRestartsFromTheSameCheckpoint) {
+  RestartRule rule(100);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(rule.refusal(7), "");
+    rule.count(7);
+  }
+  EXPECT_THAT(rule.refusal(7), HasSubstr("2 restarts went on from step 7"));
+  EXPECT_EQ(rule.refusal(8), "");
+}
+
+TEST(RestartRuleTest, StopsAtTheNumberThatTheUserGave) {
+  RestartRule rule(1);
+  rule.count(5);
+  EXPECT_THAT(rule.refusal(9), HasSubstr("--restarts allows 1"));
+  EXPECT_THAT(RestartRule(0).refusal(0), HasSubstr("--restarts allows 0"));
+}
+
+TEST(CrewTest, LeavesAHostOutWithItsRanks) {
+  Crew crew(5, {"n1", "n2", "n3"});
+  EXPECT_TRUE(crew.leave_out("n1.site.org"));
+  EXPECT_EQ(crew.ranks(), 3);
+  EXPECT_EQ(crew.shares(), (std::vector<site::Share>{{"n2", 2}, {"n3", 1}}));
+  EXPECT_FALSE(crew.leave_out("n1"));
+  EXPECT_TRUE(crew.leave_out("n3"));
+  EXPECT_FALSE(crew.leave_out("n2"));  // the last one stays
+  EXPECT_EQ(crew.ranks(), 2);
+  EXPECT_EQ(crew.left_out(), (std::vector<std::string>{"n1", "n3"}));
+}
+
+TEST(CrewTest, OneHostAloneIsNeverNamedToTheLauncher) {
+  Crew crew(4, {"n1"});
+  EXPECT_TRUE(crew.shares().empty());
+  EXPECT_FALSE(crew.leave_out("n1"));
+  EXPECT_EQ(crew.ranks(), 4);
+}
+
+TEST(CrewTest, AHostIsBlamedForItsSecondRank) {
+  Crew crew(4, {"n1", "n2"});
+  EXPECT_FALSE(crew.blame("n2"));
+  EXPECT_FALSE(crew.blame("n1"));
+  EXPECT_FALSE(crew.blame(""));
+  EXPECT_TRUE(crew.blame("n2"));
+}
+
+TEST(SupervisorTest, ARunThatSomebodyElseHoldsIsLeftAlone) {
+  const base::TemporaryFolder folder;
+  const run::RunFolder held(folder.path());
+  Supervision order;
+  order.run = folder.path();
+  order.wait_for_folder = 0.2;
+  order.say = [](const std::string&) {};
+  EXPECT_THROW(supervise(order), base::Error);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "ranks"));
+}
+
+}  // namespace
+}  // namespace lockstep::verbs

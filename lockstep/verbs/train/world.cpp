@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/world.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::text;
+
+constexpr double kLook = 0.2;      // seconds between two looks at the beats
+constexpr double kGap = 3;         // a longer pause is our own: suspended, or the file system stood still
+constexpr double kTimeToGo = 8;    // mpirun needs 2 s to kill its ranks and some to tidy up
+constexpr int kCannotStart = 127;  // what start_launcher()'s child gives when the program is not there
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+const char* signal_name(int signal) {
+  return signal == SIGINT ? "Ctrl-C" : signal == SIGTERM ? "SIGTERM" : "SIGUSR1";
+}
+
+class World {
+ public:
+  World(const WorldPlan& plan, const SignalInbox& inbox, StopWish& wish)
+      : plan_(plan), inbox_(inbox), wish_(wish), seen_(static_cast<size_t>(plan.ranks)) {}
+
+  WorldEnd run() {
+    prepare_files();
+    looked_ = now();
+    for (auto& rank : seen_) rank.spoke = rank.moved = looked_;
+    launcher_ = start_launcher(plan_.launcher, plan_.line);
+    std::optional<Fault> fault;
+    while (!fault) {
+      heed(inbox_.take(kLook));
+      if (reap(WNOHANG)) break;
+      if (wish_.why.empty() && asked_to_stop(launcher_)) heed(SIGTERM);
+      look();
+      fault = judge(sightings(), plan_.patience);
+    }
+    noticed_ = unix_seconds();
+    if (fault) end_all();
+    kill_leftovers();
+    return sum_up(std::move(fault));
+  }
+
+ private:
+  struct Seen {
+    std::optional<run::Beat> beat;
+    double spoke = 0, moved = 0;  // when, by our clock
+  };
+
+  // All names are there before the ranks start: a name that appears later is seen late on shared file systems.
+  void prepare_files() const {
+    for (int64_t rank = 0; rank < plan_.ranks; ++rank) {
+      const auto path = run::beat_path(plan_.run, rank);
+      base::make_folders(path.parent_path());
+      base::write_file(path, "");
+    }
+    base::write_file(run::world_path(plan_.run), plan_.name);
+  }
+
+  void look() {
+    // Somebody stopped us, or the file system did not answer: the ranks may have suffered the same, and start anew.
+    const double paused = now() - looked_;
+    for (size_t i = 0; i < seen_.size(); ++i) {
+      Seen& rank = seen_[i];
+      if (paused > kGap) rank.spoke = rank.moved = now();
+      const auto beat = run::read_beat(run::beat_path(plan_.run, static_cast<int64_t>(i)));
+      if (!beat || beat->world != plan_.name) continue;
+      const auto& last = rank.beat;
+      if (!last || last->beats != beat->beats) rank.spoke = now();
+      if (!last || last->moves != beat->moves || last->calls != beat->calls || last->answered != beat->answered) {
+        rank.moved = now();
+      }
+      rank.beat = beat;
+    }
+    looked_ = now();
+  }
+
+  std::vector<Sighting> sightings() const {
+    std::vector<Sighting> all;
+    for (const auto& rank : seen_) all.push_back({rank.beat, looked_ - rank.spoke, looked_ - rank.moved});
+    return all;
+  }
+
+  // The first wish to stop lets every rank save: mpirun and srun pass SIGUSR1 on. A second Ctrl-C means now, a third
+  // leaves nothing to the launcher.
+  void heed(int signal) {
+    if (signal == 0 || signal == SIGCHLD) return;
+    if (signal == SIGINT) ++wish_.interrupts;
+    const bool first = wish_.why.empty();
+    if (first) wish_.why = signal_name(signal);
+    if (wish_.interrupts >= 3) {
+      ::kill(-launcher_, SIGKILL);
+    } else if (wish_.interrupts == 2 && signal == SIGINT) {
+      ::kill(launcher_, SIGINT);
+    } else if (first) {
+      ::kill(launcher_, SIGUSR1);
+    }
+  }
+
+  bool reap(int options) {
+    if (gone_) return true;
+    int status = 0;
+    const pid_t found = ::waitpid(launcher_, &status, options);
+    if (found < 0 && errno != EINTR) base::throw_errno("waiting for the launcher of the ranks");
+    if (found != launcher_) return false;
+    gone_ = true;
+    code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return true;
+  }
+
+  void end_all() {
+    ::kill(launcher_, SIGINT);
+    const double until = now() + kTimeToGo;
+    while (!reap(WNOHANG) && now() < until) heed(inbox_.take(kLook));
+    if (!gone_) ::kill(-launcher_, SIGKILL);
+    while (!reap(0)) continue;
+  }
+
+  // Ranks whose launcher was killed go by themselves within half a second; stopped ones need help.
+  void kill_leftovers() {
+    look();
+    const run::Holder self = run::this_process();
+    for (const auto& rank : seen_) {
+      if (rank.beat && run::same_host(rank.beat->who, self) && run::is_running(rank.beat->who)) {
+        ::kill(static_cast<pid_t>(rank.beat->who.pid), SIGKILL);
+      }
+    }
+  }
+
+  WorldEnd sum_up(std::optional<Fault> fault) const {
+    WorldEnd end;
+    end.noticed = noticed_;
+    end.first = seen_[0].beat;
+    for (const auto& rank : seen_) end.spoke += rank.beat ? 1 : 0;
+    end.fault = fault ? std::move(fault) : fault_of_ended();
+    if (!end.fault) end.code = code_of_ended();
+    return end;
+  }
+
+  // The launcher has ended by itself: was it a fault?
+  std::optional<Fault> fault_of_ended() const {
+    if (wish_.interrupts > 1) return std::nullopt;
+    if (code_ == kCannotStart && !seen_[0].beat) {
+      throw base::Error(base::Blame::machine, text("cannot start ", plan_.line[0]), "is it on PATH on every node?");
+    }
+    if (auto fault = judge(sightings(), plan_.patience)) return fault;
+    for (const int known : {base::kExitDone, base::kExitRequeue, 2, 3, 4}) {
+      if (code_of_ended() == known) return std::nullopt;
+    }
+    Fault fault;
+    fault.kind = Fault::Kind::launcher;
+    for (const auto& rank : seen_) fault.step = std::max(fault.step, rank.beat ? rank.beat->step : 0);
+    fault.what = text(plan_.line[0], " ended with code ", code_, " after step ", fault.step,
+                      seen_[0].beat ? "" : ", before the ranks said anything");
+    return fault;
+  }
+
+  // A rank that told an error, or stopped in order, says more than its launcher.
+  int code_of_ended() const {
+    if (wish_.interrupts > 1) return 128 + SIGINT;
+    int code = code_;
+    for (const auto& rank : seen_) {
+      if (!rank.beat || !rank.beat->end || rank.beat->end->signal != 0) continue;
+      const int own = rank.beat->end->code;
+      if (!rank.beat->end->asked && own >= 2 && own <= 4) return own;
+      if (own == base::kExitRequeue) code = own;
+    }
+    return code;
+  }
+
+  const WorldPlan& plan_;
+  const SignalInbox& inbox_;
+  StopWish& wish_;
+  std::vector<Seen> seen_;
+  pid_t launcher_ = 0;
+  bool gone_ = false;
+  int code_ = 0;
+  double looked_ = 0;
+  double noticed_ = 0;
+};
+
+}  // namespace
+
+SignalInbox::SignalInbox() {
+  sigemptyset(&signals_);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&signals_, signal);
+  ::sigprocmask(SIG_BLOCK, &signals_, &before_);
+}
+
+SignalInbox::~SignalInbox() {
+  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int SignalInbox::take(double seconds) const {
+  const timespec pause{static_cast<time_t>(seconds),
+                       static_cast<long>((seconds - static_cast<int64_t>(seconds)) * 1e9)};
+  return std::max(0, ::sigtimedwait(&signals_, nullptr, &pause));
+}
+
+WorldEnd run_world(const WorldPlan& plan, const SignalInbox& inbox, StopWish& wish) {
+  return World(plan, inbox, wish).run();
+}
+
+}  // namespace lockstep::verbs

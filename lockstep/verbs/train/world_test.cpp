@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/world.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A world of two ranks whose launcher is an ordinary program; the ranks' words are the test's own.
+class WorldTest : public ::testing::Test {
+ protected:
+  WorldTest() {
+    plan_.name = "world";
+    plan_.run = folder_.path();
+    plan_.ranks = 2;
+  }
+  WorldEnd run(std::vector<std::string> line) {
+    plan_.line = std::move(line);
+    return run_world(plan_, inbox_, wish_);
+  }
+  // Beats of both ranks once the world is there; `change` makes them what the test needs.
+  std::jthread ranks_that(const std::function<void(run::Beat&)>& change) {
+    return std::jthread([this, change] {
+      while (!std::filesystem::exists(run::world_path(plan_.run))) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      for (int64_t rank = 0; rank < 2; ++rank) {
+        run::Beat beat;
+        beat.world = "world";
+        beat.rank = rank;
+        beat.who = {"elsewhere", "x", 1, 1, ""};
+        beat.step = 30;
+        change(beat);
+        run::write_beat(run::beat_path(plan_.run, rank), beat);
+      }
+    });
+  }
+
+  base::TemporaryFolder folder_;
+  SignalInbox inbox_;
+  StopWish wish_;
+  WorldPlan plan_;
+};
+
+TEST_F(WorldTest, GivesTheCodeOfRanksThatEndInOrder) {
+  for (const int code : {0, 85, 2, 3, 4}) {
+    const WorldEnd end = run({"sh", "-c", "exit " + std::to_string(code)});
+    EXPECT_FALSE(end.fault) << code;
+    EXPECT_EQ(end.code, code);
+  }
+}
+
+TEST_F(WorldTest, ALauncherThatDiesIsAFault) {
+  const WorldEnd end = run({"sh", "-c", "kill -9 $$"});
+  ASSERT_TRUE(end.fault);
+  EXPECT_EQ(end.fault->kind, Fault::Kind::launcher);
+  EXPECT_THAT(end.fault->what, HasSubstr("ended with code 137"));
+  EXPECT_EQ(end.spoke, 0);
+}
+
+TEST_F(WorldTest, ALauncherThatIsNotThereIsAMachineError) {
+  EXPECT_THROW(run({"/nonexistent/mpirun"}), base::Error);
+}
+
+TEST_F(WorldTest, EndsTheWorldAtOnceWhenARankWasKilled) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto ranks = ranks_that([](run::Beat& beat) {
+    if (beat.rank == 1) beat.end = run::RankEnd{.signal = SIGKILL};
+  });
+  const WorldEnd end = run({"sleep", "60"});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  ASSERT_TRUE(end.fault);
+  EXPECT_EQ(end.fault->rank, 1);
+  EXPECT_EQ(end.fault->step, 30);
+  EXPECT_EQ(end.spoke, 2);
+  EXPECT_EQ(end.first->who.host, "elsewhere");
+}
+
+TEST_F(WorldTest, WordsOfAnotherWorldDoNotCount) {
+  const auto ranks = ranks_that([](run::Beat& beat) {
+    beat.world = "the one before";
+    beat.end = run::RankEnd{.signal = SIGKILL};
+  });
+  const WorldEnd end = run({"sleep", "1"});
+  EXPECT_FALSE(end.fault);
+  EXPECT_EQ(end.spoke, 0);
+}
+
+TEST_F(WorldTest, ASilentRankIsNamed) {
+  plan_.patience.hang = 5;  // 3 s of silence
+  const auto ranks = ranks_that([](run::Beat&) {});
+  const WorldEnd end = run({"sleep", "60"});
+  ASSERT_TRUE(end.fault);
+  EXPECT_EQ(end.fault->kind, Fault::Kind::silent);
+  EXPECT_EQ(end.fault->host, "elsewhere");
+}
+
+TEST_F(WorldTest, AWishToStopGoesToTheRanksOnce) {
+  std::jthread user([] {
+    for (int i = 0; i < 2; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      ::kill(::getpid(), SIGTERM);
+    }
+  });
+  const WorldEnd end = run({"sh", "-c", "trap 'test \"$got\" && exit 9; got=1' USR1; sleep 0.5; sleep 0.7; exit 85"});
+  EXPECT_EQ(end.code, 85);
+  EXPECT_EQ(wish_.why, "SIGTERM");
+}
+
+TEST_F(WorldTest, ATermAtTheLauncherIsAWishToStop) {
+  const WorldEnd end = run({"sh", "-c", "trap 'exit 85' USR1; kill -TERM $$; while :; do :; done"});
+  EXPECT_EQ(end.code, 85);
+  EXPECT_EQ(wish_.why, "SIGTERM");
+}
+
+}  // namespace
+}  // namespace lockstep::verbs
