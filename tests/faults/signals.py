@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A signal anywhere is one decision of all ranks: SIGTERM and SIGUSR1 on each of three ranks, on mpirun, on the
+supervisor. Each time all ranks stop after the same step, everything is saved, the exit code is 85, no process is left and
+nothing was restarted; at the end the weights are those of the undisturbed run."""
+import json
+import pathlib
+import signal
+import sys
+import tempfile
+
+from supervised import Run, gone, send, until
+
+RANKS = 3
+JOB = {
+    "name": "signals",
+    "data": {"train": "synthetic", "samples": 96, "image_size": 64},
+    "model": {"name": "smallcnn", "classes": 3},
+    "training": {"global_batch": 12, "epochs": 40, "optimizer": {"name": "sgd", "lr": 0.001}, "threads": 1},
+    "checkpoint": {"every_epochs": 1000},  # nothing but the stops themselves saves
+}
+
+
+def one(run, target, number):
+    """What went wrong; None: nothing."""
+    steps = max((row["step"] for row in run.events("save", "stop")), default=0)
+    run.start()
+    if not until(lambda: len(run.living_ranks()) == RANKS and min(beat["step"] for beat in run.beats().values()) > steps, 120, 0.1):
+        return "did not begin\n" + run.tail()
+    processes = run.descendants()
+    pid = {"mpirun": run.launcher, "supervisor": lambda: run.process.pid}.get(target, lambda: run.living_ranks()[target])()
+    send(pid, number)
+    code = run.wait(60)
+    if code != 85:
+        return f"exit code {code}\n{run.tail()}"
+    if not gone(processes, 5):
+        return "processes are left"
+    stop, saves = run.events("stop")[-1], run.events("save")
+    if saves[-1]["step"] != stop["step"] or stop["step"] <= steps:
+        return f"stopped at {stop}, saved {saves[-1]}"
+    return "it was restarted" if run.events("restart") else None
+
+
+def main():
+    passed = failed = 0
+    with tempfile.TemporaryDirectory(prefix="lockstep-signals-") as name:
+        folder = pathlib.Path(name)
+        (folder / "job.json").write_text(json.dumps(JOB))
+        run = Run(folder, "signalled", RANKS)
+        for target in [*range(RANKS), "mpirun", "supervisor"]:
+            for number in (signal.SIGTERM, signal.SIGUSR1):
+                wrong = one(run, target, number)
+                passed, failed = passed + (not wrong), failed + bool(wrong)
+                where = f"rank {target}" if isinstance(target, int) else target
+                print(f"{'FAIL' if wrong else 'ok  '} {number.name} on {where}{': ' + wrong if wrong else ''}", flush=True)
+        straight = Run(folder, "straight", RANKS).start()
+        codes = (run.start().wait(600), straight.wait(600))
+        same = codes == (0, 0) and run.digest() == straight.digest()
+        print(f"{'ok  ' if same else 'FAIL'} the weights of the undisturbed run {codes}")
+        passed, failed = passed + same, failed + (not same)
+        run.end()
+    print(f"signals: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
