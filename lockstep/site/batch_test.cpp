@@ -76,6 +76,18 @@ TEST(BatchTest, ReadsWhenAJobWouldStart) {
   EXPECT_EQ(never.refusal, "allocation failure: Requested node configuration is not available");
 }
 
+TEST(BatchTest, AsksPbsForAllJobsAtOnce) {
+  FakeScheduler site;
+  site.install_script("qstat",
+                      "echo \"Job Id: $3\"; echo '    job_state = R'; echo 'qstat: Unknown Job Id 6' >&2; exit 153");
+  const auto jobs = find_jobs(SchedulerName::pbs, "pets", {"6.head", "7.head"});
+  ASSERT_TRUE(jobs);
+  ASSERT_EQ(jobs->size(), 1u);
+  EXPECT_EQ(jobs->front().id, "7.head");
+  site.install_script("qstat", "echo 'qstat: cannot connect to server head' >&2; exit 1");
+  EXPECT_EQ(find_jobs(SchedulerName::pbs, "pets", {"7.head"}), std::nullopt);
+}
+
 TEST(BatchTest, TellsWhatTheSchedulerRefused) {
   FakeScheduler site;
   site.install_script("sbatch", "echo 'sbatch: error: invalid partition specified: x' >&2; exit 1");

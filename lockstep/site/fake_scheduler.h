@@ -16,9 +16,10 @@ namespace lockstep::site {
 class FakeScheduler {
  public:
   FakeScheduler() {
-    for (const char* name : {"PATH", "SLURM_JOB_ID", "SLURM_JOB_NUM_NODES", "SLURM_JOB_PARTITION", "SLURM_JOB_NODELIST",
-                             "SLURM_NTASKS", "SLURM_RESTART_COUNT", "SLURM_SUBMIT_DIR", "SLURM_JOB_END_TIME",
-                             "PBS_JOBID", "PBS_QUEUE", "PBS_NODEFILE", "PBS_O_WORKDIR", "OMP_NUM_THREADS"}) {
+    for (const char* name :
+         {"PATH", "SLURM_JOB_ID", "SLURM_JOB_NUM_NODES", "SLURM_JOB_PARTITION", "SLURM_JOB_NODELIST", "SLURM_NTASKS",
+          "SLURM_RESTART_COUNT", "SLURM_SUBMIT_DIR", "SLURM_JOB_END_TIME", "LOCKSTEP_JOB_END", "PBS_JOBID", "PBS_QUEUE",
+          "PBS_NODEFILE", "PBS_O_WORKDIR", "OMP_NUM_THREADS"}) {
       const char* value = std::getenv(name);
       before_[name] = value ? std::optional<std::string>(value) : std::nullopt;
       ::unsetenv(name);

@@ -23,7 +23,7 @@ struct Partition {
   bool operator==(const Partition&) const = default;
 };
 
-// Asks `sinfo`; none when it is not there or does not answer in a second.
+// Asks `sinfo`; none when it is not there or does not answer in 3 s.
 std::vector<Partition> read_partitions();
 
 // The answer to `sinfo -h -o "%P|%l|%D|%c|%m|%G"`.

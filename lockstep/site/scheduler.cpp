@@ -146,6 +146,7 @@ Seconds seconds_left() {
   const Scheduler scheduler = read_scheduler();
   if (!scheduler.in_allocation()) return std::nullopt;
   const auto now = static_cast<int64_t>(std::time(nullptr));
+  if (const auto end = integer(variable(kJobEndVariable))) return seconds(*end - now);
   if (scheduler.name == SchedulerName::pbs) {
     const auto answer = output_of({"qstat", "-f", scheduler.job_id}, kPatience);
     return answer ? left_by_qstat(*answer, now) : std::nullopt;

@@ -33,7 +33,10 @@ struct Scheduler {
 
 Scheduler read_scheduler();
 
-// Seconds until the scheduler ends this job, asked once a call: the end-time variable, else `squeue` or `qstat -f`.
+// Set by `submit --link` for what it runs: when the job ends (Unix seconds). Schedulers need not answer on every node.
+constexpr const char* kJobEndVariable = "LOCKSTEP_JOB_END";
+
+// Seconds until the scheduler ends this job, asked once a call: an end-time variable, else `squeue` or `qstat -f`.
 // Nothing outside an allocation, without a limit, or when the scheduler does not answer within 5 s.
 std::optional<std::chrono::seconds> seconds_left();
 

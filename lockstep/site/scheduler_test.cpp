@@ -89,5 +89,14 @@ TEST(TimeLeftTest, ReadsQstat) {
   EXPECT_EQ(left_by_qstat("Job Id: 7.head\n", began), std::nullopt);
 }
 
+TEST(SchedulerTest, TrustsTheEndThatTheLinkOfAChainFoundOut) {
+  FakeScheduler site;
+  site.set("LOCKSTEP_JOB_END", std::to_string(std::time(nullptr) + 100));
+  EXPECT_EQ(seconds_left(), std::nullopt);  // in no job: left over from somewhere
+  site.set("PBS_JOBID", "7.head");
+  ASSERT_TRUE(seconds_left());
+  EXPECT_NEAR(static_cast<double>(seconds_left()->count()), 100, 2);
+}
+
 }  // namespace
 }  // namespace lockstep::site

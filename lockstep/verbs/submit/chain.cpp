@@ -31,6 +31,7 @@ ChainTerms terms_of(const Json& event) {
   terms.name = event.string_or("name", "");
   terms.scheduler = event.string_or("scheduler", "") == "pbs" ? site::SchedulerName::pbs : site::SchedulerName::slurm;
   terms.submit_from = choice_of(event.string_or("submit_from", ""), spec::SubmitFrom::job);
+  terms.walltime = event.double_or("walltime", 0);
   terms.planned_links = event.int_or("planned_links", 0);
   terms.max_links = event.int_or("max_links", 0);
   terms.patience = event.int_or("patience", 0);
@@ -129,6 +130,7 @@ void ChainRecord::open(const ChainTerms& terms) {
   fields["name"] = terms.name;
   fields["scheduler"] = site::name_of(terms.scheduler);
   fields["submit_from"] = name_of(terms.submit_from);
+  fields["walltime"] = terms.walltime;
   fields["planned_links"] = terms.planned_links;
   fields["max_links"] = terms.max_links;
   fields["patience"] = terms.patience;

@@ -24,6 +24,7 @@ struct ChainTerms {
   std::string name;  // of its jobs in the queue
   site::SchedulerName scheduler = site::SchedulerName::slurm;
   spec::SubmitFrom submit_from = spec::SubmitFrom::job;
+  double walltime = 0;                   // seconds of one job; 0: not noted
   int64_t planned_links = 0;             // by the plan; 0: not known
   int64_t max_links = 0;                 // the cap
   int64_t patience = 0;                  // links in a row that may bring no new step

@@ -15,6 +15,7 @@ ChainTerms terms() {
   ChainTerms terms;
   terms.name = "pets-0a1b2c";
   terms.submit_from = spec::SubmitFrom::login;
+  terms.walltime = 3600;
   terms.planned_links = 3;
   terms.max_links = 8;
   terms.patience = 2;

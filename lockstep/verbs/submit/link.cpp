@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -40,19 +41,23 @@ std::string host_name() {
   return name;
 }
 
+using Jobs = std::vector<site::BatchJob>;
+
 // The jobs of the chain that wait or run, without `mine`; nothing when the scheduler does not answer.
-std::optional<std::vector<std::string>> others(const Chain& chain, const std::string& mine) {
+std::optional<Jobs> others(const Chain& chain, const std::string& mine) {
   std::vector<std::string> asked;
   for (const auto& id : chain.queued) {
     if (id != mine) asked.push_back(id);
   }
-  const auto jobs = site::find_jobs(chain.terms.scheduler, chain.terms.name, asked);
-  if (!jobs) return std::nullopt;
-  std::vector<std::string> active;
-  for (const auto& job : *jobs) {
-    if (job.id != mine && job.active()) active.push_back(job.id);
-  }
-  return active;
+  auto jobs = site::find_jobs(chain.terms.scheduler, chain.terms.name, asked);
+  if (jobs) std::erase_if(*jobs, [&](const site::BatchJob& job) { return job.id == mine || !job.active(); });
+  return jobs;
+}
+
+const site::BatchJob* running_one(const Jobs& jobs) {
+  const auto found = std::find_if(
+      jobs.begin(), jobs.end(), [](const site::BatchJob& job) { return job.state == site::BatchJob::State::running; });
+  return found == jobs.end() ? nullptr : &*found;
 }
 
 class Link {
@@ -65,6 +70,7 @@ class Link {
                   "lockstep submit JOB --on MACHINE queues one");
     }
     job_ = scheduler.job_id;
+    ::unsetenv(site::kJobEndVariable);  // of the link that queued this one, whose environment came along
     step_ = saved_step(run_);
     const ChainLink* before = chain_.find(job_);  // the scheduler started this job again
     number_ = before ? before->number : static_cast<int64_t>(chain_.links.size()) + 1;
@@ -76,11 +82,19 @@ class Link {
       return cancel_others(), base::kExitDone;
     }
     if (const std::string why = why_not(); !why.empty()) return end(why), static_cast<int>(Blame::machine);
+    const auto rest = others(chain_, job_);
+    if (const auto* other = rest ? running_one(*rest) : nullptr) {
+      options_.say(text("job ", other->id, " of this chain is running: it goes on, this one ends"));
+      return base::kExitDone;
+    }
+    const bool again = chain_.find(job_) != nullptr;  // the scheduler started this job anew
     record_.begin(job_, number_, step_, host_name());
     options_.say(text("link ", number_, " of at most ", chain_.terms.max_links, ", job ", job_, " on ", host_name(),
                       ", after step ", step_));
-    if (free_dead_lock(run_, chain_, job_)) options_.say("took the run over from a job that is no more");
-    if (chain_.terms.submit_from == spec::SubmitFrom::job) queue_successor();
+    if (rest && free_dead_lock(run_, chain_)) options_.say("took the run over from a job that is no more");
+    // Started anew it has a successor already; where nobody answers whether it still stands, none is better than two.
+    if (rest ? rest->empty() : !again) queue_successor();
+    tell_end();
     const int code = options_.run(command);
     return conclude(code);
   }
@@ -93,13 +107,23 @@ class Link {
     return "";
   }
 
+  // Asked here once, for all ranks and all their restarts. A scheduler that does not answer on this node leaves the
+  // walltime that was asked for, counted from now: a few seconds too long, and the stop clock has a margin.
+  void tell_end() const {
+    const auto left = site::seconds_left();
+    const double seconds = left ? static_cast<double>(left->count()) : chain_.terms.walltime;
+    if (seconds <= 0) return;
+    ::setenv(site::kJobEndVariable, text(static_cast<int64_t>(unix_now() + seconds)).c_str(), 1);
+  }
+
   void queue_successor() {
-    if (number_ >= chain_.terms.max_links) return;
-    const auto active = others(chain_, job_);
-    if (active && !active->empty()) return;  // this job was started again: its successor still stands
+    if (chain_.terms.submit_from != spec::SubmitFrom::job || number_ >= chain_.terms.max_links) return;
     const auto submitted =
         site::submit_script(chain_.terms.scheduler, run_ / "submit.sh", {site::Waits::For::failure_of, job_});
-    if (!submitted.id.empty()) return record_.queued(submitted.id, job_);
+    if (!submitted.id.empty()) {
+      chain_.queued.push_back(submitted.id);  // PBS finds jobs by their ids alone
+      return record_.queued(submitted.id, job_);
+    }
     record_.refused(job_, submitted.refusal);
     options_.say(
         text("could not queue the next link: ", submitted.refusal,
@@ -123,9 +147,18 @@ class Link {
     if (number_ >= chain_.terms.max_links) {
       end("cap");
     } else {
-      options_.say(text("stopped after step ", step_, " (", code, "): the next link goes on"));
+      go_on(code);
     }
     return code == base::kExitRequeue ? kExitNextLink : code;
+  }
+
+  // A controller that died may have forgotten the successor: better to look once more.
+  void go_on(int code) {
+    const auto rest = others(chain_, job_);
+    if (rest && rest->empty()) queue_successor();
+    const bool nobody = rest && rest->empty() && chain_.terms.submit_from == spec::SubmitFrom::login;
+    options_.say(text("stopped after step ", step_, " (exit code ", code, "): ",
+                      nobody ? "no link is left in the queue, submit it again to go on" : "the next link goes on"));
   }
 
   void end(const std::string& why) {
@@ -143,8 +176,9 @@ class Link {
 
   // A site may forbid this inside a job: a link that finds its chain over does nothing and ends.
   void cancel_others() {
-    const auto active = others(chain_, job_);
-    if (active && !site::cancel_jobs(chain_.terms.scheduler, *active)) {
+    std::vector<std::string> ids;
+    for (const auto& job : others(chain_, job_).value_or(Jobs{})) ids.push_back(job.id);
+    if (!site::cancel_jobs(chain_.terms.scheduler, ids)) {
       options_.say("the links still in the queue could not be cancelled: each will see that the chain is over");
     }
   }
@@ -167,16 +201,11 @@ Verdict judge(int code) {
   return told ? Verdict::failed : Verdict::next;
 }
 
-bool free_dead_lock(const base::Path& run, const Chain& chain, const std::string& this_job) {
+bool free_dead_lock(const base::Path& run, const Chain& chain) {
   const auto holder = run::holder_of(run);
   // Somebody else's process on another machine is not ours to judge.
   if (!holder || chain.links.empty() || holder->host == host_name() || holder->host != chain.links.back().host) {
     return false;
-  }
-  const auto active = others(chain, this_job);
-  if (!active) return false;
-  for (const auto& id : *active) {
-    if (chain.find(id)) return false;  // an earlier link may still run
   }
   return ::unlink(run::RunPaths{run}.lock().c_str()) == 0;
 }

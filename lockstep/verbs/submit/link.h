@@ -31,8 +31,9 @@ int run_link(const base::Path& run, const std::vector<std::string>& command, con
 // it, so that training can save. Returns its exit code, 128 + signal, or 127 when it cannot be started.
 int run_and_hand_on_signals(const std::vector<std::string>& command);
 
-// Frees the run folder of a lock whose holder stood in an earlier job of this chain, which the scheduler says is over:
-// the lock of a node that lost its power would otherwise hold for two minutes. True when there was one.
-bool free_dead_lock(const base::Path& run, const Chain& chain, const std::string& this_job);
+// Frees the run folder of a lock that was taken on the host of the chain's last link: the lock of a node that lost its
+// power would otherwise hold for two minutes. True when there was one.
+// REQUIRES: the scheduler says that no other job of this chain runs.
+bool free_dead_lock(const base::Path& run, const Chain& chain);
 
 }  // namespace lockstep::verbs

@@ -30,6 +30,7 @@ class LinkTest : public testing::Test {
     terms.name = "pets-0a1b2c";
     terms.max_links = 3;
     terms.patience = 2;
+    terms.walltime = 600;
     ChainRecord(run()).open(terms);
   }
 
@@ -48,6 +49,7 @@ class LinkTest : public testing::Test {
     options.run = [&](const std::vector<std::string>& words) {
       ran_ = words;
       calls_before_work_ = calls();
+      seconds_left_ = site::seconds_left();
       if (step_after > 0) saved(step_after);
       return code;
     };
@@ -60,6 +62,7 @@ class LinkTest : public testing::Test {
   std::vector<std::string> ran_;
   std::string calls_before_work_;
   std::string said_;
+  std::optional<std::chrono::seconds> seconds_left_;  // as the training sees it
 };
 
 TEST_F(LinkTest, QueuesItsSuccessorBeforeItWorks) {
@@ -68,7 +71,7 @@ TEST_F(LinkTest, QueuesItsSuccessorBeforeItWorks) {
   EXPECT_THAT(ran_, ElementsAre("train"));
   EXPECT_THAT(calls(), testing::Not(HasSubstr("scancel")));
   const Chain chain = read_chain(run());
-  EXPECT_THAT(chain.queued, ElementsAre("12"));
+  EXPECT_THAT(chain.queued, testing::Contains("12"));
   EXPECT_EQ(chain.links[0].step_after, 40);
   EXPECT_EQ(chain.over, "");
 }
@@ -78,6 +81,17 @@ TEST_F(LinkTest, CancelsItsSuccessorWhenTheRunIsDone) {
   EXPECT_EQ(link(0, 90), 0);
   EXPECT_THAT(calls(), HasSubstr("scancel 12\n"));
   EXPECT_EQ(read_chain(run()).over, "done");
+}
+
+TEST_F(LinkTest, CancelsItOnPbsByTheNumberItGot) {
+  ChainTerms pbs = read_chain(run()).terms;
+  pbs.scheduler = site::SchedulerName::pbs;
+  ChainRecord(run()).open(pbs);
+  command("qsub", "echo 12.head");
+  command("qstat", "for id; do :; done; echo \"Job Id: $id\"; echo '    job_state = H'");
+  command("qdel", "");
+  EXPECT_EQ(link(0, 90), 0);
+  EXPECT_THAT(calls(), HasSubstr("qdel 12.head\n"));
 }
 
 TEST_F(LinkTest, CancelsItAlsoWhenAPersonMustAct) {
@@ -138,6 +152,18 @@ TEST_F(LinkTest, TrainsAlsoWhereTheSiteRefusesItsSuccessor) {
   EXPECT_THAT(said_, HasSubstr("submit_from=login"));
 }
 
+TEST_F(LinkTest, TellsTheTrainingWhenTheJobEnds) {
+  slurm_.set("LOCKSTEP_JOB_END", "1");  // of the link that queued this one
+  command("squeue", "exit 1");          // no answer: the walltime counts
+  link(85);
+  ASSERT_TRUE(seconds_left_);
+  EXPECT_NEAR(static_cast<double>(seconds_left_->count()), 600, 5);
+  EXPECT_THAT(base::read_file(run() / "calls"), HasSubstr("squeue -h -j 11 -o %L"));
+  command("squeue", "echo 42:00");
+  link(85);
+  EXPECT_NEAR(static_cast<double>(seconds_left_->count()), 42 * 60, 5);
+}
+
 TEST_F(LinkTest, BelongsIntoAJob) {
   ::unsetenv("SLURM_JOB_ID");
   EXPECT_THROW(link(0), base::Error);
@@ -149,15 +175,31 @@ TEST_F(LinkTest, TakesOverFromADeadNodeOnly) {
   };
   ChainRecord(run()).begin("10", 1, 0, "n9");
   lock("laptop");  // somebody else's process
-  EXPECT_FALSE(free_dead_lock(run(), read_chain(run()), "11"));
+  EXPECT_FALSE(free_dead_lock(run(), read_chain(run())));
   lock("n9");
-  command("squeue", "echo '10|RUNNING|None|N/A|N/A|n9'");  // it still runs
-  EXPECT_FALSE(free_dead_lock(run(), read_chain(run()), "11"));
-  command("squeue", "exit 1");  // nobody knows
-  EXPECT_FALSE(free_dead_lock(run(), read_chain(run()), "11"));
+  command("squeue", "exit 1");  // nobody knows whether job 10 still runs
+  link(85);
+  EXPECT_TRUE(std::filesystem::exists(run() / "lock"));
+  ChainRecord(run()).begin("12", 3, 0, "n9");
   command("squeue", "");
-  EXPECT_TRUE(free_dead_lock(run(), read_chain(run()), "11"));
+  link(85);
   EXPECT_FALSE(std::filesystem::exists(run() / "lock"));
+}
+
+TEST_F(LinkTest, LeavesARunningLinkAlone) {
+  ChainRecord(run()).begin("10", 1, 0, "n9");
+  command("squeue", "echo '10|RUNNING|None|N/A|N/A|n9'");
+  EXPECT_EQ(link(0), 0);
+  EXPECT_TRUE(ran_.empty());
+  EXPECT_EQ(read_chain(run()).over, "");
+  EXPECT_THAT(said_, HasSubstr("job 10 of this chain is running"));
+}
+
+TEST_F(LinkTest, QueuesItsSuccessorOnceMoreWhenItWasForgotten) {
+  link(85, 40);  // squeue shows nobody else, neither before nor after
+  size_t times = 0;
+  for (const auto& line : base::split(calls(), '\n')) times += line.find("afternotok:11") != std::string::npos;
+  EXPECT_EQ(times, 2u);
 }
 
 TEST(LinkCommandTest, HandsSignalsOnAndTellsHowItEnded) {

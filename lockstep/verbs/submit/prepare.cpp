@@ -81,16 +81,7 @@ void check_nodes(const SubmitRequest& request) {
   }
 }
 
-void check_run(const SubmitRequest& request) {
-  if (const std::string key = other_job(request.run, request.job); !key.empty()) {
-    throw Error(Blame::user, text(request.run.string(), " is the run of another job: ", key),
-                "submit the same job, or name another folder: --run OTHER_FOLDER");
-  }
-  if (const auto holder = run::holder_of(request.run)) {
-    throw Error(Blame::user,
-                text(request.run.string(), ": process ", holder->pid, " on host ", holder->host, " is training in it"),
-                "wait for it, end it, or name another folder: --run OTHER_FOLDER");
-  }
+void check_chain(const SubmitRequest& request) {
   if (!has_chain(request.run) || request.dry_run) return;
   const Chain chain = read_chain(request.run);
   const auto jobs = site::find_jobs(chain.terms.scheduler, chain.terms.name, chain.queued);
@@ -102,6 +93,19 @@ void check_run(const SubmitRequest& request) {
     if (!job.active()) continue;
     throw Error(Blame::user, text(request.run.string(), ": its chain lives, job ", job.id, " is ", job.said),
                 text("lockstep submit --status ", request.run.string(), ", or --cancel it first"));
+  }
+}
+
+void check_run(const SubmitRequest& request) {
+  if (const std::string key = other_job(request.run, request.job); !key.empty()) {
+    throw Error(Blame::user, text(request.run.string(), " is the run of another job: ", key),
+                "submit the same job, or name another folder: --run OTHER_FOLDER");
+  }
+  check_chain(request);
+  if (const auto holder = run::holder_of(request.run)) {
+    throw Error(Blame::user,
+                text(request.run.string(), ": process ", holder->pid, " on host ", holder->host, " is training in it"),
+                "wait for it, end it, or name another folder: --run OTHER_FOLDER");
   }
 }
 
@@ -289,6 +293,7 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
   prepared.terms.name = choice.script.name;
   prepared.terms.scheduler = slurm ? site::SchedulerName::slurm : site::SchedulerName::pbs;
   prepared.terms.submit_from = machine.submit_from;
+  prepared.terms.walltime = choice.script.shape.walltime;
   prepared.terms.promised_start = choice.start;
   prepared.terms.promised_end = choice.end();
   set_lengths(request, prepared);
