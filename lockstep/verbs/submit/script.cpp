@@ -63,6 +63,8 @@ std::string slurm_directives(const ScriptRequest& request, const spec::Machine& 
   }
   if (scheduler.exclusive_nodes) add("--exclusive");
   add("--no-requeue");  // the chain goes on after a failed node; both would run twice
+  // `lockstep train --ranks` goes on with the nodes that remain; with any other launcher the next link does.
+  if (shape.nodes > 1 && scheduler.launcher == spec::Launcher::mpirun && scheduler.container.empty()) add("--no-kill");
   if (const double lead = signal_lead(scheduler, shape.walltime); lead > 0) {
     add("--signal=B:USR1@", std::llround(lead));
   }

@@ -46,6 +46,7 @@ TEST(ScriptTest, AsksSlurmForWhatPlanAndMachineSay) {
 #SBATCH --cpus-per-task=4
 #SBATCH --exclusive
 #SBATCH --no-requeue
+#SBATCH --no-kill
 #SBATCH --signal=B:USR1@120
 #SBATCH --partition=main
 #SBATCH --account=abc
@@ -106,6 +107,14 @@ TEST(ScriptTest, StartsTheRanksAsTheSiteWants) {
   EXPECT_THAT(train_command(one, machine(R"("kind": "slurm")")),
               ElementsAre("/opt/lockstep/bin/lockstep", "train", "/home/me/runs/pets/submitted.json", "--run",
                           "/home/me/runs/pets", "--device", "cuda"));
+}
+
+TEST(ScriptTest, KeepsAJobThatLostANodeWhereTheRanksAreWatched) {
+  EXPECT_THAT(batch_script(request(), machine(R"("kind": "slurm")")), HasSubstr("--no-kill"));
+  EXPECT_THAT(batch_script(request(), machine(R"("kind": "slurm", "launcher": "srun")")), Not(HasSubstr("--no-kill")));
+  ScriptRequest one = request();
+  one.shape.nodes = 1;
+  EXPECT_THAT(batch_script(one, machine(R"("kind": "slurm")")), Not(HasSubstr("--no-kill")));
 }
 
 TEST(ScriptTest, QuotesFoldersOfAnyName) {
