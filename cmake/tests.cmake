@@ -106,3 +106,10 @@ if(mpi_sources AND TARGET lockstep_mpi AND TARGET lockstep_torch)
     message(STATUS "MPICH is not installed: the contract runs on Open MPI alone (Debian: mpich libmpich-dev)")
   endif()
 endif()
+
+# tests/slurm: a real Slurm in a view of this machine (label slurm; needs root; scripts/test_long.sh runs them).
+foreach(name login_node chain)
+  add_test(NAME slurm.${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/slurm/${name}.sh WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(slurm.${name} PROPERTIES LABELS slurm TIMEOUT 600 SKIP_RETURN_CODE 77 RUN_SERIAL ON
+    ENVIRONMENT LOCKSTEP_BUILD=${CMAKE_BINARY_DIR})
+endforeach()

@@ -31,7 +31,8 @@ export -f sanitized
 part bare 600 tests/house/bare_build.sh
 part asan 900 bash -c 'sanitized asan'
 part tsan 900 bash -c 'sanitized tsan'
-[ -x tests/slurm/login_node.sh ] && part slurm 600 tests/slurm/login_node.sh
+# Both in one view: installing Slurm takes 15-30 s.
+part slurm 540 tests/slurm/slurm.sh run bash -c 'tests/slurm/login_node.sh && tests/slurm/chain.sh'
 part faults 300 python3 tests/faults/kill_resume.py 120
 part ranks 120 python3 tests/faults/kill_ranks.py
 part virtual-ranks 400 python3 tests/faults/kill_virtual.py

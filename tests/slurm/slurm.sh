@@ -7,6 +7,7 @@
 #                             as on a login node, gives its exit code; 77 when this machine cannot do it
 #   slurm.sh crash nX         within COMMAND: power off one node
 #   slurm.sh start nX         within COMMAND: power it on again
+#   slurm.sh restart          within COMMAND: kill -9 of the controller, and a new one
 set -euo pipefail
 
 NODES=${LOCKSTEP_SLURM_NODES:-4}  # at most 9: the port pattern below has one digit
@@ -55,7 +56,7 @@ install_packages() {
   chmod +x /usr/sbin/policy-rc.d
   local log=/tmp/apt.log
   apt-cache show slurm-wlm > /dev/null 2>&1 || apt-get update > "$log" 2>&1 || { cat "$log"; cannot "apt-get update failed"; }
-  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends slurm-wlm munge libpmix2 iproute2 \
+  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends slurm-wlm munge libpmix2 slurm-wlm-torque iproute2 \
     > "$log" 2>&1 || { tail -20 "$log"; cannot "apt-get install failed"; }
 }
 
@@ -68,6 +69,8 @@ write_configuration() {
   local gpu
   for gpu in 0 1; do [ -e "/etc/slurm/gpu$gpu" ] || mknod "/etc/slurm/gpu$gpu" c 1 3; done
   echo 'CgroupAutomount=no' > /etc/slurm/cgroup.conf
+  # PBS_JOBID and PBS_O_WORKDIR for scripts that come through qsub.
+  find /usr/lib -name spank_pbs.so -printf 'required %p\n' > /etc/slurm/plugstack.conf
   printf 'AutoDetect=off\nNodeName=n[1-%d] Name=gpu File=/etc/slurm/gpu[0-1]\n' "$NODES" > /etc/slurm/gres.conf
   cat > /etc/slurm/slurm.conf << CONF
 ClusterName=lab
@@ -155,5 +158,6 @@ case ${1:-} in
     exit "$code" ;;
   crash) kill -9 "$(cat "$LAB/$2.pid")" ;;
   start) start_node "$2" ;;
-  *) sed -n '3,11p' "$SELF"; exit 2 ;;
+  restart) kill -9 "$(cat "$LAB/slurmctld.pid")"; sleep 1; slurmctld ;;
+  *) sed -n '3,12p' "$SELF"; exit 2 ;;
 esac

@@ -1,0 +1,226 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Training through the walltime on a real Slurm: one job, three times. Undisturbed; as a chain of one-minute jobs that
+# queue their successors; as a chain queued from the login node. Both chains lose a node's power, the controller is
+# killed and restarted, and all three end with the same SHA-256. Meanwhile: srun --mpi=pmix, PBS scripts through
+# Slurm's qsub, --earliest, --status, --cancel, and what is refused. About 6 minutes.
+# Exit code 77: this machine cannot run a virtual Slurm (the reason is printed).
+#   chain.sh             all of it
+#   chain.sh record N    a chain of N one-minute jobs alone, its figures to $LOCKSTEP_CHAIN_OUT (results/chain.json)
+set -uo pipefail
+HERE=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
+TREE=$(cd "$HERE/../.." && pwd)
+LIMIT=560
+[ "${1:-}" = record ] && LIMIT=$((900 + 180 * $2))
+[ -n "${LOCKSTEP_VIRTUAL_SLURM:-}" ] || exec timeout --kill-after=5 $LIMIT "$HERE/slurm.sh" run "$HERE/chain.sh" "$@"
+
+# Within the view there is loopback alone, which Open MPI passes over unless told.
+export OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
+PATH=${LOCKSTEP_BUILD:-$TREE/build}/bin:$PATH
+cd "$(mktemp -d /var/tmp/chain-XXXXXX)" || exit 1
+failures=0
+
+ok() { echo "ok   $1 (at $SECONDS s)"; }
+fail() { echo "FAIL $1"; [ -z "${2:-}" ] || sed 's/^/     /' "$2"; failures=$((failures + 1)); }
+check() { local name=$1; shift; if "$@" > check.txt 2>&1; then ok "$name"; else fail "$name: $*" check.txt; fi; }
+# expect NAME REGEX COMMAND...: its output (both streams, exit code appended) holds the regex.
+expect() {
+  local name=$1 regex=$2; shift 2
+  "$@" > said.txt 2>&1; echo "exit $?" >> said.txt
+  if tr '\n' ' ' < said.txt | grep -qE -- "$regex"; then ok "$name"; else fail "$name: not found: $regex" said.txt; fi
+}
+# field RUN EXPRESSION: of the chain's events, as Python sees them.
+field() {
+  python3 - "$1/chain.jsonl" "$2" << 'PY'
+import json, os, sys
+events = [json.loads(line) for line in open(sys.argv[1])] if os.path.exists(sys.argv[1]) else []
+def of(name): return [e for e in events if e["event"] == name]
+print(eval(sys.argv[2]))
+PY
+}
+wait_for() { # wait_for SECONDS COMMAND...
+  local until=$((SECONDS + $1)); shift
+  until "$@" > waited.txt 2>&1; do [ $SECONDS -lt $until ] || { cat waited.txt; return 1; }; sleep 1; done
+}
+links() { field "$1" 'len({e["job"] for e in of("begin")})'; }
+over() { [ "$(field "$1" 'of("close")[-1]["why"] if of("close") else ""')" = "${2:-done}" ]; }
+begun() { [ "$(links "$1")" -ge "$2" ]; }
+saved_in_link() { # saved_in_link RUN N: link N has begun, and something was saved since
+  python3 - "$1" "$2" << 'PY'
+import json, sys
+begun = [json.loads(l) for l in open(sys.argv[1] + "/chain.jsonl")]
+begun = [e for e in begun if e["event"] == "begin" and e["link"] == int(sys.argv[2])]
+saves = [json.loads(l)["t"] for l in open(sys.argv[1] + "/journal.jsonl") if '"event":"save"' in l]
+sys.exit(0 if begun and any(t > begun[-1]["t"] + 2 for t in saves) else 1)
+PY
+}
+queue_empty() { squeue -h; [ -z "$(squeue -h)" ]; }
+sha() { sha256sum "$1/weights.safetensors" | cut -d' ' -f1; }
+
+cat > lab.json << 'MACHINE'
+{"name": "lab", "nodes": 4, "cores_per_node": 2, "sockets_per_node": 1, "cpu": "epyc-7742", "memory_per_node": "2 GB",
+ "scheduler": {"kind": "slurm", "partition": "main", "walltime": "24:00:00", "environment":
+   ["OMPI_MCA_btl_tcp_if_include=lo", "OMPI_MCA_oob_tcp_if_include=lo", "OMPI_MCA_btl_base_warn_component_unused=0"]}}
+MACHINE
+
+make_job() { # make_job NAME STEPS
+  printf '{"name": "%s", "data": {"train": "synthetic", "samples": 2000, "image_size": 32, "threads": 1}, %s %s' \
+    "$1" '"model": {"name": "smallcnn", "classes": 4, "width": 8}, "evaluation": {"every_epochs": 0},' \
+    "\"checkpoint\": {\"every_epochs\": 1}, \"training\": {\"global_batch\": 40, \"steps\": $2, \"threads\": 1}}" > "$1.json"
+}
+# steps_for SECONDS RUNS: how many steps a run takes in that time while so many runs share this machine, by short ones.
+steps_for() {
+  make_job pace 300
+  for i in $(seq "$2"); do
+    sbatch --wait --nodes=1 --exclusive --time=5 --output=pace$i.txt --wrap "lockstep train pace.json --ranks 2 --run pace$i" &
+  done > /dev/null
+  wait
+  python3 - "$1" "$2" << 'PY'
+import json, sys
+rates = []
+for i in range(int(sys.argv[2])):
+    steps = [json.loads(line) for line in open(f"pace{i + 1}/journal.jsonl") if '"event":"step"' in line]
+    rates.append(sum(e.get("steps", 1) for e in steps) / sum(e["seconds"] for e in steps))
+print(int(min(rates) * float(sys.argv[1])))
+PY
+}
+
+# --- one long chain, recorded -----------------------------------------------------------------------------------------
+
+record() {
+  local wanted=$1 steps hours
+  steps=$(steps_for $((48 * wanted)) 2)  # a link trains for some 50 of its 60 s
+  for run in long straight; do make_job $run "$steps"; done
+  hours=$(python3 -c "print(65 * $wanted / 3600)")
+  # Without a chain: Slurm counts every waiting job, a successor of 4 h too, when it tells when the next could start.
+  sbatch --wait --nodes=1 --exclusive --time=240 --output=straight.txt \
+    --wrap "lockstep train straight.json --ranks 2 --run straight" > /dev/null & straight=$!
+  wait_for 30 test -e straight/journal.jsonl
+  lockstep submit long.json --on lab.json --ranks-per-node 2 --walltime 1min --hours "1=$hours" --max-links $((3 * wanted)) \
+    --run long
+  wait_for $((180 * wanted)) over long || fail "the long chain is done" long/chain.jsonl
+  wait $straight || fail "the undisturbed run is done" straight.txt
+  check "same bits as undisturbed" cmp long/weights.safetensors straight/weights.safetensors
+  lockstep submit --status long
+  python3 - "$wanted" "${LOCKSTEP_CHAIN_OUT:-$TREE/results/chain.json}" "$(git -C "$TREE" rev-parse --short=10 HEAD)" << 'PY'
+import json, statistics, sys
+chain = [json.loads(line) for line in open("long/chain.jsonl")]
+journal = [json.loads(line) for line in open("long/journal.jsonl")]
+begins = [e for e in chain if e["event"] == "begin"]
+ends = [e for e in chain if e["event"] == "finish"]
+trained = sum(e["seconds"] for e in journal if e["event"] == "step")
+wall = ends[-1]["t"] - begins[0]["t"]
+gaps = [b["t"] - e["t"] for b, e in zip(begins[1:], ends)]
+starts = []
+for begin in begins:
+    first = next((e for e in journal if e["event"] == "step" and e["t"] > begin["t"]), None)
+    if first: starts.append(first["t"] - first["seconds"] - begin["t"])
+lost = (wall - trained) / len(begins)
+redone = sum(e.get("steps", 1) for e in journal if e["event"] == "step") - ends[-1]["step"]
+row = {"what": "chain of one-minute Slurm jobs", "model": "smallcnn", "batch": 40, "precision": "fp32", "ranks": 2,
+       "links": len(begins), "steps": ends[-1]["step"], "wall_seconds": round(wall, 1),
+       "training_seconds": round(trained, 1), "seconds_lost_per_link": round(lost, 2),
+       "queue_seconds_median": round(statistics.median(gaps), 2), "start_seconds_median": round(statistics.median(starts), 2),
+       "steps_lost": redone, "promised_end_late_seconds": round(chain[-1]["late_seconds"], 1),
+       "same_sha256_as_undisturbed": open("long/weights.safetensors", "rb").read() ==
+                                     open("straight/weights.safetensors", "rb").read(), "peer": "the same run, undisturbed",
+       "ratio": round(trained / wall, 4), "command": f"tests/slurm/chain.sh record {sys.argv[1]}", "commit": sys.argv[3],
+       "machine": "2 shared cores, Slurm 22.05.8, 4 virtual nodes"}
+json.dump([row], open(sys.argv[2], "w"), indent=2)
+print(json.dumps(row, indent=2))
+PY
+}
+
+if [ "${1:-}" = record ]; then
+  record "$2"
+  echo "chain: $failures failed"
+  [ "$failures" = 0 ]; exit
+fi
+
+# --- everything -------------------------------------------------------------------------------------------------------
+
+steps=$(steps_for 100 3)  # with a link that is cut short: three or four jobs of a minute
+echo "     $steps steps (at $SECONDS s)"
+for run in straight queued login; do make_job $run "$steps"; done
+submit="lockstep submit --on lab.json --ranks-per-node 2 --no-plan"
+expect "the undisturbed run is submitted" 'queued job [0-9]+' \
+  $submit straight.json --run straight --walltime 15min --site 'scheduler.extra=["--nodelist=n4"]'
+expect "a chain that queues itself" 'queued job [0-9]+; each queues the next, 12 at most' \
+  $submit queued.json --run queued --walltime 1min --max-links 12 --site 'scheduler.extra=["--exclude=n4"]'
+expect "a chain queued at once" 'queued jobs [0-9]+(, [0-9]+){8}; those left over' \
+  $submit login.json --run login --walltime 1min --links 9 --site submit_from=login --site 'scheduler.extra=["--exclude=n4"]'
+
+# What is refused, each with its fix.
+expect "unknown partition" "no partition 'mian'.*did you mean 'main'.*exit 2" \
+  $submit straight.json --run x --walltime 5min --site scheduler.partition=mian
+expect "too many nodes" 'has 4 nodes, not 7.*exit 2' $submit straight.json --run x --walltime 5min --nodes 7 --site nodes=9
+expect "longer than the partition allows" 'lets a job run for 24:00:00, not for 48:00:00.*exit 2' \
+  $submit straight.json --run x --walltime 48h --site scheduler.walltime=none
+expect "unknown constraint" 'Invalid feature specification.*scheduler.constraint.*exit 2' \
+  $submit straight.json --run x --walltime 5min --site scheduler.constraint=v900
+expect "unknown reservation" 'Requested reservation is invalid.*scheduler.reservation.*exit 2' \
+  $submit straight.json --run x --walltime 5min --site scheduler.reservation=course
+expect "another job's run folder" 'is the run of another job: training.seed was 1, now 7.*exit 2' \
+  bash -c "sleep 8; $submit straight.json --run straight --walltime 5min --set training.seed=7"
+expect "a chain that lives" 'its chain lives, job [0-9]+ is (RUNNING|PENDING).*--cancel.*exit 2' \
+  $submit queued.json --run queued --walltime 1min
+
+# The scheduler is asked once a minute, whoever asks how often.
+for _ in 1 2 3 4 5; do lockstep submit --status queued > status.txt 2>&1; sleep 1; done
+expect "status tells the age of its answer" 'link 1 of at most 12.*RUNNING.*asked [1-9][0-9]* s ago' cat status.txt
+
+# The controller dies and comes back: jobs do not notice.
+check "controller restarted" "$HERE/slurm.sh" restart
+nodes_back() { ! sinfo -h -o %T | grep -q unknown; }
+check "and knows its nodes again" wait_for 60 nodes_back
+
+# A rank per task by srun, found through PMIx.
+make_job pmix 20
+expect "srun --mpi=pmix is submitted" 'queued job' \
+  $submit pmix.json --run pmix --walltime 5min --site scheduler.launcher=srun --site 'scheduler.extra=["--exclude=n4"]'
+
+# --earliest: four nodes are free only when the undisturbed run ends, one is free soon.
+make_job soon 20
+expect "--earliest takes the shape that ends first" '4 +8 .* 1 +2 .*<- ends first.*queued job' \
+  $submit soon.json --run soon --nodes 4,1 --earliest --hours 4=0.01,1=0.02 --walltime 2min
+
+# A PBS script, through Slurm's own qsub, qstat and qdel.
+make_job pbs 20
+expect "a PBS script is submitted" 'queued job' \
+  $submit pbs.json --run pbs --walltime 5min --site scheduler.kind=pbs
+
+# Power off the node of each chain's second link, once that link has saved.
+pull_plug() { # pull_plug RUN
+  local run=$1 host
+  wait_for 150 saved_in_link "$run" 2 || { fail "$run: a second link" "$run/chain.jsonl"; return; }
+  host=$(field "$run" 'of("begin")[-1]["host"]')
+  "$HERE/slurm.sh" crash "$host"; local at=$SECONDS
+  echo "     $run: $host lost its power"
+  wait_for 100 begun "$run" 3 && ok "$run: node power-off recovered by itself after $((SECONDS - at)) s" \
+    || fail "$run: nobody went on after the power-off" "$run/chain.jsonl"
+  "$HERE/slurm.sh" start "$host"
+}
+for run in queued login; do pull_plug $run > plug-$run.txt 2>&1 & done
+wait; cat plug-*.txt
+failures=$((failures + $(cat plug-*.txt | grep -c ^FAIL)))
+
+for run in straight queued login pmix soon pbs; do
+  wait_for 240 over $run && ok "$run is done after $(links $run) links" || fail "$run is done" $run/chain.jsonl
+done
+check "chained over at least 3 jobs" test "$(links queued)" -ge 3
+check "so is the other" test "$(links login)" -ge 3
+for run in queued login; do check "$run has the bits of the undisturbed run" test "$(sha $run)" = "$(sha straight)"; done
+check "nothing is left in the queue" wait_for 30 queue_empty
+expect "srun found its ranks" '"ranks":2' cat pmix/journal.jsonl
+expect "PBS's variables were there" 'link 1 of at most .* after step 0' bash -c 'cat pbs/link-*.out'
+expect "promised and real end are told" 'promised end .* real end .* (later|earlier)' lockstep submit --status soon
+
+make_job gone 100000
+expect "a chain to be cancelled" 'queued job' $submit gone.json --run gone --walltime 5min
+wait_for 30 begun gone 1
+expect "is cancelled" 'cancelled [0-9]+, [0-9]+.*exit 0' lockstep submit --cancel gone
+check "and leaves the queue" wait_for 30 queue_empty
+
+[ "$failures" = 0 ] || for file in */link-*.out; do echo "== $file"; tail -5 "$file"; done
+echo "chain: $failures failed, $SECONDS s"
+[ "$failures" = 0 ]
