@@ -3,7 +3,6 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/autocast_mode.h>
-#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/dropout.h>
@@ -135,7 +134,8 @@ at::Tensor Conv2d::same_padded(const at::Tensor& input) const {
 }
 
 BatchNorm2d::BatchNorm2d(const Site& site, int64_t channels, NormOptions options)
-    : options_(options),
+    : block_(&site.block),
+      options_(options),
       weight_(site, "weight", {channels}, Fill::constant(1)),
       bias_(site, "bias", {channels}, Fill::constant(0)),
       mean_(site, "running_mean", {channels}, Fill::constant(0)),
@@ -143,8 +143,10 @@ BatchNorm2d::BatchNorm2d(const Site& site, int64_t channels, NormOptions options
 
 at::Tensor BatchNorm2d::operator()(const at::Tensor& input, Mode mode) const {
   const at::ScalarType exact = mean_().scalar_type();  // statistics and their scale stay exact under 16-bit inputs
-  return at::batch_norm(input, weight_().to(exact), bias_().to(exact), mean_(), variance_(), mode == Mode::train,
-                        options_.momentum, options_.epsilon, /*cudnn_enabled=*/true);
+  const BatchNormCall call{input,       weight_().to(exact), bias_().to(exact), mean_(),
+                           variance_(), options_.momentum,   options_.epsilon};
+  if (mode == Mode::train && block_->batch_norm) return block_->batch_norm(call);
+  return plain_batch_norm(call, mode == Mode::train);
 }
 
 Linear::Linear(const Site& site, int64_t in, int64_t out, LinearInit init)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/model/batch_norm.h"
 #include "lockstep/model/network.h"
 
 // The layers that networks are built of: thin, without state of their own. Their tensors live in the block that owns
@@ -104,9 +105,11 @@ struct NormOptions {
 class BatchNorm2d {
  public:
   BatchNorm2d(const Site& site, int64_t channels, NormOptions options = {});
+  // While training by the block's rule, if it has one.
   at::Tensor operator()(const at::Tensor& input, Mode mode) const;
 
  private:
+  const Block* block_;
   NormOptions options_;
   Parameter weight_;
   Parameter bias_;

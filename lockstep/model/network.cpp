@@ -55,6 +55,7 @@ std::optional<Network> Network::twin() const {
   Network other = make_twin_();
   for (size_t i = 0; i < blocks_.size(); ++i) {
     Block& block = *other.blocks_[i];
+    block.batch_norm = blocks_[i]->batch_norm;
     for (size_t k = 0; k < block.parameters.size(); ++k) {
       const at::Tensor& weight = blocks_[i]->parameters[k].tensor;
       block.parameters[k].tensor = weight.detach().requires_grad_(weight.requires_grad());
@@ -62,6 +63,10 @@ std::optional<Network> Network::twin() const {
     for (size_t k = 0; k < block.buffers.size(); ++k) block.buffers[k].tensor.copy_(blocks_[i]->buffers[k].tensor);
   }
   return other;
+}
+
+void Network::use_batch_norm(const BatchNormRule& rule) {
+  for (const auto& block : blocks_) block->batch_norm = rule;
 }
 
 std::vector<Named> Network::parameters() const {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/model/batch_norm.h"
 #include "lockstep/spec/job.h"
 
 namespace lockstep::model {
@@ -41,6 +42,7 @@ class Block {
   std::vector<Named> buffers;           // batch-norm statistics; saved with the weights, not trained
   std::vector<std::string> classifier;  // parameters whose first dimension is the class count
   std::optional<at::Generator> random;  // dropout draws from it; none: from libtorch's own, as everybody in the process
+  BatchNormRule batch_norm;             // of its batch norms while training; none: plain_batch_norm
 
  private:
   std::string name_;
@@ -66,9 +68,12 @@ class Network {
   at::Tensor run(at::Tensor value, Mode mode, size_t from, size_t to) const;
   // `listener` hears the index of each block before it runs, and -1 behind the last one. For who records a run.
   void on_block(std::function<void(int64_t index)> listener) { listener_ = std::move(listener); }
+  // What every batch norm does while training from now on; none: the network's own way.
+  void use_batch_norm(const BatchNormRule& rule);
 
   // A network of the same blocks for another thread: the weights are these very ones, each as a leaf with a gradient of
-  // its own; the buffers are copies. Nothing for a network that make_network did not make.
+  // its own; the buffers are copies; the rule of batch norms is the same. Nothing for a network that make_network did
+  // not make.
   std::optional<Network> twin() const;
   bool has_twins() const { return make_twin_ != nullptr; }
   void twins_from(std::function<Network()> make) { make_twin_ = std::move(make); }

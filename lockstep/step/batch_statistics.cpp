@@ -37,16 +37,21 @@ void BatchStatistics::restore() {
   if (!buffers_.empty()) write(kept_);
 }
 
+// A micro-batch with one value a channel has no variance: its statistics are not finite.
+void BatchStatistics::keep_finite() {
+  if (buffers_.empty()) return;
+  const at::Tensor now = flat();
+  const at::Tensor finite = at::isfinite(now);
+  if (!finite.all().item<bool>()) write(at::where(finite, now, kept_));
+}
+
 void BatchStatistics::merge(comm::Group& group, int64_t samples, int64_t global_size) {
   if (buffers_.empty()) return;
+  if (group.size() == 1) return keep_finite();
   at::Tensor now = flat();
-  // A micro-batch with one value a channel has no variance: its statistics are not finite.
-  if (group.size() == 1 && at::isfinite(now).all().item<bool>()) return;
   now = at::where(at::isfinite(now), now, kept_);
-  if (group.size() > 1) {
-    now.mul_(static_cast<double>(samples) / static_cast<double>(global_size));
-    group.all_reduce_sum(now);
-  }
+  now.mul_(static_cast<double>(samples) / static_cast<double>(global_size));
+  group.all_reduce_sum(now);
   write(now);
 }
 

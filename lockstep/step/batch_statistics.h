@@ -19,6 +19,8 @@ class BatchStatistics {
   // After forward over `samples` of the batch's `global_size` on this rank. A statistic that is not finite (the
   // variance of a single value) counts as unchanged.
   void merge(comm::Group& group, int64_t samples, int64_t global_size);
+  // After forward with batch norms that are the same on every rank by themselves.
+  void keep_finite();
 
   bool empty() const { return buffers_.empty(); }
   at::Tensor flat() const;  // all of them, one after the other; a copy. REQUIRES: not empty

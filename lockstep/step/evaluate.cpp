@@ -5,6 +5,7 @@
 #include <c10/core/GradMode.h>
 
 #include "lockstep/base/json.h"
+#include "lockstep/data/order.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 
@@ -30,7 +31,9 @@ task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm
   const PassPrecision precision(network, options.precision, options.device);
   task::Metrics mine(options.classes, options.worst);
   int64_t seen = 0;
-  for (data::Batch batch = loader.next(); batch.global_size > 0; batch = loader.next()) {
+  for (int64_t done = 0; done != options.batches; ++done) {
+    const data::Batch batch = loader.next();
+    if (batch.global_size == 0) break;
     seen += batch.size();
     if (batch.size() > 0) {
       const Samples samples = to_samples(batch, options.device);
@@ -40,6 +43,11 @@ task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm
     if (options.seen) options.seen(seen);
   }
   return over_ranks(mine, group);
+}
+
+EvaluationShare evaluation_share(int64_t samples, int64_t batch, const comm::Group& group) {
+  const data::Range mine = data::rank_range({0, data::num_steps(samples, batch)}, group.rank(), group.size());
+  return {{.seed = data::LoaderOptions().seed, .epoch = 0, .consumed = mine.begin * batch}, mine.size()};
 }
 
 task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "lockstep/step/tiny_network.h"
 
 namespace lockstep::step {
@@ -23,6 +25,33 @@ TEST(EvaluateTest, SeesEverySampleOnceAndKeepsTheStatistics) {
   EXPECT_EQ(metrics.samples(), 10);
   EXPECT_EQ(seen, (std::vector<int64_t>{4, 8, 10}));
   EXPECT_EQ(network.buffers()[0].tensor.sum().item<double>(), before);
+}
+
+TEST(EvaluateTest, AnyNumberOfRanksHasTheMetricsOfOneToTheLastBit) {
+  const auto collection = data::synthetic_collection(29, tiny::kClasses);  // 8 batches of 4, the last one of 1
+  const auto network = tiny::network();
+  const auto packed = [&](int64_t ranks) {
+    std::vector<double> result;
+    std::atomic<int64_t> rows = 0;
+    comm::run_thread_ranks(ranks, [&](comm::Group& group) {
+      const EvaluationShare share = evaluation_share(29, 4, group);
+      data::LoaderOptions options;
+      options.data.image_size = tiny::kSize;
+      options.use = data::Use::evaluate;
+      options.global_batch = 4;
+      const auto loader = data::make_loader(collection, options, share.from);
+      int64_t mine = 0;
+      const auto metrics = evaluate(
+          network, *loader, group,
+          {.classes = tiny::kClasses, .seen = [&](int64_t samples) { mine = samples; }, .batches = share.batches});
+      rows += mine;
+      if (group.rank() == 0) result = metrics.pack();
+    });
+    EXPECT_EQ(rows, 29) << ranks << " ranks";  // each once, none made up
+    return result;
+  };
+  const auto one = packed(1);
+  for (const int64_t ranks : {2, 3, 4, 9}) EXPECT_EQ(packed(ranks), one) << ranks << " ranks";
 }
 
 }  // namespace lockstep::step

@@ -14,6 +14,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/step/chunk_norm.h"
 
 namespace lockstep::step {
 
@@ -160,6 +161,12 @@ void Optimizer::load_state(const std::vector<model::Named>& state) {
 }
 
 std::vector<double> norms_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<double> norms;
+  if (tensors.empty()) return norms;
+  if (tensors[0].is_cpu()) {  // the same bits with any number of threads
+    for (const auto& tensor : tensors) norms.push_back(chunk_norm({tensor}));
+    return norms;
+  }
   const at::Tensor all = at::stack(at::_foreach_norm(tensors, 2)).to(at::kCPU, at::kDouble);
   return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + all.numel()};
 }

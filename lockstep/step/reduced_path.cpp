@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "lockstep/base/random.h"
+#include "lockstep/step/batch_norm_rule.h"
 #include "lockstep/step/optimizer.h"
 
 namespace lockstep::step {
@@ -28,7 +29,7 @@ ReducedPath::ReducedPath(const model::Network& network, const std::vector<model:
       options_(options),
       parameters_(tensors_of(parameters)),
       pass_(network, options),
-      reducer_(parameters_, group),
+      reducer_(parameters_, group, options.training.reduce_precision),
       statistics_(network, options.norms_from(network)) {}
 
 BatchSums ReducedPath::run(const Samples& samples, double scale, bool want_stop) {
@@ -49,16 +50,30 @@ BatchSums ReducedPath::run(const Samples& samples, double scale, bool want_stop)
   return sums;
 }
 
+// Passes of this rank: as many as its rows need or, where batch norms of all ranks meet in each of them, as many as
+// those of the rank with most rows; then one at least.
+int64_t ReducedPath::num_passes(int64_t rows) const {
+  const int64_t micro = options_.training.micro_batch;
+  int64_t passes = micro > 0 ? (rows + micro - 1) / micro : std::min<int64_t>(1, rows);
+  if (!passes_together(options_.training, group_)) return passes;
+  for (const at::Tensor& other : group_.all_gather(at::tensor({passes}, at::kLong))) {
+    passes = std::max({int64_t{1}, passes, other.item<int64_t>()});
+  }
+  return passes;
+}
+
 PassSums ReducedPath::accumulate(const Samples& samples, double scale) {
   PassSums sums;
   const int64_t rows = samples.rows();
-  const int64_t micro = options_.training.micro_batch > 0 ? options_.training.micro_batch : std::max<int64_t>(1, rows);
-  for (int64_t start = 0; start < rows; start += micro) {
+  const int64_t micro = options_.training.micro_batch > 0 ? options_.training.micro_batch : rows;
+  const int64_t passes = num_passes(rows);
+  for (int64_t i = 0; i < passes; ++i) {
+    const int64_t start = std::min(rows, i * micro);
     const int64_t count = std::min(micro, rows - start);
-    if (start + count == rows) reducer_.prepare();  // only the last backward of a step is reduced: it has the sum
+    if (i + 1 == passes) reducer_.prepare();  // only the last backward of a step is reduced: it has the sum
     sums += pass_.run(samples.slice(start, count), static_cast<double>(samples.global_size) / scale);
   }
-  if (rows == 0) pass_nothing();
+  if (passes == 0) pass_nothing();
   return sums;
 }
 
@@ -75,6 +90,7 @@ double ReducedPath::norm(const std::vector<at::Tensor>& gradients) const {
 }
 
 void ReducedPath::take_statistics(const Samples& samples) {
+  if (passes_together(options_.training, group_)) return statistics_.keep_finite();  // every rank has the same
   statistics_.merge(group_, samples.rows(), samples.global_size);
 }
 

@@ -20,6 +20,7 @@ class ReducedPath final : public GradientPath {
   void drop_statistics() override;
 
  private:
+  int64_t num_passes(int64_t rows) const;
   PassSums accumulate(const Samples& samples, double scale);
   void pass_nothing();
 

@@ -22,12 +22,15 @@ double steady_seconds() {
 
 class Reducer::SumHook : public c10d::CommHookInterface {
  public:
-  SumHook(c10::intrusive_ptr<c10d::ProcessGroup> group, std::shared_ptr<double> last_bucket)
-      : group_(std::move(group)), last_bucket_(std::move(last_bucket)) {}
+  SumHook(c10::intrusive_ptr<c10d::ProcessGroup> group, std::shared_ptr<double> last_bucket,
+          spec::ReducePrecision precision)
+      : group_(std::move(group)), last_bucket_(std::move(last_bucket)), precision_(precision) {}
 
   c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
     *last_bucket_ = steady_seconds();
-    std::vector<at::Tensor> tensors{bucket.getBufferRef()};
+    at::Tensor& sum = bucket.getBufferRef();
+    if (precision_ == spec::ReducePrecision::bf16) return through_bfloat16(sum);
+    std::vector<at::Tensor> tensors{sum};
     return group_->allreduce(tensors)->getFuture();
   }
   at::Tensor parseHookResult(const c10::IValue& result) override {
@@ -35,8 +38,20 @@ class Reducer::SumHook : public c10d::CommHookInterface {
   }
 
  private:
+  c10::intrusive_ptr<c10::ivalue::Future> through_bfloat16(const at::Tensor& sum) {
+    std::vector<at::Tensor> rounded{sum.to(at::kBFloat16)};
+    const auto future = group_->allreduce(rounded)->getFuture();
+    return future->then(
+        [sum](c10::ivalue::Future& done) {
+          sum.copy_(done.value().toTensorVector()[0]);
+          return c10::IValue(std::vector<at::Tensor>{sum});
+        },
+        c10::ListType::create(c10::TensorType::get()));
+  }
+
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
   std::shared_ptr<double> last_bucket_;
+  spec::ReducePrecision precision_;
 };
 
 // Ours never rebuilds its buckets (a resumed run must keep its bits). Unless told that it has done so already,
@@ -47,7 +62,7 @@ class Reducer::Engine : public c10d::Reducer {
   void keep_buckets() { has_rebuilt_bucket_ = true; }
 };
 
-Reducer::Reducer(const std::vector<at::Tensor>& parameters, comm::Group& group)
+Reducer::Reducer(const std::vector<at::Tensor>& parameters, comm::Group& group, spec::ReducePrecision precision)
     : last_bucket_(std::make_shared<double>(0)) {
   if (group.size() == 1) return;
   const std::vector<bool> sparse(parameters.size(), false);
@@ -59,7 +74,7 @@ Reducer::Reducer(const std::vector<at::Tensor>& parameters, comm::Group& group)
       /*gradient_as_bucket_view=*/true, std::unordered_map<size_t, std::string>{}, kFirstBucketBytes,
       /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<int64_t>{});
   engine_->keep_buckets();
-  engine_->register_comm_hook(std::make_unique<SumHook>(group.group(), last_bucket_));
+  engine_->register_comm_hook(std::make_unique<SumHook>(group.group(), last_bucket_, precision));
 }
 
 Reducer::~Reducer() = default;

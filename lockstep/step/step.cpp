@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lockstep/base/error.h"
+#include "lockstep/step/batch_norm_rule.h"
 #include "lockstep/step/chunk_norm.h"
 #include "lockstep/step/thread_scope.h"
 
@@ -25,6 +26,12 @@ std::vector<model::Named> trained_parameters(const model::Network& network, size
   return trained;
 }
 
+// Before a path takes copies of the network.
+const model::Network& with_batch_norm(model::Network& network, const spec::Training& training, comm::Group& group) {
+  network.use_batch_norm(batch_norm_rule(training, group));
+  return network;
+}
+
 }  // namespace
 
 Step::Step(model::Network& network, comm::Group& group, StepOptions options)
@@ -32,7 +39,8 @@ Step::Step(model::Network& network, comm::Group& group, StepOptions options)
       options_(std::move(options)),
       optimizer_(options_.training.optimizer, trained_parameters(network, options_.train_from),
                  options_.training.virtual_ranks > 0 ? Norms(chunk_norms) : Norms()),
-      path_(make_gradient_path(network, optimizer_.parameters(), group, options_)),
+      path_(make_gradient_path(with_batch_norm(network, options_.training, group), optimizer_.parameters(), group,
+                               options_)),
       scale_(options_.training.precision == spec::Precision::amp && options_.device.is_cuda()) {}
 
 std::vector<model::Named> Step::state() const {

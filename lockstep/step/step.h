@@ -28,8 +28,8 @@ struct StepResult {
 
 // THE step: forward, loss, backward with summed gradients (gradient_path.h), clipping, optimizer, moving average.
 // `train` runs it, `bench` times it. One Step lives as long as its set of trained blocks. The gradient is that of the
-// mean over the samples of the whole batch, whatever the ranks and micro-batches; batch norm sees one pass. After a
-// step every rank holds the same weights, statistics and optimizer state.
+// mean over the samples of the whole batch, whatever the ranks and micro-batches; what batch norms see is
+// training.batch_norm's. After a step every rank holds the same weights, statistics and optimizer state.
 class Step {
  public:
   Step(model::Network& network, comm::Group& group, StepOptions options);

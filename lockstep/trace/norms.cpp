@@ -74,6 +74,45 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm_backward(
   return {of_input, of_weight, of_bias};
 }
 
+// The parts of a batch norm that ranks share.
+std::tuple<at::Tensor, at::Tensor> batch_norm_stats(const at::Tensor& input, double /*epsilon*/) {
+  at::Tensor mean = make({input.size(1)}, at::kFloat);
+  at::Tensor inverse = make({input.size(1)}, at::kFloat);
+  ran("aten::batch_norm_stats", OperatorClass::batch_norm, {input}, {mean, inverse});
+  return {mean, inverse};
+}
+
+at::Tensor batch_norm_elemt(const at::Tensor& input, const Optional& weight, const Optional& bias,
+                            const at::Tensor& mean, const at::Tensor& inverse, double /*epsilon*/) {
+  at::Tensor output = at::empty_like(input);
+  ran("aten::batch_norm_elemt", OperatorClass::batch_norm, {input, or_none(weight), or_none(bias), mean, inverse},
+      {output});
+  return output;
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_backward_reduce(
+    const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& mean, const at::Tensor& inverse,
+    const Optional& /*weight*/, bool for_input, bool for_weight, bool for_bias) {
+  const int64_t channels = input.size(1);
+  const auto one = [&](bool wanted) { return wanted ? make({channels}, at::kFloat) : at::Tensor(); };
+  at::Tensor sum = one(for_input);
+  at::Tensor sum_of_products = one(for_input);
+  at::Tensor of_weight = one(for_weight);
+  at::Tensor of_bias = one(for_bias);
+  ran("aten::batch_norm_backward_reduce", OperatorClass::batch_norm_gradient, {gradient, input, mean, inverse},
+      {sum, sum_of_products, of_weight, of_bias});
+  return {sum, sum_of_products, of_weight, of_bias};
+}
+
+at::Tensor batch_norm_backward_elemt(const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& mean,
+                                     const at::Tensor& inverse, const Optional& weight, const at::Tensor& sum,
+                                     const at::Tensor& sum_of_products, const at::Tensor& count) {
+  at::Tensor of_input = at::empty_like(input);
+  ran("aten::batch_norm_backward_elemt", OperatorClass::batch_norm_gradient,
+      {gradient, input, mean, inverse, or_none(weight), sum, sum_of_products, count}, {of_input});
+  return of_input;
+}
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tensor& input, at::IntArrayRef shape,
                                                                  const Optional& weight, const Optional& bias,
                                                                  double /*epsilon*/) {
@@ -111,6 +150,10 @@ void register_norms(torch::Library& library) {
   library.impl("cudnn_batch_norm_backward", &cudnn_batch_norm_backward);
   library.impl("native_batch_norm", &native_batch_norm);
   library.impl("native_batch_norm_backward", &native_batch_norm_backward);
+  library.impl("batch_norm_stats", &batch_norm_stats);
+  library.impl("batch_norm_elemt", &batch_norm_elemt);
+  library.impl("batch_norm_backward_reduce", &batch_norm_backward_reduce);
+  library.impl("batch_norm_backward_elemt", &batch_norm_backward_elemt);
   library.impl("native_layer_norm", &native_layer_norm);
   library.impl("native_layer_norm_backward", &native_layer_norm_backward);
 }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+namespace lockstep::model {
+
+// One batch norm over one input.
+struct BatchNormCall {
+  at::Tensor input;                           // [rows, channels, height, width]
+  at::Tensor weight, bias;                    // [channels]
+  at::Tensor running_mean, running_variance;  // [channels]; training changes them in place
+  double momentum = 0.1;
+  double epsilon = 1e-5;
+};
+
+// What a network's batch norms do while training, where its own way is not wanted. Called once a batch norm and pass,
+// in the order of the network, and once more where a block is recomputed.
+using BatchNormRule = std::function<at::Tensor(const BatchNormCall&)>;
+
+// The network's own way: libtorch's operator. While training the rows at hand make the statistics.
+at::Tensor plain_batch_norm(const BatchNormCall& call, bool training);
+
+}  // namespace lockstep::model
