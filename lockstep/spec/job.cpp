@@ -327,6 +327,10 @@ class JobRules {
       complain("training.micro_batch", "with virtual_ranks the slices are the micro-batches",
                "leave it out; more virtual_ranks make smaller slices");
     }
+    if (training.reduce_precision == ReducePrecision::bf16) {
+      complain("training.reduce_precision", "is bf16, but virtual_ranks exchange their partial sums whole",
+               "leave one of the two out");
+    }
     if (training.batch_norm == BatchNorm::sync) {
       complain("training.batch_norm", "is sync, which would undo the slices of virtual_ranks",
                "\"batch_norm\": \"local\": a slice has its own statistics");

@@ -238,6 +238,13 @@ TEST(JobTest, NamesLargeBatchRulesThatLackTheirOtherHalf) {
       HasSubstr("training.ghost_batch: is 9, more than training.micro_batch, 8"));
 }
 
+TEST(JobTest, VirtualRanksTakeNeitherSyncBatchNormNorRoundedSums) {
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.virtual_ranks=4", "training.batch_norm=sync"}),
+              HasSubstr("training.batch_norm: is sync, which would undo the slices of virtual_ranks"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.virtual_ranks=4", "training.reduce_precision=bf16"}),
+              HasSubstr("training.reduce_precision: is bf16, but virtual_ranks exchange their partial sums whole"));
+}
+
 TEST(JobTest, RefusesDocumentsThatAreTooLargeTooDeepOrNotText) {
   EXPECT_THAT(job_complaint("{\"name\": \"" + std::string(1 << 20, 'a') + "\"}"), HasSubstr("more than 1048576"));
   EXPECT_THAT(job_complaint(std::string(100000, '[')), HasSubstr("nested deeper than 64 levels"));

@@ -161,12 +161,8 @@ void Optimizer::load_state(const std::vector<model::Named>& state) {
 }
 
 std::vector<double> norms_of(const std::vector<at::Tensor>& tensors) {
-  std::vector<double> norms;
-  if (tensors.empty()) return norms;
-  if (tensors[0].is_cpu()) {  // the same bits with any number of threads
-    for (const auto& tensor : tensors) norms.push_back(chunk_norm({tensor}));
-    return norms;
-  }
+  if (tensors.empty()) return {};
+  if (tensors[0].is_cpu()) return chunk_norms(tensors);  // the same bits with any number of threads
   const at::Tensor all = at::stack(at::_foreach_norm(tensors, 2)).to(at::kCPU, at::kDouble);
   return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + all.numel()};
 }

@@ -7,6 +7,7 @@
 #include "lockstep/comm/group.h"
 #include "lockstep/step/device.h"
 #include "lockstep/verbs/eval/eval.h"
+#include "lockstep/verbs/eval/ranks.h"
 #include "lockstep/verbs/verb.h"
 
 namespace lockstep::verbs {
@@ -20,35 +21,28 @@ const base::CommandLine& eval_line() {
       {{"--data", "FOLDER", "one sub-folder a class; or validate (default), test, train: those of the job"},
        {"--job", "JOB", "for weights outside a run folder"},
        {"--set", "KEY=VALUE", "override a key of the job, e.g. data.image_size=96"},
+       {"--ranks", "N", "share the work over N ranks on this machine, with mpirun"},
        {"--device", "NAME", "cpu (default) or cuda"},
        {"--json", "FILE", "write the result as JSON (- = standard output, without the text)"}},
       "RUN is a run folder, whose eval.json and eval/ (worst mistakes as pictures) are written for `lockstep report`,\n"
-      "or a weights file. Works under mpirun and srun too.\n"
+      "or a weights file. Works under mpirun and srun too: every sample once, the same figures on any ranks.\n"
       "examples: lockstep eval runs/pets\n"
       "          lockstep eval runs/pets --data data/pets/test --json -"};
   return line;
 }
 
-}  // namespace
-
-LOCKSTEP_VERB(eval)(const std::vector<std::string>& words) {
-  const base::Arguments arguments = base::parse_arguments(eval_line(), words);
-  if (arguments.has("--help")) return std::fputs(base::help_text(eval_line()).c_str(), stdout), 0;
+int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, comm::Group& group) {
   const base::Path source = arguments.only("run folder or weights file");
-  EvalOptions options;
-  options.data = arguments.value_or("--data", "validate");
-  options.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
-  const auto group = comm::join_group();
-  const bool speaks = group->rank() == 0;
+  const bool speaks = group.rank() == 0;
   const Trained trained =
       load_trained({source, arguments.value_or("--job", ""), arguments.values("--set"), options.device});
-  use_threads(trained.job, group->size());
+  use_threads(trained.job, group.size());
   base::Progress progress(base::progress_for_stderr());
   if (speaks) {
     for (const auto& note : trained.notes) progress.print("passed over: " + note);
     options.seen = [&](int64_t done, int64_t all) { progress.show(base::text(done, "/", all, " images")); };
   }
-  const EvalResult result = evaluate_trained(trained, options, *group);
+  const EvalResult result = evaluate_trained(trained, options, group);
   if (!speaks) return 0;
   progress.end();
   const auto json = arguments.value("--json");
@@ -66,6 +60,20 @@ LOCKSTEP_VERB(eval)(const std::vector<std::string>& words) {
                 folder.c_str(), result.paths.size(), folder.c_str(), folder.c_str());
   }
   return 0;
+}
+
+}  // namespace
+
+LOCKSTEP_VERB(eval)(const std::vector<std::string>& words) {
+  const base::Arguments arguments = base::parse_arguments(eval_line(), words);
+  if (arguments.has("--help")) return std::fputs(base::help_text(eval_line()).c_str(), stdout), 0;
+  arguments.only("run folder or weights file");
+  if (const auto code = start_ranks("eval", arguments, words)) return *code;
+  EvalOptions options;
+  options.data = arguments.value_or("--data", "validate");
+  options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
+  const auto group = comm::join_group();
+  return run_as_rank(*group, [&] { return evaluate_as_rank(arguments, options, *group); });
 }
 
 }  // namespace lockstep::verbs

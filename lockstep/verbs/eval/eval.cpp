@@ -47,15 +47,18 @@ data::Collection collection_of(const std::string& folder, const Trained& trained
   return data::synthetic_collection(trained.job.data.samples, static_cast<int64_t>(trained.classes.size()));
 }
 
-std::unique_ptr<data::Loader> loader_of(const data::Collection& collection, const spec::Job& job, comm::Group& group) {
+int64_t batch_of(const spec::Job& job) {
+  return job.evaluation.batch > 0 ? job.evaluation.batch : 32;
+}
+
+std::unique_ptr<data::Loader> loader_of(const data::Collection& collection, const spec::Job& job, int64_t ranks,
+                                        const data::LoaderState& from) {
   data::LoaderOptions options;
   options.data = job.data;
   options.use = data::Use::evaluate;
-  options.rank = group.rank();
-  options.num_ranks = group.size();
-  options.global_batch = (job.evaluation.batch > 0 ? job.evaluation.batch : 32) * group.size();
-  options.threads = job.data.threads > 0 ? job.data.threads : std::max<int64_t>(1, site::usable_cores() / group.size());
-  return data::make_loader(collection, options, {});
+  options.global_batch = batch_of(job);
+  options.threads = job.data.threads > 0 ? job.data.threads : std::max<int64_t>(1, site::usable_cores() / ranks);
+  return data::make_loader(collection, options, from);
 }
 
 data::Image thumbnail(const data::Image& image) {
@@ -111,9 +114,12 @@ EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, 
   const auto begin = std::chrono::steady_clock::now();
   const std::string folder = folder_of(options.data, trained.job);
   const data::Collection collection = collection_of(folder, trained);
-  const auto loader = loader_of(collection, trained.job, group);
-  const auto all = static_cast<int64_t>(collection.samples.size()) / group.size();
+  const auto count = static_cast<int64_t>(collection.samples.size());
+  const auto share = step::evaluation_share(count, batch_of(trained.job), group);
+  const auto loader = loader_of(collection, trained.job, group.size(), share.from);
+  const int64_t all = std::min(count, share.batches * batch_of(trained.job));
   step::EvaluateOptions how;
+  how.batches = share.batches;
   how.classes = static_cast<int64_t>(trained.classes.size());
   how.worst = trained.job.evaluation.worst;
   how.precision = trained.job.training.precision;

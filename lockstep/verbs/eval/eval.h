@@ -28,7 +28,8 @@ struct EvalResult {
   std::vector<std::string> pictures = {};  // the files of `paths`, wherever they lie; "" for synthetic samples
 };
 
-// Every sample once over all ranks, in the job's precision; the same metrics on every rank.
+// Every sample once over all ranks, none padded, in the job's precision; the same metrics on every rank, and on any
+// number of ranks that compute with as many threads each.
 EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, comm::Group& group);
 
 // As eval.json: the metrics, and what was judged by what.

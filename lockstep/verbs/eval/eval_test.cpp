@@ -30,6 +30,20 @@ TEST(EvalTest, JudgesEverySampleOnce) {
   EXPECT_DOUBLE_EQ(result.metrics.top5(), 1);  // of two classes
 }
 
+TEST(EvalTest, RanksJudgeEverySampleOnceAndAgreeWithOneRank) {
+  const SmallRun small(21);
+  const Trained trained = load_trained({small.run(), {}, {"evaluation.batch=8"}});  // six batches, the last one of 2
+  const auto alone = comm::single_group();
+  const auto one = evaluate_trained(trained, {}, *alone).metrics.pack();
+  for (const int64_t ranks : {2, 3, 4}) {
+    comm::run_thread_ranks(ranks, [&](comm::Group& group) {
+      const EvalResult result = evaluate_trained(trained, {}, group);
+      EXPECT_EQ(result.metrics.samples(), 42);
+      EXPECT_EQ(result.metrics.pack(), one);
+    });
+  }
+}
+
 TEST(EvalTest, AFolderOfTheSameClassesCanBeGiven) {
   const SmallRun small;
   const auto other = small.root() / "other" / "red";

@@ -5,7 +5,9 @@
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/comm/group.h"
 #include "lockstep/step/device.h"
+#include "lockstep/verbs/eval/ranks.h"
 #include "lockstep/verbs/predict/predict.h"
 #include "lockstep/verbs/verb.h"
 
@@ -20,6 +22,7 @@ const base::CommandLine& predict_line_of_words() {
       {{"--top", "N", "classes per picture, most probable first (default 5)"},
        {"--job", "JOB", "for weights outside a run folder"},
        {"--set", "KEY=VALUE", "override a key of the job"},
+       {"--ranks", "N", "share the work over N ranks on this machine, with mpirun; the order stays"},
        {"--device", "NAME", "cpu (default) or cuda"},
        {"--json", "FILE", "write the result as JSON (- = standard output, without the text)"}},
       "RUN is a run folder or a weights file; a folder stands for all .jpg, .jpeg and .png files below it.\n"
@@ -35,25 +38,19 @@ void speak(const Prediction& prediction, const Trained& trained) {
   std::fputs((predict_line(prediction, trained) + "\n").c_str(), out);
 }
 
-}  // namespace
-
-LOCKSTEP_VERB(predict)(const std::vector<std::string>& words) {
-  const base::Arguments arguments = base::parse_arguments(predict_line_of_words(), words);
-  if (arguments.has("--help")) return std::fputs(base::help_text(predict_line_of_words()).c_str(), stdout), 0;
-  if (arguments.positional.size() < 2) {
-    throw base::Error(base::Blame::user, "a run folder and at least one image or folder are expected", "see --help");
-  }
+int predict_as_rank(const base::Arguments& arguments, comm::Group& group) {
   PredictOptions options;
   options.top = arguments.int_or("--top", 5);
   if (options.top < 1) throw base::Error(base::Blame::user, "--top must be at least 1");
   const auto images = pictures_of({arguments.positional.begin() + 1, arguments.positional.end()});
-  options.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
+  options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   const Trained trained = load_trained(
       {arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"), options.device});
-  use_threads(trained.job, 1);
+  use_threads(trained.job, group.size());
   const auto json = arguments.value("--json");
   if (json != "-") options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
-  const auto predictions = predict_pictures(trained, images, options);
+  const auto predictions = predict_pictures(trained, images, options, group);
+  if (group.rank() != 0) return 0;
   const base::Json result = predict_json(predictions, trained);
   if (json == "-") std::fputs((result.dump() + "\n").c_str(), stdout);
   if (json && json != "-") base::write_json(*json, result);
@@ -63,6 +60,19 @@ LOCKSTEP_VERB(predict)(const std::vector<std::string>& words) {
   }
   if (failed > 0) std::fprintf(stderr, "%ld of %zu images could not be read\n", failed, predictions.size());
   return 0;
+}
+
+}  // namespace
+
+LOCKSTEP_VERB(predict)(const std::vector<std::string>& words) {
+  const base::Arguments arguments = base::parse_arguments(predict_line_of_words(), words);
+  if (arguments.has("--help")) return std::fputs(base::help_text(predict_line_of_words()).c_str(), stdout), 0;
+  if (arguments.positional.size() < 2) {
+    throw base::Error(base::Blame::user, "a run folder and at least one image or folder are expected", "see --help");
+  }
+  if (const auto code = start_ranks("predict", arguments, words)) return *code;
+  const auto group = comm::join_group();
+  return run_as_rank(*group, [&] { return predict_as_rank(arguments, *group); });
 }
 
 }  // namespace lockstep::verbs

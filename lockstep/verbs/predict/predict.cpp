@@ -13,6 +13,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/site/cores.h"
+#include "lockstep/step/evaluate.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 
@@ -53,14 +54,38 @@ std::vector<Guess> best_of(const at::Tensor& probabilities, int64_t top) {
   return guesses;
 }
 
-data::LoaderOptions loader_options(const spec::Job& job) {
+data::LoaderOptions loader_options(const spec::Job& job, int64_t ranks) {
   data::LoaderOptions options;
   options.data = job.data;
   options.data.on_bad_sample = spec::OnBadSample::skip;
   options.use = data::Use::evaluate;
   options.global_batch = kBatch;
-  options.threads = job.data.threads > 0 ? job.data.threads : site::usable_cores();
+  options.threads = job.data.threads > 0 ? job.data.threads : std::max<int64_t>(1, site::usable_cores() / ranks);
   return options;
+}
+
+// Every rank's predictions, in rank order.
+std::vector<Prediction> predictions_of_all(const std::vector<Prediction>& mine, comm::Group& group) {
+  Json rows = Json::array();
+  for (const auto& prediction : mine) {
+    Json guesses = Json::array();
+    for (const auto& guess : prediction.guesses) {
+      guesses.push_back(Json::array({Json(guess.label), Json(guess.probability)}));
+    }
+    rows.push_back(Json::array({Json(prediction.path), std::move(guesses), Json(prediction.error)}));
+  }
+  std::vector<Prediction> all;
+  for (const auto& words : comm::gather_texts(group, rows.dump(-1))) {
+    const Json theirs = base::parse_json(words, "predictions of a rank", {.max_bytes = size_t{1} << 30});
+    for (const auto& row : theirs.items()) {
+      Prediction prediction{row.items()[0].as_string(), {}, row.items()[2].as_string()};
+      for (const auto& guess : row.items()[1].items()) {
+        prediction.guesses.push_back({guess.items()[0].as_int(), guess.items()[1].as_double()});
+      }
+      all.push_back(std::move(prediction));
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -91,17 +116,21 @@ std::vector<Prediction> predict_images(const Trained& trained, const std::vector
                                        const PredictOptions& options) {
   data::Collection collection{.root = ""};
   for (const auto& path : images) collection.samples.push_back({path, 0});
-  return predict_pictures(trained, collection, options);
+  const auto alone = comm::single_group();
+  return predict_pictures(trained, collection, options, *alone);
 }
 
 std::vector<Prediction> predict_pictures(const Trained& trained, const data::Collection& collection,
-                                         const PredictOptions& options) {
-  const auto loader = data::make_loader(collection, loader_options(trained.job), {});
+                                         const PredictOptions& options, comm::Group& group) {
+  const auto share = step::evaluation_share(static_cast<int64_t>(collection.samples.size()), kBatch, group);
+  const auto loader = data::make_loader(collection, loader_options(trained.job, group.size()), share.from);
+  const bool at_once = options.each && group.size() == 1;
   const c10::AutoGradMode no_gradients(false);
   const auto precision = trained.job.training.precision;
   const step::PassPrecision scope(trained.network, precision, options.device);
   std::vector<Prediction> predictions;
-  for (data::Batch batch = loader->next(); batch.size() > 0; batch = loader->next()) {
+  for (int64_t done = 0; done < share.batches; ++done) {
+    const data::Batch batch = loader->next();
     const auto values = step::to_samples(batch, options.device).values.to(step::compute_type(precision));
     const auto logits = trained.network.forward(values, model::Mode::evaluate).logits;
     const auto shares = at::softmax(logits.to(at::kCPU, at::kFloat), 1).contiguous();  // [images, classes]
@@ -115,9 +144,14 @@ std::vector<Prediction> predict_pictures(const Trained& trained, const data::Col
       } else {
         prediction.guesses = best_of(shares.select(0, i), options.top);
       }
-      if (options.each) options.each(prediction);
+      if (at_once) options.each(prediction);
       predictions.push_back(std::move(prediction));
     }
+  }
+  if (group.size() == 1) return predictions;
+  predictions = predictions_of_all(predictions, group);
+  if (options.each && group.rank() == 0) {
+    for (const auto& prediction : predictions) options.each(prediction);
   }
   return predictions;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
+#include "lockstep/comm/group.h"
 #include "lockstep/data/collection.h"
 #include "lockstep/verbs/eval/trained.h"
 
@@ -41,8 +42,9 @@ struct PredictOptions {
 std::vector<Prediction> predict_images(const Trained& trained, const std::vector<std::string>& images,
                                        const PredictOptions& options);
 
+// Over the ranks of `group`, each with whole batches; every rank gets all predictions, rank 0 tells them.
 std::vector<Prediction> predict_pictures(const Trained& trained, const data::Collection& pictures,
-                                         const PredictOptions& options);
+                                         const PredictOptions& options, comm::Group& group);
 
 // {"images": [{"path", "classes": [{"name", "probability"}]} or {"path", "error"}], "failed": 0}
 base::Json predict_json(const std::vector<Prediction>& predictions, const Trained& trained);

@@ -81,11 +81,36 @@ TEST(PredictTest, TakesAFolderOfShardsAsWell) {
   }
   data::write_shard_list(shards, {"", {}, {writer.finish()}});
   const auto from_files = predict_images(trained, images, {});
-  const auto from_shards = predict_pictures(trained, pictures_of({shards.string()}), {});
+  const auto alone = comm::single_group();
+  const auto from_shards = predict_pictures(trained, pictures_of({shards.string()}), {}, *alone);
   ASSERT_EQ(from_shards.size(), images.size());
   for (size_t i = 0; i < images.size(); ++i) {
     EXPECT_EQ(from_shards[i].path, base::text(shards.string(), "/part-000000.tar/k", i, ".jpg"));
     EXPECT_EQ(from_shards[i].guesses, from_files[i].guesses);
+  }
+}
+
+TEST(PredictTest, RanksGiveThePredictionsOfOneInTheSameOrder) {
+  const SmallRun small(21);  // 42 images: three batches of 16
+  const Trained trained = load_trained({small.run()});
+  const auto pictures = pictures_of({(small.root() / "data").string()});
+  base::write_file(small.root() / "data" / "red" / "2.jpg", "");
+  const auto alone = comm::single_group();
+  const auto one = predict_pictures(trained, pictures, {}, *alone);
+  for (const int64_t ranks : {2, 4}) {
+    comm::run_thread_ranks(ranks, [&](comm::Group& group) {
+      std::vector<std::string> told;
+      PredictOptions options;
+      options.each = [&](const Prediction& prediction) { told.push_back(prediction.path); };
+      const auto many = predict_pictures(trained, pictures, options, group);
+      EXPECT_EQ(told.size(), group.rank() == 0 ? 42U : 0U);
+      ASSERT_EQ(many.size(), one.size());
+      for (size_t i = 0; i < many.size(); ++i) {
+        EXPECT_EQ(many[i].path, one[i].path);
+        EXPECT_EQ(many[i].guesses, one[i].guesses);
+        EXPECT_EQ(many[i].error, one[i].error);
+      }
+    });
   }
 }
 

@@ -8,6 +8,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/step/virtual_check.h"
+#include "lockstep/verbs/train/batch_rules.h"
 #include "lockstep/verbs/train/session_source.h"
 #include "lockstep/verbs/train/snapshot.h"
 #include "lockstep/verbs/train/threads.h"
@@ -38,6 +39,7 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
       timetable_(job_.training, static_cast<int64_t>(collections_.train.samples.size())),
       network_(model::make_network(job_.model, job_.data.image_size, job_.training.seed, options.device)),
       data_sha256_(collections_.train.fingerprint()) {
+  check_batch_on_ranks(job_.training, group.size());
   at::set_num_threads(static_cast<int>(agree_on_threads(compute_threads(job_.training), group)));
   check_virtual_ranks();
   if (folder_) ledger_ = std::make_unique<Ledger>(folder_->paths(), timetable_, options.voice);

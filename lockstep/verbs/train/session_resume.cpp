@@ -11,6 +11,8 @@
 #include "lockstep/base/text.h"
 #include "lockstep/model/weights.h"
 #include "lockstep/site/processor.h"
+#include "lockstep/step/schedule.h"
+#include "lockstep/verbs/train/batch_rules.h"
 #include "lockstep/verbs/train/session.h"
 #include "lockstep/verbs/train/snapshot.h"
 #include "lockstep/version.h"
@@ -74,6 +76,7 @@ void Session::resume() {
   if (options_.plan) base::write_file(folder_->paths().plan(), base::read_file(*options_.plan));
   if (step_ < timetable_.total_steps()) set_aside_old_result(folder_->paths());
   ledger_->begin(checkpoint_.empty() ? "start" : "resume", start_fields());
+  for (const auto& line : batch_rule_lines(job_.training, group_.size())) ledger_->say(line);
   if (!checkpoint_.empty()) ledger_->say(text("going on after step ", step_, " of ", timetable_.total_steps()));
 }
 
@@ -90,6 +93,9 @@ Json Session::start_fields() const {
   fields["train_samples"] = collections_.train.samples.size();
   fields["validate_samples"] = collections_.validate ? collections_.validate->samples.size() : 0;
   fields["global_batch"] = job_.training.global_batch;
+  fields["peak_lr"] = step::peak_rate(job_.training);
+  fields["batch_norm"] = name_of(job_.training.batch_norm);
+  fields["reduce_precision"] = name_of(job_.training.reduce_precision);
   fields["total_steps"] = timetable_.total_steps();
   fields["steps_per_epoch"] = timetable_.steps_per_epoch();
   fields["ranks"] = group_.size();

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/eval/ranks.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::verbs {
+namespace {
+
+const base::CommandLine kRanksLine{"eval", "RUN", "", {{"--ranks", "N", "how many"}}, ""};
+
+TEST(RanksTest, OneRankNeedsNoLauncher) {
+  EXPECT_FALSE(start_ranks("eval", base::parse_arguments(kRanksLine, {"run"}), {"run"}).has_value());
+  EXPECT_FALSE(start_ranks("eval", base::parse_arguments(kRanksLine, {"run", "--ranks", "1"}), {"run"}).has_value());
+}
+
+TEST(RanksTest, NoRanksAreAUserError) {
+  EXPECT_THROW(start_ranks("eval", base::parse_arguments(kRanksLine, {"run", "--ranks", "0"}), {}), base::Error);
+}
+
+TEST(RanksTest, AloneAnErrorIsTheCallersToTell) {
+  const auto group = comm::single_group();
+  EXPECT_EQ(run_as_rank(*group, [] { return 7; }), 7);
+  EXPECT_THROW(run_as_rank(*group, []() -> int { throw base::Error(base::Blame::user, "no"); }), base::Error);
+}
+
+}  // namespace
+}  // namespace lockstep::verbs

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/batch_rules.h"
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/step/schedule.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+std::string batch_norm_line(const spec::Training& training, int64_t ranks) {
+  if (training.batch_norm == spec::BatchNorm::sync && ranks > 1) {
+    const int64_t micro = training.micro_batch * ranks;
+    const int64_t rows = micro > 0 ? std::min(micro, training.global_batch) : training.global_batch;
+    return text("batch norm: statistics of ", rows, " samples, over ", ranks, " ranks (sync)");
+  }
+  if (training.batch_norm == spec::BatchNorm::ghost) {
+    return text("batch norm: statistics of ", training.ghost_batch, " samples (ghost)");
+  }
+  return "";
+}
+
+}  // namespace
+
+void check_batch_on_ranks(const spec::Training& training, int64_t ranks) {
+  if (ranks > training.global_batch) {
+    throw Error(Blame::user,
+                text(ranks, " ranks for a training.global_batch of ", training.global_batch, ": ",
+                     ranks - training.global_batch, " of them would never have a sample"),
+                text("start ", training.global_batch, " ranks at most, or --set training.global_batch=", ranks));
+  }
+  const int64_t share = training.global_batch / ranks;  // the smallest
+  if (training.ghost_batch > share) {
+    throw Error(Blame::user,
+                text("training.ghost_batch is ", training.ghost_batch, ", but of a batch of ", training.global_batch,
+                     " each of ", ranks, " ranks has ", share, " samples"),
+                text("--set training.ghost_batch=", share, ", fewer ranks, or a larger training.global_batch"));
+  }
+}
+
+std::vector<std::string> batch_rule_lines(const spec::Training& training, int64_t ranks) {
+  std::vector<std::string> lines;
+  for (const std::string& line : {step::rate_rule_text(training), batch_norm_line(training, ranks)}) {
+    if (!line.empty()) lines.push_back(line);
+  }
+  if (training.reduce_precision == spec::ReducePrecision::bf16 && ranks > 1) {
+    lines.push_back(text("gradients: added up in bf16, off by at most ", ranks, " / 256 of their absolute sum"));
+  }
+  return lines;
+}
+
+}  // namespace lockstep::verbs

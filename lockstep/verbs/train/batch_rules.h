@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/spec/job.h"
+
+namespace lockstep::verbs {
+
+// What this number of ranks cannot do with the job's batch, as a user error with its fix.
+void check_batch_on_ranks(const spec::Training& training, int64_t ranks);
+
+// What the job's large-batch rules come to on these ranks, a line each; nothing where there is none.
+std::vector<std::string> batch_rule_lines(const spec::Training& training, int64_t ranks);
+
+}  // namespace lockstep::verbs
