@@ -101,3 +101,13 @@ if(LOCKSTEP_HAS_cuda)
   set_target_properties(lockstep_cuda PROPERTIES CXX_VISIBILITY_PRESET hidden)
   install(TARGETS lockstep_cuda LIBRARY DESTINATION lib)
 endif()
+
+if(LOCKSTEP_HAS_nccl)
+  add_library(lockstep_nccl MODULE plugins/cuda/nccl_plugin.cpp)
+  target_compile_definitions(lockstep_nccl PRIVATE USE_C10D_NCCL)
+  target_include_directories(lockstep_nccl SYSTEM PRIVATE ${nccl_include})
+  target_link_libraries(lockstep_nccl PRIVATE lockstep_flags lockstep_libtorch ${torch_lib}/libc10_cuda.so
+    ${torch_lib}/libtorch_cuda.so)
+  set_target_properties(lockstep_nccl PROPERTIES CXX_VISIBILITY_PRESET hidden)
+  install(TARGETS lockstep_nccl LIBRARY DESTINATION lib)
+endif()

@@ -113,3 +113,12 @@ foreach(name login_node chain)
   set_tests_properties(slurm.${name} PROPERTIES LABELS slurm TIMEOUT 600 SKIP_RETURN_CODE 77 RUN_SERIAL ON
     ENVIRONMENT LOCKSTEP_BUILD=${CMAKE_BINARY_DIR})
 endforeach()
+
+# tests/nccl: the same contract on a card; says that it was skipped where there is none.
+if(TARGET lockstep_nccl AND TARGET lockstep_torch)
+  add_executable(test_nccl tests/nccl/contract_nccl.cpp)
+  target_link_libraries(test_nccl PRIVATE lockstep_torch GTest::gtest GTest::gmock)
+  add_dependencies(test_nccl lockstep_nccl)
+  add_test(NAME gpu.nccl COMMAND test_nccl WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(gpu.nccl PROPERTIES LABELS gpu TIMEOUT 120 SKIP_RETURN_CODE 77)
+endif()

@@ -16,7 +16,7 @@ test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev binutil
 torch_wheels=(torch==2.11.0 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 oracle_wheels=(torch==2.11.0 torchvision==0.26.0 timm==1.0.30 safetensors==0.8.0 tensorboard==2.21.0 numpy==2.4.6
   pillow==13.0.0 jsonschema==4.26.0 scikit-learn==1.9.1 webdataset==1.0.2 wids==0.1.11 nvidia-dali-cuda130==2.4.0
-  pycocotools==2.0.11 h5py==3.16.0)
+  pycocotools==2.0.11 h5py==3.16.0 nvidia-cuda-crt==13.0.88)  # the last one: headers for plugins/cuda/nccl_plugin.cpp
 
 install_debian() {
   local missing=()

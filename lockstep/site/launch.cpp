@@ -20,6 +20,11 @@ int64_t slurm_tasks() {
 }
 
 Launch world() {
+  if (std::getenv("LOCKSTEP_RENDEZVOUS")) {  // ranks on cards that somebody started by hand
+    return {.rank = number_in("LOCKSTEP_RANK"),
+            .size = std::max<int64_t>(1, number_in("LOCKSTEP_SIZE")),
+            .launcher = "LOCKSTEP_RENDEZVOUS"};
+  }
   // Innermost first: an mpirun inside an srun step or a batch shell is the one that started us.
   if (const int64_t size = number_in("OMPI_COMM_WORLD_SIZE"); size > 0) {
     return {.rank = number_in("OMPI_COMM_WORLD_RANK"), .size = size, .launcher = "Open MPI's mpirun"};
@@ -39,7 +44,10 @@ Launch world() {
 Launch read_launch() {
   Launch launch = world();
   launch.has_company = launch.size > 1;
-  if (number_in("OMPI_COMM_WORLD_LOCAL_SIZE") > 0) {
+  if (launch.launcher == "LOCKSTEP_RENDEZVOUS") {  // on one machine
+    launch.local_rank = launch.rank;
+    launch.local_size = launch.size;
+  } else if (number_in("OMPI_COMM_WORLD_LOCAL_SIZE") > 0) {
     launch.local_rank = number_in("OMPI_COMM_WORLD_LOCAL_RANK");
     launch.local_size = number_in("OMPI_COMM_WORLD_LOCAL_SIZE");
   } else if (number_in("MPI_LOCALNRANKS") > 0) {

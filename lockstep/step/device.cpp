@@ -5,6 +5,7 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <typeinfo>
 
@@ -55,8 +56,10 @@ at::Device open_device(const std::string& name, int64_t local_rank) {
   open_libtorch_cuda();
   ensure_torch_sees_cuda();
   const auto count = at::detail::getCUDAHooks().deviceCount();
+  // srun --gpus-per-task=1: every rank sees its own card alone, as the first.
+  if (count == 1 && std::getenv("CUDA_VISIBLE_DEVICES")) return {at::kCUDA, 0};
   if (local_rank >= count) {
-    throw Error(Blame::machine, text("--device cuda: rank ", local_rank, " of this node, but ", count, " GPUs"),
+    throw Error(Blame::user, text("--device cuda: rank ", local_rank, " of this node, but ", count, " GPUs"),
                 "use as many ranks a node as it has GPUs; `lockstep doctor` lists them");
   }
   return {at::kCUDA, static_cast<c10::DeviceIndex>(local_rank)};

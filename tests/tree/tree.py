@@ -23,7 +23,7 @@ malloc.h sched.h setjmp.h signal.h spawn.h stdio.h stdlib.h string.h strings.h t
 x86intrin.h""".split())
 
 # What a plug-in is there for; the MPI one is compiled by sites from its folder alone.
-PLUGIN_DOORS = {"mpi": ("mpi.h", "mpi_plugin.h"), "cuda": ("c10/", "cuda_runtime_api.h", "cupti.h"),
+PLUGIN_DOORS = {"mpi": ("mpi.h", "mpi_plugin.h"), "cuda": ("c10/", "cuda_runtime_api.h", "cupti.h", "torch/csrc/distributed/c10d/"),
                 "hdf5": ("hdf5.h",)}
 
 

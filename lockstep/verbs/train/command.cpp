@@ -12,11 +12,13 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/call_record.h"
+#include "lockstep/comm/nccl_group.h"
 #include "lockstep/run/pulse.h"
 #include "lockstep/run/stop.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/launch.h"
 #include "lockstep/site/manners.h"
+#include "lockstep/site/nvml.h"
 #include "lockstep/site/scheduler.h"
 #include "lockstep/step/device.h"
 #include "lockstep/step/memory.h"
@@ -130,6 +132,16 @@ void check_ranks(const spec::Job& job, int64_t ranks) {
       text("--ranks ", job.training.global_batch, " or fewer, or --set training.global_batch=", ranks, " or more"));
 }
 
+// NCCL wants a card for each rank: said before anything is started.
+void check_cards(int64_t ranks) {
+  const auto cards = static_cast<int64_t>(site::read_gpus().devices.size());
+  if (ranks <= cards) return;
+  throw base::Error(base::Blame::user,
+                    text("--ranks ", ranks, " --device cuda, but this machine has ", cards == 0 ? "no" : text(cards),
+                         cards == 1 ? " GPU" : " GPUs"),
+                    cards > 0 ? text("--ranks ", cards, ", or --device cpu") : "--device cpu");
+}
+
 int train_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words) {
   const run::StopSignals signals;
   TrainOptions options;
@@ -141,12 +153,9 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
   if (const auto plan = arguments.value("--plan")) options.plan = *plan;
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   step::keep_freed_memory();
-  const auto group = comm::join_group();
+  const auto group = options.device.is_cuda() ? comm::join_cuda_group(options.device, options.run) : comm::join_group();
   const CallsWatched watched(*options.activity, *group);
   check_ranks(job, group->size());
-  if (options.device.is_cuda() && group->size() > 1) {
-    throw base::Error(base::Blame::user, "--device cuda with more than one rank", "use one rank for now");
-  }
   base::Progress progress(base::progress_for_stderr());
   if (group->rank() == 0) {
     options.voice.show = [&](std::string_view line) { progress.show(line); };
@@ -215,7 +224,10 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
     if (const auto code = keep_rank(*post)) return *code;
     return train_here(job, arguments, words);
   }
-  if (ranks > 1 && !comm::launched_by_mpi()) return supervise_here(job, arguments, words, ranks);
+  if (ranks > 1 && !comm::launched_by_mpi()) {
+    if (arguments.value_or("--device", "cpu") == "cuda") check_cards(ranks);
+    return supervise_here(job, arguments, words, ranks);
+  }
   return train_here(job, arguments, words);
 }
 

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/comm/nccl_group.h"
+
+#include <ATen/ops/zeros.h>
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/backed_group.h"
+#include "lockstep/comm/future_work.h"
+#include "lockstep/site/launch.h"
+#include "plugins/cuda/nccl_plugin.h"
+
+namespace lockstep::comm {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+using Works = c10::intrusive_ptr<c10d::Work>;
+
+const lockstep_nccl& open_nccl_plugin() {
+  Dl_info here{};
+  dladdr(reinterpret_cast<const void*>(&nccl_group), &here);
+  const auto file = base::Path(here.dli_fname ? here.dli_fname : "").parent_path() / "liblockstep_nccl.so";
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    throw Error(Blame::machine, text("several ranks on cards need the NCCL plug-in: ", dlerror()),
+                "build beside the full wheel torch==2.11.0 with its CUDA packages, or use one rank");
+  }
+  using Entry = const lockstep_nccl* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(library, LOCKSTEP_NCCL_ENTRY));
+  if (!entry || entry()->version != LOCKSTEP_NCCL_VERSION) {
+    throw Error(Blame::machine, text(file.string(), " is no NCCL plug-in of version ", LOCKSTEP_NCCL_VERSION),
+                "build plugins/cuda of this version again");
+  }
+  return *entry();
+}
+
+c10::intrusive_ptr<c10d::Backend> nccl_backend(const Rendezvous& meeting) {
+  make_private_folder(meeting.folder);
+  const lockstep_nccl& nccl = open_nccl_plugin();
+  const auto store =
+      c10::make_intrusive<c10d::FileStore>((meeting.folder / "store").string(), static_cast<int>(meeting.size));
+  c10d::Backend* made = nccl.make(store.get(), static_cast<int32_t>(meeting.rank), static_cast<int32_t>(meeting.size),
+                                  meeting.timeout_seconds);
+  if (!made) {
+    throw Error(Blame::machine, text(nccl.library(), ": ", nccl.failure()), "`lockstep doctor` says what is there");
+  }
+  return c10::intrusive_ptr<c10d::Backend>::reclaim(made);
+}
+
+// CPU tensors through the card: copied there, exchanged, copied back.
+class StagedBackend : public c10d::Backend {
+ public:
+  StagedBackend(c10::intrusive_ptr<c10d::Backend> card, at::Device device)
+      : c10d::Backend(card->getRank(), card->getSize()), card_(std::move(card)), device_(device) {}
+  const std::string getBackendName() const override { return "lockstep_staged"; }
+
+  Works allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) override {
+    std::vector<at::Tensor> there{tensors[0].to(device_)};
+    card_->allreduce(there, options)->wait();
+    return back(c10d::OpType::ALLREDUCE, there[0], tensors[0]);
+  }
+  Works broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions& options) override {
+    std::vector<at::Tensor> there{tensors[0].to(device_)};
+    card_->broadcast(there, options)->wait();
+    return back(c10d::OpType::BROADCAST, there[0], tensors[0]);
+  }
+  Works allgather(std::vector<std::vector<at::Tensor>>& out, std::vector<at::Tensor>& in,
+                  const c10d::AllgatherOptions& options) override {
+    at::Tensor mine = in[0].to(device_);
+    at::Tensor all = mine.new_empty({size_ * mine.numel()});
+    card_->_allgather_base(all, mine, options)->wait();
+    const at::Tensor home = all.to(at::kCPU).view({size_, -1});
+    for (int64_t r = 0; r < size_; ++r) out[0][static_cast<size_t>(r)].view({-1}).copy_(home[r]);
+    return done(c10d::OpType::ALLGATHER, out[0]);
+  }
+  Works _allgather_base(at::Tensor& out, at::Tensor& in, const c10d::AllgatherOptions& options) override {
+    at::Tensor from = in.to(device_), to = out.to(device_);
+    card_->_allgather_base(to, from, options)->wait();
+    return back(c10d::OpType::_ALLGATHER_BASE, to, out);
+  }
+  Works _reduce_scatter_base(at::Tensor& out, at::Tensor& in, const c10d::ReduceScatterOptions& options) override {
+    at::Tensor from = in.to(device_), to = out.to(device_);
+    card_->_reduce_scatter_base(to, from, options)->wait();
+    return back(c10d::OpType::_REDUCE_SCATTER_BASE, to, out);
+  }
+  Works alltoall_base(at::Tensor& out, at::Tensor& in, std::vector<int64_t>& rows_in, std::vector<int64_t>& rows_out,
+                      const c10d::AllToAllOptions& options) override {
+    at::Tensor from = in.to(device_), to = out.to(device_);
+    card_->alltoall_base(to, from, rows_in, rows_out, options)->wait();
+    return back(c10d::OpType::ALLTOALL_BASE, to, out);
+  }
+  Works send(std::vector<at::Tensor>& tensors, int peer, int tag) override {
+    std::vector<at::Tensor> there{tensors[0].to(device_)};
+    card_->send(there, peer, tag)->wait();
+    return done(c10d::OpType::SEND, tensors);
+  }
+  Works recv(std::vector<at::Tensor>& tensors, int peer, int tag) override {
+    std::vector<at::Tensor> there{tensors[0].to(device_)};
+    card_->recv(there, peer, tag)->wait();
+    return back(c10d::OpType::RECV, there[0], tensors[0]);
+  }
+  Works barrier(const c10d::BarrierOptions&) override {
+    std::vector<at::Tensor> one{at::zeros({1}, at::TensorOptions(device_))};
+    card_->allreduce(one, c10d::AllreduceOptions())->wait();
+    one[0].to(at::kCPU);  // the host waits
+    return done(c10d::OpType::BARRIER, {});
+  }
+
+ private:
+  static Works done(c10d::OpType type, std::vector<at::Tensor> tensors) {
+    auto work = c10::make_intrusive<FutureWork>(type, std::move(tensors));
+    work->complete();
+    return work;
+  }
+  static Works back(c10d::OpType type, const at::Tensor& from, at::Tensor& to) {
+    to.copy_(from);
+    return done(type, {to});
+  }
+
+  c10::intrusive_ptr<c10d::Backend> card_;
+  at::Device device_;
+};
+
+class NcclGroup : public BackedGroup {
+ public:
+  NcclGroup(const c10::intrusive_ptr<c10d::Backend>& card, at::Device device)
+      : BackedGroup(c10::make_intrusive<StagedBackend>(card, device)), card_(card) {
+    group()->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL, card);
+  }
+  ~NcclGroup() override {
+    release();
+    card_->shutdown();
+  }
+
+  // What ends the others, and outlives the cards' group: the launcher's MPI, where there is one.
+  void keep(std::unique_ptr<Group> launcher, base::Path folder) {
+    launcher_ = std::move(launcher);
+    folder_ = std::make_unique<Folder>(std::move(folder), rank() == 0);
+  }
+  [[noreturn]] void abort(int exit_code) override {
+    if (launcher_) launcher_->abort(exit_code);
+    std::_Exit(exit_code);  // NCCL's watchdog ends those who wait
+  }
+
+ private:
+  struct Folder {  // gone with the group
+    Folder(base::Path path, bool mine) : path(std::move(path)), mine(mine) {}
+    ~Folder() {
+      std::error_code ignored;
+      if (mine) std::filesystem::remove_all(path, ignored);
+    }
+    base::Path path;
+    bool mine;
+  };
+
+  std::unique_ptr<Group> launcher_;
+  std::unique_ptr<Folder> folder_;
+  c10::intrusive_ptr<c10d::Backend> card_;
+};
+
+base::Path random_folder(const base::Path& parent) {
+  std::filesystem::create_directories(parent);
+  std::string name = (parent / "rendezvous-XXXXXX").string();
+  if (!mkdtemp(name.data())) base::throw_errno(text("cannot make a folder in ", parent.string()));
+  return name;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+void make_private_folder(const base::Path& folder) {
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) base::throw_errno(text("cannot make ", folder.string()));
+  struct stat found {};
+  if (lstat(folder.c_str(), &found) != 0) base::throw_errno(text("cannot see ", folder.string()));
+  if (S_ISDIR(found.st_mode) && found.st_uid == geteuid() && (found.st_mode & 077) == 0) return;
+  throw Error(Blame::machine,
+              text(folder.string(), " is not a folder that you alone can enter: ranks must not meet there"),
+              text("chmod 700 ", folder.string(), ", or remove it"));
+}
+
+std::unique_ptr<Group> nccl_group(at::Device device, const Rendezvous& meeting) {
+  return std::make_unique<NcclGroup>(nccl_backend(meeting), device);
+}
+
+std::unique_ptr<Group> join_cuda_group(at::Device device, const base::Path& run) {
+  const site::Launch launch = site::read_launch();
+  if (const std::string folder = variable("LOCKSTEP_RENDEZVOUS"); !folder.empty()) {
+    return nccl_group(device, {folder, launch.rank, launch.size});
+  }
+  if (!launch.has_company) return single_group();
+  if (launch.launcher == "srun" && !std::getenv("PMIX_RANK") && !std::getenv("PMI_RANK")) {
+    std::filesystem::create_directories(run);
+    const auto folder = run / text("rendezvous-", variable("SLURM_JOB_ID"), ".", variable("SLURM_STEP_ID"), ".",
+                                   variable("SLURM_RESTART_COUNT"));
+    return nccl_group(device, {folder, launch.rank, launch.size});
+  }
+  auto launcher = join_group();
+  const base::Path folder = broadcast_text(*launcher, launcher->rank() == 0 ? random_folder(run).string() : "");
+  auto group = std::make_unique<NcclGroup>(nccl_backend({folder, launcher->rank(), launcher->size()}), device);
+  group->keep(std::move(launcher), folder);
+  return group;
+}
+
+}  // namespace lockstep::comm
