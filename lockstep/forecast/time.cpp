@@ -9,19 +9,13 @@
 #include "lockstep/base/error.h"
 #include "lockstep/forecast/calibration.h"
 #include "lockstep/forecast/collective.h"
+#include "lockstep/forecast/many_ranks.h"
 
 namespace lockstep::forecast {
 namespace {
 
 // Identical cards and processes differ by 0.4 to 2 % from step to step; every step waits for the slowest.
 constexpr double kRankNoise = 0.007;
-
-// The mean of the largest of n normal numbers (the asymptotic form of extreme value theory).
-double expected_largest(int64_t n) {
-  if (n < 2) return 0;
-  const double root = std::sqrt(2 * std::log(static_cast<double>(n)));
-  return std::max(0.0, root - (std::log(std::log(static_cast<double>(n))) + std::log(4 * M_PI)) / (2 * root));
-}
 
 // The last whole step, or everything when the recording has no steps.
 std::span<const Event> last_step(const Recording& recording) {
@@ -131,7 +125,7 @@ TimeForecast play(const Recording& recording, const Rates& rates, const Calibrat
   forecast.exposed = clocks.exposed();
   const double alone = clocks.now();
   forecast.host_bound = forecast.host > forecast.device + forecast.exposed;
-  forecast.skew = kRankNoise * expected_largest(ranks) * alone;
+  forecast.skew = kRankNoise * slowest_of(ranks) * alone;
   const bool measured = calibration.measured(rates);
   const Spread& spread = measured ? basis.measured : basis.carried_over;
   const double value = alone + forecast.skew;

@@ -66,6 +66,7 @@ const Section& project_section() {
           .add("dataset_bytes", &Project::dataset_bytes, Type::bytes, non_negative, "of all data sets together")
           .add("dataset_files", &Project::dataset_files, "files", non_negative, "as they come, before `lockstep prep`")
           .add("kept_bytes", &Project::kept_bytes, Type::bytes, non_negative, "results beside checkpoints")
+          .add("scaling", &Project::scaling, "", anything, "scaling.json that `lockstep bench scaling` wrote: measured")
           .list("experiments", &Project::experiments, experiment_section())
           .list("claims", &Project::claims, claim_section())
           .done();
@@ -95,6 +96,9 @@ Project load_project(const base::Path& path) {
   Project project = parse_project(base::read_json(path));
   for (auto& experiment : project.experiments) {
     experiment.job = (path.parent_path() / experiment.job).lexically_normal().string();
+  }
+  if (!project.scaling.empty()) {
+    project.scaling = (path.parent_path() / project.scaling).lexically_normal().string();
   }
   return project;
 }

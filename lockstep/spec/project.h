@@ -73,6 +73,7 @@ struct Project {
   int64_t dataset_bytes = 0;
   int64_t dataset_files = 0;
   int64_t kept_bytes = 0;  // results beside checkpoints
+  std::string scaling;     // what `lockstep bench scaling` measured, beside the project's document
   std::vector<Experiment> experiments;
   std::vector<Claim> claims;
 

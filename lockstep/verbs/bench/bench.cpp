@@ -22,17 +22,6 @@ namespace {
 
 using base::text;
 
-step::Samples made_up_samples(const spec::Job& job, at::Device device) {
-  const int64_t batch = job.training.global_batch;
-  const int64_t size = job.data.image_size;
-  const at::Tensor pixels = at::arange(batch * size * size * 3, at::kFloat).mul_(0.37).sin_();
-  step::Samples samples;
-  samples.global_size = batch;
-  samples.values = pixels.view({batch, size, size, 3}).permute({0, 3, 1, 2}).to(device);  // as the loader gives them
-  samples.targets = at::arange(batch, at::kLong).remainder(job.model.classes).to(device);
-  return samples;
-}
-
 std::unique_ptr<Peer> start_peer(const StepBench& bench, const base::Path& folder) {
   for (const auto& file : base::embedded_files()) {
     if (file.name.ends_with("bench/peer_step.py")) base::write_file(folder / "peer_step.py", file.content);
@@ -46,6 +35,18 @@ std::unique_ptr<Peer> start_peer(const StepBench& bench, const base::Path& folde
 }
 
 }  // namespace
+
+step::Samples made_up_samples(const spec::Job& job, at::Device device, int64_t rank, int64_t ranks) {
+  const int64_t batch = job.training.global_batch;
+  const int64_t rows = (rank + 1) * batch / ranks - rank * batch / ranks;
+  const int64_t size = job.data.image_size;
+  const at::Tensor pixels = at::arange(rows * size * size * 3, at::kFloat).mul_(0.37).sin_();
+  step::Samples samples;
+  samples.global_size = batch;
+  samples.values = pixels.view({rows, size, size, 3}).permute({0, 3, 1, 2}).to(device);  // as the loader gives them
+  samples.targets = at::arange(rows, at::kLong).remainder(job.model.classes).to(device);
+  return samples;
+}
 
 double median(std::vector<double> values) {
   base::ensure(!values.empty(), "there is something to take the median of");

@@ -34,6 +34,9 @@ struct StepTimes {
 // Times the real step on one rank with made-up data that stays in memory.
 StepTimes bench_step(const StepBench& bench);
 
+// One rank's share of a batch that stays in memory, as the loader would give it.
+step::Samples made_up_samples(const spec::Job& job, at::Device device, int64_t rank = 0, int64_t ranks = 1);
+
 double median(std::vector<double> values);
 
 // What a figure was taken on: the GPU, or the processor with its cores.

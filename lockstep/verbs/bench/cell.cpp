@@ -71,9 +71,9 @@ void put_peaks(Json& row, const std::string& prefix, const lockstep_cuda_bytes& 
 }
 
 // One cell under measurement.
-class Measured {
+class CellMeasure {
  public:
-  Measured(const Cell& cell, const CellRun& how)
+  CellMeasure(const Cell& cell, const CellRun& how)
       : cell_(cell), how_(how), batch_(made_up_batch(cell.job)), group_(comm::single_group()) {
     if (how.device.is_cuda()) {
       used_before_ = used_bytes();
@@ -296,7 +296,7 @@ CellResult run_cell(const Cell& cell, const CellRun& how) {
   row["batch"] = cell.job.training.global_batch;
   row["precision"] = name_of(cell.job.training.precision);
   row["threads"] = how.threads;
-  Measured measured(cell, how);
+  CellMeasure measured(cell, how);
   how.say("made");
   measured.first_steps(row);
   how.say(text("first step ", base::fixed(row.at("first_step_seconds").as_double(), 2), " s"));

@@ -7,6 +7,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/verbs/plan/apply.h"
+#include "lockstep/verbs/plan/measured_table.h"
 #include "lockstep/verbs/plan/wording.h"
 #include "lockstep/version.h"
 
@@ -192,6 +193,32 @@ void add_scaling(Paper& paper, const Application& application) {
   paper.table(std::move(grid));
 }
 
+// What somebody measured, as `lockstep bench scaling` wrote it: beside the forecast, never in its place unsaid.
+void add_measured_scaling(Paper& paper, const Application& application) {
+  if (application.project.scaling.empty()) return;
+  const Measured measured = parse_measured(base::read_json(application.project.scaling));
+  for (const auto& table : measured.tables) {
+    Paper::Grid grid{{{"ranks", Align::right},
+                      {"samples of each", Align::right},
+                      {"steps", Align::right},
+                      {"hours", Align::right},
+                      {"samples/s", Align::right},
+                      {"efficiency", Align::right}},
+                     {},
+                     text("Measured: ", table.title, ". ", measured.source)};
+    const auto& first = table.rows[0];
+    const auto rate = [](const forecast::ScalingRow& row) {
+      return row.rate > 0 ? row.rate : forecast::rate_from_steps(row);
+    };
+    for (const auto& row : table.rows) {
+      grid.rows.push_back({text(row.gpus), base::fixed(row.batch, 0), base::fixed(row.steps, 0),
+                           base::fixed(row.hours(), 4), base::fixed(rate(row), 1),
+                           base::fixed(forecast::scaling_efficiency(rate(row), row.gpus, rate(first), first.gpus), 3)});
+    }
+    paper.table(std::move(grid));
+  }
+}
+
 // One line a lesser machine: by how many bytes, hours or years it fails, or that it would do.
 std::string shortcoming(const Plan& plan, const std::string& place, int64_t gpus, const Option& wanted) {
   const Tried tried = tried_on(plan, place, gpus);
@@ -302,6 +329,7 @@ Paper justification(const Application& application) {
   add_job_sizes(paper, application);
   add_memory(paper, application);
   add_scaling(paper, application);
+  add_measured_scaling(paper, application);
   add_lesser(paper, application);
   add_requirements(paper, application);
   add_storage(paper, application);

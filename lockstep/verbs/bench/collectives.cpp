@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/bench/collectives.h"
+
+#include <ATen/ops/zeros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "lockstep/base/error.h"
+#include "lockstep/forecast/many_ranks.h"
+#include "lockstep/step/reducer.h"
+#include "lockstep/verbs/bench/bench.h"
+#include "lockstep/verbs/train/launch.h"
+
+namespace lockstep::verbs {
+
+std::vector<CollectiveTime> time_all_reduce(comm::Group& group, const std::vector<int64_t>& bytes, int64_t rounds) {
+  constexpr int64_t kWarm = 2;
+  std::vector<CollectiveTime> times;
+  for (const int64_t size : bytes) {
+    std::vector<at::Tensor> buckets;
+    for (const double bucket : forecast::bucket_bytes(static_cast<double>(size))) {
+      buckets.push_back(at::zeros({std::max<int64_t>(1, static_cast<int64_t>(bucket) / 4)}, at::kFloat));
+    }
+    CollectiveTime time{size, {}};
+    for (int64_t round = -kWarm; round < rounds; ++round) {
+      group.barrier();
+      const double start = step::steady_seconds();
+      std::vector<c10::intrusive_ptr<c10d::Work>> works;
+      for (at::Tensor& bucket : buckets) {
+        std::vector<at::Tensor> one{bucket};
+        works.push_back(group.group()->allreduce(one));
+      }
+      for (const auto& work : works) work->wait();
+      if (round >= 0) time.seconds.push_back(step::steady_seconds() - start);
+    }
+    times.push_back(std::move(time));
+  }
+  return times;
+}
+
+base::Json collective_rows(const std::vector<CollectiveTime>& times, int64_t ranks, const std::string& command) {
+  base::Json rows = base::Json::array();
+  for (const auto& time : times) {
+    base::Json row = base::Json::object();
+    row["what"] = "all-reduce alone";
+    row["ranks"] = ranks;
+    row["bytes"] = time.bytes;
+    row["seconds"] = median(time.seconds);
+    row["fastest"] = *std::min_element(time.seconds.begin(), time.seconds.end());
+    row["slowest"] = *std::max_element(time.seconds.begin(), time.seconds.end());
+    row["command"] = command;
+    row["commit"] = base::build_commit();
+    row["machine"] = machine_name(at::kCPU);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<std::string> bench_in_ranks(const std::vector<std::string>& words, int64_t ranks) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
+  return mpirun_line(program, "bench", words, ranks, geteuid() == 0);
+}
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/bench/collectives.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/text.h"
+
+namespace lockstep::verbs {
+
+TEST(CollectivesTest, EverySizeIsTimedInEveryRound) {
+  comm::run_thread_ranks(2, [](comm::Group& group) {
+    const auto times = time_all_reduce(group, {4, 3 << 20}, 3);
+    ASSERT_EQ(times.size(), 2U);
+    for (const auto& time : times) {
+      ASSERT_EQ(time.seconds.size(), 3U);
+      for (const double seconds : time.seconds) EXPECT_GT(seconds, 0);
+    }
+    if (group.rank() != 0) return;
+    const auto rows = collective_rows(times, 2, "lockstep bench collectives");
+    EXPECT_EQ(rows.items()[1].at("bytes").as_int(), 3 << 20);
+    EXPECT_LE(rows.items()[1].at("fastest").as_double(), rows.items()[1].at("seconds").as_double());
+  });
+}
+
+TEST(CollectivesTest, RanksAreStartedWithTheSameWords) {
+  const std::string line = base::join(bench_in_ranks({"ddp", "--ranks", "2", "--worker"}, 2), " ");
+  EXPECT_NE(line.find(" -n 2 "), std::string::npos) << line;
+  EXPECT_TRUE(line.ends_with(" bench ddp --worker")) << line;
+}
+
+}  // namespace lockstep::verbs

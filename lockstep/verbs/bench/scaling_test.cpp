@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/bench/scaling.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/verbs/bench/scaling_report.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Json;
+using ::testing::HasSubstr;
+
+spec::Job job_to_scale() {
+  Json document = Json::object();
+  document["name"] = "shapes";
+  document["data"]["train"] = "synthetic";
+  document["data"]["samples"] = 64;
+  document["model"]["name"] = "resnet18";
+  document["model"]["classes"] = 10;
+  document["training"]["global_batch"] = 16;
+  document["training"]["steps"] = 40;
+  return spec::parse_job(document, {});
+}
+
+ScalingBench bench_of(ScalingMode mode) {
+  ScalingBench bench;
+  bench.job = job_to_scale();
+  bench.job_file = "job.json";
+  bench.set = {"model.classes=10"};
+  bench.ranks = {1, 2, 4};
+  bench.mode = mode;
+  bench.threads = 3;
+  return bench;
+}
+
+ScalingPoint point_of(int64_t ranks, int64_t batch, const std::vector<double>& rates) {
+  ScalingPoint point{.ranks = ranks, .batch = batch, .gradient_bytes = 40e6, .alone_seconds = .04, .runs = {}};
+  for (const double rate : rates) {
+    point.runs.push_back({.hours = .5,
+                          .steps = 40,
+                          .rate = rate,
+                          .step_seconds = static_cast<double>(batch) / rate,
+                          .exposed_seconds = .01});
+  }
+  return point;
+}
+
+TEST(ScalingTest, WeakMultipliesTheBatchAndDividesTheSteps) {
+  EXPECT_THAT(point_overrides(bench_of(ScalingMode::weak), 4),
+              ::testing::ElementsAre("model.classes=10", "training.global_batch=64", "training.steps=10",
+                                     "training.threads=3"));
+  EXPECT_THAT(point_overrides(bench_of(ScalingMode::strong), 4),
+              ::testing::ElementsAre("model.classes=10", "training.global_batch=16", "training.steps=40",
+                                     "training.threads=3"));
+}
+
+TEST(ScalingTest, TheFirstFifthOfTheStepsWarmsUp) {
+  run::History history;
+  for (int64_t step = 1; step <= 10; ++step) {
+    Json event = Json::object();
+    event["event"] = "step";
+    event["step"] = step;
+    event["samples"] = 8;
+    event["seconds"] = step <= 2 ? 9.0 : .5;
+    event["communication"] = step <= 2 ? 5.0 : .1;
+    history.events.push_back(event);
+  }
+  Json result = Json::object();
+  result["seconds"] = 36.0;
+  result["step"] = 10;
+  result["top1"] = .75;
+  const ScalingRun run = read_scaling_run(history, result);
+  EXPECT_DOUBLE_EQ(run.rate, 16);
+  EXPECT_DOUBLE_EQ(run.step_seconds, .5);
+  EXPECT_NEAR(run.exposed_seconds, .1, 1e-12);
+  EXPECT_DOUBLE_EQ(run.hours, .01);
+  EXPECT_EQ(run.top1, .75);
+}
+
+TEST(ScalingTest, ARunOfOneRecordStillHasARate) {
+  run::History history;
+  Json event = Json::object();
+  event["event"] = "step";
+  event["step"] = 10;
+  event["steps"] = 10;
+  event["samples"] = 80;
+  event["seconds"] = 2.0;
+  history.events.push_back(event);
+  Json result = Json::object();
+  result["seconds"] = 3.0;
+  result["step"] = 10;
+  EXPECT_DOUBLE_EQ(read_scaling_run(history, result).rate, 40);
+}
+
+TEST(ScalingTest, EfficiencyHasASpread) {
+  const auto base = point_of(1, 16, {10, 10});
+  const auto two = point_of(2, 16, {18, 19, 16});
+  const Efficiency efficiency = efficiency_of(two, base);
+  EXPECT_DOUBLE_EQ(efficiency.value, .9);
+  EXPECT_DOUBLE_EQ(efficiency.low, .8);
+  EXPECT_DOUBLE_EQ(efficiency.high, .95);
+  EXPECT_DOUBLE_EQ(*two.hidden_share(), .75);
+  EXPECT_FALSE(base.hidden_share());
+}
+
+TEST(ScalingTest, AnInstantLinkPlansIdealScaling) {
+  const auto base = point_of(1, 16, {10});
+  const forecast::Network link{.ranks = 2, .intra_rate = 1e15, .intra_latency = 1e-12};
+  EXPECT_NEAR(*planned_rate(point_of(4, 16, {30}), base, link), 40, .5);
+  EXPECT_NEAR(*planned_rate(point_of(4, 64, {30}), base, link), 40, .5);
+  EXPECT_FALSE(planned_rate(base, base, link));
+  EXPECT_FALSE(planned_rate(point_of(4, 16, {30}), base, std::nullopt));
+}
+
+TEST(ScalingTest, PointsAreReadAsTheyWereWritten) {
+  const base::TemporaryFolder folder;
+  auto two = point_of(2, 16, {18, 19});
+  two.runs[1].top1 = .5;
+  base::write_json(point_file(folder.path(), ScalingMode::weak, 2), to_json(two));
+  base::write_json(point_file(folder.path(), ScalingMode::weak, 1), to_json(point_of(1, 8, {10})));
+  const auto points = collect_scaling_points(folder.path(), ScalingMode::weak);
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[1], two);
+  EXPECT_THROW(collect_scaling_points(folder.path(), ScalingMode::strong), base::Error);
+}
+
+ScalingReport report_of() {
+  ScalingReport report;
+  report.bench = bench_of(ScalingMode::weak);
+  report.points = {point_of(1, 16, {10, 10}), point_of(2, 32, {18, 20})};
+  report.link = forecast::Network{.ranks = 2, .intra_rate = 1e9, .intra_latency = 1e-5};
+  report.simulated = {16, 1024};
+  report.machine = "a machine";
+  report.command = "lockstep bench scaling job.json";
+  return report;
+}
+
+TEST(ScalingReportTest, WhatAnApplicationEmbedsIsAMeasuredTable) {
+  const Json document = scaling_table(report_of());
+  const Measured measured = parse_measured(base::parse_json(document.dump(), "scaling.json"));
+  ASSERT_EQ(measured.tables.size(), 1U);
+  EXPECT_EQ(measured.tables[0].rows[1].gpus, 2);
+  EXPECT_DOUBLE_EQ(measured.tables[0].rows[1].rate, 19);
+  EXPECT_DOUBLE_EQ(measured.tables[0].rows[1].batch, 16);
+}
+
+TEST(ScalingReportTest, SaysPlannedAndMeasuredAndDrawsThem) {
+  const auto report = report_of();
+  const std::string page = scaling_page(report);
+  EXPECT_THAT(page, HasSubstr("0.950 +-0.050"));
+  EXPECT_THAT(page, HasSubstr("<svg"));
+  EXPECT_THAT(scaling_svg(report), HasSubstr("stroke-dasharray=\"6 4\""));  // the plan
+  const Json rows = scaling_rows(report);
+  EXPECT_EQ(rows.size(), 4U);  // two measured, two simulated
+  EXPECT_TRUE(rows.items()[1].contains("planned_samples_per_second"));
+}
+
+TEST(ScalingReportTest, SimulatedRanksLoseMoreTheMoreTheyAre) {
+  const auto simulated = simulate_ranks(report_of());
+  ASSERT_EQ(simulated.size(), 2U);
+  EXPECT_LT(simulated[1].efficiency, simulated[0].efficiency);
+  EXPECT_GT(simulated[1].efficiency, .5);
+}
+
+TEST(ScalingReportTest, APublishedTableStandsBesideTheModel) {
+  MeasuredTable table;
+  table.title = "KITTI, mini-batch 5";
+  table.rows = {{.gpus = 1, .batch = 5, .rate = 7.93}, {.gpus = 16, .batch = 5, .rate = 122.24}};
+  table.network = {.gradient_bytes = 102e6, .per_node = 1, .inter_rate = 10e9, .note = ""};
+  const auto rows = beside_rows({table});
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_NEAR(rows[0].measured, .963, .001);
+  EXPECT_GT(rows[0].overlapped, rows[0].after);
+  EXPECT_NEAR(rows[0].after, rows[0].measured, .03);
+}
+
+TEST(ScalingReportTest, AnArrayRunsOnePointATask) {
+  const std::string script =
+      array_script(bench_of(ScalingMode::weak), {"job.json", "--ranks", "1,2,4", "--weak", "--array"});
+  EXPECT_THAT(script, HasSubstr("#SBATCH --array=0-2"));
+  EXPECT_THAT(script, HasSubstr("set -- 1 2 4\n"));
+  EXPECT_THAT(script, HasSubstr("exec lockstep bench scaling job.json --weak --ranks \"$1\""));
+}
+
+}  // namespace
+}  // namespace lockstep::verbs
