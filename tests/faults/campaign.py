@@ -77,7 +77,7 @@ def suffer(run, rng, times):
 
 
 def one_round(folder, number, ranks, expected, rng, counts, times):
-    run = Run(folder, f"round{number}", ranks, ["--patience", "25", "--restarts", "1000"]).start()
+    run = Run(folder, f"round{number}", ranks, ["--restarts", "1000"]).start()
     try:
         for _ in range(8):
             done = suffer(run, rng, times)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -221,8 +223,12 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
   site::refuse_on_login_node("train", words, arguments.has("--here"),
                              std::chrono::seconds(static_cast<int64_t>(walltime)));
   if (const auto post = my_post(run_folder(job, arguments))) {
-    if (const auto code = keep_rank(*post)) return *code;
-    return train_here(job, arguments, words);
+    const auto kept = keep_rank(*post);
+    const int code = kept ? *kept : train_here(job, arguments, words);
+    // All is written and MPI is ended. Taking the libraries apart costs half a second of processor time in each of
+    // these processes, during which a rank would be silent.
+    std::fflush(nullptr);
+    ::_exit(code);
   }
   if (ranks > 1 && !comm::launched_by_mpi()) {
     if (arguments.value_or("--device", "cpu") == "cuda") check_cards(ranks);

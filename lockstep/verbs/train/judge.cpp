@@ -114,7 +114,7 @@ std::optional<Fault> judge_silent(const std::vector<Sighting>& ranks, const Pati
       fault.what = text("rank ", i, " has not started within ", number_text(silent), " s");
       return fault;
     }
-    if (!beat || beat->end || silent <= patience.silence()) continue;
+    if (!beat || beat->end || silent <= patience.silence(*beat)) continue;
     Fault fault = fault_of(beat->stopped ? Kind::stopped : Kind::silent, *beat, silent);
     fault.what =
         text(name_of_rank(*beat),
@@ -169,8 +169,8 @@ std::optional<Fault> judge_still(const std::vector<Sighting>& ranks, const Patie
 
 }  // namespace
 
-double Patience::silence() const {
-  return std::clamp(hang / 5, 3.0, 60.0);
+double Patience::silence(const Beat& beat) const {
+  return beat.phase == run::Phase::ending ? 2 * hang : std::clamp(hang / 5, 3.0, 60.0);
 }
 
 double Patience::phase(const Beat& beat) const {

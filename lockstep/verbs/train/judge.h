@@ -21,8 +21,8 @@ struct Sighting {
 struct Patience {
   double hang = 50;  // with the beat (1 s) and the look (0.2 s) a hang is named within 60 s
 
-  // Between two beats: the process is stopped, or its host is gone.
-  double silence() const;
+  // Between two beats: the process is stopped, or its host is gone. At its end it may be busy with leaving.
+  double silence(const run::Beat& beat) const;
   double start() const { return 6 * hang; }  // until the first word: libraries come from a busy file system
   // In the phase that this rank is in: some steps of a phase are longer than others, the first of all is unknown.
   double phase(const run::Beat& beat) const;

@@ -96,6 +96,15 @@ TEST(JudgeTest, ASilentRankIsNamedAfterTenSeconds) {
   EXPECT_EQ(judge(ranks, {})->rank, 1);
 }
 
+TEST(JudgeTest, ARankThatIsLeavingMayBeSilentForLonger) {
+  auto ranks = well();
+  ranks[1].beat->phase = run::Phase::ending;
+  ranks[1].silent = 99;
+  EXPECT_FALSE(judge(ranks, {}));
+  ranks[1].silent = 101;
+  EXPECT_EQ(judge(ranks, {})->kind, Kind::silent);
+}
+
 TEST(JudgeTest, TheRankThatDidNotComeHangsNotThoseThatWait) {
   auto ranks = well();
   waits(ranks[0], 51);

@@ -18,6 +18,7 @@ namespace {
 using base::text;
 
 constexpr double kLook = 0.2;      // seconds between two looks at the beats
+constexpr double kOwnBeat = 1;     // seconds between two words of our own
 constexpr double kGap = 3;         // a longer pause is our own: suspended, or the file system stood still
 constexpr double kTimeToGo = 8;    // mpirun needs 2 s to kill its ranks and some to tidy up
 constexpr int kCannotStart = 127;  // what start_launcher()'s child gives when the program is not there
@@ -37,7 +38,12 @@ const char* signal_name(int signal) {
 class World {
  public:
   World(const WorldPlan& plan, const SignalInbox& inbox, StopWish& wish)
-      : plan_(plan), inbox_(inbox), wish_(wish), seen_(static_cast<size_t>(plan.ranks)) {}
+      : plan_(plan), inbox_(inbox), wish_(wish), seen_(static_cast<size_t>(plan.ranks)) {
+    own_.world = plan.name;
+    own_.rank = -1;
+    own_.who = run::this_process();
+    own_.who.since.clear();
+  }
 
   WorldEnd run() {
     prepare_files();
@@ -74,7 +80,20 @@ class World {
     base::write_file(run::world_path(plan_.run), plan_.name);
   }
 
+  // The same write as a rank's: a file system that takes none makes us wait as well, and then nobody is blamed.
+  void probe() {
+    if (now() < probed_ + kOwnBeat) return;
+    own_.beats += 1;
+    try {
+      run::write_beat(run::world_path(plan_.run).parent_path() / "supervisor.beat", own_);
+    } catch (const base::Error&) {
+      // Full or gone: the ranks will say so.
+    }
+    probed_ = now();
+  }
+
   void look() {
+    probe();
     // Somebody stopped us, or the file system did not answer: the ranks may have suffered the same, and start anew.
     const double paused = now() - looked_;
     for (size_t i = 0; i < seen_.size(); ++i) {
@@ -189,6 +208,8 @@ class World {
   const SignalInbox& inbox_;
   StopWish& wish_;
   std::vector<Seen> seen_;
+  run::Beat own_;
+  double probed_ = 0;
   pid_t launcher_ = 0;
   bool gone_ = false;
   int code_ = 0;
