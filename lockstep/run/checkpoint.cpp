@@ -19,6 +19,7 @@ using base::Path;
 using base::text;
 
 constexpr int64_t kFormat = 1;
+constexpr int64_t kFormatWithShards = 2;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kState = "state.json";
 constexpr uint64_t kSpareBytes = 1 << 20;  // state, manifest and folder entries
@@ -79,36 +80,13 @@ std::string damage_of_file(const Path& folder, const Json& row) {
   return "";
 }
 
-// The file's row for the manifest, after writing and syncing it.
-Json write_part(Disk& disk, const Path& folder, const CheckpointPart& part) {
-  const auto file = disk.create(folder / part.name);
-  base::Sha256 hash;
-  int64_t bytes = 0;
-  part.write([&](std::span<const std::byte> piece) {
-    hash.update(piece);
-    bytes += static_cast<int64_t>(piece.size());
-    file->write(piece);
-  });
-  file->sync();
-  file->close();
-  base::ensure(bytes == part.bytes, "a checkpoint part has the size it announced");
-  Json row = Json::object();
-  row["name"] = part.name;
-  row["bytes"] = bytes;
-  row["sha256"] = hash.hex();
-  return row;
-}
-
-void write_text(Disk& disk, const Path& path, std::string_view content) {
-  const auto file = disk.create(path);
-  file->write(std::as_bytes(std::span(content.data(), content.size())));
-  file->sync();
-  file->close();
+int64_t format_of(const Save& save) {
+  return save.shards.empty() ? kFormat : kFormatWithShards;
 }
 
 CheckpointPart state_part(const Save& save) {
   Json state = Json::object();
-  state["format"] = kFormat;
+  state["format"] = format_of(save);
   state["step"] = save.step;
   for (const auto& member : save.state.members()) state[member.key] = member.value;
   const std::string content = state.dump() + "\n";
@@ -152,24 +130,33 @@ void discard(Disk& disk, const Path& folder) {
 
 // REQUIRES: the checkpoint of `save` is durable.
 void remove_superseded(Disk& disk, const Path& folder, const Save& save) {
-  std::set<std::string> kept = {folder_name(save.step), name_in(folder / "best")};
+  std::set<std::string> kept = {folder_name(save.step)};
+  const std::string best = name_in(folder / "best");
+  if (const auto step = step_in(best); step && *step > save.step) {
+    disk.remove(folder / "best");  // of a future that the run has left: going on from there is not wanted
+  } else {
+    kept.insert(best);
+  }
   int64_t left = std::max<int64_t>(save.keep, 1) - 1;
   const auto entries = entries_of(folder);
   for (const auto& entry : entries) {
     const std::string name = entry.folder.filename().string();
-    if (entry.step < save.step && left > 0 && !name.ends_with(".old")) kept.insert(name), --left;
+    if (entry.step >= save.step || name.ends_with(".old")) continue;
+    if (left-- > 0 || (save.milestone_steps > 0 && entry.step % save.milestone_steps == 0)) kept.insert(name);
   }
   for (const auto& entry : entries) {
     if (!kept.contains(entry.folder.filename().string())) discard(disk, entry.folder);
   }
 }
 
-void remove_leftovers(Disk& disk, const Path& folder) {
+// Of earlier attempts. Shards of this one may be there already.
+void remove_leftovers(Disk& disk, const Path& folder, const std::string& token) {
   std::error_code none;
   std::vector<Path> leftovers;
   for (const auto& item : std::filesystem::directory_iterator(folder, none)) {
     const std::string name = item.path().filename().string();
-    if (name.starts_with(".saving-") || name.starts_with(".removing-")) leftovers.push_back(item.path());
+    const bool shards = name.starts_with(".shards-") && name != ".shards-" + token;
+    if (shards || name.starts_with(".saving-") || name.starts_with(".removing-")) leftovers.push_back(item.path());
   }
   for (const auto& path : leftovers) disk.remove(path);
 }
@@ -205,7 +192,12 @@ std::string damage(const Path& folder) {
     const Json manifest = base::parse_json(content, (folder / kManifest).string());
     if (content != manifest_text(manifest)) return "manifest.json has a wrong checksum";
     const int64_t format = manifest.at("format").as_int();
-    if (format != kFormat) return text("format ", format, " is not known here");
+    if (format != kFormat && format != kFormatWithShards) return text("format ", format, " is not known here");
+    // A copy of another checkpoint's folder or manifest is whole in itself, but not what its name says.
+    const int64_t step = manifest.at("step").as_int();
+    if (const auto named = step_in(folder.filename().string()); named && *named != step) {
+      return text("manifest.json is that of step ", step);
+    }
     for (const auto& row : manifest.at("files").items()) {
       std::string why = damage_of_file(folder, row);
       if (!why.empty()) return why;
@@ -221,7 +213,7 @@ CheckpointStore::CheckpointStore(Path folder, std::shared_ptr<Disk> disk)
 
 Path CheckpointStore::save(const Save& save) {
   disk_->make_folder(folder_);
-  remove_leftovers(*disk_, folder_);
+  remove_leftovers(*disk_, folder_, save.token);
   check_space(*disk_, folder_, save);
   const std::string name = folder_name(save.step);
   const Path draft = folder_ / (".saving-" + name);
@@ -231,12 +223,16 @@ Path CheckpointStore::save(const Save& save) {
     Json files = Json::array();
     for (const auto& part : save.parts) files.push_back(write_part(*disk_, draft, part));
     files.push_back(write_part(*disk_, draft, state_part(save)));
+    for (const auto& shard : save.shards) {
+      files.push_back(take_shard(*disk_, folder_, save.token, shard, draft, save.patience_seconds));
+    }
     Json manifest = Json::object();
-    manifest["format"] = kFormat;
+    manifest["format"] = format_of(save);
     manifest["step"] = save.step;
     manifest["files"] = std::move(files);
     write_text(*disk_, draft / kManifest, manifest_text(manifest));
     disk_->sync_folder(draft);
+    save.before_commit();
     if (std::filesystem::exists(place)) {  // readers look at ".old" folders too: nothing is lost in between
       if (std::filesystem::exists(place.string() + ".old")) discard(*disk_, place.string() + ".old");
       disk_->rename(place, place.string() + ".old");
@@ -253,12 +249,15 @@ Path CheckpointStore::save(const Save& save) {
   replace_text(*disk_, folder_ / "latest", name);
   if (save.best) replace_text(*disk_, folder_ / "best", name);
   remove_superseded(*disk_, folder_, save);
+  if (!save.shards.empty()) disk_->remove(folder_ / (".shards-" + save.token));
   return place;
 }
 
-Found CheckpointStore::newest() const {
+Found CheckpointStore::newest(int64_t at_most) const {
   std::vector<Path> folders;
-  for (const auto& entry : entries_of(folder_)) folders.push_back(entry.folder);
+  for (const auto& entry : entries_of(folder_)) {
+    if (entry.step <= at_most) folders.push_back(entry.folder);
+  }
   return first_good(folders);
 }
 

@@ -3,26 +3,18 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "lockstep/base/json.h"
 #include "lockstep/base/safetensors.h"
 #include "lockstep/run/disk.h"
+#include "lockstep/run/part_file.h"
 
 namespace lockstep::run {
-
-using Sink = std::function<void(std::span<const std::byte>)>;
-
-// One file of a checkpoint, given as the bytes it shall hold, in order.
-struct CheckpointPart {
-  std::string name;   // "weights.safetensors"
-  int64_t bytes = 0;  // what write() will give: free space is checked before anything is written
-  std::function<void(const Sink&)> write;
-};
 
 // A safetensors file of these tensors, whose bytes must stay alive and unchanged until the save is done.
 CheckpointPart safetensors_part(std::string name, const std::vector<base::TensorView>& tensors,
@@ -32,8 +24,14 @@ struct Save {
   int64_t step = 0;
   base::Json state;  // becomes state.json with "format" and "step" in front; an object
   std::vector<CheckpointPart> parts;
-  int64_t keep = 2;   // newest ones kept, the new one included; the best is kept besides
-  bool best = false;  // the best so far by validation
+  int64_t keep = 2;             // newest ones kept, the new one included; best and milestones are kept besides
+  int64_t milestone_steps = 0;  // checkpoints of its multiples are kept for ever; 0: none
+  bool best = false;            // the best so far by validation
+  std::function<void()> before_commit = [] {};  // throws when the folder is not ours any more
+
+  std::vector<std::string> shards = {};  // names of the parts that other nodes write (write_shard)
+  std::string token = {};                // of this attempt, with shards
+  double patience_seconds = 600;         // for shards
 };
 
 // A checkpoint on the disk whose every checksum held when it was found.
@@ -50,9 +48,10 @@ struct Found {
   std::vector<std::string> passed_over;  // one line for each newer one that is damaged: what and why
 };
 
-// The checkpoints of a run, format 1 (docs/formats/checkpoint.md). A checkpoint appears under its final name only when
-// all of it, checksums included, is on the disk; older ones are removed only after that. Nothing here deletes a good
-// checkpoint before a newer good one is durable. Not for use from two threads or processes at once (see RunFolder).
+// The checkpoints of a run, format 1, with shards 2 (docs/formats/checkpoint.md). A checkpoint appears under its final
+// name only when all of it, checksums included, is on the disk; older ones are removed only after that. Nothing here
+// deletes a good checkpoint before a newer good one is durable. Not for use from two threads or processes at once (see
+// RunFolder).
 class CheckpointStore {
  public:
   explicit CheckpointStore(base::Path folder, std::shared_ptr<Disk> disk = real_disk());
@@ -60,9 +59,13 @@ class CheckpointStore {
   // Returns the new folder. Machine error when the disk is full or fails: nothing is left under a final name, the
   // earlier checkpoints are untouched, and a later save may be tried.
   base::Path save(const Save& save);
+  // One of save.shards, from a process of another node.
+  void write_shard(const std::string& token, const CheckpointPart& part) {
+    run::write_shard(*disk_, folder_, token, part);
+  }
 
-  // The newest one whose every checksum holds, walking back; never deletes.
-  Found newest() const;
+  // The newest one whose every checksum holds, walking back from step `at_most`; never deletes.
+  Found newest(int64_t at_most = std::numeric_limits<int64_t>::max()) const;
   // The one marked best when it is good, else as newest().
   Found best() const;
 

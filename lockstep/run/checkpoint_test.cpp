@@ -93,6 +93,31 @@ TEST(CheckpointTest, KeepsTheNewestAndTheBest) {
   EXPECT_EQ(store.newest().checkpoint->step, 6);
 }
 
+TEST(CheckpointTest, KeepsMilestones) {
+  const base::TemporaryFolder temporary;
+  CheckpointStore store(temporary.path());
+  for (int64_t step = 1; step <= 7; ++step) {
+    const Content content(step);
+    Save save = content.save(step);
+    save.keep = 1;
+    save.milestone_steps = 3;
+    store.save(save);
+  }
+  EXPECT_EQ(names_in(temporary.path()),
+            (std::set<std::string>{"latest", "step-00000003", "step-00000006", "step-00000007"}));
+}
+
+TEST(CheckpointTest, ABestOneOfAnAbandonedFutureIsForgotten) {
+  const base::TemporaryFolder temporary;
+  CheckpointStore store(temporary.path());
+  save_step(store, 1);
+  save_step(store, 5, 2, true);
+  EXPECT_EQ(store.newest(4).checkpoint->step, 1);  // what a rewind asks for
+  save_step(store, 3);
+  EXPECT_EQ(names_in(temporary.path()), (std::set<std::string>{"latest", "step-00000001", "step-00000003"}));
+  EXPECT_EQ(store.best().checkpoint->step, 3);
+}
+
 TEST(CheckpointTest, KeepOfNoneStillKeepsTheNewOne) {
   const base::TemporaryFolder temporary;
   CheckpointStore store(temporary.path());

@@ -6,28 +6,20 @@
 #include "lockstep/base/error.h"
 
 namespace lockstep::run {
-namespace {
-
-[[noreturn]] void no_space() {
-  throw base::Error(base::Blame::machine, "No space left on device (test)");
-}
-
-}  // namespace
-
 class FaultyDisk::File : public DiskFile {
  public:
   File(FaultyDisk& disk, const base::Path& path) : disk_(disk), path_(path), file_(disk.real_->create(path)) {}
   void write(std::span<const std::byte> bytes) override {
     const bool wrong = disk_.goes_wrong();
     file_->write(wrong ? bytes.first(bytes.size() / 2) : bytes);
-    if (wrong) no_space();
+    if (wrong) disk_.fail();
   }
   void sync() override {
-    if (disk_.goes_wrong()) no_space();
+    if (disk_.goes_wrong()) disk_.fail();
     disk_.files_[path_] = true;
   }
   void close() override {
-    if (disk_.goes_wrong()) no_space();
+    if (disk_.goes_wrong()) disk_.fail();
     file_->close();
   }
 
@@ -36,6 +28,11 @@ class FaultyDisk::File : public DiskFile {
   base::Path path_;
   std::unique_ptr<DiskFile> file_;
 };
+
+void FaultyDisk::fail() const {
+  errno = code_;
+  base::throw_errno("a test of the disk");
+}
 
 bool FaultyDisk::goes_wrong() {
   const int64_t act = acts_++;
@@ -48,18 +45,18 @@ uint64_t FaultyDisk::free_bytes(const base::Path& folder) {
 }
 
 void FaultyDisk::make_folder(const base::Path& path) {
-  if (goes_wrong()) no_space();
+  if (goes_wrong()) fail();
   real_->make_folder(path);
 }
 
 std::unique_ptr<DiskFile> FaultyDisk::create(const base::Path& path) {
-  if (goes_wrong()) no_space();
+  if (goes_wrong()) fail();
   files_[path] = false;
   return std::make_unique<File>(*this, path);
 }
 
 void FaultyDisk::rename(const base::Path& from, const base::Path& to) {
-  if (goes_wrong()) no_space();
+  if (goes_wrong()) fail();
   Renamed act{from, to, "", std::filesystem::is_regular_file(to)};
   if (act.had) act.replaced = base::read_file(to);
   real_->rename(from, to);
@@ -79,12 +76,12 @@ void FaultyDisk::move_marks(const base::Path& from, const base::Path& to) {
 }
 
 void FaultyDisk::sync_folder(const base::Path& path) {
-  if (goes_wrong()) no_space();
+  if (goes_wrong()) fail();
   std::erase_if(renamed_, [&](const Renamed& act) { return act.to.parent_path() == path; });
 }
 
 void FaultyDisk::remove(const base::Path& path) {
-  if (goes_wrong()) no_space();
+  if (goes_wrong()) fail();
   real_->remove(path);
 }
 

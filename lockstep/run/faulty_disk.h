@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,7 +20,8 @@ struct PowerLost {};  // thrown where a crashing process would simply be gone: n
 class FaultyDisk : public Disk {
  public:
   enum class Fault { none, fail, persist, crash };
-  FaultyDisk(Fault fault, int64_t at) : fault_(fault), at_(at), real_(real_disk()) {}
+  // `code` is the error that it reports: ENOSPC, EIO.
+  FaultyDisk(Fault fault, int64_t at, int code = ENOSPC) : fault_(fault), at_(at), code_(code), real_(real_disk()) {}
 
   uint64_t free_bytes(const base::Path& folder) override;
   void make_folder(const base::Path& path) override;
@@ -40,10 +42,12 @@ class FaultyDisk : public Disk {
     bool had = false;
   };
   bool goes_wrong();  // counts one act
+  [[noreturn]] void fail() const;
   void move_marks(const base::Path& from, const base::Path& to);
 
   Fault fault_;
   int64_t at_;
+  int code_;
   std::shared_ptr<Disk> real_;
   int64_t acts_ = 0;
   std::map<base::Path, bool> files_;  // -> content synced

@@ -16,6 +16,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
+#include "lockstep/site/scheduler.h"
 
 namespace lockstep::run {
 namespace {
@@ -25,7 +26,7 @@ using base::Error;
 using base::Json;
 using base::text;
 
-constexpr auto kHeartbeat = std::chrono::seconds(10);
+constexpr auto kHeartbeat = std::chrono::seconds(5);
 // A killed process needs a moment to die; who starts again at once is not turned away.
 constexpr int kPatience = 10;
 constexpr auto kPause = std::chrono::milliseconds(100);
@@ -70,6 +71,10 @@ std::string to_line(const Holder& holder) {
   line["pid"] = holder.pid;
   line["pid_start"] = holder.pid_start;
   line["since"] = holder.since;
+  if (!holder.job.empty()) {
+    line["job"] = holder.job;
+    line["restarts"] = holder.restarts;
+  }
   return line.dump(-1) + "\n";
 }
 
@@ -78,7 +83,8 @@ std::optional<Holder> read_lock(const Path& lock) {
   try {
     const Json line = base::read_json(lock);
     return Holder{line.at("host").as_string(), line.string_or("pid_space", ""), line.at("pid").as_int(),
-                  line.int_or("pid_start", 0), line.string_or("since", "")};
+                  line.int_or("pid_start", 0), line.string_or("since", ""),     line.string_or("job", ""),
+                  line.int_or("restarts", 0)};
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -107,6 +113,7 @@ double age_of(const Path& lock) {
 
 bool is_alive(const Holder& holder, const Path& lock) {
   const Holder self = this_process();
+  if (!self.job.empty() && holder.job == self.job && holder.restarts < self.restarts) return false;
   return same_host(holder, self) ? is_running(holder) : age_of(lock) < RunFolder::kStaleSeconds;
 }
 
@@ -118,6 +125,18 @@ bool is_alive(const Holder& holder, const Path& lock) {
       text("wait for it, end it (on ", holder.host, ": kill ", holder.pid, "), or choose another --run folder"));
 }
 
+// Where there are no hard links: the content follows the name, so that a reader may see an empty lock for a moment.
+bool create_lock(const Path& lock, const Holder& self) {
+  const int descriptor = ::open(lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) return false;
+  const std::string line = to_line(self);
+  const bool whole = ::write(descriptor, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  ::fsync(descriptor);
+  ::close(descriptor);
+  if (!whole) base::throw_errno(text("cannot write the lock ", lock.string()));
+  return true;
+}
+
 // A hard link appears at once with its content, also over NFS, and fails when the name exists.
 bool try_lock(const Path& lock, const Holder& self) {
   const Path draft = lock.string() + text(".", self.host, "-", self.pid);
@@ -127,6 +146,7 @@ bool try_lock(const Path& lock, const Holder& self) {
   ::unlink(draft.c_str());
   if (result == 0) return true;
   if (code == EEXIST) return false;
+  if ((code == EPERM || code == EOPNOTSUPP || code == ENOSYS || code == EMLINK)) return create_lock(lock, self);
   errno = code;
   base::throw_errno(text("cannot make the lock ", lock.string()));
 }
@@ -144,7 +164,8 @@ void remove_stale(const Path& lock, const std::optional<Holder>& dead) {
 }  // namespace
 
 Holder this_process() {
-  return {host_name(), pid_space(), ::getpid(), start_of(::getpid()), utc_now()};
+  const site::Scheduler scheduler = site::read_scheduler();
+  return {host_name(), pid_space(), ::getpid(), start_of(::getpid()), utc_now(), scheduler.job_id, scheduler.restarts};
 }
 
 bool is_running(const Holder& process) {
@@ -188,19 +209,30 @@ class RunFolder::Heartbeat {
   std::jthread thread_;
 };
 
-RunFolder::RunFolder(const Path& root) : paths_{root}, self_(this_process()) {
+RunFolder::RunFolder(const Path& root, const std::function<void(std::string_view)>& say)
+    : paths_{root}, self_(this_process()) {
   base::make_folders(root);
-  for (int attempt = 0; !try_lock(paths_.lock(), self_); ++attempt) {
-    const auto holder = read_lock(paths_.lock());
-    if (holder && is_alive(*holder, paths_.lock())) {
-      if (attempt >= kPatience) throw_held(root, *holder);
+  const Path lock = paths_.lock();
+  std::optional<double> renewed;  // when we first looked
+  int removals = 0;
+  for (int attempt = 0; !try_lock(lock, self_); ++attempt) {
+    const auto holder = read_lock(lock);
+    const bool empty = !holder && age_of(lock) < 1;  // perhaps its line is still to come
+    if (empty || (holder && is_alive(*holder, lock))) {
+      if (!renewed) renewed = modified(lock);
+      const bool beats = modified(lock) != renewed;
+      if (holder && (beats || (same_host(*holder, self_) && attempt >= kPatience))) throw_held(root, *holder);
+      if (attempt == kPatience && holder && say) {
+        say(text(root.string(), ": process ", holder->pid, " on host ", holder->host,
+                 " holds this run and is silent; waiting up to ", kStaleSeconds, " s to see whether it lives"));
+      }
       std::this_thread::sleep_for(kPause);
       continue;
     }
-    if (attempt >= 2 * kPatience) {
-      throw Error(Blame::machine, text(paths_.lock().string(), ": cannot take the lock"), "remove that file");
+    if (++removals > 2 * kPatience) {
+      throw Error(Blame::machine, text(lock.string(), ": cannot take the lock"), "remove that file");
     }
-    remove_stale(paths_.lock(), holder);
+    remove_stale(lock, holder);
   }
   heartbeat_ = std::make_unique<Heartbeat>(paths_.lock());
 }

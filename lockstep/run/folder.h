@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "lockstep/base/file.h"
 
@@ -18,6 +20,8 @@ struct Holder {
   int64_t pid = 0;
   int64_t pid_start = 0;  // start time of that process in clock ticks: a reused pid is not the holder
   std::string since;      // UTC, for people
+  std::string job = {};   // of the scheduler; empty: none
+  int64_t restarts = 0;   // how often the scheduler had started that job again: an earlier start is over
 
   bool operator==(const Holder&) const = default;
 };
@@ -40,14 +44,17 @@ struct RunPaths {
 };
 
 // A run folder held for writing: made when absent, locked until the end of the scope. One process holds it (rank 0).
-// The lock is a file, made atomically, that names host and pid; a thread renews its time stamp every 10 s, so that a
-// holder on another host is known to be dead after `kStaleSeconds`; on the same host the process table decides.
+// The lock is a file, made atomically, that names host and pid; no file lock of the kernel, which network file systems
+// may not have. A thread renews its time stamp every 5 s, so that a holder on another host is known to be dead after
+// `kStaleSeconds`, for which the next one waits; on the same host the process table decides at once, and of one
+// scheduler's job the count of its starts.
 class RunFolder {
  public:
-  static constexpr double kStaleSeconds = 120;
+  static constexpr double kStaleSeconds = 60;
 
-  // User error naming host and pid when another process holds it; machine error when it cannot be written.
-  explicit RunFolder(const Path& root);
+  // User error naming host and pid when another process holds it; machine error when it cannot be written. `say` is
+  // told when this has to wait for a silent holder on another host.
+  explicit RunFolder(const Path& root, const std::function<void(std::string_view)>& say = {});
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;

@@ -107,10 +107,41 @@ TEST(RunFolderTest, ReusedPidIsNotTheHolder) {
 
 TEST(RunFolderTest, HolderOnAnotherHostIsJudgedByItsHeartbeat) {
   const base::TemporaryFolder temporary;
-  base::write_file(temporary.path() / "lock", lock_of("node07", 4711, 1));
-  EXPECT_THROW(RunFolder{temporary.path()}, Error);
-  age(temporary.path() / "lock", static_cast<int64_t>(RunFolder::kStaleSeconds) + 5);
+  const Path lock = temporary.path() / "lock";
+  base::write_file(lock, lock_of("node07", 4711, 1));
+  {
+    const std::jthread beating([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        ::utimensat(AT_FDCWD, lock.c_str(), nullptr, 0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      }
+    });
+    EXPECT_THROW(RunFolder{temporary.path()}, Error);
+  }
+  age(lock, static_cast<int64_t>(RunFolder::kStaleSeconds) + 5);
   EXPECT_NO_THROW(RunFolder{temporary.path()});
+}
+
+TEST(RunFolderTest, ASilentHolderOnAnotherHostIsWaitedForUntilItIsKnownToBeDead) {
+  const base::TemporaryFolder temporary;
+  base::write_file(temporary.path() / "lock", lock_of("node07", 4711, 1));
+  age(temporary.path() / "lock", static_cast<int64_t>(RunFolder::kStaleSeconds) - 4);
+  std::string told;
+  EXPECT_NO_THROW(RunFolder(temporary.path(), [&](std::string_view line) { told = line; }));
+  EXPECT_THAT(told, testing::HasSubstr("process 4711 on host node07 holds this run and is silent"));
+}
+
+TEST(RunFolderTest, AnEarlierStartOfTheSameSchedulersJobIsOver) {
+  const base::TemporaryFolder temporary;
+  base::write_file(temporary.path() / "lock",
+                   R"({"host":"node07","pid_space":"x","pid":4711,"job":"42","restarts":0})");
+  ::setenv("SLURM_JOB_ID", "42", 1);
+  EXPECT_TRUE(holder_of(temporary.path()));  // this very start may have two processes
+  ::setenv("SLURM_RESTART_COUNT", "1", 1);
+  EXPECT_FALSE(holder_of(temporary.path()));
+  EXPECT_NO_THROW(RunFolder{temporary.path()});
+  ::unsetenv("SLURM_JOB_ID");
+  ::unsetenv("SLURM_RESTART_COUNT");
 }
 
 TEST(RunFolderTest, UnreadableLockDoesNotBlockForEver) {

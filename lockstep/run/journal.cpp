@@ -71,7 +71,8 @@ std::vector<Json> History::effective() const {
   std::vector<Json> kept;
   for (const auto& line : events) {
     if (line.at("event").as_string() == "start") kept.clear();
-    if (line.at("event").as_string() == "resume") {
+    const std::string& event = line.at("event").as_string();
+    if (event == "resume" || event == "rewind") {
       const int64_t from = step_of(line);
       std::erase_if(kept, [&](const Json& earlier) { return belongs_to_a_step(earlier) && step_of(earlier) > from; });
     }

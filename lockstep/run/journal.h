@@ -29,8 +29,8 @@ struct History {
   std::vector<base::Json> events;  // every well-formed line, in order
   int64_t skipped = 0;             // lines that are not events: a torn end, an unknown version
 
-  // The events that count: after a "resume" at step S, earlier events of steps beyond S are void, because those steps
-  // were done again; a "start" makes everything before it void.
+  // The events that count: after a "resume" at step S or a "rewind" to it, earlier events of steps beyond S are void,
+  // because those steps were done again; a "start" makes everything before it void.
   std::vector<base::Json> effective() const;
   // Those of effective() with that name.
   std::vector<base::Json> named(std::string_view event) const;

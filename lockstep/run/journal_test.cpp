@@ -102,6 +102,18 @@ TEST(JournalTest, StepsDoneAgainAfterACrashCountOnce) {
   EXPECT_EQ(history.events.size(), 10U);  // the file keeps them all
 }
 
+TEST(JournalTest, ARewindMakesTheStepsBeyondItVoid) {
+  const base::TemporaryFolder folder;
+  const auto path = folder.path() / "journal.jsonl";
+  Journal journal(path);
+  for (int64_t step = 1; step <= 5; ++step) journal.append("step", at_step(step));
+  journal.append("rewind", at_step(2));
+  for (int64_t step = 3; step <= 4; ++step) journal.append("step", at_step(step));
+  const History history = read_journal(path);
+  EXPECT_EQ(steps_of(history.named("step")), (std::vector<int64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(history.named("rewind").size(), 1U);
+}
+
 TEST(JournalTest, AStartFromTheBeginningMakesWhatWasBeforeVoid) {
   const base::TemporaryFolder folder;
   const auto path = folder.path() / "journal.jsonl";

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/run/background_save.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <csignal>
+#include <ctime>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::run {
+namespace {
+
+double processor_seconds_of_this_thread() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace
+
+void BackgroundSave::start(Save save) {
+  base::ensure(!under_way(), "one save at a time");
+  outcome_ = {.step = save.step, .best = save.best};
+  for (const auto& part : save.parts) outcome_.bytes += part.bytes;
+  start_thread([this, save = std::move(save)] { return store_.save(save); });
+}
+
+void BackgroundSave::start_shard(int64_t step, std::string token, CheckpointPart part) {
+  base::ensure(!under_way(), "one save at a time");
+  outcome_ = {.step = step, .best = false, .bytes = part.bytes};
+  start_thread([this, token = std::move(token), part = std::move(part)] {
+    store_.write_shard(token, part);
+    return base::Path();
+  });
+}
+
+void BackgroundSave::start_thread(std::function<base::Path()> write) {
+  done_ = false;
+  const auto begin = std::chrono::steady_clock::now();
+  thread_ = std::jthread([this, begin, write = std::move(write)] {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals belong to the training thread
+    try {
+      outcome_.folder = write();
+    } catch (...) {  // whatever it is, the one who waits hears of it
+      outcome_.failure = std::current_exception();
+    }
+    outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    outcome_.processor_seconds = processor_seconds_of_this_thread();
+    done_ = true;
+  });
+  ::pthread_setname_np(thread_.native_handle(), "checkpoint");
+}
+
+std::optional<BackgroundSave::Outcome> BackgroundSave::outcome() {
+  if (!under_way() || !done_) return std::nullopt;
+  return wait();
+}
+
+std::optional<BackgroundSave::Outcome> BackgroundSave::wait() {
+  if (!under_way()) return std::nullopt;
+  thread_.join();
+  return std::move(outcome_);
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <optional>
+#include <thread>
+
+#include "lockstep/run/checkpoint.h"
+
+namespace lockstep::run {
+
+// Writes checkpoints on a thread of its own while training goes on, one at a time. All calls from one thread. Nobody
+// else may use the store between start() and the outcome.
+class BackgroundSave {
+ public:
+  explicit BackgroundSave(CheckpointStore store) : store_(std::move(store)) {}
+  ~BackgroundSave() = default;  // waits for a save under way
+  BackgroundSave(const BackgroundSave&) = delete;
+  BackgroundSave& operator=(const BackgroundSave&) = delete;
+
+  struct Outcome {
+    int64_t step = 0;
+    bool best = false;
+    int64_t bytes = 0;                // of its parts
+    base::Path folder = {};           // when it did not fail
+    std::exception_ptr failure = {};  // what CheckpointStore::save threw
+    double seconds = 0;               // from start() until it was durable
+    double processor_seconds = 0;     // of the thread
+  };
+
+  // REQUIRES: no save is under way. What save.parts look into must stay unchanged until the outcome.
+  void start(Save save);
+  // A part of a checkpoint that another node's process commits: see write_shard.
+  void start_shard(int64_t step, std::string token, CheckpointPart part);
+  // Started, and its outcome not yet taken.
+  bool under_way() const { return thread_.joinable(); }
+  // Of the save that has come to its end, once; none while it is written, and when there is none.
+  std::optional<Outcome> outcome();
+  // Likewise, and waits for it.
+  std::optional<Outcome> wait();
+
+ private:
+  void start_thread(std::function<base::Path()> write);
+
+  CheckpointStore store_;
+  Outcome outcome_;
+  std::atomic<bool> done_ = false;
+  std::jthread thread_;  // last: it ends before what it uses
+};
+
+}  // namespace lockstep::run

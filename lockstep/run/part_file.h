@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lockstep/base/json.h"
+#include "lockstep/run/disk.h"
+
+namespace lockstep::run {
+
+using Sink = std::function<void(std::span<const std::byte>)>;
+
+// One file of a checkpoint, given as the bytes it shall hold, in order.
+struct CheckpointPart {
+  std::string name;   // "weights.safetensors"
+  int64_t bytes = 0;  // what write() will give: free space is checked before anything is written
+  std::function<void(const Sink&)> write;
+};
+
+// The file's row for the manifest (name, bytes, sha256), after writing and syncing it.
+base::Json write_part(Disk& disk, const base::Path& folder, const CheckpointPart& part);
+
+// A small file, synced.
+void write_text(Disk& disk, const base::Path& path, std::string_view content);
+
+// Parts that writers on other nodes add to a checkpoint, without a word between the processes: each writes its file and
+// then the file's row into `.shards-<token>` beside the checkpoints; who commits waits for the rows. The token is one
+// that no earlier attempt had. On failure the row says so, and this throws too.
+void write_shard(Disk& disk, const base::Path& checkpoints, const std::string& token, const CheckpointPart& part);
+// Moves the shard into `draft` and returns its row. Machine error when its writer failed, or `patience` is over.
+base::Json take_shard(Disk& disk, const base::Path& checkpoints, const std::string& token, const std::string& name,
+                      const base::Path& draft, double patience_seconds);
+
+}  // namespace lockstep::run
