@@ -34,6 +34,7 @@ part tsan 900 bash -c 'sanitized tsan'
 # Both in one view: installing Slurm takes 15-30 s.
 part slurm 540 tests/slurm/slurm.sh run bash -c 'tests/slurm/login_node.sh && tests/slurm/chain.sh'
 part faults 300 python3 tests/faults/kill_resume.py 120
+part saves 300 python3 tests/faults/kill_saves.py 240
 part ranks 120 python3 tests/faults/kill_ranks.py
 part virtual-ranks 400 python3 tests/faults/kill_virtual.py
 part signals 240 python3 tests/faults/signals.py

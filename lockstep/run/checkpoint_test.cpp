@@ -283,6 +283,7 @@ TEST(CheckpointTest, KillInMidSaveLosesNoGoodCheckpoint) {
         store.save(content.save(step));
       }
     }
+    for (int i = 0; round == 0 && i < 500 && newest_step(temporary.path()) < 0; ++i) ::usleep(20000);
     ::usleep(static_cast<useconds_t>(15000 + 3777 * round));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);

@@ -293,7 +293,9 @@ void add_storage(Paper& paper, const Application& application) {
         {"moved out", text(bytes_text(application.moved_out_bytes), ": the weights of every run and the results")},
         {"checkpoint",
          text(bytes_text(big.plan.checkpoint_bytes), ", written in ", base::format_duration(big.option.pace.save),
-              ", every ", checkpoint.every_epochs, " epochs and before the walltime ends")},
+              checkpoint.every_epochs > 0 ? text(", every ", checkpoint.every_epochs, " epochs")
+                                          : std::string(" while training goes on, as often as Young's rule says"),
+              " and before the walltime ends")},
         {"after the project", or_blank("", "medium- and long-term storage, backup")}},
        ""});
 }

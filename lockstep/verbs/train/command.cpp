@@ -45,6 +45,8 @@ base::CommandLine command_line() {
        {"--patience", "SECONDS", "without progress until ranks count as hung (default 50; longer steps are learnt)"},
        {"--device", "NAME", "cpu (default) or cuda"},
        {"--plan", "FILE", "hold the run to this plan of the job: promise against fact after warm-up and at the end"},
+       {"--history", "",
+        "every rank writes RUN/history/rank-N.jsonl: the samples of each step, a checksum of the weights"},
        {"--set", "KEY=VALUE", "override a key of the job: --set training.epochs=3"},
        {"--here", "", "also on a login node"},
        {"--json", "FILE", "the result as JSON (- = standard output)"}},
@@ -69,7 +71,14 @@ std::optional<double> seconds_left(const spec::Job& job) {
   return left;
 }
 
+std::string saving_text(const TrainResult& result) {
+  return text("saved ", result.saves, " times, the last in ", base::duration_text(result.save_seconds),
+              "; the steps waited ", base::fixed(result.stall_seconds, 2), " s for it (",
+              base::percent(result.stall_share, 2), " of the time)\n");
+}
+
 void print_end(const TrainResult& result, const base::Path& run, const std::vector<std::string>& words) {
+  if (result.saves > 0) std::fputs(saving_text(result).c_str(), stdout);
   if (!result.finished) {
     std::printf("stopped (%s) after step %lld of %lld, everything is saved in %s\ngo on with: lockstep train %s\n",
                 result.stop_reason.c_str(), static_cast<long long>(result.step),
@@ -153,6 +162,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
     pulse = std::make_unique<run::Pulse>(post->beat, post->world, post->rank, *options.activity);
   }
   if (const auto plan = arguments.value("--plan")) options.plan = *plan;
+  options.history = arguments.has("--history");
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   step::keep_freed_memory();
   const auto group = options.device.is_cuda() ? comm::join_cuda_group(options.device, options.run) : comm::join_group();

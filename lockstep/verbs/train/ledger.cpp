@@ -181,19 +181,31 @@ void Ledger::evaluate(int64_t step, const task::Metrics& metrics, bool ema, doub
                   " samples, ", base::duration_text(seconds), ")"));
 }
 
-void Ledger::saved(int64_t step, const base::Path& checkpoint, int64_t bytes, double seconds, bool best) {
+void Ledger::stalled(int64_t step, double seconds) {
   flush(step);
   group_.save += seconds;
   group_.seconds += seconds;
   epoch_.save += seconds;
   epoch_.seconds += seconds;
+}
+
+void Ledger::saved(const run::BackgroundSave::Outcome& save, double stall) {
   Json fields = Json::object();
-  fields["step"] = step;
-  fields["checkpoint"] = checkpoint.filename().string();
-  fields["bytes"] = bytes;
-  fields["seconds"] = seconds;
-  fields["best"] = best;
+  fields["step"] = save.step;
+  fields["checkpoint"] = save.folder.filename().string();
+  fields["bytes"] = save.bytes;
+  fields["seconds"] = save.seconds;
+  fields["stall"] = stall;
+  fields["processor"] = save.processor_seconds;
+  fields["best"] = save.best;
   note("save", fields);
+}
+
+void Ledger::rewound(int64_t from, const Json& fields) {
+  flush(from);
+  epoch_ = {};
+  note("rewind", fields);
+  sync();
 }
 
 }  // namespace lockstep::verbs

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "lockstep/run/background_save.h"
 #include "lockstep/run/events.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/run/journal.h"
@@ -33,7 +34,11 @@ class Ledger {
   void features(int64_t step, int64_t samples, double seconds);  // computed once for many epochs
   void step(int64_t step, const step::StepResult& result, double lr, double data_seconds, double seconds);
   void evaluate(int64_t step, const task::Metrics& metrics, bool ema, double seconds);
-  void saved(int64_t step, const base::Path& checkpoint, int64_t bytes, double seconds, bool best);
+  void stalled(int64_t step, double seconds);  // the steps waited for a save, after that step
+  // It is durable; some steps may have passed since its state was copied. `stall` is its part of stalled().
+  void saved(const run::BackgroundSave::Outcome& save, double stall);
+  // Back at an earlier step, `from` the one that was reached; what was summed up since belongs to nothing.
+  void rewound(int64_t from, const base::Json& fields);
   void end_epoch(int64_t step);  // after what belongs to its last step: evaluation and save
   void note(std::string_view event, const base::Json& fields);
   void say(std::string_view line) { voice_.say(line); }

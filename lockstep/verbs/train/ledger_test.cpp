@@ -20,7 +20,8 @@ TEST(LedgerTest, GroupsShortStepsAndWeighsTheirLossBySamples) {
     Ledger ledger({folder.path()}, timetable, voice);
     ledger.step(1, {.loss = 1, .correct = 5, .samples = 10, .compute_seconds = 0.1}, 0.5, 0.01, 0.2);
     ledger.step(2, {.loss = 4, .correct = 1, .samples = 5, .compute_seconds = 0.1}, 0.25, 0.01, 0.2);
-    ledger.saved(2, "step-00000002", 10, 0.6, true);
+    ledger.stalled(2, 0.6);
+    ledger.saved({.step = 2, .best = true, .bytes = 10, .folder = "c/step-00000002", .seconds = 3}, 0.6);
     ledger.end_epoch(2);
   }
   const auto history = run::read_journal(folder.path() / "journal.jsonl");
@@ -31,6 +32,9 @@ TEST(LedgerTest, GroupsShortStepsAndWeighsTheirLossBySamples) {
   EXPECT_DOUBLE_EQ(step.at("loss").as_double(), 2);
   EXPECT_DOUBLE_EQ(step.at("accuracy").as_double(), 0.4);
   EXPECT_DOUBLE_EQ(step.at("lr").as_double(), 0.25);
+  ASSERT_EQ(history.named("save").size(), 1U);
+  EXPECT_EQ(history.named("save")[0].at("checkpoint").as_string(), "step-00000002");
+  EXPECT_DOUBLE_EQ(history.named("save")[0].at("stall").as_double(), 0.6);
   ASSERT_EQ(history.named("epoch").size(), 1U);
   ASSERT_EQ(said.size(), 1U);
   EXPECT_NE(said[0].find("epoch 1  loss 2.0000"), std::string::npos);

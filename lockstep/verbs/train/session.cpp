@@ -2,6 +2,7 @@
 #include "lockstep/verbs/train/session.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include <algorithm>
 
@@ -10,7 +11,6 @@
 #include "lockstep/step/virtual_check.h"
 #include "lockstep/verbs/train/batch_rules.h"
 #include "lockstep/verbs/train/session_source.h"
-#include "lockstep/verbs/train/snapshot.h"
 #include "lockstep/verbs/train/threads.h"
 
 namespace lockstep::verbs {
@@ -24,7 +24,7 @@ using step::steady_seconds;
 namespace {
 
 std::unique_ptr<run::RunFolder> hold(const TrainOptions& options, const comm::Group& group) {
-  return group.rank() == 0 ? std::make_unique<run::RunFolder>(options.run) : nullptr;
+  return group.rank() == 0 ? std::make_unique<run::RunFolder>(options.run, options.voice.say) : nullptr;
 }
 
 }  // namespace
@@ -38,11 +38,16 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
       job_(resolve(job, collections_)),
       timetable_(job_.training, static_cast<int64_t>(collections_.train.samples.size())),
       network_(model::make_network(job_.model, job_.data.image_size, job_.training.seed, options.device)),
-      data_sha256_(collections_.train.fingerprint()) {
+      data_sha256_(collections_.train.fingerprint()),
+      spikes_(job_.training.spike_factor),
+      clock_(job_.checkpoint.mean_time_between_failures, steady_seconds()) {
   check_batch_on_ranks(job_.training, group.size());
   at::set_num_threads(static_cast<int>(agree_on_threads(compute_threads(job_.training), group)));
   check_virtual_ranks();
-  if (folder_) ledger_ = std::make_unique<Ledger>(folder_->paths(), timetable_, options.voice);
+  if (options.history) history_ = std::make_unique<SampleHistory>(options.run, group.rank(), group.size());
+  if (!folder_) return;
+  ledger_ = std::make_unique<Ledger>(folder_->paths(), timetable_, options.voice);
+  saver_ = std::make_unique<run::BackgroundSave>(run::CheckpointStore(folder_->paths().checkpoints(), options.disk));
 }
 
 void Session::check_virtual_ranks() const {
@@ -76,9 +81,23 @@ void Session::run(const Stage& stage) {
   // A stop while features were computed: what the phase before has trained is not to be lost.
   if (stopped() && step_ > resumed_at_) save(step, /*best=*/false);
   if (ledger_) ledger_->phase(stage);
-  while (step_ < stage.end && !stopped()) take_step(step, source);
+  if (rewound_) save(step, /*best=*/false);  // that these data are left out must outlive a crash
+  rewound_ = false;
+  while (step_ < stage.end && !stopped() && !rewound_) take_step(step, source);
   if (step_ == timetable_.total_steps()) state_sha256_ = state_sha256(step);
   report_bad_samples(source.loader.get());
+}
+
+step::Samples Session::next_samples(Source& source, double& waited) {
+  if (source.train) {
+    return feature_batch(*source.train, job_.training, data_state(), step_, group_, options_.device);
+  }
+  source.loader->recycle(std::move(source.batch));
+  source.batch = source.loader->next();
+  waited = source.batch.wait_seconds;
+  step::Samples samples = step::to_samples(source.batch, options_.device);
+  samples.step = step_;
+  return samples;
 }
 
 void Session::take_step(step::Step& step, Source& source) {
@@ -86,33 +105,29 @@ void Session::take_step(step::Step& step, Source& source) {
   const double start = steady_seconds();
   run::Activity& activity = *options_.activity;
   activity.enter(run::Phase::data);
-  step::Samples samples;
   double waited = 0;
-  if (source.train) {
-    samples =
-        feature_batch(*source.train, job_.training, timetable_.loader_state(step_), step_, group_, options_.device);
-  } else {
-    source.loader->recycle(std::move(source.batch));
-    source.batch = source.loader->next();
-    waited = source.batch.wait_seconds;
-    samples = step::to_samples(source.batch, options_.device);
-    samples.step = step_;
-  }
+  const step::Samples samples = next_samples(source, waited);
   activity.enter(run::Phase::computing);
   const double lr = timetable_.learning_rate(step_);
   const bool evaluates = collections_.validate && timetable_.due(step_ + 1, job_.evaluation.every_epochs);
   const std::string why = why_stop(evaluates);
-  const step::StepResult result = step.run(samples, lr, !why.empty());
+  const step::StepResult result = replayed(step, samples, lr, !why.empty());
   activity.step_done(++step_);
   const double seconds = steady_seconds() - start;
   step_seconds_ = std::max(0.9 * step_seconds_, seconds);
   source.seconds += seconds;
   source.waited += waited;
   if (ledger_) ledger_->step(step_, result, lr, waited, seconds);
+  if (history_) {
+    history_->step(step_, source.batch, network_);
+    group_.barrier();  // no checkpoint of a step that a rank has not written down
+  }
   if (watch_) {
     watch_->step(step_, {seconds, waited, result.compute_seconds, result.communicate_seconds, result.samples});
   }
   check_finite(result);
+  if (!rewound_) check_spike(result);
+  if (rewound_) return;
   if (result.stop && step_ < timetable_.total_steps()) stop_reason_ = why.empty() ? "a stop on another rank" : why;
   after_step(step, source, stopped());
 }
@@ -122,47 +137,32 @@ std::string Session::why_stop(bool evaluates) const {
   std::string why = options_.stop();
   if (!why.empty() || !options_.seconds_left) return why;
   const double margin = std::min(60.0, 0.05 * *options_.seconds_left);
-  const double needed = 2 * save_seconds_ + 2 * step_seconds_ + (evaluates ? 1.5 * evaluate_seconds_ : 0) + margin;
+  const double saves = saver_ && saver_->under_way() ? 3 : 2;  // one under way comes to its end first
+  const double needed = saves * save_seconds_ + 2 * step_seconds_ + (evaluates ? 1.5 * evaluate_seconds_ : 0) + margin;
   return steady_seconds() - started_ + needed > *options_.seconds_left ? "walltime" : "";
 }
 
-void Session::check_finite(const step::StepResult& result) {
-  nonfinite_ = result.finite ? 0 : nonfinite_ + 1;
-  if (result.skipped && ledger_) {  // how amp finds its loss scale: no fault
-    Json fields = Json::object();
-    fields["step"] = step_;
-    ledger_->note("loss_scale_halved", fields);
-  }
-  if (result.finite) return;
-  if (ledger_) {
-    Json fields = Json::object();
-    fields["step"] = step_;
-    ledger_->note("nonfinite", fields);
-    ledger_->say(text("step ", step_, ": loss or gradient is not finite; the step was left out"));
-  }
-  if (nonfinite_ < job_.training.max_nonfinite_steps) return;
-  throw Error(Blame::user,
-              text("no finite loss in ", nonfinite_, " steps in a row (training.max_nonfinite_steps), up to step ",
-                   step_, ", at learning rate ", timetable_.learning_rate(step_ - 1)),
-              "lower training.optimizer.lr, lengthen training.schedule.warmup_epochs, or set training.clip_norm=1; "
-              "the last checkpoint is good: the same command goes on from it");
-}
-
 void Session::after_step(step::Step& step, Source& source, bool stop) {
+  settle(Wait::no);
+  check_ranks_agree();
   const auto best_before = best_;
   const bool evaluates = !stop && collections_.validate && timetable_.due(step_, job_.evaluation.every_epochs);
-  const bool saves = stop || timetable_.due(step_, job_.checkpoint.every_epochs > 0 ? job_.checkpoint.every_epochs : 1);
-  if (evaluates && evaluation_may_be_cut()) save(step, /*best=*/false);
+  const bool saves = stop || step_ == timetable_.total_steps() || save_is_due();
+  if (evaluates && agreed(evaluation_may_be_cut())) save(step, /*best=*/false);
   const bool best = evaluates && evaluate(source);
   if (saves || evaluates || timetable_.ends_epoch(step_)) report_bad_samples(source.loader.get());
-  if (saves || best) {
-    if (!save(step, best)) best_ = best_before;  // what was never saved is not the best
-  }
+  if (saves || best) save(step, best, best_before);
   if (ledger_ && timetable_.ends_epoch(step_)) {
     ledger_->end_epoch(step_);
     say_pace(source);
   }
   if (watch_ && timetable_.ends_epoch(step_)) watch_->end_epoch();
+}
+
+bool Session::agreed(bool of_rank_0) {
+  at::Tensor answer = at::scalar_tensor(of_rank_0 ? 1 : 0, at::kLong);
+  group_.broadcast(answer, 0);
+  return answer.item<int64_t>() != 0;
 }
 
 double Session::seconds() const {
@@ -171,6 +171,7 @@ double Session::seconds() const {
 
 TrainResult Session::finish() {
   options_.activity->enter(run::Phase::ending);
+  settle(Wait::yes);
   TrainResult result;
   result.finished = !stopped();
   result.stop_reason = stop_reason_;
@@ -179,12 +180,20 @@ TrainResult Session::finish() {
   result.resumed_at = resumed_at_;
   result.seconds = seconds();
   result.bad_samples = static_cast<int64_t>(bad_files_.size());
+  result.saves = saves_;
+  result.save_seconds = saves_ > 0 ? save_seconds_ : 0;
+  result.stall_seconds = stall_seconds_;
+  result.stall_share = stall_seconds_ / (steady_seconds() - started_);
+  result.rewinds = num_rewinds_;
   result.top1 = top1_;
   result.loss = loss_;
   if (!folder_) return result;
   if (watch_) watch_->end(step_, stopped() ? std::nullopt : std::optional(result.seconds));
   Json fields = Json::object();
   fields["step"] = step_;
+  fields["saves"] = saves_;
+  fields["stall"] = result.stall_seconds;
+  fields["stall_share"] = result.stall_share;
   if (stopped()) {
     fields["reason"] = stop_reason_;
     ledger_->note("stop", fields);

@@ -8,14 +8,18 @@
 
 #include "lockstep/data/loader.h"
 #include "lockstep/model/network.h"
-#include "lockstep/run/checkpoint.h"
+#include "lockstep/run/background_save.h"
 #include "lockstep/run/folder.h"
+#include "lockstep/run/save_clock.h"
 #include "lockstep/step/ema.h"
 #include "lockstep/step/step.h"
 #include "lockstep/verbs/train/collections.h"
 #include "lockstep/verbs/train/features.h"
 #include "lockstep/verbs/train/ledger.h"
 #include "lockstep/verbs/train/plan_watch.h"
+#include "lockstep/verbs/train/sample_history.h"
+#include "lockstep/verbs/train/snapshot.h"
+#include "lockstep/verbs/train/spike.h"
 #include "lockstep/verbs/train/timetable.h"
 #include "lockstep/verbs/train/train.h"
 
@@ -41,16 +45,37 @@ class Session {
   std::unique_ptr<data::Loader> loader(const data::Collection& collection, data::Use use) const;
   // Nothing when a stop was asked for meanwhile; stop_reason_ says why.
   std::optional<Features> features(const data::Collection& collection, size_t to, const char* what);
+  data::LoaderState data_state() const;  // what the loader gives next
   void take_step(step::Step& step, Source& source);
-  void check_finite(const step::StepResult& result);
+  step::Samples next_samples(Source& source, double& waited);
   void after_step(step::Step& step, Source& source, bool stop);
-  bool evaluate(Source& source);                        // true when it is the best so far
-  bool save(step::Step& step, bool best);               // false: the disk did not take it, training goes on
+  bool evaluate(Source& source);  // true when it is the best so far
+
+  // Saving: the state is copied, training goes on while a thread writes the copy. All ranks call these alike.
+  enum class Wait { no, yes };
+  bool save_is_due();  // by the job's distance, or by the clock of rank 0
+  void save(step::Step& step, bool best, std::optional<double> best_before = {});
+  run::Save describe_save(step::Step& step, bool best);
+  void settle(Wait wait);   // takes the outcome of a save under way, if it is done, and tells it
+  void say_budget() const;  // what the checkpoints will need of the disk
+  void check_walltime() const;
+  int64_t checkpoint_bytes() const;
+
+  // What goes wrong inside training. Alike on every rank.
+  void check_finite(const step::StepResult& result);
+  void check_spike(const step::StepResult& result);
+  void check_ranks_agree();
+  step::StepResult replayed(step::Step& step, const step::Samples& samples, double lr, bool want_stop);
+  bool rewind(const std::string& why);     // false: there is nothing to go back to, or it has not helped before
+  void restore(const base::Path& folder);  // network, moving average and place from that checkpoint
+
+  bool agreed(bool of_rank_0);                          // rank 0's answer, on every rank
   void say_pace(Source& source);                        // after an epoch: when the loader holds it back
   void report_bad_samples(const data::Loader* loader);  // on all ranks at once; none: nothing
   std::string why_stop(bool evaluates) const;
   bool evaluation_may_be_cut() const;  // its length is not known yet and the time that is left may not do
   base::Json start_fields() const;
+  std::string validate_sha256() const { return collections_.validate ? collections_.validate->fingerprint() : ""; }
   void check_virtual_ranks() const;                        // user error before any sample is read
   std::string state_sha256(const step::Step& step) const;  // of all that a checkpoint holds; on rank 0
   double seconds() const;                                  // of training, all sittings
@@ -71,13 +96,33 @@ class Session {
 
   int64_t step_ = 0;
   int64_t resumed_at_ = 0;
-  int64_t nonfinite_ = 0;            // steps in a row
+  int64_t data_shift_ = 0;    // batches that rewinds left out: step s takes the data of s + data_shift_
+  int64_t nonfinite_ = 0;     // steps in a row
+  int64_t rewinds_ = 0;       // in a row, without getting beyond rewound_from_
+  int64_t rewound_from_ = 0;  // the furthest step so far that a rewind gave up
+  int64_t rewound_to_ = 0;
+  int64_t num_rewinds_ = 0;  // of this sitting
+  bool rewound_ = false;     // the stage's step and source are of another place now
+  SpikeDetector spikes_;
   std::set<std::string> bad_files_;  // skipped so far, of all ranks and sittings; alike on every rank
   std::string stop_reason_;
   std::string state_sha256_;   // at the end of the run
   double seconds_before_ = 0;  // of earlier sittings
   double step_seconds_ = 0;
-  double save_seconds_ = 1;
+  double save_seconds_ = 1;  // until durable
+  double stall_seconds_ = 0;
+  int64_t saves_ = 0;
+  int64_t next_look_ = 0;  // the step after which the ranks hear from rank 0 whether to save
+  run::SaveClock clock_;
+  HostCopy copy_;
+  struct Pending {  // about the save under way
+    bool best = false;
+    bool last = false;  // before the end of this sitting: a failure ends it
+    double stall = 0;
+    std::optional<double> best_before;
+  } pending_;
+  std::unique_ptr<run::BackgroundSave> saver_;  // rank 0 only
+  std::unique_ptr<SampleHistory> history_;
   double evaluate_seconds_ = 0;
   std::optional<double> best_, top1_, loss_;
 };

@@ -18,6 +18,7 @@ bool Session::evaluation_may_be_cut() const {
 
 bool Session::evaluate(Source& source) {
   const run::Activity::During evaluating(*options_.activity, run::Phase::evaluating);
+  if (saver_ && pending_.best) settle(Wait::yes);  // only what was saved is the best so far
   const double start = steady_seconds();
   if (ema_) ema_->swap();
   task::Metrics metrics(job_.model.classes, 0);
@@ -35,7 +36,7 @@ bool Session::evaluate(Source& source) {
   top1_ = metrics.top1();
   loss_ = metrics.loss();
   if (ledger_) ledger_->evaluate(step_, metrics, ema_ != nullptr, evaluate_seconds_);
-  const bool better = !best_ || *top1_ > *best_;
+  const bool better = agreed(!best_ || *top1_ > *best_);  // rank 0 alone knows whether the best so far was saved
   if (better) best_ = top1_;
   return better;
 }

@@ -5,8 +5,10 @@
 #include <ATen/Parallel.h>
 
 #include <cerrno>
+#include <chrono>
 
 #include "lockstep/base/embedded.h"
+#include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/model/weights.h"
@@ -34,13 +36,33 @@ void set_aside_old_result(const run::RunPaths& paths) {
   base::throw_errno(text("cannot rename ", paths.weights().string()));
 }
 
+std::string name_of_now() {  // as text in the order of time
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return text(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+// A folder keeps the history of one job: another one must not write into it, even before there is a checkpoint.
+void check_owner(const run::RunPaths& paths, const std::string& name) {
+  if (!std::filesystem::exists(paths.job())) return;
+  const std::string owner = base::read_json(paths.job()).string_or("name", name);
+  if (owner == name) return;
+  throw base::Error(base::Blame::user,
+                    text(paths.root.string(), " is the run folder of the job '", owner, "', not of '", name, "'"),
+                    text("choose another folder: --run runs/", name));
+}
+
+Json read_state(const base::Path& checkpoint) {
+  return base::read_json(checkpoint / "state.json", {.max_bytes = size_t{64} << 20});
+}
+
 }  // namespace
 
 void Session::resume() {
   if (ledger_ && options_.plan) watch_ = std::make_unique<PlanWatch>(job_, options_, group_.size(), *ledger_);
   std::string found;
   if (folder_) {
-    const auto newest = run::CheckpointStore(folder_->paths().checkpoints()).newest();
+    check_owner(folder_->paths(), job_.name);
+    const auto newest = run::CheckpointStore(folder_->paths().checkpoints(), options_.disk).newest();
     for (const auto& line : newest.passed_over) ledger_->say(text("passed over a damaged checkpoint: ", line));
     if (newest.checkpoint) found = newest.checkpoint->folder.string();
   }
@@ -54,23 +76,24 @@ void Session::resume() {
       }
     }
   } else {
-    const Json state = base::read_json(base::Path(checkpoint_) / "state.json", {.max_bytes = size_t{64} << 20});
-    check_identity(state.at("identity"), identity(job_, data_sha256_), checkpoint_);
-    restore_tensors(base::Path(checkpoint_) / "weights.safetensors", all_tensors(network_));
-    step_ = resumed_at_ = state.at("step").as_int();
-    options_.activity->step_done(step_);
+    restore(checkpoint_);
+    resumed_at_ = step_;
+    const Json state = read_state(checkpoint_);
     seconds_before_ = state.double_or("seconds", 0);
-    if (const Json* files = state.find("bad_samples"); files && files->is_array()) {
-      for (const auto& file : files->items()) bad_files_.insert(file.as_string());
-    }
-    if (state.contains("best")) best_ = state.at("best").as_double();
-    if (state.contains("top1")) top1_ = state.at("top1").as_double();
-    if (state.contains("loss")) loss_ = state.at("loss").as_double();
+    step_seconds_ = state.double_or("step_seconds", 0);
+    save_seconds_ = state.double_or("save_seconds", save_seconds_);
+    data_shift_ = state.int_or("data_shift", 0);
+    rewinds_ = state.int_or("rewinds", 0);
+    rewound_from_ = state.int_or("rewound_from", 0);
+    rewound_to_ = state.int_or("rewound_to", 0);
+    nonfinite_ = state.int_or("nonfinite", 0);
+    if (const Json* seen = state.find("spikes")) spikes_.load(*seen);
   }
   if (job_.training.ema_decay > 0) {
     ema_ = std::make_unique<step::Ema>(job_.training.ema_decay, network_);
     if (!checkpoint_.empty()) restore_tensors(base::Path(checkpoint_) / "ema.safetensors", ema_->averages());
   }
+  if (history_) history_->begin(comm::broadcast_text(group_, name_of_now()), step_);
   if (!folder_) return;
   base::write_json(folder_->paths().job(), spec::to_json(job_));
   if (options_.plan) base::write_file(folder_->paths().plan(), base::read_file(*options_.plan));
@@ -78,6 +101,27 @@ void Session::resume() {
   ledger_->begin(checkpoint_.empty() ? "start" : "resume", start_fields());
   for (const auto& line : batch_rule_lines(job_.training, group_.size())) ledger_->say(line);
   if (!checkpoint_.empty()) ledger_->say(text("going on after step ", step_, " of ", timetable_.total_steps()));
+  check_walltime();
+  say_budget();
+}
+
+void Session::restore(const base::Path& folder) {
+  const Json state = read_state(folder);
+  check_identity(state.at("identity"), identity(job_, data_sha256_, validate_sha256()), folder.string());
+  restore_tensors(folder / "weights.safetensors", all_tensors(network_));
+  if (ema_) restore_tensors(folder / "ema.safetensors", ema_->averages());
+  checkpoint_ = folder.string();
+  step_ = state.at("step").as_int();
+  options_.activity->step_done(step_);
+  if (const Json* files = state.find("bad_samples"); files && files->is_array()) {
+    for (const auto& file : files->items()) bad_files_.insert(file.as_string());
+  }
+  const auto value = [&](const char* key) {
+    return state.contains(key) ? std::optional(state.at(key).as_double()) : std::nullopt;
+  };
+  best_ = value("best");
+  top1_ = value("top1");
+  loss_ = value("loss");
 }
 
 Json Session::start_fields() const {

@@ -1,15 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <cmath>
+
 #include "lockstep/base/error.h"
+#include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
 #include "lockstep/verbs/train/session.h"
-#include "lockstep/verbs/train/snapshot.h"
 
 namespace lockstep::verbs {
 
+using base::Blame;
 using base::Error;
 using base::Json;
 using base::text;
 using step::steady_seconds;
+
+bool Session::save_is_due() {
+  if (nonfinite_ > 0) return false;  // steps that changed nothing: a rewind shall lead to before them
+  const auto& checkpoint = job_.checkpoint;
+  if (timetable_.due(step_, checkpoint.milestone_epochs)) return true;
+  if (checkpoint.every_epochs > 0) return timetable_.due(step_, checkpoint.every_epochs);
+  if (step_ < next_look_) return false;
+  run::SaveClock::Look look;
+  if (folder_) look = clock_.look(step_, steady_seconds(), step_seconds_);
+  at::Tensor said = at::tensor({look.save ? int64_t{1} : int64_t{0}, look.next_step}, at::kLong);
+  group_.broadcast(said, 0);
+  next_look_ = said[1].item<int64_t>();
+  return said[0].item<int64_t>() != 0;
+}
+
+// The copy of everything that a resume needs, and how to keep it.
+run::Save Session::describe_save(step::Step& step, bool best) {
+  run::Save save;
+  save.step = step_;
+  save.keep = job_.checkpoint.keep;
+  save.best = best;
+  if (job_.checkpoint.milestone_epochs > 0) {
+    save.milestone_steps = timetable_.steps_of(job_.checkpoint.milestone_epochs);
+  }
+  save.before_commit = [this] { folder_->ensure_held(); };
+  save.state = Json::object();
+  save.state["epoch"] = timetable_.epoch_at(step_);
+  save.state["loader"] = data_state().to_json();
+  save.state["seconds"] = seconds();
+  save.state["step_seconds"] = step_seconds_;
+  save.state["save_seconds"] = save_seconds_;
+  save.state["data_shift"] = data_shift_;
+  save.state["rewinds"] = rewinds_;
+  save.state["rewound_from"] = rewound_from_;
+  save.state["rewound_to"] = rewound_to_;
+  save.state["nonfinite"] = nonfinite_;
+  if (job_.training.spike_factor > 0) save.state["spikes"] = spikes_.to_json();
+  save.state["bad_samples"] = Json::array_of(bad_files_);
+  if (best_) save.state["best"] = *best_;
+  if (top1_) save.state["top1"] = *top1_;
+  if (loss_) save.state["loss"] = *loss_;
+  save.state["classes"] = Json::array_of(collections_.train.classes);
+  save.state["identity"] = identity(job_, data_sha256_, validate_sha256());
+  save.parts.push_back(copy_.part("weights.safetensors", all_tensors(network_)));
+  save.parts.push_back(copy_.part("optimizer.safetensors", step.state()));
+  if (ema_) save.parts.push_back(copy_.part("ema.safetensors", ema_->averages()));
+  return save;
+}
 
 std::string Session::state_sha256(const step::Step& step) const {
   const auto optimizer = step.state();
@@ -19,51 +74,96 @@ std::string Session::state_sha256(const step::Step& step) const {
   if (ema_) {
     for (const auto& entry : ema_->averages()) all.push_back({text("ema.", entry.name), entry.tensor});
   }
-  return tensors_sha256(std::move(all), timetable_.loader_state(step_).to_json().dump(-1));
+  return tensors_sha256(std::move(all), data_state().to_json().dump(-1));
 }
 
-bool Session::save(step::Step& step, bool best) {
-  if (!folder_) return true;
+void Session::save(step::Step& step, bool best, std::optional<double> best_before) {
+  if (!folder_) return;
   const run::Activity::During saving(*options_.activity, run::Phase::saving);
-  folder_->ensure_held();  // not ours any more: this sitting ends
   const double start = steady_seconds();
-  run::Save save;
-  save.step = step_;
-  save.keep = job_.checkpoint.keep;
-  save.best = best;
-  save.state = Json::object();
-  save.state["epoch"] = timetable_.epoch_at(step_);
-  save.state["loader"] = timetable_.loader_state(step_).to_json();
-  save.state["seconds"] = seconds();
-  save.state["bad_samples"] = Json::array_of(bad_files_);
-  if (best_) save.state["best"] = *best_;
-  if (top1_) save.state["top1"] = *top1_;
-  if (loss_) save.state["loss"] = *loss_;
-  save.state["classes"] = Json::array_of(collections_.train.classes);
-  save.state["identity"] = identity(job_, data_sha256_);
-  save.parts.push_back(tensors_part("weights.safetensors", all_tensors(network_)));
-  save.parts.push_back(tensors_part("optimizer.safetensors", step.state()));
-  if (ema_) save.parts.push_back(tensors_part("ema.safetensors", ema_->averages()));
-  int64_t bytes = 0;
-  for (const auto& part : save.parts) bytes += part.bytes;
-  try {
-    const auto folder = run::CheckpointStore(folder_->paths().checkpoints()).save(save);
-    save_seconds_ = steady_seconds() - start;
-    ledger_->saved(step_, folder, bytes, save_seconds_, best);
+  settle(Wait::yes);
+  folder_->ensure_held();  // not ours any more: this sitting ends
+  pending_ = {
+      .best = best, .last = stopped() || step_ == timetable_.total_steps(), .stall = 0, .best_before = best_before};
+  saver_->start(describe_save(step, best));
+  clock_.began(steady_seconds());
+  pending_.stall = steady_seconds() - start;
+  stall_seconds_ += pending_.stall;
+  ledger_->stalled(step_, pending_.stall);
+  if (pending_.last) settle(Wait::yes);
+}
+
+void Session::settle(Wait wait) {
+  if (!saver_) return;
+  const auto outcome = wait == Wait::yes ? saver_->wait() : saver_->outcome();
+  if (!outcome) return;
+  if (!outcome->failure) {
+    ++saves_;
+    save_seconds_ = outcome->seconds;
+    clock_.measured({pending_.stall, outcome->processor_seconds, outcome->seconds});
+    ledger_->saved(*outcome, pending_.stall);
     if (watch_) watch_->saved(save_seconds_);
     ledger_->sync();
-    return true;
+    return;
+  }
+  folder_->ensure_held();
+  if (pending_.best) best_ = pending_.best_before;  // what was never saved is not the best
+  try {
+    std::rethrow_exception(outcome->failure);
   } catch (const Error& error) {
     // A full disk must not cost the hours trained so far: there may be room again at the next save. A stop needs it.
-    if (stopped() || step_ == timetable_.total_steps()) throw;
+    if (pending_.last) throw;
     Json fields = Json::object();
-    fields["step"] = step_;
+    fields["step"] = outcome->step;
     fields["message"] = std::string(error.what());
     ledger_->note("save_failed", fields);
-    ledger_->say(text("could not save at step ", step_, ", training goes on: ", error.what(),
+    ledger_->say(text("could not save at step ", outcome->step, ", training goes on: ", error.what(),
                       error.fix().empty() ? "" : text("; ", error.fix())));
-    return false;
   }
+}
+
+int64_t Session::checkpoint_bytes() const {
+  const auto bytes_of = [](const std::vector<model::Named>& tensors) {
+    int64_t bytes = 0;
+    for (const auto& entry : tensors) bytes += static_cast<int64_t>(entry.tensor.nbytes());
+    return bytes;
+  };
+  const int64_t network = bytes_of(all_tensors(network_));
+  const std::string optimizer(name_of(job_.training.optimizer.name));
+  const int64_t slots = optimizer == "adamw" || optimizer == "lamb" ? 2 : 1;  // tensors kept for each parameter
+  return network * (ema_ ? 2 : 1) + slots * bytes_of(network_.parameters());
+}
+
+void Session::say_budget() const {
+  const auto& checkpoint = job_.checkpoint;
+  const auto each = static_cast<double>(checkpoint_bytes());
+  int64_t count = checkpoint.keep + 1;
+  std::string which = text(checkpoint.keep, " newest, one being written");
+  if (collections_.validate) ++count, which += ", the best";
+  if (checkpoint.milestone_epochs > 0) {
+    const int64_t milestones = timetable_.total_steps() / timetable_.steps_of(checkpoint.milestone_epochs);
+    count += milestones;
+    which += text(", ", milestones, " milestones");
+  }
+  const double all = each * static_cast<double>(count);
+  const auto free = static_cast<double>(options_.disk->free_bytes(folder_->paths().root));
+  ledger_->say(text("checkpoints: ", base::format_bytes(each), " each, up to ", count, " at once (", which,
+                    "): ", base::format_bytes(all), " of ", base::format_bytes(free), " free",
+                    checkpoint.every_epochs > 0 ? "" : "; how often: by Young's rule",
+                    all > free ? "; NOT ENOUGH: free some space, or lower checkpoint.keep" : ""));
+}
+
+// Before the first step: a sitting that cannot save one step would be repeated for ever.
+void Session::check_walltime() const {
+  if (!options_.seconds_left || step_ == timetable_.total_steps()) return;
+  const double elapsed = steady_seconds() - started_;
+  const double needed = elapsed + step_seconds_ + 2 * save_seconds_;
+  if (needed <= *options_.seconds_left) return;
+  throw Error(Blame::user,
+              text("the walltime is too short: ", base::duration_text(*options_.seconds_left),
+                   " from the start, of which ", base::duration_text(elapsed),
+                   " are over; one step and saving it need ", base::duration_text(needed - elapsed)),
+              "ask the scheduler for more time, or raise limits.walltime");
 }
 
 }  // namespace lockstep::verbs

@@ -24,8 +24,11 @@ std::unique_ptr<data::Loader> Session::loader(const data::Collection& collection
   options.num_slices = train ? job_.training.virtual_ranks : 0;
   options.threads = job_.data.threads > 0 ? job_.data.threads : compute_threads(job_.training);
   options.augment = train;
-  return data::make_loader(collection, options,
-                           train ? timetable_.loader_state(step_) : data::LoaderState{.seed = job_.training.seed});
+  return data::make_loader(collection, options, train ? data_state() : data::LoaderState{.seed = job_.training.seed});
+}
+
+data::LoaderState Session::data_state() const {
+  return timetable_.loader_state(step_ + data_shift_);
 }
 
 std::optional<Features> Session::features(const data::Collection& collection, size_t to, const char* what) {

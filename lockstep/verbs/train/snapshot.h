@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,17 @@
 
 namespace lockstep::verbs {
 
-// Tensors as one safetensors file of a checkpoint. Copies nothing that lies contiguous in main memory, so the tensors
-// must not change until it is written.
-run::CheckpointPart tensors_part(const std::string& name, const std::vector<model::Named>& tensors);
+// Copies of tensors in main memory, from which a thread writes a checkpoint while training changes the originals. The
+// memory (pinned, for tensors of a card) is kept from one save to the next.
+class HostCopy {
+ public:
+  // Tensors as one safetensors file of a checkpoint. The copy stays as it is until part() is called with that name
+  // again, or this object goes.
+  run::CheckpointPart part(const std::string& name, const std::vector<model::Named>& tensors);
+
+ private:
+  std::map<std::string, std::vector<at::Tensor>> kept_;
+};
 
 // Atomic; the bytes depend on the tensors and the metadata only. Returns the SHA-256 of the file.
 std::string write_tensors(const base::Path& path, const std::vector<model::Named>& tensors,
@@ -33,9 +42,12 @@ std::string tensors_sha256(std::vector<model::Named> tensors, const std::string&
 // Parameters and buffers.
 std::vector<model::Named> all_tensors(const model::Network& network);
 
-// What two sittings of one run must have in common, as key -> value; stored with each checkpoint.
-base::Json identity(const spec::Job& job, const std::string& data_sha256);
-// User error naming the first key in which the checkpoint of `folder` differs.
+// What two sittings of one run must have in common, as key -> value; stored with each checkpoint. Of the collections
+// the fingerprints; that of no validation data is empty.
+base::Json identity(const spec::Job& job, const std::string& train_sha256, const std::string& validate_sha256);
+// User error naming the first key in which the checkpoint of `folder` differs. A key that the checkpoint does not have
+// is of a later version of this program: then the value that changes nothing is expected. Validation data may be
+// given up, or be added where there were none, but not exchanged: the best so far was found on them.
 void check_identity(const base::Json& saved, const base::Json& now, const std::string& folder);
 
 }  // namespace lockstep::verbs

@@ -23,7 +23,8 @@ TEST(SnapshotTest, TensorsComeBackWhateverTheirLayout) {
 }
 
 TEST(SnapshotTest, APartWritesTheBytesItAnnounces) {
-  const auto part = tensors_part("w", {{"a", at::arange(5, at::kFloat)}});
+  HostCopy copy;
+  const auto part = copy.part("w", {{"a", at::arange(5, at::kFloat)}});
   int64_t bytes = 0;
   part.write([&](std::span<const std::byte> piece) { bytes += static_cast<int64_t>(piece.size()); });
   EXPECT_EQ(bytes, part.bytes);
@@ -40,6 +41,23 @@ TEST(SnapshotTest, TheHashOfTensorsKnowsNamesValuesAndTheRestButNoOrder) {
   EXPECT_NE(tensors_sha256({a, {"b", at::zeros({2, 3}).fill_(-0.0)}}, "more"), hash);
 }
 
+TEST(SnapshotTest, ACopyKeepsTheStateOfItsMoment) {
+  HostCopy copy;
+  const at::Tensor live = at::arange(6, at::kFloat).view({2, 3}).t();  // not contiguous
+  const auto bytes_of = [](const run::CheckpointPart& part) {
+    std::string all;
+    part.write([&](std::span<const std::byte> piece) {
+      all.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    });
+    return all;
+  };
+  const auto first = copy.part("w", {{"a", live}});
+  const std::string before = bytes_of(first);
+  live.add_(1);
+  EXPECT_EQ(bytes_of(first), before);
+  EXPECT_NE(bytes_of(copy.part("w", {{"a", live}})), before);
+}
+
 TEST(SnapshotTest, AnotherShapeIsNamed) {
   const base::TemporaryFolder folder;
   write_tensors(folder.path() / "x.safetensors", {{"fc.weight", at::zeros({2, 3})}}, {});
@@ -49,6 +67,20 @@ TEST(SnapshotTest, AnotherShapeIsNamed) {
   } catch (const base::Error& error) {
     EXPECT_NE(error.message().find("'fc.weight'"), std::string::npos);
   }
+}
+
+TEST(SnapshotTest, AnotherSplitIsRefusedAndAnOlderCheckpointIsNot) {
+  spec::Job job;
+  const base::Json saved = identity(job, "a", "b");
+  EXPECT_NO_THROW(check_identity(saved, identity(job, "a", "b"), "x"));
+  EXPECT_NO_THROW(check_identity(saved, identity(job, "a", ""), "x"));
+  EXPECT_THROW(check_identity(saved, identity(job, "a", "c"), "x"), base::Error);
+  EXPECT_THROW(check_identity(saved, identity(job, "c", "b"), "x"), base::Error);
+  base::Json older = identity(job, "a", "");
+  older.erase("training.ema_decay");  // as if the key were newer than the checkpoint
+  EXPECT_NO_THROW(check_identity(older, identity(job, "a", "b"), "x"));
+  job.training.ema_decay = 0.5;
+  EXPECT_THROW(check_identity(older, identity(job, "a", ""), "x"), base::Error);
 }
 
 }  // namespace lockstep::verbs

@@ -27,6 +27,12 @@ Timetable::Timetable(const spec::Training& training, int64_t num_samples)
   }
 }
 
+const Stage& Timetable::stage_at(int64_t step) const {
+  const auto stage =
+      std::find_if(stages_.begin(), stages_.end(), [&](const Stage& candidate) { return step < candidate.end; });
+  return stage == stages_.end() ? stages_.back() : *stage;
+}
+
 double Timetable::epoch_at(int64_t step) const {
   return static_cast<double>(step) / static_cast<double>(steps_per_epoch_);
 }
@@ -52,8 +58,11 @@ double Timetable::learning_rate(int64_t step) const {
 bool Timetable::due(int64_t step, double every_epochs) const {
   if (every_epochs <= 0) return false;
   if (step == total_steps()) return true;
-  const auto interval = std::max<int64_t>(1, std::llround(every_epochs * static_cast<double>(steps_per_epoch_)));
-  return step % interval == 0;
+  return step % steps_of(every_epochs) == 0;
+}
+
+int64_t Timetable::steps_of(double epochs) const {
+  return std::max<int64_t>(1, std::llround(epochs * static_cast<double>(steps_per_epoch_)));
 }
 
 }  // namespace lockstep::verbs

@@ -28,12 +28,15 @@ class Timetable {
   int64_t total_steps() const { return stages_.back().end; }
   const std::vector<Stage>& stages() const { return stages_; }
 
+  const Stage& stage_at(int64_t step) const;  // that takes the step behind `step` steps; of a finished run the last
+
   double epoch_at(int64_t step) const;  // fractional; 0 before the first step
   // What the loader gives next after `step` steps.
   data::LoaderState loader_state(int64_t step) const;
   double learning_rate(int64_t step) const;
   // Whether something done every `every_epochs` (0: never) is due after `step` steps; it is after the last.
   bool due(int64_t step, double every_epochs) const;
+  int64_t steps_of(double epochs) const;  // at least 1
   bool ends_epoch(int64_t step) const { return step % steps_per_epoch_ == 0; }
 
  private:

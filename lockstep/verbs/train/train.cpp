@@ -14,6 +14,11 @@ base::Json TrainResult::to_json() const {
   json["resumed_at"] = resumed_at;
   json["seconds"] = seconds;
   json["bad_samples"] = bad_samples;
+  json["saves"] = saves;
+  json["save_seconds"] = save_seconds;
+  json["stall_seconds"] = stall_seconds;
+  json["stall_share"] = stall_share;
+  json["rewinds"] = rewinds;
   if (top1) json["top1"] = *top1;
   if (loss) json["loss"] = *loss;
   if (finished) json["weights_sha256"] = weights_sha256;
@@ -24,8 +29,9 @@ base::Json TrainResult::to_json() const {
 TrainResult train(const spec::Job& job, const TrainOptions& options, comm::Group& group) {
   Session session(job, options, group);
   session.resume();
-  for (const Stage& stage : session.timetable().stages()) {
-    if (!session.stopped() && session.step() < stage.end) session.run(stage);
+  const Timetable& timetable = session.timetable();
+  while (!session.stopped() && session.step() < timetable.total_steps()) {  // a rewind may lead into an earlier stage
+    session.run(timetable.stage_at(session.step()));
   }
   return session.finish();
 }

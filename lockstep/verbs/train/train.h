@@ -9,6 +9,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
+#include "lockstep/run/disk.h"
 #include "lockstep/run/pulse.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/verbs/train/ledger.h"
@@ -20,9 +21,11 @@ struct TrainOptions {
   at::Device device = at::kCPU;
   // Asked before each step, on each rank: why to stop after it; empty: go on.
   std::function<std::string()> stop = [] { return std::string(); };
-  std::optional<double> seconds_left = {};  // until somebody ends this process
-  std::optional<base::Path> plan = {};      // the plan that the run is held to
-  Voice voice = {};                         // rank 0 only
+  std::optional<double> seconds_left = {};             // until somebody ends this process
+  std::optional<base::Path> plan = {};                 // the plan that the run is held to
+  bool history = false;                                // every rank writes down which samples each of its steps took
+  std::shared_ptr<run::Disk> disk = run::real_disk();  // what checkpoints are written to
+  Voice voice = {};                                    // rank 0 only
   // What this rank is doing, told as it goes on; for a supervisor.
   std::shared_ptr<run::Activity> activity = std::make_shared<run::Activity>();
 };
@@ -35,6 +38,11 @@ struct TrainResult {
   int64_t resumed_at = 0;  // 0: from the start
   double seconds = 0;      // of training, all sittings
   int64_t bad_samples = 0;
+  int64_t saves = 0;           // checkpoints of this sitting
+  double save_seconds = 0;     // of the last one, until it was durable
+  double stall_seconds = 0;    // how long the steps of this sitting waited for saves
+  double stall_share = 0;      // of this sitting
+  int64_t rewinds = 0;         // of this sitting
   std::string weights_sha256;  // of RUN/weights.safetensors, when finished
   std::string state_sha256;    // of weights, statistics, optimizer, moving average and loader position at the end
   std::optional<double> top1, loss;

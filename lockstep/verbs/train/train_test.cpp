@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "lockstep/base/error.h"
+#include "lockstep/run/faulty_disk.h"
 #include "lockstep/run/journal.h"
 #include "lockstep/run/small_disk.h"
 
@@ -28,6 +32,7 @@ spec::Job job() {
   result.training.epochs = 2;
   result.training.threads = 1;
   result.training.optimizer.lr = 0.05;
+  result.checkpoint.every_epochs = 1;
   return result;
 }
 
@@ -116,11 +121,31 @@ TEST(TrainTest, ANearWalltimeStopsInTime) {
   const auto group = comm::single_group();
   TrainOptions options;
   options.run = folder.path() / "run";
-  options.seconds_left = 1;  // less than two saves are taken to need at first
-  const auto result = train(job(), options, *group);
+  options.seconds_left = 3;  // two saves are taken to need 2 at first, and some margin
+  auto what = job();
+  what.training.epochs = 100000;
+  what.checkpoint.every_epochs = 1000;
+  const auto result = train(what, options, *group);
   EXPECT_FALSE(result.finished);
   EXPECT_EQ(result.stop_reason, "walltime");
-  EXPECT_EQ(result.step, 1);
+  EXPECT_GE(result.step, 1);
+  EXPECT_LT(result.seconds, 3);
+}
+
+TEST(TrainTest, AWalltimeTooShortForOneStepIsRefusedBeforeIt) {
+  const base::TemporaryFolder folder;
+  const auto group = comm::single_group();
+  TrainOptions options;
+  options.run = folder.path() / "run";
+  options.seconds_left = 1;
+  try {
+    train(job(), options, *group);
+    FAIL() << "began";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    EXPECT_NE(error.message().find("the walltime is too short"), std::string::npos) << error.message();
+  }
+  EXPECT_TRUE(run::read_journal(options.run / "journal.jsonl").named("step").empty());
 }
 
 TEST(TrainTest, AFirstEvaluationThatTheWalltimeMayCutComesAfterASave) {
@@ -185,6 +210,125 @@ TEST(TrainTest, ALossThatIsNeverFiniteEndsTheRunWithAdvice) {
   }
 }
 
+std::vector<int64_t> field_of(const run::History& history, std::string_view event, std::string_view key) {
+  std::vector<int64_t> values;
+  for (const auto& line : history.events) {
+    if (line.at("event").as_string() == event) values.push_back(line.at(key).as_int());
+  }
+  return values;
+}
+
+// The second phase makes every loss infinite: going back helps a run, but never this one.
+TEST(TrainTest, StepsThatAreNotFiniteSendItBackToTheLastCheckpointAndThenToEarlierOnes) {
+  const base::TemporaryFolder folder;
+  auto what = job();
+  what.training.epochs = 0;
+  what.training.phases.resize(2);
+  what.training.phases[0].epochs = what.training.phases[1].epochs = 2;
+  what.training.phases[1].lr_scale = 1e30;
+  what.training.max_rewinds = 2;
+  what.checkpoint.keep = 5;
+  const auto run = folder.path() / "run";
+  try {
+    train_in(run, what);
+    FAIL() << "finished";
+  } catch (const base::Error& error) {
+    EXPECT_NE(error.message().find("no finite loss in 3 steps in a row"), std::string::npos) << error.message();
+  }
+  const auto history = run::read_journal(run / "journal.jsonl");
+  EXPECT_EQ(field_of(history, "rewind", "step"), (std::vector<int64_t>{8, 4}));
+  const auto from = field_of(history, "rewind", "from");
+  ASSERT_EQ(from.size(), 2U);
+  EXPECT_GE(from[0], 11);
+  EXPECT_EQ(from[0], from[1]);
+  EXPECT_EQ(field_of(history, "rewind", "data_shift"), (std::vector<int64_t>{from[0] - 8, from[0] - 8 + from[0] - 4}));
+}
+
+// With a factor this close to 1 some batches of noise count as spikes; the others carry the run to its end.
+TEST(TrainTest, ASpikeLeavesItsDataOutAndAStopChangesNoBitOfThat) {
+  auto what = job();
+  what.training.epochs = 12;
+  what.training.spike_factor = 1.3;
+  what.training.max_rewinds = 50;
+  what.checkpoint.keep = 20;
+  const base::TemporaryFolder folder;
+  const auto straight = train_in(folder.path() / "straight", what);
+  EXPECT_TRUE(straight.finished);
+  EXPECT_GE(straight.rewinds, 1);
+  const auto history = run::read_journal(folder.path() / "straight" / "journal.jsonl");
+  const auto rewinds = static_cast<size_t>(straight.rewinds);
+  EXPECT_EQ(field_of(history, "rewind", "step").size(), rewinds);
+  for (const int64_t stop : {3, 18, 29}) {
+    const auto run = folder.path() / std::to_string(stop);
+    EXPECT_FALSE(train_in(run, what, stop).finished);
+    EXPECT_EQ(train_in(run, what).weights_sha256, straight.weights_sha256) << "stopped after step " << stop;
+  }
+}
+
+TEST(TrainTest, AReplayedStepIsTheSameStep) {
+  const base::TemporaryFolder folder;
+  auto what = job();
+  what.training.optimizer.name = spec::OptimizerName::adamw;
+  what.training.optimizer.lr = 1e-3;
+  what.training.ema_decay = 0.9;
+  const auto plain = train_in(folder.path() / "plain", what);
+  what.training.replay_every = 2;
+  EXPECT_EQ(train_in(folder.path() / "replayed", what).weights_sha256, plain.weights_sha256);
+}
+
+TEST(TrainTest, TheDistanceOfSavesChangesNoBitAndTheStallIsTold) {
+  const base::TemporaryFolder folder;
+  auto what = job();
+  const auto each_epoch = train_in(folder.path() / "epochs", what);
+  what.checkpoint.every_epochs = 0;  // by the clock: this run ends before a minute is over
+  const auto by_clock = train_in(folder.path() / "clock", what);
+  EXPECT_EQ(by_clock.weights_sha256, each_epoch.weights_sha256);
+  EXPECT_GT(each_epoch.stall_seconds, 0);
+  EXPECT_LT(each_epoch.stall_share, 1);
+  EXPECT_GT(each_epoch.save_seconds, 0);
+  const auto saves = run::read_journal(folder.path() / "epochs" / "journal.jsonl").named("save");
+  EXPECT_EQ(static_cast<int64_t>(saves.size()), each_epoch.saves);
+  double stall = 0;
+  for (const auto& save : saves) stall += save.at("stall").as_double();
+  EXPECT_NEAR(stall, each_epoch.stall_seconds, 1e-9);
+}
+
+// Each act of the saves goes wrong in turn, once or for good, full or broken: no good checkpoint is lost and training
+// goes on. (tests/faults/kill_saves.py tries every way at every call of the program itself.)
+TEST(TrainTest, AFaultAtAnyActOfASaveCostsNoBit) {
+  auto what = job();
+  what.data.validate.clear();
+  what.data.samples = what.training.global_batch;
+  what.model.name = "mlp";
+  what.training.epochs = 3;  // three steps and saves
+  const base::TemporaryFolder folder;
+  const auto straight = train_in(folder.path() / "straight", what);
+  const auto group = comm::single_group();
+  int64_t failed = 0, refused = 0;
+  bool reached = true;
+  for (int64_t at = 0; reached; ++at) {
+    TrainOptions options;
+    options.run = folder.path() / std::to_string(at);
+    const auto fault = at % 2 == 0 ? run::FaultyDisk::Fault::fail : run::FaultyDisk::Fault::persist;
+    const auto disk = std::make_shared<run::FaultyDisk>(fault, at, at / 2 % 2 == 0 ? ENOSPC : EIO);
+    options.disk = disk;
+    std::string sha256;
+    try {
+      sha256 = train(what, options, *group).weights_sha256;
+    } catch (const base::Error& error) {  // the last save: there is no later one to try
+      EXPECT_EQ(error.blame(), base::Blame::machine);
+      sha256 = train_in(options.run, what).weights_sha256;
+      ++refused;
+    }
+    EXPECT_EQ(sha256, straight.weights_sha256) << "a fault at act " << at;
+    const auto history = run::read_journal(options.run / "journal.jsonl");
+    for (const auto& event : history.events) failed += event.at("event").as_string() == "save_failed" ? 1 : 0;
+    reached = disk->acts() > at;
+  }
+  EXPECT_GT(failed, 20);
+  EXPECT_GT(refused, 20);
+}
+
 TEST(TrainTest, ALengthenedRunSetsItsOldResultAside) {
   const base::TemporaryFolder folder;
   const auto run = folder.path() / "run";
@@ -232,7 +376,8 @@ TEST(TrainTest, ABestResultThatCouldNotBeSavedIsNotTheBest) {
   auto full = std::make_unique<run::SmallDisk>(8000);
   int64_t asked = 0;
   options.stop = [&] {
-    if (++asked == 5) full.reset();  // room again in the second epoch
+    if (++asked == 5) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the first save fails meanwhile
+    if (asked == 8) full.reset();  // room again before the end of the second epoch
     return std::string();
   };
   train(what, options, *group);

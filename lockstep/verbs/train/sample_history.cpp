@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/sample_history.h"
+
+#include "lockstep/base/json.h"
+#include "lockstep/base/text.h"
+#include "lockstep/verbs/train/snapshot.h"
+#include "lockstep/verbs/train/sync_check.h"
+
+namespace lockstep::verbs {
+namespace {
+
+base::Path history_file(const base::Path& run, int64_t rank) {
+  base::make_folders(run / "history");
+  return run / "history" / base::text("rank-", rank, ".jsonl");
+}
+
+}  // namespace
+
+SampleHistory::SampleHistory(const base::Path& run, int64_t rank, int64_t num_ranks)
+    : num_ranks_(num_ranks), file_(history_file(run, rank)) {
+  file_.append("\n");  // ends a line that a kill has torn
+}
+
+void SampleHistory::begin(const std::string& sitting, int64_t step) {
+  base::Json line = base::Json::object();
+  line["sitting"] = sitting;
+  line["begin"] = step;
+  line["ranks"] = num_ranks_;
+  file_.append(line.dump(-1) + "\n");
+}
+
+void SampleHistory::rewound(int64_t step, int64_t data_shift) {
+  base::Json line = base::Json::object();
+  line["rewind"] = step;
+  line["data_shift"] = data_shift;
+  file_.append(line.dump(-1) + "\n");
+}
+
+void SampleHistory::step(int64_t step, const data::Batch& batch, const model::Network& network) {
+  base::Json line = base::Json::object();
+  line["step"] = step;
+  line["ranks"] = num_ranks_;
+  line["epoch"] = batch.epoch;
+  line["samples"] = base::Json::array_of(batch.sample_ids);
+  line["weights"] = static_cast<int64_t>(checksum(all_tensors(network)));
+  file_.append(line.dump(-1) + "\n");
+}
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves from what every rank of a run wrote down (train --history) that each sample was taken once an epoch.
+
+check_history.py RUN [LIKE]: the steps that count are those of the last sitting that took them. Of these: no step is
+missing, the ranks of a step held the same weights, every sample of an epoch was taken exactly once (of an epoch that a
+rewind cut into: at most once), and with LIKE, another run folder, the weights after each step were those of that run.
+"""
+import collections
+import json
+import pathlib
+import sys
+
+
+def lines_of(path):
+    for line in path.read_text().splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            pass  # empty, or torn by a kill
+
+
+def effective_steps(run):
+    """step -> {rank: line}, of the sittings that count; and how many steps were taken in all."""
+    sittings = {}  # id -> (first step, ranks, {rank: lines})
+    for path in sorted(pathlib.Path(run, "history").glob("rank-*.jsonl")):
+        rank, current = int(path.stem.split("-")[1]), None
+        for line in lines_of(path):
+            if "begin" in line:
+                current = sittings.setdefault(line["sitting"], (line["begin"], line["ranks"], {}))[2].setdefault(rank, [])
+            elif current is not None:
+                current.append(line)
+    steps, taken, rewinds = {}, 0, 0
+    for _, (begin, ranks, by_rank) in sorted(sittings.items()):
+        steps = {step: lines for step, lines in steps.items() if step <= begin}
+        for rank, lines in by_rank.items():
+            for line in lines:
+                if "rewind" in line:
+                    rewinds += rank == 0
+                    for step in [step for step in steps if step > line["rewind"]]:
+                        steps[step].pop(rank, None)
+                else:
+                    steps.setdefault(line["step"], {})[rank] = line
+                    taken += rank == 0
+        for step in [step for step, lines in steps.items() if step > begin and len(lines) != ranks]:
+            del steps[step]  # a kill came while the ranks wrote it down; it was taken again, or the end is missing
+    return steps, taken, rewinds, [ranks for _, (_, ranks, _) in sorted(sittings.items())]
+
+
+def check(run, like=None):
+    """Returns what is wrong, as a list of texts, and a line of figures."""
+    steps, taken, rewinds, ranks = effective_steps(run)
+    rows = [json.loads(line) for line in pathlib.Path(run, "journal.jsonl").read_text().splitlines() if line.startswith("{\"v\"")]
+    start = next(row for row in reversed(rows) if row["event"] in ("start", "resume"))
+    wrong = []
+    if sorted(steps) != list(range(1, start["total_steps"] + 1)):
+        wrong.append(f"steps {len(steps)} of {start['total_steps']}")
+    expected = {step: lines[0]["weights"] for step, lines in effective_steps(like)[0].items()} if like else {}
+    seen = collections.defaultdict(collections.Counter)
+    for step, lines in sorted(steps.items()):
+        if len({line["weights"] for line in lines.values()}) != 1:
+            wrong.append(f"step {step}: the ranks hold different weights")
+        if like and expected.get(step) != lines[0]["weights"]:
+            wrong.append(f"step {step}: other weights than the undisturbed run")
+        for line in lines.values():
+            seen[line["epoch"]].update(line["samples"])
+    for epoch, counts in seen.items():
+        repeated = sum(1 for count in counts.values() if count > 1)
+        lost = start["train_samples"] - len(counts)
+        if repeated:
+            wrong.append(f"epoch {epoch}: {repeated} samples repeated")
+        if lost and not rewinds and (epoch + 1) * start["steps_per_epoch"] <= start["total_steps"]:
+            wrong.append(f"epoch {epoch}: {lost} samples lost")
+    samples = sum(sum(counts.values()) for counts in seen.values())
+    return wrong, f"{len(steps)} steps of {taken} taken count, on ranks {ranks}; {samples} samples, {len(wrong)} wrong"
+
+
+def main():
+    wrong, figures = check(*sys.argv[1:3])
+    print("\n".join(wrong[:10] + [figures]))
+    print(f"check_history: {int(not wrong)} passed, {int(bool(wrong))} failed")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A library to preload before a program: of the calls that change what lies below a folder named ".../checkpoints",
+// the one number SHIM_AT goes wrong as SHIM_HOW says: "kill" ends the process there and then, "torn" likewise after
+// half of a write; "enospc" and "eio" fail that call only, "enospc-on" and "eio-on" that one and all later ones.
+// SHIM_COUNT names a file to which each such call adds one byte, so that a first run tells how many there are.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static long calls;
+
+static int inside(const char* path) { return path && strstr(path, "/checkpoints") != NULL; }
+
+static int inside_fd(int fd) {
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length <= 0) return 0;
+  path[length] = 0;
+  return inside(path);
+}
+
+// Counts a call: 0 go on, 1 fail with errno set, 2 die after half of it.
+static int judge(void) {
+  const char* how = getenv("SHIM_HOW");
+  const char* at = getenv("SHIM_AT");
+  const char* count = getenv("SHIM_COUNT");
+  pthread_mutex_lock(&mutex);
+  const long number = calls++;
+  pthread_mutex_unlock(&mutex);
+  if (count) {
+    static int (*real_open)(const char*, int, ...);
+    static ssize_t (*real_write)(int, const void*, size_t);
+    if (!real_open) real_open = dlsym(RTLD_NEXT, "open");
+    if (!real_write) real_write = dlsym(RTLD_NEXT, "write");
+    const int fd = real_open(count, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    if (fd >= 0) {
+      if (real_write(fd, ".", 1) != 1) abort();
+      close(fd);
+    }
+  }
+  if (!how || !at) return 0;
+  const long wanted = atol(at);
+  const int on = strstr(how, "-on") != NULL;
+  if (on ? number < wanted : number != wanted) return 0;
+  if (strcmp(how, "kill") == 0) kill(getpid(), SIGKILL);
+  if (strcmp(how, "torn") == 0) return 2;
+  errno = strncmp(how, "eio", 3) == 0 ? EIO : ENOSPC;
+  return 1;
+}
+
+static void die(void) { kill(getpid(), SIGKILL); }
+
+ssize_t write(int fd, const void* bytes, size_t size) {
+  static ssize_t (*real)(int, const void*, size_t);
+  if (!real) real = dlsym(RTLD_NEXT, "write");
+  const int verdict = inside_fd(fd) ? judge() : 0;
+  if (verdict == 0) return real(fd, bytes, size);
+  if (size > 1 && real(fd, bytes, size / 2) < 0) return -1;  // half of it reaches the disk either way
+  if (verdict == 2) die();
+  return -1;
+}
+
+#define ONE_CALL(name, parameters, arguments, is_inside) \
+  int name parameters {                                  \
+    static int(*real) parameters;                        \
+    if (!real) real = dlsym(RTLD_NEXT, #name);           \
+    const int verdict = (is_inside) ? judge() : 0;       \
+    if (verdict == 1) return -1;                         \
+    if (verdict == 2) die();                             \
+    return real arguments;                               \
+  }
+
+ONE_CALL(fsync, (int fd), (fd), inside_fd(fd))
+ONE_CALL(rename, (const char* from, const char* to), (from, to), inside(to))
+ONE_CALL(unlinkat, (int folder, const char* path, int flags), (folder, path, flags), inside(path) || inside_fd(folder))
+ONE_CALL(unlink, (const char* path), (path), inside(path))
+ONE_CALL(mkdir, (const char* path, mode_t mode), (path, mode), inside(path))
+
+int open(const char* path, int flags, ...) {
+  static int (*real)(const char*, int, ...);
+  if (!real) real = dlsym(RTLD_NEXT, "open");
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  const int verdict = (flags & O_CREAT) && inside(path) ? judge() : 0;
+  if (verdict == 1) return -1;
+  if (verdict == 2) die();
+  return real(path, flags, mode);
+}
