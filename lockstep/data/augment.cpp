@@ -66,6 +66,22 @@ float clamp01(float value) {
   return std::min(std::max(value, 0.0f), 1.0f);
 }
 
+// RGB to hue and back, without branches: channel n is V - V S max(0, min(k, 4 - k, 1)) with k = n + 6 hue (mod 6), n
+// being 5, 3 and 1 (A. R. Smith, "Color gamut transform pairs", 1978, in its closed form).
+void turn_hue(float* p, float turn) {
+  const float high = std::max(p[0], std::max(p[1], p[2])), low = std::min(p[0], std::min(p[1], p[2]));
+  const float chroma = high - low;
+  if (chroma <= 0) return;  // grey has no hue
+  float hue = high == p[0]   ? (p[1] - p[2]) / chroma
+              : high == p[1] ? 2 + (p[2] - p[0]) / chroma
+                             : 4 + (p[0] - p[1]) / chroma;
+  hue += 6 * turn + 12;  // positive
+  for (int c = 0; c < 3; ++c) {
+    const float k = std::fmod(hue + static_cast<float>(5 - 2 * c), 6.0f);
+    p[c] = clamp01(high - chroma * std::max(0.0f, std::min({k, 4 - k, 1.0f})));
+  }
+}
+
 }  // namespace
 
 View center_view(int64_t width, int64_t height, const spec::Data& data) {
@@ -88,6 +104,7 @@ View random_view(int64_t width, int64_t height, const spec::Data& data, base::Ra
   view.colour.contrast = static_cast<float>(random.uniform(0.6, 1.4));
   view.colour.saturation = static_cast<float>(random.uniform(0.6, 1.4));
   view.erased = random_erasure(data.image_size, random);
+  view.colour.hue = static_cast<float>(random.uniform(-0.1, 0.1));
   return view;
 }
 
@@ -135,6 +152,7 @@ void change_colour(float* pixels, int64_t num_pixels, const Colour& colour) {
     const float level = gray(p) * (1 - colour.saturation);
     for (int c = 0; c < 3; ++c) p[c] = clamp01(p[c] * colour.saturation + level);
   }
+  for (int64_t i = 0; colour.hue != 0 && i < num_pixels; ++i) turn_hue(pixels + 3 * i, colour.hue);
 }
 
 }  // namespace lockstep::data

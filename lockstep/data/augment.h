@@ -17,6 +17,7 @@ struct Colour {  // factors; 1 leaves the picture as it is
   float brightness = 1;
   float contrast = 1;
   float saturation = 1;
+  float hue = 0;  // turned by this much of a whole circle, -0.5 to 0.5
 
   bool operator==(const Colour&) const = default;
 };
@@ -55,7 +56,8 @@ PartRequest part_for(const View& view, const ImageInfo& info, int64_t max_denomi
 // The view's axis in the coordinates of a decoded part.
 Axis axis_in_part(const Axis& axis, int64_t part_begin, int64_t part_size, int64_t denominator);
 
-// On `num_pixels` RGB pixels in 0 .. 1, in place: brightness, then contrast about the mean grey, then saturation.
+// On `num_pixels` RGB pixels in 0 .. 1, in place: brightness, then contrast about the mean grey, then saturation, then
+// hue (its circle as HSV has it). As torchvision's, in this order.
 void change_colour(float* pixels, int64_t num_pixels, const Colour& colour);
 
 }  // namespace lockstep::data

@@ -9,6 +9,7 @@
 namespace lockstep::data {
 
 class ShardSet;
+class Staging;
 
 // A labelled collection: what there is, not yet any pixel. `id` is the index in `samples`, the same on every rank.
 struct Sample {
@@ -25,6 +26,7 @@ struct Collection {
   int64_t num_ignored = 0;                // visible files in class folders that are no .jpg, .jpeg or .png
   std::string first_ignored = {};
   std::shared_ptr<const ShardSet> shards = nullptr;  // where the samples lie; null: files of their own
+  std::shared_ptr<Staging> staging = nullptr;        // copies on this node, used as they come; null: none
 
   bool is_synthetic() const { return root == "synthetic"; }
   // For people: the sample's path, or its shard's path and its name in it. REQUIRES: not synthetic

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/fetch.h"
 
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +15,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/task.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/quiet_thread.h"
 
 namespace lockstep::data {
 namespace {
@@ -49,6 +47,15 @@ base::Task<int64_t> read_fully(ReadRing& ring, int file, std::span<std::byte> in
   co_return static_cast<int64_t>(done);
 }
 
+// `outcome` as read_fully says.
+void check_read(const Store& store, int64_t id, int64_t outcome, std::span<const std::byte> bytes) {
+  if (outcome <= 0) {
+    const std::string why = outcome == 0 ? "the shard ends within it" : std::strerror(static_cast<int>(-outcome));
+    throw base::Error(base::Blame::user, base::text(store.name(id), ": ", why), "copy the shard again");
+  }
+  check_bytes(store, id, bytes);
+}
+
 }  // namespace
 
 std::unique_ptr<ReadRing> make_plain_ring() {
@@ -62,19 +69,34 @@ struct Fetcher::State {
     std::vector<std::byte> bytes;
     int64_t outcome = 0;  // as read_fully says
   };
+  struct Wanted {
+    int64_t ticket = 0;
+    int64_t id = 0;
+  };
+  struct Held {  // an extent, there or on its way
+    std::vector<std::byte> bytes;
+    bool there = false;
+    int64_t last_use = 0;
+    std::vector<Wanted> waiting = {};  // while it is on its way
+  };
 
   const Store& store;
   const Options options;
   std::unique_ptr<ReadRing> ring;  // the reading thread's
-  std::vector<int> files;
 
   std::mutex mutex;  // guards what follows
   std::condition_variable_any wanted_or_freed;
   std::condition_variable read_done;
-  std::deque<std::pair<int64_t, int64_t>> wanted;      // ticket and id
+  std::deque<Wanted> wanted;
   std::map<int64_t, std::optional<Picture>> pictures;  // by ticket; empty while being read
   std::vector<std::vector<std::byte>> spare;
   int64_t bytes = 0;  // under way, read, or with a taker
+  int64_t held = 0;   // memory of these and of the spare ones
+  std::map<int64_t, Held> extents;
+  int64_t extent_bytes = 0;
+  int64_t num_uses = 0;
+  int64_t bytes_read = 0;
+  int64_t num_reads = 0;
   std::jthread thread;
 
   State(const Store& from, const Options& how) : store(from), options(how) {}
@@ -83,46 +105,150 @@ struct Fetcher::State {
       thread.request_stop();
       thread.join();
     }
-    for (const int file : files) ::close(file);
   }
 
-  void open_files() {
-    for (int64_t i = 0; i < store.num_files(); ++i) {
-      const int file = ::open(store.path(i).c_str(), O_RDONLY | O_CLOEXEC);
-      if (file < 0) base::throw_errno(base::text("cannot open ", store.path(i)));
-      files.push_back(file);
+  bool reads_extents() const { return options.extents && !options.extents->empty(); }
+  int64_t size_of(int64_t id) const { return store.locate(id).size; }
+  int64_t size_of_extent(int64_t number) const { return options.extents->all()[static_cast<size_t>(number)].size; }
+
+  // Memory of `size` bytes: a spare one, or new. What is spare never keeps the budget from being held.
+  std::vector<std::byte> find_memory(int64_t size) {
+    std::vector<std::byte> memory;
+    while (!spare.empty()) {
+      memory = std::move(spare.back());
+      spare.pop_back();
+      if (static_cast<int64_t>(memory.capacity()) >= size) break;
+      held -= static_cast<int64_t>(memory.capacity());
+      memory = {};
+    }
+    const auto before = static_cast<int64_t>(memory.capacity());
+    memory.resize(static_cast<size_t>(size));
+    held += static_cast<int64_t>(memory.capacity()) - before;
+    while (held > options.byte_budget && !spare.empty()) {
+      held -= static_cast<int64_t>(spare.back().capacity());
+      spare.pop_back();
+    }
+    return memory;
+  }
+
+  void put_away(std::vector<std::byte>&& memory) {
+    bytes -= static_cast<int64_t>(memory.size());
+    if (held <= options.byte_budget) return spare.push_back(std::move(memory));
+    held -= static_cast<int64_t>(memory.capacity());
+  }
+
+  // The next picture fits into the budget. REQUIRES: the mutex.
+  bool has_room(int64_t size) const { return bytes == 0 || bytes + size <= options.byte_budget; }
+  bool can_start() const {
+    if (wanted.empty() || !has_room(size_of(wanted.front().id))) return false;
+    if (!reads_extents()) return ring->num_under_way() < options.depth;
+    const int64_t number = options.extents->of(wanted.front().id);
+    return extents.contains(number) || (ring->num_under_way() < options.depth && extent_fits(number));
+  }
+
+  bool extent_fits(int64_t number) const {
+    int64_t busy = 0;  // being read: these cannot go
+    for (const auto& [other, extent] : extents) busy += extent.there ? 0 : size_of_extent(other);
+    return busy == 0 || busy + size_of_extent(number) <= options.extent_budget;
+  }
+
+  base::Detached fetch(Wanted what, std::vector<std::byte> memory) {
+    const Location where = store.locate(what.id);
+    const int64_t outcome = co_await read_fully(*ring, store.descriptor(where.file), memory, where.offset);
+    const std::lock_guard lock(mutex);
+    bytes_read += where.size;
+    ++num_reads;
+    pictures[what.ticket] = Picture{what.id, std::move(memory), outcome};
+    read_done.notify_all();
+  }
+
+  // An extent that cannot be read is forgotten: its pictures are read one by one, and those that cannot be are named.
+  base::Detached fetch_extent(int64_t number, std::vector<std::byte> memory) {
+    const Extent& extent = options.extents->all()[static_cast<size_t>(number)];
+    const int64_t outcome = co_await read_fully(*ring, store.descriptor(extent.file), memory, extent.offset);
+    std::vector<Wanted> alone;
+    {
+      const std::lock_guard lock(mutex);
+      bytes_read += extent.size;
+      ++num_reads;
+      Held& arrived = extents.at(number);
+      arrived.bytes = std::move(memory);
+      arrived.there = true;
+      if (outcome > 0) {
+        for (const Wanted& what : arrived.waiting) copy_out(what, number, arrived);
+        arrived.waiting.clear();
+      } else {
+        alone = std::move(arrived.waiting);
+        extent_bytes -= extent.size;
+        extents.erase(number);
+      }
+      read_done.notify_all();
+    }
+    for (const Wanted& what : alone) {
+      std::unique_lock lock(mutex);
+      std::vector<std::byte> single = find_memory(size_of(what.id));
+      lock.unlock();
+      fetch(what, std::move(single));
     }
   }
 
-  // The next picture that fits into the budget. REQUIRES: the mutex.
-  bool has_room(int64_t size) const { return bytes == 0 || bytes + size <= options.byte_budget; }
-  bool can_start() const {
-    return !wanted.empty() && ring->num_under_way() < options.depth &&
-           has_room(store.locate(wanted.front().second).size);
+  // REQUIRES: the mutex.
+  void copy_out(const Wanted& what, int64_t number, Held& from) {
+    const Location where = store.locate(what.id);
+    std::vector<std::byte> memory = find_memory(where.size);
+    const int64_t begin = where.offset - options.extents->all()[static_cast<size_t>(number)].offset;
+    std::memcpy(memory.data(), from.bytes.data() + begin, memory.size());
+    from.last_use = ++num_uses;
+    pictures[what.ticket] = Picture{what.id, std::move(memory), where.size};
   }
 
-  base::Detached fetch(int64_t ticket, int64_t id, std::vector<std::byte> memory) {
-    const Location where = store.locate(id);
-    memory.resize(static_cast<size_t>(where.size));
-    const int64_t outcome = co_await read_fully(*ring, files[static_cast<size_t>(where.file)], memory, where.offset);
-    const std::lock_guard lock(mutex);
-    pictures[ticket] = Picture{id, std::move(memory), outcome};
-    read_done.notify_all();
+  // Room for one more extent: the longest unused ones go. Gives the memory of the last of them.
+  std::vector<std::byte> make_room(int64_t size) {
+    std::vector<std::byte> memory;
+    while (extent_bytes + size > options.extent_budget) {
+      auto oldest = extents.end();
+      for (auto it = extents.begin(); it != extents.end(); ++it) {
+        if (it->second.there && (oldest == extents.end() || it->second.last_use < oldest->second.last_use)) oldest = it;
+      }
+      if (oldest == extents.end()) break;
+      memory = std::move(oldest->second.bytes);
+      extent_bytes -= size_of_extent(oldest->first);
+      extents.erase(oldest);
+    }
+    return memory;
+  }
+
+  void start_from_extent(const Wanted& what, std::unique_lock<std::mutex>& lock) {
+    const int64_t number = options.extents->of(what.id);
+    if (const auto found = extents.find(number); found != extents.end()) {
+      if (!found->second.there) return found->second.waiting.push_back(what);
+      copy_out(what, number, found->second);
+      return read_done.notify_all();
+    }
+    const int64_t size = size_of_extent(number);
+    std::vector<std::byte> memory = make_room(size);
+    extent_bytes += size;
+    extents[number].waiting.push_back(what);
+    lock.unlock();
+    if (static_cast<int64_t>(memory.capacity()) < size) memory = {};
+    memory.resize(static_cast<size_t>(size));
+    fetch_extent(number, std::move(memory));
+    lock.lock();
   }
 
   // Starts what may be started. The lock is left while a coroutine runs: it takes it itself at its end.
   void start_some(std::unique_lock<std::mutex>& lock) {
     while (can_start()) {
-      const auto [ticket, id] = wanted.front();
+      const Wanted what = wanted.front();
       wanted.pop_front();
-      bytes += store.locate(id).size;
-      std::vector<std::byte> memory;
-      if (!spare.empty()) {
-        memory = std::move(spare.back());
-        spare.pop_back();
+      bytes += size_of(what.id);
+      if (reads_extents()) {
+        start_from_extent(what, lock);
+        continue;
       }
+      std::vector<std::byte> memory = find_memory(size_of(what.id));
       lock.unlock();
-      fetch(ticket, id, std::move(memory));
+      fetch(what, std::move(memory));
       lock.lock();
     }
   }
@@ -145,14 +271,10 @@ struct Fetcher::State {
 };
 
 Fetcher::Fetcher(const Store& store, const Options& options) : state_(std::make_unique<State>(store, options)) {
-  state_->open_files();
   if (options.uring) state_->ring = make_uring(options.depth);
   if (!state_->ring) state_->ring = make_plain_ring();
   state_->thread = std::jthread([state = state_.get()](const std::stop_token& stop) {
-    pthread_setname_np(pthread_self(), "ls-read");
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    settle_quiet_thread("ls-read");
     state->run(stop);
   });
 }
@@ -161,7 +283,7 @@ Fetcher::~Fetcher() = default;
 
 void Fetcher::want(int64_t ticket, int64_t id) {
   const std::lock_guard lock(state_->mutex);
-  state_->wanted.emplace_back(ticket, id);
+  state_->wanted.push_back({ticket, id});
   state_->pictures[ticket] = std::nullopt;
   state_->wanted_or_freed.notify_one();
 }
@@ -174,31 +296,41 @@ std::vector<std::byte> Fetcher::take(int64_t ticket) {
   State::Picture picture = std::move(*found->second);
   state_->pictures.erase(found);
   lock.unlock();
-  const auto fail = [&](const std::string& why) {
-    const std::string name = state_->store.name(picture.id);
-    give_back(std::move(picture.bytes));
-    throw base::Error(base::Blame::user, base::text(name, ": ", why), "copy the shard again");
-  };
-  if (picture.outcome == 0) fail("the shard ends within it");
-  if (picture.outcome < 0) fail(std::strerror(static_cast<int>(-picture.outcome)));
   try {
-    check_bytes(state_->store, picture.id, picture.bytes);
-  } catch (...) {
-    give_back(std::move(picture.bytes));
-    throw;
+    check_read(state_->store, picture.id, picture.outcome, picture.bytes);
+  } catch (const base::Error&) {
+    if (!state_->store.forget_copy(state_->store.locate(picture.id).file)) {
+      give_back(std::move(picture.bytes));
+      throw;
+    }
+    try {
+      state_->store.read(picture.id, picture.bytes);  // from its source
+    } catch (...) {
+      give_back(std::move(picture.bytes));
+      throw;
+    }
   }
   return std::move(picture.bytes);
 }
 
 void Fetcher::give_back(std::vector<std::byte>&& memory) {
   const std::lock_guard lock(state_->mutex);
-  state_->bytes -= static_cast<int64_t>(memory.size());
-  state_->spare.push_back(std::move(memory));
+  state_->put_away(std::move(memory));
   state_->wanted_or_freed.notify_one();
 }
 
 const char* Fetcher::way() const {
   return state_->ring->name();
+}
+
+int64_t Fetcher::bytes_read() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->bytes_read;
+}
+
+int64_t Fetcher::num_reads() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->num_reads;
 }
 
 }  // namespace lockstep::data

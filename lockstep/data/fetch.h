@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "lockstep/data/extents.h"
 #include "lockstep/data/store.h"
 #include "lockstep/data/uring_door.h"
 
@@ -20,9 +21,13 @@ class Fetcher {
     int64_t byte_budget = int64_t{256} << 20;  // of bytes read or being read and not yet given back; one picture always
     int depth = 64;                            // reads at once
     bool uring = true;                         // where it is allowed
+    // Not empty: whole extents are read and kept as long as there is room, the longest unused one goes first; pictures
+    // are copied out of them. Must outlive the fetcher.
+    const Extents* extents = nullptr;
+    int64_t extent_budget = int64_t{256} << 20;  // of bytes of extents; one always
   };
 
-  // `store` must outlive it. REQUIRES: every location of the store has a size. User error: a shard cannot be opened.
+  // `store` must outlive it. REQUIRES: every location of the store has a size.
   Fetcher(const Store& store, const Options& options);
   ~Fetcher();
   Fetcher(const Fetcher&) = delete;
@@ -35,7 +40,9 @@ class Fetcher {
   std::vector<std::byte> take(int64_t ticket);
   void give_back(std::vector<std::byte>&& memory);
 
-  const char* way() const;  // "io_uring" or "pread"
+  const char* way() const;     // "io_uring" or "pread"
+  int64_t bytes_read() const;  // from the file system, so far
+  int64_t num_reads() const;
 
  private:
   struct State;

@@ -18,7 +18,12 @@
 namespace lockstep::data {
 namespace {
 
-class FetcherTest : public testing::TestWithParam<bool> {  // with io_uring, or without
+struct Way {
+  bool uring;
+  bool whole_extents;
+};
+
+class FetcherTest : public testing::TestWithParam<Way> {
  protected:
   FetcherTest() {
     ShardWriter writer(folder_.path(), "shard-000000");
@@ -31,7 +36,12 @@ class FetcherTest : public testing::TestWithParam<bool> {  // with io_uring, or 
     write_shard_list(folder_.path(), {"test", {"a", "b"}, {writer.finish()}});
     collection_ = scan_folder(folder_.path().string());
     store_ = open_store(collection_);
-    options_.uring = GetParam();
+    options_.uring = GetParam().uring;
+    if (GetParam().whole_extents) {
+      extents_ = Extents(*store_, 50, 5000);
+      options_.extents = &extents_;
+      options_.extent_budget = 12000;  // two of them
+    }
   }
 
   std::vector<std::byte> expected(int64_t id) const {
@@ -43,6 +53,7 @@ class FetcherTest : public testing::TestWithParam<bool> {  // with io_uring, or 
   base::TemporaryFolder folder_;
   Collection collection_;
   std::unique_ptr<Store> store_;
+  Extents extents_;
   Fetcher::Options options_;
 };
 
@@ -103,6 +114,7 @@ TEST_P(FetcherTest, NamesASampleThatIsCutOffOrChanged) {
   bytes[static_cast<size_t>(other.offset) + 40] ^= 4;
   bytes.resize(static_cast<size_t>(last.offset) + 10);
   base::write_file(path, bytes);
+  store_ = open_store(collection_);
   Fetcher fetcher(*store_, options_);
   fetcher.want(0, 3);
   fetcher.want(1, 49);
@@ -128,7 +140,23 @@ TEST_P(FetcherTest, MayBeLeftWithReadsUnderWay) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, FetcherTest, testing::Values(true, false));
+TEST_P(FetcherTest, CountsWhatItReads) {
+  Fetcher fetcher(*store_, options_);
+  int64_t bytes = 0;
+  for (int64_t id = 0; id < 50; ++id) fetcher.want(id, id);
+  for (int64_t id = 0; id < 50; ++id) {
+    auto picture = fetcher.take(id);
+    bytes += static_cast<int64_t>(picture.size());
+    fetcher.give_back(std::move(picture));
+  }
+  const bool whole = GetParam().whole_extents;
+  EXPECT_EQ(fetcher.num_reads(), whole ? static_cast<int64_t>(extents_.all().size()) : 50);
+  EXPECT_EQ(fetcher.bytes_read() > bytes, whole) << "with what lies between the pictures";
+  EXPECT_GE(fetcher.bytes_read(), bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, FetcherTest,
+                         testing::Values(Way{true, false}, Way{false, false}, Way{true, true}, Way{false, true}));
 
 }  // namespace
 }  // namespace lockstep::data

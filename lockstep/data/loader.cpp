@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/loader.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -19,11 +15,15 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/budget.h"
 #include "lockstep/data/fetch.h"
 #include "lockstep/data/order.h"
+#include "lockstep/data/quiet_thread.h"
 #include "lockstep/data/render.h"
 #include "lockstep/data/store.h"
+#include "lockstep/data/window_order.h"
 #include "lockstep/site/cores.h"
+#include "lockstep/site/storage.h"
 
 namespace lockstep::data {
 namespace {
@@ -36,22 +36,23 @@ std::span<const std::byte> bytes_of(const std::string& content) {
   return std::as_bytes(std::span(content.data(), content.size()));
 }
 
+int64_t bytes_of(spec::Pixels pixels) {
+  return pixels == spec::Pixels::fp32 ? 4 : pixels == spec::Pixels::bf16 ? 2 : 1;
+}
+
+// The memory of a batch's pixels, of whichever kind they are.
+struct PixelMemory {
+  std::vector<float> images;
+  std::vector<uint16_t> halves;
+  std::vector<uint8_t> bytes;
+};
+
 std::string with_path(const std::string& path, const std::string& reason) {
   return reason.starts_with(path) ? reason : text(path, ": ", reason);
 }
 
 double steady_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// Decoding must not take turns away from the threads that compute, nor signals from those that wait for them.
-void settle_decode_thread(int64_t number) {
-  pthread_setname_np(pthread_self(), text("ls-decode-", number).substr(0, 15).c_str());
-  const sched_param parameters{};
-  pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);  // a wish: refused in some containers
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
 // One batch on its way: rows are handed to threads one by one, in order.
@@ -105,15 +106,19 @@ class ThreadedLoader final : public Loader {
         store_(collection.is_synthetic() ? nullptr : open_store(collection)),
         options_(options),
         num_samples_(static_cast<int64_t>(collection.samples.size())),
-        fetcher_(collection.shards ? std::make_unique<Fetcher>(*store_, fetch_options(options)) : nullptr),
+        num_threads_(options.threads > 0 ? options.threads : site::usable_cores()),
+        extents_(find_extents()),
+        shares_(share_memory(needs())),
+        fetcher_(collection.shards ? std::make_unique<Fetcher>(*store_, fetch_options()) : nullptr),
+        sequence_(sequence_kind(), num_samples_, options.seed, &extents_, options.data.window),
         state_{options.seed, from.epoch, from.consumed},
         planned_(wrapped(state_)) {
     state_ = planned_;
-    for (int64_t i = 0; i < max_batches(); ++i) plan_batch();
-    const int64_t num_threads = options_.threads > 0 ? options_.threads : site::usable_cores();
-    for (int64_t i = 0; i < num_threads; ++i) {
+    for (int64_t i = 0; i < shares_.num_batches; ++i) plan_batch();
+    for (int64_t i = 0; i < num_threads_; ++i) {
       threads_.emplace_back([this, i](const std::stop_token& stop) {
-        settle_decode_thread(i);
+        settle_quiet_thread(text("ls-decode-", i));
+        leave_cores_free(options_.free_cores);
         decode_rows(stop);
       });
     }
@@ -146,7 +151,8 @@ class ThreadedLoader final : public Loader {
 
   void recycle(Batch&& batch) override {
     const std::lock_guard lock(mutex_);
-    if (spare_.size() < slots_.size() + 1) spare_.push_back(std::move(batch.images));
+    if (spare_.size() > slots_.size()) return;
+    spare_.push_back({std::move(batch.images), std::move(batch.halves), std::move(batch.bytes)});
   }
 
   int64_t steps_per_epoch() const override { return num_steps(num_samples_, options_.global_batch); }
@@ -161,7 +167,11 @@ class ThreadedLoader final : public Loader {
     return stages_;
   }
 
-  int64_t num_threads() const override { return static_cast<int64_t>(threads_.size()); }
+  int64_t num_threads() const override { return num_threads_; }
+
+  ReadCounts reads() const override {
+    return fetcher_ ? ReadCounts{fetcher_->bytes_read(), fetcher_->num_reads()} : ReadCounts{};
+  }
 
   std::vector<BadSample> bad_samples() const override {
     const std::lock_guard lock(mutex_);
@@ -169,19 +179,42 @@ class ThreadedLoader final : public Loader {
   }
 
  private:
-  static Fetcher::Options fetch_options(const LoaderOptions& options) {
-    Fetcher::Options fetch;
-    fetch.byte_budget = std::min(fetch.byte_budget, options.byte_budget / 4);
-    return fetch;
+  Extents find_extents() const {
+    if (!is_training() && !collection_.shards) return {};  // the order is training's; files of their own are no matter
+    const bool windows = settle_order(collection_, options_.data.order) == spec::SampleOrder::windows;
+    return windows ? Extents(*store_, num_samples_, options_.data.extent) : Extents();
   }
 
-  // Beside those in flight one is with the caller, or spare.
-  int64_t max_batches() const {
+  Sequence::Kind sequence_kind() const {
+    if (!is_training()) return Sequence::Kind::in_order;
+    return extents_.empty() ? Sequence::Kind::full : Sequence::Kind::windows;
+  }
+
+  MemoryNeeds needs() const {
     const Range batch{0, options_.global_batch};
     const int64_t share =
         std::max<int64_t>(1, rank_range(batch, options_.rank, options_.num_ranks, options_.num_slices).size());
-    const int64_t bytes = share * row_length() * static_cast<int64_t>(sizeof(float));
-    return std::clamp<int64_t>(options_.byte_budget / bytes - 1, 1, std::max<int64_t>(options_.prefetch, 1));
+    MemoryNeeds needs{.memory = options_.data.memory,
+                      .share = options_.memory_share,
+                      .batch = std::min(share, num_samples_) * row_length() * bytes_of(options_.data.pixels),
+                      .prefetch = options_.prefetch,
+                      .threads = num_threads_};
+    if (store_) {
+      needs.largest_picture = store_->largest_picture();
+      needs.largest_file = store_->largest_file();
+    }
+    // A rank's share of each batch lies in its share of the window's extents, and in one more at its edge.
+    const int64_t num_extents = std::min(options_.data.window, static_cast<int64_t>(extents_.all().size()));
+    if (num_extents > 0) needs.window = (num_extents / options_.num_ranks + 1) * options_.data.extent;
+    return needs;
+  }
+
+  Fetcher::Options fetch_options() const {
+    Fetcher::Options fetch;
+    fetch.byte_budget = shares_.files;
+    fetch.extents = &extents_;
+    fetch.extent_budget = shares_.extents;
+    return fetch;
   }
 
   bool is_training() const { return options_.use == Use::train; }
@@ -195,16 +228,20 @@ class ThreadedLoader final : public Loader {
   void plan_batch() {
     const Range places = batch_range(num_samples_, options_.global_batch, planned_.consumed);
     if (places.size() == 0) return;
-    const Range mine = rank_range(places, options_.rank, options_.num_ranks, options_.num_slices);
+    const std::vector<int64_t> ids = sequence_.batch(planned_.epoch, places);
+    const Range mine = rank_range({0, places.size()}, options_.rank, options_.num_ranks, options_.num_slices);
     auto slot = std::make_unique<Slot>();
     Batch& batch = slot->batch;
     batch.epoch = planned_.epoch;
     batch.step = planned_.epoch * steps_per_epoch() + planned_.consumed / options_.global_batch;
     batch.global_size = places.size();
     batch.image_size = options_.data.image_size;
-    const Order order(num_samples_, options_.seed, planned_.epoch);
-    for (int64_t place = mine.begin; place < mine.end; ++place) {
-      const int64_t id = is_training() ? order(place) : place;
+    for (size_t c = 0; c < 3; ++c) {
+      batch.normalisation.mean[c] = static_cast<float>(options_.data.mean[c]);
+      batch.normalisation.std[c] = static_cast<float>(options_.data.std[c]);
+    }
+    for (int64_t row = mine.begin; row < mine.end; ++row) {
+      const int64_t id = ids[static_cast<size_t>(row)];
       batch.sample_ids.push_back(id);
       batch.targets.push_back(collection_.samples[static_cast<size_t>(id)].label);
     }
@@ -246,18 +283,30 @@ class ThreadedLoader final : public Loader {
   void find_memory(Slot& slot, std::unique_lock<std::mutex>& lock) {
     slot.memory = Slot::Memory::coming;
     const double start = steady_now();
-    std::vector<float> images;
+    PixelMemory found;
     if (!spare_.empty()) {
-      images = std::move(spare_.back());
+      found = std::move(spare_.back());
       spare_.pop_back();
     }
     lock.unlock();
-    images.resize(static_cast<size_t>(slot.batch.size() * row_length()));
+    const auto length = static_cast<size_t>(slot.batch.size() * row_length());
+    if (options_.data.pixels == spec::Pixels::fp32) found.images.resize(length);
+    if (options_.data.pixels == spec::Pixels::bf16) found.halves.resize(length);
+    if (options_.data.pixels == spec::Pixels::uint8) found.bytes.resize(length);
     lock.lock();
     stages_.copy += steady_now() - start;
-    slot.batch.images = std::move(images);
+    slot.batch.images = std::move(found.images);
+    slot.batch.halves = std::move(found.halves);
+    slot.batch.bytes = std::move(found.bytes);
     slot.memory = Slot::Memory::there;
     work_there_.notify_all();
+  }
+
+  PixelTarget target(Batch& batch, int64_t row) const {
+    const int64_t at = row * row_length();
+    if (options_.data.pixels == spec::Pixels::uint8) return batch.bytes.data() + at;
+    if (options_.data.pixels == spec::Pixels::bf16) return batch.halves.data() + at;
+    return batch.images.data() + at;
   }
 
   int64_t row_length() const { return options_.data.image_size * options_.data.image_size * 3; }
@@ -265,7 +314,7 @@ class ThreadedLoader final : public Loader {
   void decode_row(Slot& slot, int64_t row, Renderer& renderer, std::vector<std::byte>& memory,
                   std::unique_lock<std::mutex>& lock) {
     const int64_t id = slot.batch.sample_ids[static_cast<size_t>(row)];
-    float* const out = slot.batch.images.data() + row * row_length();
+    const PixelTarget out = target(slot.batch, row);
     std::optional<BadSample> bad;
     std::exception_ptr error;
     StageSeconds stages;
@@ -276,7 +325,7 @@ class ThreadedLoader final : public Loader {
       const std::string path = store_ ? store_->name(id) : "";
       if (options_.data.on_bad_sample == spec::OnBadSample::skip && wrong.blame() == Blame::user) {
         bad = BadSample{id, path, wrong.what()};
-        std::fill(out, out + row_length(), 0.0f);
+        renderer.blank(out);
       } else {
         error = std::make_exception_ptr(Error(wrong.blame(), with_path(path, wrong.what()), wrong.fix()));
       }
@@ -296,7 +345,7 @@ class ThreadedLoader final : public Loader {
     ++slot.num_done;
   }
 
-  void fill_row(const Errand& errand, Renderer& renderer, std::vector<std::byte>& memory, float* out,
+  void fill_row(const Errand& errand, Renderer& renderer, std::vector<std::byte>& memory, PixelTarget out,
                 StageSeconds& stages) const {
     const double start = steady_now();
     stages.samples = 1;
@@ -324,15 +373,19 @@ class ThreadedLoader final : public Loader {
   const std::unique_ptr<const Store> store_;  // null for synthetic samples
   const LoaderOptions options_;
   const int64_t num_samples_;
+  const int64_t num_threads_;
+  const Extents extents_;  // of windows
+  const MemoryShares shares_;
   const std::unique_ptr<Fetcher> fetcher_;  // of shards
 
   mutable std::mutex mutex_;  // guards everything below
   std::condition_variable_any work_there_;
   std::condition_variable batch_done_;
+  Sequence sequence_;
   LoaderState state_;
   LoaderState planned_;  // where the next batch to be planned begins
   std::deque<std::unique_ptr<Slot>> slots_;
-  std::vector<std::vector<float>> spare_;
+  std::vector<PixelMemory> spare_;
   int64_t next_ticket_ = 0;
   StageSeconds stages_;
   std::vector<BadSample> bad_samples_;
@@ -374,6 +427,17 @@ base::Json LoaderState::to_json() const {
 
 LoaderState LoaderState::from_json(const base::Json& value) {
   return {value.at("seed").as_int(), value.at("epoch").as_int(), value.at("consumed").as_int()};
+}
+
+spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder wish) {
+  using spec::SampleOrder;
+  if (wish == SampleOrder::windows && !collection.shards) {
+    throw Error(Blame::user, text("data.order is windows, but ", collection.root, " is no folder of shards"),
+                "lockstep prep makes shards of it; or data.order=full");
+  }
+  if (wish != SampleOrder::by_storage) return wish;
+  const bool far = collection.shards && site::is_network(site::read_storage("data", collection.root).type);
+  return far ? SampleOrder::windows : SampleOrder::full;
 }
 
 std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,

@@ -9,6 +9,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/data/collection.h"
 #include "lockstep/data/pace.h"
+#include "lockstep/data/resample.h"
 #include "lockstep/spec/job.h"
 
 namespace lockstep::data {
@@ -26,7 +27,10 @@ struct Batch {
   int64_t image_size = 0;
   std::vector<int64_t> sample_ids;  // this rank's, in order
   std::vector<int64_t> targets;     // label per sample; kNoTarget for one that was skipped (its pixels are zero)
-  std::vector<float> images;        // [samples, image_size, image_size, 3], normalised (NHWC)
+  std::vector<float> images;        // [samples, image_size, image_size, 3], normalised (NHWC); of data.pixels fp32
+  std::vector<uint16_t> halves;     // likewise of bf16: the upper half of a float, rounded to even
+  std::vector<uint8_t> bytes;       // likewise of uint8: 0 to 255, not normalised
+  Normalisation normalisation;      // what bytes still need
   double wait_seconds = 0;          // how long next() waited for it
 
   int64_t size() const { return static_cast<int64_t>(sample_ids.size()); }
@@ -40,6 +44,11 @@ struct LoaderState {  // everything that says which sample comes next, on any nu
   bool operator==(const LoaderState&) const = default;
   base::Json to_json() const;
   static LoaderState from_json(const base::Json& value);
+};
+
+struct ReadCounts {
+  int64_t bytes = 0;
+  int64_t reads = 0;
 };
 
 struct BadSample {
@@ -57,18 +66,23 @@ struct LoaderOptions {
   int64_t seed = 1;
   int64_t rank = 0;
   int64_t num_ranks = 1;
-  int64_t num_slices = 0;  // virtual ranks: a rank gets whole slices of the batch (order.h); 0: no slices
-  int64_t threads = 1;     // decode threads; 0: as many as this process has cores
-  int64_t prefetch = 4;    // batches in flight at most
-  int64_t byte_budget =
-      int64_t{4} << 30;  // of pixels in flight and spare: fewer batches when they are large, one at least
-  bool augment = true;   // false with Use::train: shuffled order, centre crop (cached features)
+  int64_t num_slices = 0;   // virtual ranks: a rank gets whole slices of the batch (order.h); 0: no slices
+  int64_t threads = 1;      // decode threads; 0: as many as this process has cores
+  int64_t free_cores = 0;   // the first cores of the process that decode threads stay off, if twice as many remain
+  int64_t prefetch = 4;     // batches in flight at most; fewer when data.memory is short
+  double memory_share = 1;  // of data.memory; the rest is another loader's
+  bool augment = true;      // false with Use::train: shuffled order, centre crop (cached features)
 };
+
+// What data.order comes to for this collection: by_storage is windows for shards on a network file system, else full.
+// User error: windows of anything but shards.
+spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder wish);
 
 // Gives batches in the order fixed by (seed, epoch): step s of an epoch holds the samples (shuffled to train)
 // [s * B, min((s + 1) * B, N)), of which rank r takes the contiguous slice [r * n / R, (r + 1) * n / R).
-// The last, smaller batch is given too. Decoding runs on its own threads; a pixel depends on (seed, epoch, sample)
-// only, never on threads or ranks.
+// The last, smaller batch is given too. All that it holds stays within data.memory (of files of their own, the largest
+// of which nobody knows beforehand, all but the threads' pictures). Decoding runs on its own threads; a pixel depends
+// on (seed, epoch, sample) only, never on threads or ranks.
 class Loader {
  public:
   virtual ~Loader() = default;
@@ -82,12 +96,14 @@ class Loader {
   virtual LoaderState state() const = 0;    // after the last batch that next() returned
   virtual StageSeconds stages() const = 0;  // of all threads, since the start
   virtual int64_t num_threads() const = 0;
+  virtual ReadCounts reads() const = 0;  // of shards, so far
   // Skipped so far in what next() returned, each once (on_bad_sample: skip).
   virtual std::vector<BadSample> bad_samples() const = 0;
 };
 
 // Starts at `from`, which another number of ranks may have left. `collection` must outlive the loader.
-// User error: no samples, fewer than two classes to train on, a `from` of another seed (once it has begun).
+// User error: no samples, fewer than two classes to train on, a `from` of another seed (once it has begun), a
+// data.memory that two batches do not fit into.
 std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,
                                     const LoaderState& from);
 

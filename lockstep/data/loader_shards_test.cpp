@@ -9,13 +9,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cmath>
 #include <cstdarg>
+#include <map>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/decode.h"
+#include "lockstep/data/extents.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/data/shard_set.h"
 #include "lockstep/data/store.h"
@@ -116,7 +120,18 @@ TEST_F(ShardLoaderTest, AsksTheFileSystemNothingAboutAnyPicture) {
   EXPECT_GE(g_num_path_calls - before, 40) << "the counter does not count";
 }
 
-TEST_F(ShardLoaderTest, TwoRanksThenThreeThenOneGiveTheUndisturbedBatches) {
+// The same for a full shuffle and for windows.
+class ShardOrderTest : public ShardLoaderTest, public testing::WithParamInterface<spec::SampleOrder> {
+ protected:
+  ShardOrderTest() {
+    options_.data.order = GetParam();
+    options_.data.extent = 4096;  // about three pictures
+    options_.data.window = 3;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Orders, ShardOrderTest, testing::Values(spec::SampleOrder::full, spec::SampleOrder::windows));
+
+TEST_P(ShardOrderTest, TwoRanksThenThreeThenOneGiveTheUndisturbedBatches) {
   LoaderState undisturbed{1, 0, 0};
   const auto whole = rows(1, 15, undisturbed);  // three epochs of five batches
   LoaderState state{1, 0, 0};
@@ -135,7 +150,27 @@ TEST_F(ShardLoaderTest, TwoRanksThenThreeThenOneGiveTheUndisturbedBatches) {
   }
 }
 
-TEST_F(ShardLoaderTest, NamesTheSampleWithAFlippedBitOrSkipsAndCountsIt) {
+TEST_F(ShardLoaderTest, WindowsReadEveryExtentOnceAndHoldTheSamePictures) {
+  std::map<int64_t, std::vector<float>> pictures[2];
+  for (const auto order : {spec::SampleOrder::full, spec::SampleOrder::windows}) {
+    options_.data.order = order;
+    options_.data.extent = 4096;
+    options_.data.window = 4;
+    LoaderState state{1, 0, 0};
+    for (auto& [id, pixels] : rows(1, 5, state)) pictures[order == spec::SampleOrder::windows][id] = std::move(pixels);
+  }
+  EXPECT_EQ(pictures[0].size(), 40u);
+  EXPECT_EQ(pictures[0], pictures[1]);  // a sample's augmentation does not know the order
+  options_.use = Use::evaluate;
+  const auto loader = make_loader(collection_, options_, {1, 0, 0});
+  while (loader->next().global_size > 0) {
+  }
+  const auto store = open_store(collection_);
+  const Extents extents(*store, 40, 4096);
+  EXPECT_EQ(loader->reads().reads, static_cast<int64_t>(extents.all().size()));
+}
+
+TEST_P(ShardOrderTest, NamesTheSampleWithAFlippedBitOrSkipsAndCountsIt) {
   const Location where = open_store(collection_)->locate(27);
   const std::string path = open_store(collection_)->path(where.file);
   std::string bytes = base::read_file(path);
@@ -159,6 +194,29 @@ TEST_F(ShardLoaderTest, NamesTheSampleWithAFlippedBitOrSkipsAndCountsIt) {
   EXPECT_EQ(bad[0].id, 27);
 }
 
+TEST_F(ShardLoaderTest, EveryKindOfPixelsShowsTheSamePicture) {
+  options_.data.augment = spec::Augment::strong;  // colour, hue and erasing take another way than a plain crop
+  const auto first_batch = [&](spec::Pixels pixels) {
+    options_.data.pixels = pixels;
+    return make_loader(collection_, options_, {1, 0, 0})->next();
+  };
+  for (int i = 0; i < 2; ++i, options_.data.augment = spec::Augment::standard) {
+    const Batch floats = first_batch(spec::Pixels::fp32), halves = first_batch(spec::Pixels::bf16),
+                bytes = first_batch(spec::Pixels::uint8);
+    ASSERT_EQ(floats.images.size(), 9u * 16 * 16 * 3);
+    ASSERT_EQ(halves.halves.size(), floats.images.size());
+    ASSERT_EQ(bytes.bytes.size(), floats.images.size());
+    EXPECT_EQ(floats.sample_ids, bytes.sample_ids);
+    for (size_t k = 0; k < floats.images.size(); ++k) {
+      const auto mean = static_cast<float>(options_.data.mean[k % 3]),
+                 deviation = static_cast<float>(options_.data.std[k % 3]);
+      ASSERT_NEAR(floats.images[k] * deviation + mean, static_cast<float>(bytes.bytes[k]) / 255, 0.502 / 255);
+      ASSERT_NEAR(floats.images[k], std::bit_cast<float>(uint32_t{halves.halves[k]} << 16),
+                  std::abs(floats.images[k]) / 256);
+    }
+  }
+}
+
 int64_t resident_bytes() {
   const std::string statm = base::read_file("/proc/self/statm");
   return std::stoll(base::split(statm, ' ')[1]) * sysconf(_SC_PAGESIZE);
@@ -167,13 +225,12 @@ int64_t resident_bytes() {
 TEST_F(ShardLoaderTest, TenEpochsStayWithinTheByteBudget) {
   options_.data.image_size = 128;
   options_.global_batch = 8;
-  const int64_t batch_bytes = 8 * 128 * 128 * 3 * 4;
-  options_.byte_budget = 4 * batch_bytes;  // an epoch is five batches, ten of them fifty
+  options_.data.memory = 8 << 20;  // a batch is 1.5 MiB, an epoch has five of them
   const auto loader = make_loader(collection_, options_, {1, 0, 0});
   for (int i = 0; i < 5; ++i) loader->recycle(loader->next());
   const int64_t before = resident_bytes();
   for (int64_t i = 0; i < 10 * loader->steps_per_epoch(); ++i) loader->recycle(loader->next());
-  EXPECT_LT(resident_bytes() - before, options_.byte_budget);
+  EXPECT_LT(resident_bytes() - before, options_.data.memory);
 }
 
 }  // namespace

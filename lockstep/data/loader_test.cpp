@@ -225,12 +225,19 @@ TEST_F(LoaderTest, TellsHowLongEachStageTook) {
 
 TEST_F(LoaderTest, KeepsFewerBatchesWhenTheBudgetIsSmall) {
   const Seen plenty = see(1, {1, 0, 0}, 6);
-  options_.byte_budget = 1;  // one batch at least
+  options_.data.memory = (3 << 20) + 2 * 7 * 192 * 4;  // two threads, files, two batches
   EXPECT_EQ(see(1, {1, 0, 0}, 6), plenty);
   const auto all = loader();
   (void)all->next();
   (void)all->next();
   EXPECT_LE(all->stages().samples, 21);  // two given, one under way
+}
+
+TEST_F(LoaderTest, RefusesWindowsOfFilesOfTheirOwn) {
+  options_.data.order = spec::SampleOrder::windows;
+  EXPECT_THROW(loader(), base::Error);
+  options_.use = Use::evaluate;  // in order in any case
+  EXPECT_EQ(loader()->next().size(), 7);
 }
 
 TEST_F(LoaderTest, RefusesOneClassForTrainingOnly) {

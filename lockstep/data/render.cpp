@@ -24,26 +24,53 @@ Renderer::Renderer(const spec::Data& data) : data_(data) {
   }
 }
 
-void Renderer::center(std::span<const std::byte> file, float* out) {
+void Renderer::center(std::span<const std::byte> file, PixelTarget out) {
   started_ = std::chrono::steady_clock::now();
   const ImageInfo info = reader_.open(file);
   const View view = center_view(info.width, info.height, data_);
   show(view, part_for(view, info, 1), out);
 }
 
-void Renderer::random(std::span<const std::byte> file, const base::Random& numbers, float* out) {
+void Renderer::random(std::span<const std::byte> file, const base::Random& numbers, PixelTarget out) {
   started_ = std::chrono::steady_clock::now();
   const ImageInfo info = reader_.open(file);
   const View view = random_view(info.width, info.height, data_, numbers);
   show(view, part_for(view, info, 8), out);
 }
 
-void Renderer::noise(base::Random numbers, float* out) {
+void Renderer::noise(base::Random numbers, PixelTarget out) {
   const int64_t num_pixels = data_.image_size * data_.image_size;
-  for (int64_t i = 0; i < num_pixels; ++i, out += 3) {
+  floats_.resize(static_cast<size_t>(num_pixels * 3));
+  for (int64_t i = 0; i < num_pixels; ++i) {
     const uint32_t bits = numbers.bits();
-    for (size_t c = 0; c < 3; ++c) {
-      out[c] = (static_cast<float>(bits >> (8 * c) & 0xFF) / 255 - normalisation_.mean[c]) / normalisation_.std[c];
+    for (int c = 0; c < 3; ++c) {
+      floats_[static_cast<size_t>(3 * i + c)] = static_cast<float>(bits >> (8 * c) & 0xFF) / 255;
+    }
+  }
+  pack(out);
+}
+
+void Renderer::blank(PixelTarget out) {
+  erase({0, 0, data_.image_size, data_.image_size}, out);
+}
+
+// From 0 .. 1 to the target.
+void Renderer::pack(PixelTarget out) {
+  const auto count = static_cast<int64_t>(floats_.size());
+  if (out.bytes) return pack_bytes(floats_.data(), count, out.bytes);
+  normalise(floats_.data(), count / 3, normalisation_);
+  if (out.halves) return pack_halves(floats_.data(), count, out.halves);
+  std::copy(floats_.begin(), floats_.end(), out.floats);
+}
+
+void Renderer::erase(const Rectangle& erased, PixelTarget out) const {
+  for (int64_t row = erased.y; row < erased.y + erased.height; ++row) {
+    const int64_t begin = (row * data_.image_size + erased.x) * 3, count = erased.width * 3;
+    if (out.floats) std::fill_n(out.floats + begin, count, 0.0f);
+    if (out.halves) std::fill_n(out.halves + begin, count, uint16_t{0});
+    for (int64_t i = 0; out.bytes && i < count; ++i) {
+      const float mean = normalisation_.mean[static_cast<size_t>(i % 3)];
+      pack_bytes(&mean, 1, out.bytes + begin + i);
     }
   }
 }
@@ -56,24 +83,30 @@ void Renderer::change(const std::vector<Change>& changes, float* out) {
   for (size_t i = 0; i < shown_.pixels.size(); ++i) out[i] = static_cast<float>(shown_.pixels[i]) / 255;
 }
 
-void Renderer::show(const View& view, const PartRequest& request, float* out) {
+// Colour works on 0 .. 1.
+void Renderer::show_changed(const View& view, const Axis& x, const Axis& y, float* out) {
+  resampler_.run(part_.image, x, y, {}, out);
+  if (!view.changes.empty()) change(view.changes, out);
+  change_colour(out, data_.image_size * data_.image_size, view.colour);
+}
+
+void Renderer::show(const View& view, const PartRequest& request, PixelTarget out) {
   reader_.read(request, part_);
   decode_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
   const Axis x = axis_in_part(view.x, part_.x, part_.image.width, part_.denominator);
   const Axis y = axis_in_part(view.y, part_.y, part_.image.height, part_.denominator);
-  const int64_t size = data_.image_size;
+  const int64_t num_pixels = data_.image_size * data_.image_size;
   if (view.colour == Colour{} && view.changes.empty()) {
     resampler_.run(part_.image, x, y, normalisation_, out);
-  } else {  // colour works on 0 .. 1
-    resampler_.run(part_.image, x, y, {}, out);
-    if (!view.changes.empty()) change(view.changes, out);
-    change_colour(out, size * size, view.colour);
-    normalise(out, size * size, normalisation_);
+  } else if (out.floats) {
+    show_changed(view, x, y, out.floats);
+    normalise(out.floats, num_pixels, normalisation_);
+  } else {
+    floats_.resize(static_cast<size_t>(num_pixels * 3));
+    show_changed(view, x, y, floats_.data());
+    pack(out);
   }
-  for (int64_t row = view.erased.y; row < view.erased.y + view.erased.height; ++row) {
-    float* begin = out + (row * size + view.erased.x) * 3;
-    std::fill(begin, begin + view.erased.width * 3, 0.0f);  // 0 is the mean colour
-  }
+  erase(view.erased, out);
 }
 
 }  // namespace lockstep::data

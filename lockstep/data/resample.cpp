@@ -21,7 +21,8 @@ struct Job {
   int64_t num_columns;
   float* row;                 // [num_columns * 3 + 1]
   const float* pair_weights;  // [num_outputs / 2][count][2][4]: x's, each as often as it is needed
-  float* out;
+  PixelTarget out;
+  float* shown_row;  // [num_outputs * 3 + 1], of halves and bytes
   Floats4 factor;
   Floats4 offset;
 };
@@ -113,13 +114,30 @@ template <int fixed>
   }
 }
 
+[[gnu::always_inline]] inline void pack_into(const float* __restrict values, int64_t count, uint16_t* __restrict out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const auto bits = __builtin_bit_cast(uint32_t, values[i]);
+    out[i] = static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+  }
+}
+
+// Of values in 0 .. 255 with a half added: cutting rounds them.
+[[gnu::always_inline]] inline void pack_into(const float* __restrict values, int64_t count, uint8_t* __restrict out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = values[i] < 0 ? 0 : values[i] > 255 ? 255 : values[i];
+    out[i] = static_cast<uint8_t>(static_cast<int32_t>(value));
+  }
+}
+
 template <int fixed>
 [[gnu::always_inline]] inline void run_rows_of(const Job& job) {
   const auto num_rows = static_cast<int64_t>(job.y->first.size());
   const auto row_length = static_cast<int64_t>(job.x->first.size()) * 3;
   for (int64_t y = 0; y < num_rows; ++y) {
     mix_rows(job, y);
-    mix_columns<fixed>(job, job.out + y * row_length);
+    mix_columns<fixed>(job, job.out.floats ? job.out.floats + y * row_length : job.shown_row);
+    if (job.out.halves) pack_into(job.shown_row, row_length, job.out.halves + y * row_length);
+    if (job.out.bytes) pack_into(job.shown_row, row_length, job.out.bytes + y * row_length);
   }
 }
 
@@ -211,13 +229,35 @@ void Resampler::fill(const Axis& axis, Taps& taps) {
   }
 }
 
-void Resampler::run(const Image& image, const Axis& x, const Axis& y, const Normalisation& normalisation, float* out) {
+void pack_halves(const float* values, int64_t count, uint16_t* out) {
+  pack_into(values, count, out);
+}
+
+void pack_bytes(const float* values, int64_t count, uint8_t* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = values[i] * 255 + 0.5f;
+    pack_into(&value, 1, out + i);
+  }
+}
+
+void Resampler::run(const Image& image, const Axis& x, const Axis& y, const Normalisation& normalisation,
+                    PixelTarget out) {
   base::ensure(x.low >= 0 && x.low < x.high && x.high <= image.width, "columns within the image");
   base::ensure(y.low >= 0 && y.low < y.high && y.high <= image.height, "rows within the image");
   fill(x, x_taps_);
   fill(y, y_taps_);
   const auto [left, right] = std::minmax(x_taps_.first.front(), x_taps_.first.back());
-  Job job{};
+  Job job{.image = nullptr,
+          .x = nullptr,
+          .y = nullptr,
+          .first_column = 0,
+          .num_columns = 0,
+          .row = nullptr,
+          .pair_weights = nullptr,
+          .out = out,
+          .shown_row = nullptr,
+          .factor = {},
+          .offset = {}};
   job.image = &image;
   job.x = &x_taps_;
   job.y = &y_taps_;
@@ -226,11 +266,12 @@ void Resampler::run(const Image& image, const Axis& x, const Axis& y, const Norm
   row_.resize(static_cast<size_t>(job.num_columns * 3 + 1));
   row_.back() = 0;
   job.row = row_.data();
-  job.out = out;
+  if (!out.floats) shown_row_.resize(static_cast<size_t>(x.num_outputs * 3 + 1));
+  job.shown_row = shown_row_.data();
   for (int c = 0; c < 3; ++c) {
     const auto channel = static_cast<size_t>(c);
-    job.factor[c] = 1 / (255 * normalisation.std[channel]);
-    job.offset[c] = -normalisation.mean[channel] / normalisation.std[channel];
+    job.factor[c] = out.bytes ? 1 : 1 / (255 * normalisation.std[channel]);
+    job.offset[c] = out.bytes ? 0.5f : -normalisation.mean[channel] / normalisation.std[channel];
   }
   pair_weights_.resize(static_cast<size_t>(x.num_outputs * x_taps_.count * 4));
   float* weight = pair_weights_.data();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -92,6 +93,52 @@ TEST(ResamplerTest, EveryVectorUnitGivesTheSame) {
       ASSERT_EQ(results[1], results[2]);
     }
   }
+}
+
+float widened(uint16_t half) {
+  return std::bit_cast<float>(uint32_t{half} << 16);
+}
+
+TEST(ResamplerTest, BytesAndHalvesAreTheFloatsRounded) {
+  const Image image = noise_image(203, 151);
+  const Normalisation normalisation{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
+  for (const int64_t size : {1, 7, 64, 200}) {
+    const Axis x = whole_axis(203, size), y = whole_axis(151, size);
+    const auto length = static_cast<size_t>(size * size * 3);
+    std::vector<std::vector<uint8_t>> all_bytes;
+    for (const VectorUnit unit : vector_units()) {
+      std::vector<float> plain(length), normalised(length);
+      std::vector<uint8_t>& bytes = all_bytes.emplace_back(length);
+      std::vector<uint16_t> halves(length), packed(length);
+      Resampler resampler(unit);
+      resampler.run(image, x, y, {}, plain.data());
+      resampler.run(image, x, y, normalisation, normalised.data());
+      resampler.run(image, x, y, normalisation, bytes.data());
+      resampler.run(image, x, y, normalisation, halves.data());
+      pack_halves(normalised.data(), static_cast<int64_t>(length), packed.data());
+      EXPECT_EQ(halves, packed);
+      for (size_t i = 0; i < length; ++i) {
+        ASSERT_LE(std::abs(255 * plain[i] - static_cast<float>(bytes[i])), 0.501f);
+        ASSERT_LE(std::abs(widened(halves[i]) - normalised[i]), std::abs(normalised[i]) / 256 + 1e-30f);
+      }
+    }
+    for (size_t i = 0; i < length; ++i) ASSERT_LE(std::abs(all_bytes[0][i] - all_bytes.back()[i]), 1);
+    if (all_bytes.size() == 3) {
+      ASSERT_EQ(all_bytes[1], all_bytes[2]);
+    }
+  }
+}
+
+TEST(ResamplerTest, PackingRoundsToTheNearestAndToEven) {
+  const float values[] = {0, 1, 0.5f / 255, 254.4f / 255, -1, 2};
+  uint8_t bytes[6];
+  pack_bytes(values, 6, bytes);
+  EXPECT_EQ((std::vector<int>(bytes, bytes + 6)), (std::vector<int>{0, 255, 1, 254, 0, 255}));
+  const float ties[] = {std::bit_cast<float>(0x3F808000u), std::bit_cast<float>(0x3F818000u)};
+  uint16_t halves[2];
+  pack_halves(ties, 2, halves);
+  EXPECT_EQ(halves[0], 0x3F80);
+  EXPECT_EQ(halves[1], 0x3F82);
 }
 
 TEST(ResamplerTest, SameSizeLeavesEveryPixel) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/shard_index.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -128,7 +129,7 @@ void ShardIndex::open() {
   for (int64_t i = 0; i < num_samples_; ++i) check_sample(i);
 }
 
-void ShardIndex::check_sample(int64_t i) const {
+void ShardIndex::check_sample(int64_t i) {
   const auto sample = record_at<SampleRecord>(samples_, i);
   const bool inside = uint64_t{sample.key_at} + sample.key_length <= strings_.size() &&
                       int64_t{sample.first_member} + sample.num_members <= num_members_ &&
@@ -140,6 +141,7 @@ void ShardIndex::check_sample(int64_t i) const {
     const bool sane = sample.width > 0 && sample.height > 0 && sample.format <= 1 && sample.orientation >= 1 &&
                       sample.orientation <= 8 && uint64_t{sample.width} * sample.height <= uint64_t{kMaxPixels};
     if (!sane) fail(text("sample ", i, " has an impossible picture"));
+    largest_picture_ = std::max(largest_picture_, int64_t{sample.width} * sample.height * 3);
   }
   for (int64_t k = 0; k < sample.num_members; ++k) {
     const auto member = record_at<MemberRecord>(members_, sample.first_member + k);
@@ -148,6 +150,7 @@ void ShardIndex::check_sample(int64_t i) const {
         uint64_t{member.extension_at} + member.extension_length > strings_.size()) {
       fail(text("member ", k, " of sample ", i, " lies outside of the shard"));
     }
+    if (k == sample.picture) largest_file_ = std::max(largest_file_, static_cast<int64_t>(member.size));
   }
   for (uint64_t row = 0; sample.picture != kNoPicture && row < sample.num_rows; ++row) {
     const uint32_t offset = rows_[sample.first_row + row];

@@ -55,13 +55,15 @@ class ShardIndex {
   int64_t size() const { return num_samples_; }
   int64_t tar_bytes() const { return tar_bytes_; }
   uint32_t tar_crc32c() const { return tar_crc32c_; }
+  int64_t largest_picture() const { return largest_picture_; }  // bytes of its pixels, three each
+  int64_t largest_file() const { return largest_file_; }        // bytes of a picture's file
   IndexedSample sample(int64_t i) const;
   IndexedMember member(int64_t i, int64_t k) const;
   std::optional<IndexedMember> find(int64_t i, std::string_view extension) const;
 
  private:
   void open();
-  void check_sample(int64_t i) const;
+  void check_sample(int64_t i);
   [[noreturn]] void fail(const std::string& what) const;
 
   std::optional<base::MappedFile> file_;
@@ -72,6 +74,8 @@ class ShardIndex {
   int64_t num_rows_ = 0;
   int64_t tar_bytes_ = 0;
   uint32_t tar_crc32c_ = 0;
+  int64_t largest_picture_ = 0;
+  int64_t largest_file_ = 0;
   const std::byte* samples_ = nullptr;
   const std::byte* members_ = nullptr;
   const uint32_t* rows_ = nullptr;

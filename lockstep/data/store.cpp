@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -12,6 +13,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/shard_set.h"
+#include "lockstep/data/stage.h"
 
 namespace lockstep::data {
 namespace {
@@ -69,6 +71,22 @@ class ShardStore final : public Store {
 
   std::string name(int64_t id) const override { return collection_.name_of(id); }
 
+  int descriptor(int64_t file) const override {
+    const int copy = collection_.staging ? collection_.staging->descriptor(file) : -1;
+    return copy >= 0 ? copy : descriptors_[static_cast<size_t>(file)];
+  }
+  bool forget_copy(int64_t file) const override { return collection_.staging && collection_.staging->forget(file); }
+  int64_t largest_picture() const override {
+    int64_t most = 0;
+    for (int64_t i = 0; i < shards_->num_shards(); ++i) most = std::max(most, shards_->index(i).largest_picture());
+    return most;
+  }
+  int64_t largest_file() const override {
+    int64_t most = 0;
+    for (int64_t i = 0; i < shards_->num_shards(); ++i) most = std::max(most, shards_->index(i).largest_file());
+    return most;
+  }
+
   std::optional<PictureFacts> facts(int64_t id) const override {
     const auto [shard, sample] = shards_->place_of(id);
     const IndexedSample found = shards_->index(shard).sample(sample);
@@ -77,11 +95,23 @@ class ShardStore final : public Store {
 
   std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const override {
     const Location where = locate(id);
+    try {
+      read_now(id, where, memory);
+    } catch (const base::Error&) {
+      if (!forget_copy(where.file)) throw;
+      read_now(id, where, memory);
+    }
+    return memory;
+  }
+
+ private:
+  void read_now(int64_t id, const Location& where, std::vector<std::byte>& memory) const {
     memory.resize(static_cast<size_t>(where.size));
+    const int descriptor_now = descriptor(where.file);
     size_t done = 0;
     while (done < memory.size()) {
-      const ssize_t got = ::pread(descriptors_[static_cast<size_t>(where.file)], memory.data() + done,
-                                  memory.size() - done, where.offset + static_cast<int64_t>(done));
+      const ssize_t got = ::pread(descriptor_now, memory.data() + done, memory.size() - done,
+                                  where.offset + static_cast<int64_t>(done));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) base::throw_errno(base::text("cannot read ", name(id)));
       if (got == 0) {
@@ -91,10 +121,8 @@ class ShardStore final : public Store {
       done += static_cast<size_t>(got);
     }
     check_bytes(*this, id, memory);
-    return memory;
   }
 
- private:
   void close_all() {
     for (const int descriptor : descriptors_) ::close(descriptor);
   }

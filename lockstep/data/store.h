@@ -50,6 +50,15 @@ class Store {
   // The picture's bytes, in `memory` (which serves from one call to the next). User error when they cannot be read or
   // the checksum tells that they have changed; it names the sample.
   virtual std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const = 0;
+
+  // Of shards, open from the beginning to the end: where the bytes of a file are read now, its copy on this node once
+  // there is one. -1 for files of their own.
+  virtual int descriptor(int64_t) const { return -1; }
+  // The copy of the file is damaged: it is read from its source again. False: there was no copy in use.
+  virtual bool forget_copy(int64_t) const { return false; }
+  // The largest picture when it is decoded (three bytes a pixel), and the largest file of one; 0: nobody knows.
+  virtual int64_t largest_picture() const { return 0; }
+  virtual int64_t largest_file() const { return 0; }
 };
 
 // User error unless `bytes` are what the index says of them; for who reads a location in another way than read().

@@ -42,6 +42,23 @@ const Section& data_section() {
                "an unreadable image stops the run or is skipped and counted")
           .add("threads", &Data::threads, "threads per rank", kThreads,
                "threads that decode images; 0: chosen from the cores")
+          .add("memory", &Data::memory, Type::bytes, positive,
+               "what a rank's loaders hold at most: files read ahead, pictures being decoded, batches; with validation "
+               "a "
+               "quarter of it is that loader's")
+          .add("order", &Data::order, "", anything,
+               "full: every sample may stand anywhere; windows: a shard is read in whole extents, these are shuffled "
+               "and the samples of data.window of them mixed; by_storage: windows for shards on a network file system")
+          .add("extent", &Data::extent, Type::bytes, positive, "of windows: how much of a shard is read at once")
+          .add(
+              "stage", &Data::stage, "", anything,
+              "copy shards to this node in the background, once a node: a folder of the node, \"ram\", or \"auto\" for "
+              "the temporary folder when the shards lie on a network file system; empty: no copies")
+          .add("pixels", &Data::pixels, "", anything,
+               "what a batch holds on its way to the device: fp32; bf16 (half the bytes) or uint8 (a quarter, "
+               "normalised "
+               "there), which on a card also go one step ahead of the computing; plan counts fp32")
+          .add("window", &Data::window, "extents", positive, "of windows: how many extents' samples are mixed")
           .done();
   return section;
 }

@@ -20,6 +20,9 @@ LOCKSTEP_CHOICE(Task, classify)
 // strong = standard + colour jitter + erasing; rand = standard + RandAugment; trivial = standard + TrivialAugmentWide
 LOCKSTEP_CHOICE(Augment, none, standard, strong, rand, trivial)
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)
+// full = every sample anywhere; windows = whole stretches of a shard, shuffled, and the samples of a few of them mixed
+LOCKSTEP_CHOICE(SampleOrder, by_storage, full, windows)
+LOCKSTEP_CHOICE(Pixels, fp32, bf16, uint8)  // uint8: normalised on the device
 LOCKSTEP_CHOICE(Precision, fp32, tf32, bf16, amp)
 LOCKSTEP_CHOICE(Layout, channels_last, contiguous)
 LOCKSTEP_CHOICE(OptimizerName, sgd, adamw, lars, lamb)
@@ -41,7 +44,13 @@ struct Data {
   std::vector<double> mean = {0.485, 0.456, 0.406};
   std::vector<double> std = {0.229, 0.224, 0.225};
   OnBadSample on_bad_sample = OnBadSample::stop;
-  int64_t threads = 0;  // decode threads per rank; 0: chosen from the cores
+  int64_t threads = 0;                // decode threads per rank; 0: chosen from the cores
+  int64_t memory = int64_t{4} << 30;  // bytes a rank's loaders hold at most
+  SampleOrder order = SampleOrder::by_storage;
+  int64_t extent = int64_t{8} << 20;  // of windows: bytes that are read at once
+  int64_t window = 16;                // of windows: extents whose samples are mixed
+  std::string stage;                  // folder on this node, "ram" or "auto"; empty: none
+  Pixels pixels = Pixels::fp32;       // what a batch holds on its way to the device
 
   bool operator==(const Data&) const = default;
 };

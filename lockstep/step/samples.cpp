@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/step/samples.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+
+#include <vector>
 
 namespace lockstep::step {
 
@@ -12,12 +15,31 @@ Samples Samples::slice(int64_t start, int64_t rows) const {
   return part;
 }
 
-Samples to_samples(const data::Batch& batch, at::Device device) {
-  const int64_t size = batch.image_size;
+at::Tensor host_pixels(const data::Batch& batch) {
+  const std::vector<int64_t> shape{batch.size(), batch.image_size, batch.image_size, 3};
   // from_blob wants pointers to non-const; nobody writes through them.
-  const at::Tensor pixels = at::from_blob(const_cast<float*>(batch.images.data()), {batch.size(), size, size, 3});
+  if (!batch.bytes.empty()) return at::from_blob(const_cast<uint8_t*>(batch.bytes.data()), shape, at::kByte);
+  if (!batch.halves.empty()) return at::from_blob(const_cast<uint16_t*>(batch.halves.data()), shape, at::kBFloat16);
+  return at::from_blob(const_cast<float*>(batch.images.data()), shape);
+}
+
+at::Tensor shown_pixels(const at::Tensor& pixels, const data::Normalisation& normalisation) {
+  if (pixels.scalar_type() != at::kByte) return pixels.permute({0, 3, 1, 2});
+  at::Tensor factor = at::empty({3}), offset = at::empty({3});
+  for (int64_t c = 0; c < 3; ++c) {
+    const auto channel = static_cast<size_t>(c);
+    factor.data_ptr<float>()[c] = 1 / (255 * normalisation.std[channel]);
+    offset.data_ptr<float>()[c] = -normalisation.mean[channel] / normalisation.std[channel];
+  }
+  const at::Device device = pixels.device();
+  return pixels.to(at::kFloat).mul_(factor.to(device)).add_(offset.to(device)).permute({0, 3, 1, 2});
+}
+
+Samples to_samples(const data::Batch& batch, at::Device device) {
   const at::Tensor labels = at::from_blob(const_cast<int64_t*>(batch.targets.data()), {batch.size()}, at::kLong);
-  return {batch.step, batch.epoch, batch.global_size, pixels.permute({0, 3, 1, 2}).to(device), labels.to(device), 0};
+  // Looked at as channels-last first: so a copy keeps the order of the memory.
+  const at::Tensor pixels = host_pixels(batch).permute({0, 3, 1, 2}).to(device).permute({0, 2, 3, 1});
+  return {batch.step, batch.epoch, batch.global_size, shown_pixels(pixels, batch.normalisation), labels.to(device), 0};
 }
 
 }  // namespace lockstep::step

@@ -20,7 +20,15 @@ struct Samples {
   Samples slice(int64_t start, int64_t rows) const;  // shares the memory
 };
 
-// The images as a channels-last tensor over the batch's own memory (on the CPU: no copy; the batch must live on).
+// The batch's pixels as they are, over its own memory, which must live on: [rows, size, size, 3], fp32, bf16 or uint8.
+at::Tensor host_pixels(const data::Batch& batch);
+
+// As the network takes them: [rows, 3, size, size], channels last. Bytes become normalised floats; others are only
+// looked at another way.
+at::Tensor shown_pixels(const at::Tensor& pixels, const data::Normalisation& normalisation);
+
+// The images as a channels-last tensor over the batch's own memory (on the CPU: no copy; the batch must live on), or of
+// bytes a new one.
 Samples to_samples(const data::Batch& batch, at::Device device);
 
 }  // namespace lockstep::step

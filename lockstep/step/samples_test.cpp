@@ -26,6 +26,25 @@ TEST(SamplesTest, LookIntoTheMemoryOfTheBatch) {
   EXPECT_EQ(samples.rows(), 2);
 }
 
+TEST(SamplesTest, BytesAreNormalisedAndHalvesAreLookedAt) {
+  data::Batch batch = four_pixels();
+  batch.images.clear();
+  batch.bytes = {0, 51, 102, 153, 204, 255};
+  batch.normalisation = {{0.5f, 0.5f, 0.2f}, {0.5f, 0.25f, 1}};
+  const Samples bytes = to_samples(batch, at::kCPU);
+  EXPECT_EQ(bytes.values.scalar_type(), at::kFloat);
+  EXPECT_EQ(bytes.values.sizes(), (std::vector<int64_t>{2, 3, 1, 1}));
+  EXPECT_NEAR(bytes.values[0][0][0][0].item<float>(), -1, 1e-6);
+  EXPECT_NEAR(bytes.values[0][1][0][0].item<float>(), (0.2 - 0.5) / 0.25, 1e-6);
+  EXPECT_NEAR(bytes.values[1][2][0][0].item<float>(), 0.8, 1e-6);
+  batch.bytes.clear();
+  batch.halves = {0x3F80, 0x4000, 0, 0, 0, 0xBF80};  // 1, 2, .., -1
+  const Samples halves = to_samples(batch, at::kCPU);
+  EXPECT_EQ(halves.values.scalar_type(), at::kBFloat16);
+  EXPECT_EQ(halves.values[0][1][0][0].item<float>(), 2);
+  EXPECT_EQ(halves.values[1][2][0][0].item<float>(), -1);
+}
+
 TEST(SamplesTest, ASliceHasItsRowsAndTheRestOfTheWhole) {
   const data::Batch batch = four_pixels();
   const Samples part = to_samples(batch, at::kCPU).slice(1, 1);

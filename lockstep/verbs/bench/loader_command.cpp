@@ -7,8 +7,10 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/cores.h"
+#include "lockstep/spec/job.h"
 #include "lockstep/verbs/bench/bench_command.h"
 #include "lockstep/verbs/bench/loader_bench.h"
+#include "lockstep/verbs/bench/loader_read.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -16,19 +18,24 @@ namespace {
 using base::text;
 
 base::CommandLine loader_line() {
-  return {"bench loader",
-          "",
-          "our loader beside other people's, the same pictures on the same cores, in turns",
-          {{"--peers", "", "also time torchvision, Pillow, webdataset, DALI and FFCV, as far as --python has them"},
-           {"--python", "FILE", "the peers' Python (default .deps/oracles/bin/python)"},
-           {"--images", "DIR", "make the pictures from the photographs under DIR (default: made up)"},
-           {"--pictures", "N", "how many (default 512)"},
-           {"--batch", "N", "samples of a batch (default 64)"},
-           {"--threads", "N", "decode threads and cores of each (default 1)"},
-           {"--rounds", "N", "epochs of each, in turns (default 7)"},
-           {"--here", "", "also on a login node"},
-           {"--json", "FILE", "the result as JSON rows (- = standard output)"}},
-          "lockstep bench loader --peers --json results/loader.json\n"};
+  return {
+      "bench loader",
+      "",
+      "our loader beside other people's, the same pictures on the same cores, in turns",
+      {{"--peers", "", "also time torchvision, Pillow, webdataset, DALI and FFCV, as far as --python has them"},
+       {"--python", "FILE", "the peers' Python (default .deps/oracles/bin/python)"},
+       {"--images", "DIR", "make the pictures from the photographs under DIR (default: made up)"},
+       {"--pictures", "N", "how many (default 512)"},
+       {"--batch", "N", "samples of a batch (default 64)"},
+       {"--threads", "N", "decode threads and cores of each (default 1)"},
+       {"--rounds", "N", "epochs of each, in turns (default 7)"},
+       {"--shards", "DIR", "instead: whole epochs of these shards by our loader; rate, memory and reads of each"},
+       {"--epochs", "N", "of --shards: how many (default 10)"},
+       {"--set", "data.KEY=VALUE", "of --shards: how it is read: image_size, memory, order, extent, window, augment"},
+       {"--here", "", "also on a login node"},
+       {"--json", "FILE", "the result as JSON rows (- = standard output)"}},
+      "lockstep bench loader --peers --json results/loader.json\n"
+      "lockstep bench loader --shards data/photos/train --set data.memory=256MiB\n"};
 }
 
 void print_row(const LoaderRow& row) {
@@ -52,6 +59,37 @@ void print_row(const LoaderRow& row) {
   }
 }
 
+spec::Data data_of(const base::Arguments& arguments, const std::string& folder) {
+  base::Json document = base::Json::object();
+  document["name"] = "bench";
+  document["data"] = base::Json::object();
+  document["data"]["train"] = folder;
+  document["data"]["crop_scale_min"] = 0.08;
+  document["model"] = base::Json::object();
+  document["model"]["name"] = "none";
+  document["training"] = base::Json::object();
+  document["training"]["epochs"] = 1;
+  return spec::parse_job(document, arguments.values("--set")).data;
+}
+
+int read_shards(const std::vector<std::string>& words, const base::Arguments& arguments) {
+  ReadBench bench;
+  bench.folder = *arguments.value("--shards");
+  bench.data = data_of(arguments, bench.folder);
+  bench.batch = arguments.int_or("--batch", bench.batch);
+  bench.threads = arguments.int_or("--threads", bench.threads);
+  bench.epochs = arguments.int_or("--epochs", bench.epochs);
+  if (std::min({bench.batch, bench.threads, bench.epochs}) < 1) {
+    throw base::Error(base::Blame::user, "--batch, --threads and --epochs count from 1",
+                      "leave them out for the defaults");
+  }
+  bench.say = [](std::string_view line) { std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data()); };
+  const ReadFigures figures = bench_reading(bench);
+  if (give_rows(arguments, reading_rows(bench, figures, bench_line("loader", words)))) return base::kExitDone;
+  std::printf("%s", reading_text(bench, figures).c_str());
+  return base::kExitDone;
+}
+
 }  // namespace
 
 LOCKSTEP_BENCH(loader)(const std::vector<std::string>& words) {
@@ -59,6 +97,7 @@ LOCKSTEP_BENCH(loader)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
   refuse_bench_on_login_node("loader", words, arguments);
+  if (arguments.has("--shards")) return read_shards(words, arguments);
   LoaderBench bench;
   bench.pictures = arguments.int_or("--pictures", bench.pictures);
   bench.batch = arguments.int_or("--batch", bench.batch);

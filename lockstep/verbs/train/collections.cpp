@@ -3,6 +3,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/loader.h"
 
 namespace lockstep::verbs {
 
@@ -43,6 +44,7 @@ Collections open_collections(const spec::Job& job) {
 
 spec::Job resolve(spec::Job job, const Collections& collections) {
   job.model.classes = static_cast<int64_t>(collections.train.classes.size());
+  job.data.order = data::settle_order(collections.train, job.data.order);
   return job;
 }
 

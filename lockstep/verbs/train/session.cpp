@@ -35,6 +35,7 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
       group_(group),
       folder_(hold(options, group)),
       collections_(open_collections(job)),
+      keeps_order_(job.data.order == spec::SampleOrder::by_storage),
       job_(resolve(job, collections_)),
       timetable_(job_.training, static_cast<int64_t>(collections_.train.samples.size())),
       network_(model::make_network(job_.model, job_.data.image_size, job_.training.seed, options.device)),
@@ -92,6 +93,12 @@ step::Samples Session::next_samples(Source& source, double& waited) {
   if (source.train) {
     return feature_batch(*source.train, job_.training, data_state(), step_, group_, options_.device);
   }
+  if (source.feeder) {
+    step::Samples fed = source.feeder->next();
+    waited = source.feeder->wait_seconds();
+    fed.step = step_;
+    return fed;
+  }
   source.loader->recycle(std::move(source.batch));
   source.batch = source.loader->next();
   waited = source.batch.wait_seconds;
@@ -145,6 +152,7 @@ std::string Session::why_stop(bool evaluates) const {
 void Session::after_step(step::Step& step, Source& source, bool stop) {
   settle(Wait::no);
   check_ranks_agree();
+  tell_of_staging();
   const auto best_before = best_;
   const bool evaluates = !stop && collections_.validate && timetable_.due(step_, job_.evaluation.every_epochs);
   const bool saves = stop || step_ == timetable_.total_steps() || save_is_due();

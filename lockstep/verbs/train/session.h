@@ -43,6 +43,8 @@ class Session {
   struct Source;  // where a stage's batches come from
   Source open_source(const Stage& stage, size_t from);
   std::unique_ptr<data::Loader> loader(const data::Collection& collection, data::Use use) const;
+  void stage_shards();     // data.stage: says how long it takes, starts it; nobody waits for it
+  void tell_of_staging();  // once, when the copies are there
   // Nothing when a stop was asked for meanwhile; stop_reason_ says why.
   std::optional<Features> features(const data::Collection& collection, size_t to, const char* what);
   data::LoaderState data_state() const;  // what the loader gives next
@@ -85,6 +87,8 @@ class Session {
   comm::Group& group_;
   std::unique_ptr<run::RunFolder> folder_;  // rank 0 only; before anything is read or computed
   Collections collections_;
+  bool told_of_staging_ = false;
+  bool keeps_order_;  // data.order was left to the storage: a resume keeps what the run began with
   spec::Job job_;
   Timetable timetable_;
   model::Network network_;

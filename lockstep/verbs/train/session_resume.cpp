@@ -55,6 +55,13 @@ Json read_state(const base::Path& checkpoint) {
   return base::read_json(checkpoint / "state.json", {.max_bytes = size_t{64} << 20});
 }
 
+// data.order is left to the storage: what the run began with counts, wherever its shards lie by now.
+void keep_order(spec::Data& data, const Json& saved) {
+  for (const auto order : {spec::SampleOrder::full, spec::SampleOrder::windows}) {
+    if (saved.string_or("data.order", "") == name_of(order)) data.order = order;
+  }
+}
+
 }  // namespace
 
 void Session::resume() {
@@ -67,6 +74,9 @@ void Session::resume() {
     if (newest.checkpoint) found = newest.checkpoint->folder.string();
   }
   checkpoint_ = comm::broadcast_text(group_, found);
+  Json first = Json::object();  // one order for all, should nodes see the shards through different file systems
+  first["data.order"] = comm::broadcast_text(group_, name_of(job_.data.order));
+  if (keeps_order_) keep_order(job_.data, first);
   if (checkpoint_.empty()) {
     if (!job_.model.weights.empty()) {
       const auto report = model::load_weights(network_, job_.model.weights);
@@ -94,7 +104,7 @@ void Session::resume() {
     if (!checkpoint_.empty()) restore_tensors(base::Path(checkpoint_) / "ema.safetensors", ema_->averages());
   }
   if (history_) history_->begin(comm::broadcast_text(group_, name_of_now()), step_);
-  if (!folder_) return;
+  if (!folder_) return stage_shards();
   base::write_json(folder_->paths().job(), spec::to_json(job_));
   if (options_.plan) base::write_file(folder_->paths().plan(), base::read_file(*options_.plan));
   if (step_ < timetable_.total_steps()) set_aside_old_result(folder_->paths());
@@ -103,10 +113,12 @@ void Session::resume() {
   if (!checkpoint_.empty()) ledger_->say(text("going on after step ", step_, " of ", timetable_.total_steps()));
   check_walltime();
   say_budget();
+  stage_shards();
 }
 
 void Session::restore(const base::Path& folder) {
   const Json state = read_state(folder);
+  if (keeps_order_) keep_order(job_.data, state.at("identity"));
   check_identity(state.at("identity"), identity(job_, data_sha256_, validate_sha256()), folder.string());
   restore_tensors(folder / "weights.safetensors", all_tensors(network_));
   if (ema_) restore_tensors(folder / "ema.safetensors", ema_->averages());

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/train/session_source.h"
 
+#include "lockstep/base/error.h"
+#include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/data/stage.h"
+#include "lockstep/step/evaluate.h"
 #include "lockstep/verbs/train/threads.h"
 
 namespace lockstep::verbs {
@@ -24,11 +28,53 @@ std::unique_ptr<data::Loader> Session::loader(const data::Collection& collection
   options.num_slices = train ? job_.training.virtual_ranks : 0;
   options.threads = job_.data.threads > 0 ? job_.data.threads : compute_threads(job_.training);
   options.augment = train;
+  // On a card the only thread that matters is the one that launches: each rank of the node keeps a core for it.
+  if (options_.device.is_cuda()) options.free_cores = comm::locality().size;
+  if (collections_.validate) options.memory_share = train ? 0.75 : 0.25;  // both live while a validation runs
   return data::make_loader(collection, options, train ? data_state() : data::LoaderState{.seed = job_.training.seed});
 }
 
 data::LoaderState Session::data_state() const {
   return timetable_.loader_state(step_ + data_shift_);
+}
+
+void Session::stage_shards() {
+  if (job_.data.stage.empty()) return;
+  if (!collections_.train.shards) {
+    throw base::Error(base::Blame::user, text("data.stage copies shards; ", job_.data.train, " has none"),
+                      "lockstep prep makes shards of it; or leave data.stage out");
+  }
+  std::vector<data::Collection*> all{&collections_.train};
+  if (collections_.validate && collections_.validate->shards) all.push_back(&*collections_.validate);
+  for (data::Collection* collection : all) {
+    const data::StagePlan plan = data::plan_stage(*collection, job_.data.stage);
+    if (ledger_) {
+      Json fields = Json::object();
+      fields["folder"] = plan.folder.string();
+      fields["bytes"] = plan.bytes;
+      fields["bytes_there"] = plan.bytes_there;
+      fields["promised_seconds"] = plan.seconds();
+      fields["fits"] = plan.fits();
+      ledger_->note("stage", fields);
+      ledger_->say(plan.to_text());
+    }
+    if (plan.fits()) collection->staging = std::make_shared<data::Staging>(*collection, plan);
+  }
+}
+
+void Session::tell_of_staging() {
+  const auto& staging = collections_.train.staging;
+  if (told_of_staging_ || !ledger_ || !staging || !staging->is_done()) return;
+  told_of_staging_ = true;
+  const data::Staging::Progress progress = staging->progress();
+  Json fields = Json::object();
+  fields["step"] = step_;
+  fields["shards"] = progress.shards;
+  fields["bytes"] = progress.bytes;
+  fields["trouble"] = progress.trouble;
+  ledger_->note("staged", fields);
+  ledger_->say(progress.trouble.empty() ? text("all ", progress.shards, " shards are copied to this node and in use")
+                                        : text("the shards are read from their source: ", progress.trouble));
 }
 
 std::optional<Features> Session::features(const data::Collection& collection, size_t to, const char* what) {
@@ -66,6 +112,10 @@ Session::Source Session::open_source(const Stage& stage, size_t from) {
   Source source;
   if (!stage.phase.cache_features) {
     source.loader = loader(collections_.train, data::Use::train);
+    // Single precision stays with the plain way, which is what `plan` forecasts.
+    if (options_.device.is_cuda() && job_.data.pixels != spec::Pixels::fp32 && !history_) {
+      source.feeder = std::make_unique<step::Feeder>(*source.loader, options_.device);
+    }
     return source;
   }
   source.train = features(collections_.train, from, "training");

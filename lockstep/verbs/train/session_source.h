@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "lockstep/step/feeder.h"
 #include "lockstep/verbs/train/session.h"
 
 namespace lockstep::verbs {
@@ -14,6 +15,7 @@ struct Session::Source {
   std::optional<Features> train;          // cached features of the frozen blocks
   std::optional<Features> validate;       // likewise
   data::Batch batch;                      // keeps the memory of the samples in use
+  std::unique_ptr<step::Feeder> feeder;   // of `loader`, one step ahead; null: each batch goes when it is needed
   data::StageSeconds stages_before = {};  // at the beginning of the epoch, or of this sitting in it
   double seconds = 0;                     // of the steps since then
   double waited = 0;                      // of these, for batches

@@ -139,6 +139,10 @@ base::Json identity(const spec::Job& job, const std::string& train_sha256, const
   result["data (names and labels of the training samples)"] = train_sha256;
   if (!validate_sha256.empty()) result[kValidation] = validate_sha256;
   result["data.image_size"] = job.data.image_size;
+  result["data.order"] = name_of(job.data.order);
+  if (job.data.order == spec::SampleOrder::windows) {
+    for (const char* key : {"extent", "window"}) result[text("data.", key)] = document.at("data").at(key);
+  }
   for (const auto& member : model.members()) result[text("model.", member.key)] = member.value;
   for (const char* key : {"seed", "global_batch", "precision", "phases", "virtual_ranks", "threads_per_slice"}) {
     if (const auto* value = training.find(key)) result[text("training.", key)] = *value;

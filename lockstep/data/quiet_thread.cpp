@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/quiet_thread.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace lockstep::data {
+
+void settle_quiet_thread(const std::string& name) {
+  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+  const sched_param parameters{};
+  pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);
+  // Linux has a nice value for each thread, under the process's number for it.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 5);
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+bool leave_cores_free(int64_t num_cores) {
+  cpu_set_t mine;
+  if (num_cores <= 0 || sched_getaffinity(0, sizeof mine, &mine) != 0) return false;
+  if (CPU_COUNT(&mine) < 3 * num_cores) return false;
+  for (int core = 0; core < CPU_SETSIZE && num_cores > 0; ++core) {
+    if (!CPU_ISSET(core, &mine)) continue;
+    CPU_CLR(core, &mine);
+    --num_cores;
+  }
+  return sched_setaffinity(0, sizeof mine, &mine) == 0;
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams and events through c10's device-neutral classes: this library links no CUDA. VirtualGuardImpl, which hands
+// out streams, lies in c10::impl; there is no public way to one without CUDA's headers.
+#include "lockstep/step/feeder.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "lockstep/data/quiet_thread.h"
+#include "lockstep/step/reducer.h"
+
+namespace lockstep::step {
+
+struct Feeder::State {
+  enum class Stage { free, filled, in_use };
+  struct Slot {
+    Stage stage = Stage::free;
+    at::Tensor host, pixels;           // page-locked, and on the device: [rows or more, size, size, 3]
+    at::Tensor host_targets, targets;  // likewise [rows or more]
+    Samples samples;                   // without tensors
+    int64_t rows = 0;
+    data::Normalisation normalisation = {};
+    std::optional<c10::Event> copied, used;  // on a card only
+    std::exception_ptr error;
+  };
+
+  data::Loader& loader;
+  const at::Device device;
+  std::optional<c10::Stream> stream;  // of the copies
+  std::array<Slot, 2> slots;
+
+  std::mutex mutex;  // guards the slots' stages
+  std::condition_variable_any changed;
+  size_t next_filled = 0;
+  std::jthread thread;
+
+  State(data::Loader& from, at::Device to) : loader(from), device(to) {
+    if (!device.is_cuda()) return;
+    stream = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
+    for (Slot& slot : slots) {
+      slot.copied.emplace(device.type());
+      slot.used.emplace(device.type());
+    }
+  }
+  ~State() {
+    if (!thread.joinable()) return;
+    thread.request_stop();
+    thread.join();
+  }
+
+  // Memory for `rows`, kept from step to step; the first batch is the largest.
+  void make_room(Slot& slot, const at::Tensor& from) const {
+    if (slot.pixels.defined() && slot.pixels.size(0) >= from.size(0)) return;
+    const auto pinned = at::TensorOptions().pinned_memory(device.is_cuda());
+    slot.host = at::empty(from.sizes(), pinned.dtype(from.dtype()));
+    slot.host_targets = at::empty({from.size(0)}, pinned.dtype(at::kLong));
+    slot.pixels = device.is_cuda() ? at::empty(from.sizes(), from.options().device(device)) : slot.host;
+    slot.targets =
+        device.is_cuda() ? at::empty({from.size(0)}, slot.host_targets.options().device(device)) : slot.host_targets;
+  }
+
+  void copy(Slot& slot, const data::Batch& batch) const {
+    const at::Tensor from = host_pixels(batch);
+    make_room(slot, from);
+    slot.rows = batch.size();
+    if (slot.rows == 0) return;
+    if (stream && slot.copied->was_marked_for_recording()) slot.copied->synchronize();  // out of the page-locked memory
+    std::memcpy(slot.host.mutable_data_ptr(), from.const_data_ptr(), from.nbytes());
+    std::memcpy(slot.host_targets.mutable_data_ptr(), batch.targets.data(), batch.targets.size() * sizeof(int64_t));
+    if (!stream) return;
+    const c10::StreamGuard guard(*stream);
+    slot.used->block(*stream);  // what was queued with the slot's earlier batch
+    slot.pixels.narrow(0, 0, slot.rows).copy_(slot.host.narrow(0, 0, slot.rows), /*non_blocking=*/true);
+    slot.targets.narrow(0, 0, slot.rows).copy_(slot.host_targets.narrow(0, 0, slot.rows), /*non_blocking=*/true);
+    slot.copied->record(*stream);
+  }
+
+  // True: there may be more.
+  bool fill(Slot& slot) {
+    try {
+      data::Batch batch = loader.next();
+      copy(slot, batch);
+      slot.samples = {batch.step, batch.epoch, batch.global_size, {}, {}, 0};
+      slot.normalisation = batch.normalisation;
+      loader.recycle(std::move(batch));
+      return slot.samples.global_size > 0;
+    } catch (...) {
+      slot.error = std::current_exception();
+      return false;
+    }
+  }
+
+  void run(const std::stop_token& stop) {
+    data::settle_quiet_thread("ls-feed");
+    for (size_t turn = 0;; turn = 1 - turn) {
+      Slot& slot = slots[turn];
+      std::unique_lock lock(mutex);
+      if (!changed.wait(lock, stop, [&] { return slot.stage == Stage::free; })) return;
+      lock.unlock();
+      const bool more = fill(slot);
+      lock.lock();
+      slot.stage = Stage::filled;
+      changed.notify_all();
+      if (!more) return;
+    }
+  }
+};
+
+Feeder::Feeder(data::Loader& loader, at::Device device) : state_(std::make_unique<State>(loader, device)) {
+  state_->thread = std::jthread([state = state_.get()](const std::stop_token& stop) { state->run(stop); });
+}
+
+Feeder::~Feeder() = default;
+
+Samples Feeder::next() {
+  const double start = steady_seconds();
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  for (auto& slot : state.slots) {
+    if (slot.stage != State::Stage::in_use) continue;
+    if (state.stream) slot.used->record(c10::impl::VirtualGuardImpl(state.device.type()).getStream(state.device));
+    slot.stage = State::Stage::free;
+    state.changed.notify_all();
+  }
+  State::Slot& slot = state.slots[state.next_filled];
+  state.changed.wait(lock, [&] { return slot.stage == State::Stage::filled; });
+  wait_seconds_ = steady_seconds() - start;
+  if (slot.error) std::rethrow_exception(slot.error);
+  Samples samples = slot.samples;
+  if (samples.global_size == 0) return samples;  // stays filled: asked again it is over again
+  slot.stage = State::Stage::in_use;
+  state.next_filled = 1 - state.next_filled;
+  lock.unlock();
+  if (state.stream) slot.copied->block(c10::impl::VirtualGuardImpl(state.device.type()).getStream(state.device));
+  samples.values = shown_pixels(slot.pixels.narrow(0, 0, slot.rows), slot.normalisation);
+  samples.targets = slot.targets.narrow(0, 0, slot.rows);
+  return samples;
+}
+
+}  // namespace lockstep::step
