@@ -177,6 +177,10 @@ const Section& training_section() {
           .add("recompute", &Training::recompute, "blocks", anything,
                "blocks that keep their input only and run again in backward: saves memory, costs time; \"all\" names "
                "all")
+          .add("zero", &Training::zero, "", between(0, 3),
+               "what each of several ranks keeps only its part of (ZeRO): 0 nothing, 1 optimizer state, 2 gradients "
+               "too, 3 weights too; 3 runs every block again in backward (recompute), and communicates half as much "
+               "again")
           .nest("optimizer", &Training::optimizer, optimizer_section())
           .nest("schedule", &Training::schedule, schedule_section())
           .list("phases", &Training::phases, phase_section())
@@ -296,6 +300,20 @@ class JobRules {
                base::text("is ", training.micro_batch, ", more than training.global_batch, ", training.global_batch),
                "make it smaller, or 0");
     }
+    if (training.zero > 1 && training.batch_norm == BatchNorm::sync) {
+      complain("training.batch_norm",
+               base::text("is sync, and training.zero ", training.zero, " lets ranks take passes without samples"),
+               "training.zero=1, or \"batch_norm\": \"local\"");
+    }
+    if (training.zero > 1 && training.reduce_precision != ReducePrecision::fp32) {
+      complain("training.reduce_precision", base::text("is bf16, and training.zero ", training.zero, " sums in fp32"),
+               "training.zero=1, or \"reduce_precision\": \"fp32\"");
+    }
+    if (training.zero == 3 && training.ema_decay > 0) {
+      complain("training.zero",
+               "is 3: no rank has whole weights for the moving average of training.ema_decay to follow",
+               "training.zero=2, or training.ema_decay=0");
+    }
     if (training.optimizer.nesterov &&
         ((training.optimizer.name != OptimizerName::sgd && training.optimizer.name != OptimizerName::lars) ||
          training.optimizer.momentum == 0)) {
@@ -351,6 +369,10 @@ class JobRules {
     if (training.batch_norm == BatchNorm::sync) {
       complain("training.batch_norm", "is sync, which would undo the slices of virtual_ranks",
                "\"batch_norm\": \"local\": a slice has its own statistics");
+    }
+    if (training.zero > 1) {
+      complain("training.zero", base::text("is ", training.zero, ": virtual_ranks add up whole gradients in one order"),
+               "training.zero=1 cuts the optimizer's state and keeps the bits");
     }
     for (size_t i = 0; i < training.phases.size(); ++i) {
       if (!training.phases[i].cache_features) continue;

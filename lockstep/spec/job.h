@@ -125,6 +125,7 @@ struct Training {
   BatchNorm batch_norm = BatchNorm::local;                   // whose rows make the statistics of a pass
   int64_t ghost_batch = 0;                                   // ghost: rows of a slice
   std::vector<std::string> recompute = {};  // names of blocks whose activations are made anew in backward, or "all"
+  int64_t zero = 0;  // what is cut over the ranks: 1 optimizer state, 2 gradients too, 3 weights too
   Optimizer optimizer;
   Schedule schedule;
   std::vector<Phase> phases = {};

@@ -1,17 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/step/gradient_path.h"
 
+#include <ATen/Context.h>
+#include <ATen/ops/tensor.h>
+
+#include "lockstep/base/random.h"
+#include "lockstep/step/parts_path.h"
 #include "lockstep/step/reduced_path.h"
 #include "lockstep/step/virtual_path.h"
 
 namespace lockstep::step {
 
+void seed_dropout(const StepOptions& options, int64_t rank, int64_t step) {
+  base::Random random(base::derive_seed(static_cast<uint64_t>(options.training.seed), "dropout"),
+                      static_cast<uint32_t>(rank), static_cast<uint64_t>(step));
+  at::manual_seed(random.bits64());
+}
+
+BatchSums over_ranks(const PassSums& mine, bool want_stop, comm::Group& group) {
+  at::Tensor totals = at::tensor(
+      {mine.loss, static_cast<double>(mine.correct), static_cast<double>(mine.samples), want_stop ? 1.0 : 0.0},
+      at::kDouble);
+  group.all_reduce_sum(totals);
+  BatchSums sums;
+  sums.rows = {totals[0].item<double>(), totals[1].item<int64_t>(), totals[2].item<int64_t>()};
+  sums.stop = totals[3].item<double>() > 0;
+  return sums;
+}
+
 std::unique_ptr<GradientPath> make_gradient_path(const model::Network& network,
                                                  const std::vector<model::Named>& parameters, comm::Group& group,
-                                                 const StepOptions& options) {
+                                                 const StepOptions& options, Shards* shards) {
   if (options.training.virtual_ranks > 0) {
     return std::make_unique<VirtualPath>(network, parameters, group, options);
   }
+  if (shards && shards->sums_gradients()) return std::make_unique<PartsPath>(network, group, options, *shards);
   return std::make_unique<ReducedPath>(network, parameters, group, options);
 }
 

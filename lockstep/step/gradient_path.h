@@ -6,6 +6,7 @@
 
 #include "lockstep/comm/group.h"
 #include "lockstep/step/pass.h"
+#include "lockstep/step/shards.h"
 
 namespace lockstep::step {
 
@@ -15,6 +16,11 @@ struct BatchSums {  // over the whole batch, the same on every rank
   double exposed_seconds = 0;  // of this rank's communication that computing did not hide, beyond the blocking calls'
 };
 
+// What dropout draws in a step belongs to (seed, step, rank), resumed or not: sets libtorch's generator to it.
+void seed_dropout(const StepOptions& options, int64_t rank, int64_t step);
+// This rank's sums with those of all others; every rank calls it.
+BatchSums over_ranks(const PassSums& mine, bool want_stop, comm::Group& group);
+
 // The way from a rank's samples to the gradient of the whole batch: how it is cut into passes, who adds what to what,
 // and in which order. Everything in a step that depends on ranks lies behind this; clipping, optimizer and moving
 // average come after it and see the same on every rank.
@@ -22,11 +28,12 @@ class GradientPath {
  public:
   virtual ~GradientPath() = default;
 
-  // Every rank calls it for the same step. Afterwards .grad() of each trained parameter holds `scale` times the
-  // gradient of the mean over the batch's rows. REQUIRES: no trained parameter has a gradient.
+  // Every rank calls it for the same step. Afterwards .grad() of each trained parameter, or the pieces' of shards that
+  // sum gradients, holds `scale` times the gradient of the mean over the batch's rows. REQUIRES: no trained parameter
+  // has a gradient.
   virtual BatchSums run(const Samples& samples, double scale, bool want_stop) = 0;
 
-  // Of gradients in the order of the parameters.
+  // Of gradients in the order of the parameters, or of pieces.
   virtual double norm(const std::vector<at::Tensor>& gradients) const = 0;
 
   // After run(), one of the two: the running statistics of the batch norms become those of the whole batch, the same
@@ -35,9 +42,10 @@ class GradientPath {
   virtual void drop_statistics() = 0;
 };
 
-// The path that the job asks for; `parameters` are those that are trained. All must outlive it.
+// The path that the job asks for; `parameters` are those that are trained; no `shards`: training.zero is 0, or there is
+// one rank. All must outlive it.
 std::unique_ptr<GradientPath> make_gradient_path(const model::Network& network,
                                                  const std::vector<model::Named>& parameters, comm::Group& group,
-                                                 const StepOptions& options);
+                                                 const StepOptions& options, Shards* shards = nullptr);
 
 }  // namespace lockstep::step

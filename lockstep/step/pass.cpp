@@ -19,8 +19,11 @@ PassSums& PassSums::operator+=(const PassSums& other) {
   return *this;
 }
 
-Pass::Pass(const model::Network& network, const StepOptions& options)
-    : network_(network), options_(options), recomputed_(recomputed_blocks(network, options.training.recompute)) {}
+Pass::Pass(const model::Network& network, const StepOptions& options, WeightSource* source)
+    : network_(network),
+      options_(options),
+      source_(source),
+      recomputed_(recomputed_blocks(network, options.training.recompute)) {}
 
 PassSums Pass::run(const Samples& part, double divisor) const {
   const auto& training = options_.training;
@@ -33,7 +36,9 @@ PassSums Pass::run(const Samples& part, double divisor) const {
   model::Output output;
   at::Tensor loss;
   {
-    const PassPrecision precision(network_, training.precision, options_.device);
+    // A source's weights are cast as they come, the network has those of frozen blocks only.
+    const size_t own = source_ ? options_.train_from : network_.blocks().size();
+    const PassPrecision precision(network_, training.precision, options_.device, own);
     output = forward(part, values);
     loss = task::cross_entropy_sum(
         output.logits, output.auxiliary, part.targets, mix,
@@ -58,7 +63,9 @@ model::Output Pass::forward(const Samples& part, const at::Tensor& values) const
   const model::Mode mode = options_.freeze_norm ? model::Mode::evaluate : model::Mode::train;
   for (size_t i = first; i < network_.blocks().size(); ++i) {
     BlockOutput block;
-    if (recomputed_[i]) {
+    if (source_ && source_->holds(i)) {
+      block = gathered(network_, i, value, mode, options_.training.precision, *source_);
+    } else if (recomputed_[i]) {
       block = recomputed(network_, i, value, mode);
     } else {
       block.value = network_.run(value, mode, i, i + 1);

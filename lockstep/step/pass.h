@@ -6,6 +6,7 @@
 #include "lockstep/model/network.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/step/ema.h"
+#include "lockstep/step/recompute.h"
 #include "lockstep/step/samples.h"
 
 namespace lockstep::step {
@@ -33,8 +34,8 @@ struct PassSums {  // over rows
 // from where the caller has left libtorch's generator.
 class Pass {
  public:
-  // `options` must outlive it.
-  Pass(const model::Network& network, const StepOptions& options);
+  // `source`: has the weights of blocks that the network does not have (training.zero 3). All must outlive it.
+  Pass(const model::Network& network, const StepOptions& options, WeightSource* source = nullptr);
 
   // Adds the gradient of sum(loss) / divisor to .grad() of each trained parameter.
   PassSums run(const Samples& part, double divisor) const;
@@ -44,6 +45,7 @@ class Pass {
 
   const model::Network& network_;
   const StepOptions& options_;
+  WeightSource* source_;
   std::vector<bool> recomputed_;  // by block
 };
 

@@ -17,7 +17,11 @@ at::ScalarType compute_type(spec::Precision precision);
 // 16-bit compute_type: nothing. REQUIRES: one scope at a time per network; backward may run after the scope.
 class WeightCasts {
  public:
-  WeightCasts(const model::Network& network, spec::Precision precision);
+  WeightCasts(const model::Network& network, spec::Precision precision)
+      : WeightCasts(network, precision, network.blocks().size()) {}
+  // Of blocks [0, end).
+  WeightCasts(const model::Network& network, spec::Precision precision, size_t end);
+  WeightCasts(model::Block& block, spec::Precision precision) { cast(block, precision); }
   ~WeightCasts();
   WeightCasts(const WeightCasts&) = delete;
   WeightCasts& operator=(const WeightCasts&) = delete;
@@ -27,6 +31,7 @@ class WeightCasts {
     at::Tensor* place;
     at::Tensor master;
   };
+  void cast(model::Block& block, spec::Precision precision);
   std::vector<Kept> kept_;
 };
 
@@ -47,11 +52,14 @@ class Autocast {
   at::ScalarType type_before_;
 };
 
-// For its lifetime a pass over the network computes as `precision` says. Whether fp32 products may use tensor cores is
+// For its lifetime a pass over the network computes as `precision` says; with weights of blocks [0, end) that the
+// network has, whoever gives it those of others casts them. Whether fp32 products may use tensor cores is
 // a setting of the whole process, made here, that stays: backward, after the scope, shall follow it too.
 class PassPrecision {
  public:
-  PassPrecision(const model::Network& network, spec::Precision precision, at::Device device);
+  PassPrecision(const model::Network& network, spec::Precision precision, at::Device device)
+      : PassPrecision(network, precision, device, network.blocks().size()) {}
+  PassPrecision(const model::Network& network, spec::Precision precision, at::Device device, size_t end);
 
  private:
   WeightCasts casts_;

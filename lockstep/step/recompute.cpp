@@ -46,12 +46,14 @@ class RandomState {
   std::vector<std::pair<at::Generator, at::Tensor>> kept_;
 };
 
-// For its lifetime a block has other weights, and scratch copies of its batch-norm statistics.
+// For its lifetime a block has other weights and, where it runs again, scratch copies of its batch-norm statistics.
+enum class Statistics { count, scratch };
 class Exchanged {
  public:
-  Exchanged(model::Block& block, const std::vector<at::Tensor>& weights)
+  Exchanged(model::Block& block, const std::vector<at::Tensor>& weights, Statistics statistics)
       : block_(block), parameters_(block.parameters), buffers_(block.buffers) {
     for (size_t i = 0; i < weights.size(); ++i) block.parameters[i].tensor = weights[i];
+    if (statistics == Statistics::count) return;
     for (auto& buffer : block.buffers) buffer.tensor = buffer.tensor.clone();
   }
   ~Exchanged() {
@@ -73,7 +75,9 @@ struct Call {
   size_t block;
   model::Mode mode;
   at::Device device;
-  bool autocast;  // forward ran under it
+  bool autocast;                   // forward ran under it
+  WeightSource* source = nullptr;  // null: the network has the weights
+  spec::Precision precision = spec::Precision::fp32;
 
   model::Block& of() const { return *network.blocks()[block]; }
   variable_list run(const at::Tensor& input) const {
@@ -97,7 +101,8 @@ bool any_requires_grad(const variable_list& tensors) {
 }
 
 // The block's place in the graph: backward runs it again and differentiates that run. Its inputs are the block's input
-// and its weights, so that each weight's gradient arrives where it always does, once: the reducer waits there.
+// and its weights, so that each weight's gradient arrives where it always does, once: the reducer waits there. Weights
+// that come from a source are no inputs; the source gets their gradients.
 class RecomputeBackward final : public torch::autograd::Node {
  public:
   RecomputeBackward(const Call& call, const variable_list& inputs) : call_(call), random_(call.of(), call.device) {
@@ -111,7 +116,14 @@ class RecomputeBackward final : public torch::autograd::Node {
       const at::Tensor kept = input.unpack();
       leaves.push_back(kept.detach().requires_grad_(kept.requires_grad()));
     }
-    return differentiate(leaves, run_again(leaves), gradients);
+    if (!call_.source) return differentiate(leaves, run_again(leaves), gradients);
+    for (auto& weight : call_.source->weights(call_.block, WeightSource::Pass::backward)) {
+      leaves.push_back(weight.detach().requires_grad_(true));
+    }
+    variable_list all = differentiate(leaves, run_again(leaves), gradients);
+    call_.source->take_gradients(call_.block, {all.begin() + 1, all.end()});
+    all.resize(1);
+    return all;
   }
   void release_variables() override {
     for (auto& input : inputs_) input.reset_data();
@@ -120,7 +132,9 @@ class RecomputeBackward final : public torch::autograd::Node {
  private:
   variable_list run_again(const variable_list& leaves) const {
     const c10::AutoGradMode with_graph(true);
-    const Exchanged exchanged(call_.of(), {leaves.begin() + 1, leaves.end()});
+    const Exchanged exchanged(call_.of(), {leaves.begin() + 1, leaves.end()}, Statistics::scratch);
+    std::optional<WeightCasts> casts;
+    if (call_.source) casts.emplace(call_.of(), call_.precision);
     std::optional<Autocast> autocast;
     if (call_.autocast) autocast.emplace(call_.device);
     const RandomState now(call_.of(), call_.device);
@@ -166,6 +180,12 @@ class RecomputeBackward final : public torch::autograd::Node {
   std::vector<SavedVariable> inputs_;
 };
 
+BlockOutput block_output(const variable_list& outputs) {
+  BlockOutput result{outputs[0], {}};
+  result.auxiliary.assign(outputs.begin() + 1, outputs.end());
+  return result;
+}
+
 }  // namespace
 
 std::vector<bool> recomputed_blocks(const model::Network& network, const std::vector<std::string>& names) {
@@ -195,9 +215,23 @@ BlockOutput recomputed(const model::Network& network, size_t block, const at::Te
     }
     for (auto& output : outputs) torch::autograd::set_history(output, node);
   }
-  BlockOutput result{outputs[0], {}};
-  result.auxiliary.assign(outputs.begin() + 1, outputs.end());
-  return result;
+  return block_output(outputs);
+}
+
+BlockOutput gathered(const model::Network& network, size_t block, const at::Tensor& input, model::Mode mode,
+                     spec::Precision precision, WeightSource& source) {
+  const bool autocast = at::autocast::is_autocast_enabled(input.device().type());
+  const Call call{network, block, mode, input.device(), autocast, &source, precision};
+  const std::shared_ptr<RecomputeBackward> node(new RecomputeBackward(call, {input}), torch::autograd::deleteNode);
+  variable_list outputs;
+  {
+    const c10::AutoGradMode without_graph(false);
+    const Exchanged exchanged(call.of(), source.weights(block, WeightSource::Pass::forward), Statistics::count);
+    const WeightCasts casts(call.of(), precision);
+    outputs = call.run(input);
+  }
+  for (auto& output : outputs) torch::autograd::set_history(output, node);
+  return block_output(outputs);
 }
 
 }  // namespace lockstep::step

@@ -23,4 +23,22 @@ struct BlockOutput {
 // batch once. The network must live until backward is over.
 BlockOutput recomputed(const model::Network& network, size_t block, const at::Tensor& input, model::Mode mode);
 
+// Has the weights of blocks of which the network itself has none (ZeRO-3), and takes their gradients.
+class WeightSource {
+ public:
+  enum class Pass { forward, backward };
+  virtual ~WeightSource() = default;
+  virtual bool holds(size_t block) const = 0;
+  // All of the block's, in its order. They live as long as the result does.
+  virtual std::vector<at::Tensor> weights(size_t block, Pass pass) = 0;
+  // Of one backward, in the same order; undefined: nothing was made of that weight.
+  virtual void take_gradients(size_t block, const std::vector<at::Tensor>& gradients) = 0;
+};
+
+// recomputed(), with weights that exist for as long as the block runs, in forward and again in backward. `precision`
+// gives them the casts that PassPrecision gives a network's own. REQUIRES: source.holds(block); it lives until backward
+// is over.
+BlockOutput gathered(const model::Network& network, size_t block, const at::Tensor& input, model::Mode mode,
+                     spec::Precision precision, WeightSource& source);
+
 }  // namespace lockstep::step

@@ -63,7 +63,7 @@ std::vector<at::Tensor> after_two_steps(const Recipe& recipe, const std::vector<
     const double loss = step.run(images(4, recipe.image_size, i), 0.05).loss;
     all.push_back(at::arange(1, at::kDouble).add(loss));
   }
-  for (const auto& gradient : step.optimizer().gradients()) all.push_back(gradient.clone());
+  for (const auto& gradient : step.gradients()) all.push_back(gradient.clone());
   for (const auto& entry : network.parameters()) all.push_back(entry.tensor.detach());
   for (const auto& entry : network.buffers()) all.push_back(entry.tensor);
   return all;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/step/reduced_path.h"
 
-#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
-#include "lockstep/base/random.h"
 #include "lockstep/step/batch_norm_rule.h"
 #include "lockstep/step/optimizer.h"
 
@@ -33,20 +31,12 @@ ReducedPath::ReducedPath(const model::Network& network, const std::vector<model:
       statistics_(network, options.norms_from(network)) {}
 
 BatchSums ReducedPath::run(const Samples& samples, double scale, bool want_stop) {
-  // Dropout draws from libtorch's generator: its numbers belong to (seed, step, rank), resumed or not.
-  base::Random random(base::derive_seed(static_cast<uint64_t>(options_.training.seed), "dropout"),
-                      static_cast<uint32_t>(group_.rank()), static_cast<uint64_t>(samples.step));
-  at::manual_seed(random.bits64());
+  seed_dropout(options_, group_.rank(), samples.step);
   statistics_.keep();
   const PassSums mine = accumulate(samples, scale);
-  BatchSums sums;
-  sums.exposed_seconds = reducer_.exposed_seconds(steady_seconds());
-  at::Tensor totals = at::tensor(
-      {mine.loss, static_cast<double>(mine.correct), static_cast<double>(mine.samples), want_stop ? 1.0 : 0.0},
-      at::kDouble);
-  group_.all_reduce_sum(totals);
-  sums.rows = {totals[0].item<double>(), totals[1].item<int64_t>(), totals[2].item<int64_t>()};
-  sums.stop = totals[3].item<double>() > 0;
+  const double exposed = reducer_.exposed_seconds(steady_seconds());
+  BatchSums sums = over_ranks(mine, want_stop, group_);
+  sums.exposed_seconds = exposed;
   return sums;
 }
 

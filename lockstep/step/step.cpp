@@ -4,6 +4,7 @@
 #include <ATen/ops/_foreach_mul.h>
 
 #include <cmath>
+#include <map>
 
 #include "lockstep/base/error.h"
 #include "lockstep/step/batch_norm_rule.h"
@@ -32,34 +33,79 @@ const model::Network& with_batch_norm(model::Network& network, const spec::Train
   return network;
 }
 
+std::unique_ptr<Shards> make_shards(model::Network& network, comm::Group& group, const StepOptions& options) {
+  if (options.training.zero == 0 || group.size() == 1) return nullptr;
+  base::ensure(options.training.zero < 3 || !options.ema, "a moving average has whole weights to follow");
+  return std::make_unique<Shards>(network, options.train_from, group, options.training.zero);
+}
+
+// How LARS and LAMB measure layers, also those of which a rank has pieces.
+Norms norms_for(const spec::Training& training, const Shards* shards) {
+  const bool exact = training.virtual_ranks > 0;
+  if (!shards) return exact ? Norms(chunk_norms) : Norms();
+  return [shards, exact](const std::vector<at::Tensor>& pieces) {
+    return exact ? shards->chunk_norms(pieces) : shards->norms(pieces);
+  };
+}
+
 }  // namespace
 
 Step::Step(model::Network& network, comm::Group& group, StepOptions options)
     : group_(group),
       options_(std::move(options)),
-      optimizer_(options_.training.optimizer, trained_parameters(network, options_.train_from),
-                 options_.training.virtual_ranks > 0 ? Norms(chunk_norms) : Norms()),
-      path_(make_gradient_path(with_batch_norm(network, options_.training, group), optimizer_.parameters(), group,
-                               options_)),
+      trained_(trained_parameters(network, options_.train_from)),
+      shards_(make_shards(network, group, options_)),
+      optimizer_(options_.training.optimizer, shards_ ? shards_->pieces() : trained_,
+                 norms_for(options_.training, shards_.get())),
+      path_(make_gradient_path(with_batch_norm(network, options_.training, group), trained_, group, options_,
+                               shards_.get())),
       scale_(options_.training.precision == spec::Precision::amp && options_.device.is_cuda()) {}
 
-std::vector<model::Named> Step::state() const {
+void Step::assemble() {
+  if (shards_) shards_->assemble();
+}
+
+std::vector<model::Named> Step::state(const Wanted& wanted) const {
   auto all = optimizer_.state();
+  if (shards_) all = shards_->whole_state(all, wanted);
   for (auto& entry : scale_.state()) all.push_back(std::move(entry));
+  std::erase_if(all, [&](const model::Named& entry) { return !wanted(entry.name); });
   return all;
 }
 
+int64_t Step::state_bytes() const {
+  std::map<std::string, int64_t> whole;
+  for (const auto& parameter : trained_) whole[parameter.name] = parameter.tensor.numel();
+  int64_t bytes = 0;
+  auto all = optimizer_.state();
+  for (auto& entry : scale_.state()) all.push_back(std::move(entry));
+  for (const auto& entry : all) {
+    const auto parameter = whole.find(entry.name.substr(entry.name.find('.') + 1));
+    const int64_t numel = parameter == whole.end() ? entry.tensor.numel() : parameter->second;
+    bytes += numel * static_cast<int64_t>(entry.tensor.element_size());
+  }
+  return bytes;
+}
+
 void Step::load_state(const std::vector<model::Named>& state) {
-  optimizer_.load_state(state);
+  optimizer_.load_state(shards_ ? shards_->pieces_of(state) : state);
   scale_.load_state(state);
+}
+
+std::vector<at::Tensor> Step::gradients() const {
+  if (shards_ && shards_->sums_gradients()) return shards_->gradients();
+  std::vector<at::Tensor> all;
+  for (const auto& parameter : trained_) all.push_back(parameter.tensor.grad());
+  return all;
 }
 
 StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
   const double start = steady_seconds();
-  const double waited = group_.seconds_waited();
+  const double waited = seconds_waited();
   // With virtual ranks no operator of a step, the optimizer's included, may see how many threads a rank has.
   const ThreadScope threads(options_.training.virtual_ranks > 0 ? options_.training.threads_per_slice : 0);
-  optimizer_.clear_gradients();
+  for (auto& parameter : trained_) parameter.tensor.mutable_grad().reset();
+  if (shards_) shards_->begin_step();
   const BatchSums sums = path_->run(samples, scale_.value(), want_stop);
 
   StepResult result;
@@ -68,15 +114,16 @@ StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
   result.loss = sums.rows.loss / static_cast<double>(std::max<int64_t>(1, result.samples));
   result.stop = sums.stop;
   finish(result, samples, lr);
-  result.communicate_seconds = sums.exposed_seconds + group_.seconds_waited() - waited;
+  result.communicate_seconds = sums.exposed_seconds + seconds_waited() - waited;
   result.compute_seconds = steady_seconds() - start - result.communicate_seconds;
   return result;
 }
 
-// Takes the step with the gradients that every rank now has alike, unless something in it is not finite.
+// Takes the step with the gradients that every rank now has alike, or its part of them, unless something in it is not
+// finite.
 void Step::finish(StepResult& result, const Samples& samples, double lr) {
   const auto& training = options_.training;
-  auto gradients = optimizer_.gradients();
+  auto gradients = this->gradients();
   double factor = 1 / scale_.value();
   if (result.samples != samples.global_size && result.samples > 0) {  // rows without a target: a smaller mean
     factor *= static_cast<double>(samples.global_size) / static_cast<double>(result.samples);
@@ -94,8 +141,20 @@ void Step::finish(StepResult& result, const Samples& samples, double lr) {
   if (training.clip_norm > 0) clip_gradients(gradients, result.gradient_norm, training.clip_norm);
   path_->take_statistics(samples);
   if (result.samples == 0) return;  // not one readable sample: nothing to learn from
-  optimizer_.step(lr);
+  update(lr);
   if (options_.ema) options_.ema->update(samples.step);
+}
+
+void Step::update(double lr) {
+  if (!shards_) return optimizer_.step(lr);
+  const auto gradients = shards_->gradients();
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    at::Tensor piece = optimizer_.parameters()[i].tensor;
+    piece.mutable_grad() = gradients[i];
+  }
+  optimizer_.step(lr);
+  optimizer_.clear_gradients();
+  shards_->gather();
 }
 
 }  // namespace lockstep::step

@@ -11,6 +11,7 @@
 #include "lockstep/step/pass.h"
 #include "lockstep/step/reducer.h"
 #include "lockstep/step/samples.h"
+#include "lockstep/step/shards.h"
 
 namespace lockstep::step {
 
@@ -29,7 +30,8 @@ struct StepResult {
 // THE step: forward, loss, backward with summed gradients (gradient_path.h), clipping, optimizer, moving average.
 // `train` runs it, `bench` times it. One Step lives as long as its set of trained blocks. The gradient is that of the
 // mean over the samples of the whole batch, whatever the ranks and micro-batches; what batch norms see is
-// training.batch_norm's. After a step every rank holds the same weights, statistics and optimizer state.
+// training.batch_norm's. After a step every rank holds the same weights, statistics and optimizer state; with
+// training.zero, a part of them.
 class Step {
  public:
   Step(model::Network& network, comm::Group& group, StepOptions options);
@@ -40,16 +42,33 @@ class Step {
   StepResult run(const Samples& samples, double lr, bool want_stop = false);
 
   Optimizer& optimizer() { return optimizer_; }
-  // What a resume needs: the optimizer's state and, where there is one, the loss scale. The tensors are the live ones.
-  std::vector<model::Named> state() const;
-  // User error naming the first tensor that is missing or has another shape.
+
+  // Puts whole weights into the network, where run() leaves none (training.zero 3): call it before anything else reads
+  // or writes them, an evaluation, a checkpoint, a rewind, the end of the Step. What the network has when run() is
+  // called next is what is trained. Every rank calls it; with less than 3 it does nothing.
+  void assemble();
+  // What a resume needs, as whole tensors by name whatever the ranks and training.zero: the optimizer's state and,
+  // where there is one, the loss scale. Every rank calls it, and gets those that it `wanted` (a writer all or some, the
+  // others none: the memory of one block is needed besides). The tensors are live ones, or copies in main memory.
+  using Wanted = Shards::Wanted;
+  std::vector<model::Named> state(const Wanted& wanted = [](const std::string&) { return true; }) const;
+  int64_t state_bytes() const;  // of all of it
+  // From whole tensors. User error naming the first that is missing or has another shape.
   void load_state(const std::vector<model::Named>& state);
+
+  // This rank's, of the last step: whole, or with training.zero 2 and 3 those of its pieces.
+  std::vector<at::Tensor> gradients() const;
+  const Shards* shards() const { return shards_.get(); }  // null: nothing is cut (one rank, training.zero 0)
 
  private:
   void finish(StepResult& result, const Samples& samples, double lr);
+  void update(double lr);
+  double seconds_waited() const { return group_.seconds_waited() + (shards_ ? shards_->seconds_waited() : 0); }
 
   comm::Group& group_;
   StepOptions options_;
+  std::vector<model::Named> trained_;
+  std::unique_ptr<Shards> shards_;
   Optimizer optimizer_;
   std::unique_ptr<GradientPath> path_;
   LossScale scale_;

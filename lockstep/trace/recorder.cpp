@@ -117,13 +117,15 @@ int64_t Recorder::collective(forecast::CollectiveKind kind, int64_t bytes) {
   if (finished_) return -1;
   const int64_t id = num_collectives_++;
   add({.kind = EventKind::collective, .id = id, .bytes = bytes, .collective = kind});
-  if (!on_main()) handed_over_.push_back(id);
+  if (!on_main() && kind == forecast::CollectiveKind::all_reduce) handed_over_.push_back(id);
   return id;
 }
 
 void Recorder::wait(int64_t collective) {
   const std::scoped_lock lock(mutex_);
-  if (!finished_) add({.kind = EventKind::wait, .id = collective});
+  if (finished_ || collective < 0) return;
+  std::erase(handed_over_, collective);
+  add({.kind = EventKind::wait, .id = collective});
 }
 
 void Recorder::step_begin() {

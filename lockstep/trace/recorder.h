@@ -32,8 +32,9 @@ class Recorder {
   // Block `index` of the network runs on this thread from now on; -1: none.
   void enter_block(int64_t index);
 
-  // Gives its id. The reducer hands its buckets over on autograd's thread and waits for all of them before backward
-  // returns: their waits come before whatever the main thread does next. Others say wait().
+  // Gives its id. The reducer hands its buckets over on autograd's thread, all of them to be summed everywhere, and
+  // waits for all of them before backward returns: their waits come before whatever the main thread does next, unless
+  // wait() came first. Others say wait().
   int64_t collective(forecast::CollectiveKind kind, int64_t bytes);
   void wait(int64_t collective);
 

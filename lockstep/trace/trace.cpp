@@ -48,9 +48,9 @@ step::Samples make_samples(const spec::Job& job, int64_t rows, int64_t ranks, in
   return samples;
 }
 
-// A gradient that lies in what the reducer made before the first step is part of a bucket.
-void classify_gradients(const step::Optimizer& optimizer) {
-  for (const at::Tensor& gradient : optimizer.gradients()) {
+// A gradient that lies in what was made before the first step is part of a bucket of the reducer, or of a rank's sums.
+void classify_gradients(const step::Step& step) {
+  for (const at::Tensor& gradient : step.gradients()) {
     const int64_t id = storage_id(gradient);
     recorder().classify(id, recorder().born_in_setup(id) ? MemoryClass::buckets : MemoryClass::gradients);
   }
@@ -119,6 +119,10 @@ forecast::Recording trace_step(const spec::Job& asked, const Simulation& simulat
   first = recorder->next_storage();
   step::Step step(network, *group, {.training = job.training, .device = SimulatedDevice::device(), .ema = ema.get()});
   recorder->classify_from(first, MemoryClass::optimizer);
+  if (step.shards()) {
+    for (const at::Tensor& part : step.shards()->weight_parts())
+      recorder->classify(storage_id(part), MemoryClass::weights);
+  }
 
   const int64_t rows = rows_of(job, simulation);
   for (int64_t i = 0; i < simulation.steps; ++i) {
@@ -127,13 +131,13 @@ forecast::Recording trace_step(const spec::Job& asked, const Simulation& simulat
       const step::Samples samples = make_samples(job, rows, simulation.ranks, i);
       const step::StepResult result = step.run(samples, job.training.optimizer.lr);
       base::ensure(result.finite && result.samples == samples.global_size, "a simulated step is an ordinary one");
-      classify_gradients(step.optimizer());
+      classify_gradients(step);
     }
     recorder->step_end();
   }
   forecast::Recording recording = recorder->finish();
   describe(recording, job, simulation, network);
-  recording.checkpoint_bytes = recording.parameter_bytes + bytes_of(network.buffers()) + bytes_of(step.state()) +
+  recording.checkpoint_bytes = recording.parameter_bytes + bytes_of(network.buffers()) + step.state_bytes() +
                                (ema ? bytes_of(ema->averages()) : 0);
   return recording;
 }

@@ -78,6 +78,7 @@ void Session::run(const Stage& stage) {
   if (step_ > stage.begin) {
     step.load_state(read_tensors(base::Path(checkpoint_) / "optimizer.safetensors"));
   }
+  assemble_ = [&step] { step.assemble(); };
   Source source = open_source(stage, from);
   // A stop while features were computed: what the phase before has trained is not to be lost.
   if (stopped() && step_ > resumed_at_) save(step, /*best=*/false);
@@ -85,6 +86,8 @@ void Session::run(const Stage& stage) {
   if (rewound_) save(step, /*best=*/false);  // that these data are left out must outlive a crash
   rewound_ = false;
   while (step_ < stage.end && !stopped() && !rewound_) take_step(step, source);
+  step.assemble();  // the next phase, and the end, find whole weights
+  assemble_ = [] {};
   if (step_ == timetable_.total_steps()) state_sha256_ = state_sha256(step);
   report_bad_samples(source.loader.get());
 }
@@ -156,8 +159,9 @@ void Session::after_step(step::Step& step, Source& source, bool stop) {
   const auto best_before = best_;
   const bool evaluates = !stop && collections_.validate && timetable_.due(step_, job_.evaluation.every_epochs);
   const bool saves = stop || step_ == timetable_.total_steps() || save_is_due();
+  if (evaluates) step.assemble();
   if (evaluates && agreed(evaluation_may_be_cut())) save(step, /*best=*/false);
-  const bool best = evaluates && evaluate(source);
+  const bool best = evaluates && agreed(evaluate(source));
   if (saves || evaluates || timetable_.ends_epoch(step_)) report_bad_samples(source.loader.get());
   if (saves || best) save(step, best, best_before);
   if (ledger_ && timetable_.ends_epoch(step_)) {

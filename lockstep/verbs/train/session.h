@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -57,7 +58,7 @@ class Session {
   enum class Wait { no, yes };
   bool save_is_due();  // by the job's distance, or by the clock of rank 0
   void save(step::Step& step, bool best, std::optional<double> best_before = {});
-  run::Save describe_save(step::Step& step, bool best);
+  run::Save describe_save(const std::vector<model::Named>& optimizer, bool best);
   void settle(Wait wait);   // takes the outcome of a save under way, if it is done, and tells it
   void say_budget() const;  // what the checkpoints will need of the disk
   void check_walltime() const;
@@ -98,6 +99,7 @@ class Session {
   std::unique_ptr<PlanWatch> watch_;  // rank 0 only, and only with a plan
   std::string checkpoint_;            // the folder this sitting went on from; empty: from the start
 
+  std::function<void()> assemble_ = [] {};  // the phase under way has whole weights in the network
   int64_t step_ = 0;
   int64_t resumed_at_ = 0;
   int64_t data_shift_ = 0;    // batches that rewinds left out: step s takes the data of s + data_shift_

@@ -68,6 +68,7 @@ bool Session::rewind(const std::string& why) {
   found = comm::broadcast_text(group_, found);
   if (found.empty()) return false;
   const int64_t from = step_;
+  assemble_();  // what is restored goes into whole weights
   restore(found);
   data_shift_ += from - step_;
   ++rewinds_, ++num_rewinds_;
@@ -94,7 +95,8 @@ bool Session::rewind(const std::string& why) {
 void Session::check_ranks_agree() {
   const int64_t every = job_.training.check_sync_every;
   if (every == 0 || group_.size() == 1 || step_ % every != 0) return;
-  check_sync(group_, all_tensors(network_), step_);
+  // Of weights in parts (training.zero 3) no rank has what another has.
+  check_sync(group_, job_.training.zero == 3 ? network_.buffers() : all_tensors(network_), step_);
 }
 
 namespace {
@@ -115,15 +117,18 @@ void put_back(const std::vector<model::Named>& copies, const std::vector<model::
 step::StepResult Session::replayed(step::Step& step, const step::Samples& samples, double lr, bool want_stop) {
   const int64_t every = job_.training.replay_every;
   if (every == 0 || (step_ + 1) % every != 0) return step.run(samples, lr, want_stop);
+  step.assemble();
   std::vector<model::Named> live = all_tensors(network_);
   if (ema_) live.insert(live.end(), ema_->averages().begin(), ema_->averages().end());
   const auto before = copies_of(live);
   const auto state_before = copies_of(step.state());
   step.run(samples, lr, want_stop);
+  step.assemble();
   const uint32_t first = checksum(live), first_state = checksum(step.state());
   put_back(before, live);
   step.load_state(state_before);
   const step::StepResult result = step.run(samples, lr, want_stop);
+  step.assemble();
   const bool same = checksum(live) == first && checksum(step.state()) == first_state;
   std::vector<std::string> others;
   const auto answers = group_.all_gather(at::scalar_tensor(same ? 1 : 0, at::kLong));

@@ -33,7 +33,7 @@ bool Session::save_is_due() {
 }
 
 // The copy of everything that a resume needs, and how to keep it.
-run::Save Session::describe_save(step::Step& step, bool best) {
+run::Save Session::describe_save(const std::vector<model::Named>& optimizer, bool best) {
   run::Save save;
   save.step = step_;
   save.keep = job_.checkpoint.keep;
@@ -61,13 +61,13 @@ run::Save Session::describe_save(step::Step& step, bool best) {
   save.state["classes"] = Json::array_of(collections_.train.classes);
   save.state["identity"] = identity(job_, data_sha256_, validate_sha256());
   save.parts.push_back(copy_.part("weights.safetensors", all_tensors(network_)));
-  save.parts.push_back(copy_.part("optimizer.safetensors", step.state()));
+  save.parts.push_back(copy_.part("optimizer.safetensors", optimizer));
   if (ema_) save.parts.push_back(copy_.part("ema.safetensors", ema_->averages()));
   return save;
 }
 
 std::string Session::state_sha256(const step::Step& step) const {
-  const auto optimizer = step.state();
+  const auto optimizer = step.state([&](const std::string&) { return folder_ != nullptr; });
   if (!folder_) return "";
   std::vector<model::Named> all = all_tensors(network_);
   for (const auto& entry : optimizer) all.push_back({text("optimizer.", entry.name), entry.tensor});
@@ -78,6 +78,9 @@ std::string Session::state_sha256(const step::Step& step) const {
 }
 
 void Session::save(step::Step& step, bool best, std::optional<double> best_before) {
+  // With training.zero every rank gives its parts; the one that writes keeps them.
+  step.assemble();
+  const auto optimizer = step.state([&](const std::string&) { return folder_ != nullptr; });
   if (!folder_) return;
   const run::Activity::During saving(*options_.activity, run::Phase::saving);
   const double start = steady_seconds();
@@ -85,7 +88,7 @@ void Session::save(step::Step& step, bool best, std::optional<double> best_befor
   folder_->ensure_held();  // not ours any more: this sitting ends
   pending_ = {
       .best = best, .last = stopped() || step_ == timetable_.total_steps(), .stall = 0, .best_before = best_before};
-  saver_->start(describe_save(step, best));
+  saver_->start(describe_save(optimizer, best));
   clock_.began(steady_seconds());
   pending_.stall = steady_seconds() - start;
   stall_seconds_ += pending_.stall;
