@@ -3,6 +3,7 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/data/order.h"
 #include "lockstep/step/step.h"
 #include "lockstep/step/tiny_network.h"
 #include "tests/mpi/ranks.h"
