@@ -72,7 +72,7 @@ if(mpi_sources AND TARGET lockstep_mpi AND TARGET lockstep_torch)
     lockstep_mpi_test(ranks${ranks} ${mpirun} -n ${ranks} $<TARGET_FILE:test_mpi>)
   endforeach()
   # Whoever waits for a lost rank is ended, and the launcher gives its exit code.
-  set(expect_7 sh -c "\"$@\"; test $? -eq 7" lost)
+  set(expect_7 sh -c "\"$@\" && exit 1 || test $? -eq 7" lost)
   lockstep_mpi_test(lost_rank ${expect_7} ${mpirun} -n 2 $<TARGET_FILE:test_mpi> --lose-a-rank)
   set_tests_properties(mpi.lost_rank PROPERTIES TIMEOUT 30)
 
