@@ -24,8 +24,8 @@ double capability(const catalogue::Gpu& gpu) {
   return gpu.compute_capability ? std::strtod(gpu.compute_capability->c_str(), nullptr) : 0;
 }
 
-// A step of many passes from one of a single pass and one of two: passes beyond the first are alike, and only the last
-// one talks to the other ranks.
+// A step of many passes from one of a single pass and one of two: passes beyond the first are alike. Of whole gradients
+// only the last one talks to the other ranks; of gradients in parts (training.zero 2 and 3) every one.
 TimeForecast with_passes(const TimeForecast& one, const TimeForecast& two, double passes) {
   const auto stretch = [&](double a, double b) { return a + (passes - 1) * std::max(0.0, b - a); };
   TimeForecast all = two;
@@ -34,8 +34,9 @@ TimeForecast with_passes(const TimeForecast& one, const TimeForecast& two, doubl
   all.step.high = stretch(one.step.high, two.step.high);
   all.device = stretch(one.device, two.device);
   all.host = stretch(one.host, two.host);
-  all.communication = one.communication;
-  all.exposed = one.exposed;
+  const bool every_pass = two.communication > 1.5 * one.communication;
+  all.communication = every_pass ? stretch(one.communication, two.communication) : one.communication;
+  all.exposed = every_pass ? stretch(one.exposed, two.exposed) : one.exposed;
   all.host_bound = one.host_bound;
   for (auto& [kind, seconds] : all.by_class) {
     const auto found = one.by_class.find(kind);
@@ -79,12 +80,15 @@ TimeForecast time_of(const Ground& ground, const Place& place, const Recording& 
 }
 
 Ask ask_for(const Place& place, const Levers& levers, int64_t micro_batch, int64_t passes) {
+  const int64_t zero = place.ranks() > 1 ? levers.zero : 0;  // one rank has nobody to share with
   return {.precision = levers.precision,
           .recompute = levers.recompute,
           .attention = attention_of(place.gpu ? &*place.gpu : nullptr, levers.precision),
           .reduced = place.ranks() > 1,
           .micro_batch = micro_batch,
-          .passes = passes};
+          .passes = passes,
+          .zero = zero,
+          .ranks = zero > 0 ? place.ranks() : 0};
 }
 
 // A step's samples lie on the card together, also those of passes that were not traced.
@@ -159,6 +163,7 @@ double evaluation_sample(const Ground& ground, const Place& place, const Levers&
   Ask ask = ask_for(place, levers, trial.micro_batch, 1);
   ask.recompute.clear();
   ask.reduced = false;
+  ask.zero = ask.ranks = 0;
   Place alone = place;
   alone.gpus = std::min<int64_t>(1, place.gpus);
   const Recording& recording = ground.evaluation->of(ask);
@@ -271,6 +276,9 @@ void explain_fit(Option& option) {
 
 void explain_time(Option& option) {
   const Trial& trial = option.trial;
+  if (option.levers.zero == 3 && option.place.ranks() > 1) {
+    option.why.push_back("ZeRO-3 runs every block again in backward, from weights gathered twice a pass");
+  }
   if (!trial.time) {
     option.why.push_back(text("its speed is not known: ", trial.no_time));
     return;

@@ -40,6 +40,7 @@ struct Levers {
   std::string precision = {};
   std::vector<std::string> recompute = {};
   int64_t micro_batch = 0;  // 0: the rank's whole share at once
+  int64_t zero = 0;         // what is cut over the ranks
 
   bool operator==(const Levers&) const = default;
 };

@@ -54,6 +54,10 @@ std::optional<Found> largest_pass(Levers levers, int64_t rows, const Reach& reac
   }
 }
 
+bool is_small(const std::optional<Found>& found, int64_t rows) {
+  return !found || found->trial.micro_batch < std::min(kSmallPass, rows);
+}
+
 // As many blocks as the whole pass lacks bytes; or all of them, and a smaller pass.
 std::optional<Found> with_recomputation(Levers levers, int64_t rows, const Reach& reach,
                                         const std::vector<BlockSaving>& order, const Judge& judge) {
@@ -67,6 +71,21 @@ std::optional<Found> with_recomputation(Levers levers, int64_t rows, const Reach
   }
   levers.recompute = {"all"};
   return better(best, largest_pass(levers, rows, reach, judge));
+}
+
+// The first level with which a pass of some size fits: each further one communicates more, or earlier.
+std::optional<Found> with_parts(Levers levers, int64_t rows, const Reach& reach, const std::vector<BlockSaving>& order,
+                                const Judge& judge) {
+  std::optional<Found> best;
+  for (levers.zero = 1; levers.zero <= reach.zero; ++levers.zero) {
+    std::optional<Found> found = largest_pass(levers, rows, reach, judge);
+    if (levers.zero < 3 && reach.recompute && levers.recompute.empty() && is_small(found, rows)) {
+      found = better(found, with_recomputation(levers, rows, reach, order, judge));
+    }
+    best = better(best, found);
+    if (!is_small(found, rows)) break;
+  }
+  return best;
 }
 
 std::string called(const Option& option) {
@@ -143,15 +162,19 @@ std::optional<Found> search(const Levers& written, int64_t rows, const Reach& re
   for (const auto& precision : reach.precisions) {
     Levers levers = written;
     levers.precision = precision;
-    std::optional<Found> plain = largest_pass(levers, rows, reach, judge);
-    const bool small = !plain || plain->trial.micro_batch < std::min(kSmallPass, rows);
-    if (small && reach.recompute && written.recompute.empty()) {
+    std::optional<Found> plain;
+    if (reach.plain) plain = largest_pass(levers, rows, reach, judge);
+    if (reach.plain && is_small(plain, rows) && reach.recompute && written.recompute.empty()) {
       plain = better(plain, with_recomputation(levers, rows, reach, order, judge));
+    }
+    if (is_small(plain, rows) && written.zero == 0) {
+      plain = better(plain, with_parts(levers, rows, reach, order, judge));
     }
     best = better(best, plain);
     // What the job does to save memory may not be needed here.
     const Levers whole{precision, {}, 0};
-    const bool saves = !written.recompute.empty() || (written.micro_batch > 0 && written.micro_batch < rows);
+    const bool saves = !written.recompute.empty() || (written.micro_batch > 0 && written.micro_batch < rows) ||
+                       (written.zero > 0 && reach.zero > 0);
     if (saves && plain) best = better(best, largest_pass(whole, rows, reach, judge));
   }
   return best;
@@ -180,6 +203,7 @@ std::vector<std::string> changes_of(const Levers& written, const Levers& found) 
     for (const auto& block : found.recompute) quoted.push_back(text('"', block, '"'));
     all.push_back(text("training.recompute=[", base::join(quoted, ","), "]"));
   }
+  if (found.zero != written.zero) all.push_back(text("training.zero=", found.zero));
   return all;
 }
 

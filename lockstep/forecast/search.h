@@ -14,6 +14,8 @@ struct Reach {
   std::vector<std::string> precisions = {};  // spec::Precision's, as far as the card has units for them
   bool recompute = false;
   bool micro_batch = true;
+  int64_t zero = 0;   // the highest level with which several ranks can cut what they keep; 0: none
+  bool plain = true;  // false: what each rank keeps whole does not fit by itself, only cut it may
 };
 
 // What recomputing one block gives and costs.

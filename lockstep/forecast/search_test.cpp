@@ -62,6 +62,38 @@ TEST(SearchTest, RecomputesWhereNotEvenASmallPassFits) {
   EXPECT_FALSE(search(written, 256, {.precisions = {"fp32"}}, {}, judge_with(256, 0.5)));
 }
 
+// Fits cut at level `least` or above only; each level costs time.
+Judge judge_of_levels(int64_t rows, int64_t least) {
+  return [=](const Levers& levers) {
+    Trial trial;
+    trial.rows = rows;
+    trial.micro_batch = levers.micro_batch > 0 ? levers.micro_batch : rows;
+    trial.fits = levers.zero >= least;
+    TimeForecast time;
+    time.step.value = static_cast<double>(1 + levers.zero);
+    trial.time = time;
+    return trial;
+  };
+}
+
+TEST(SearchTest, CutsOverTheRanksAsLittleAsIsEnough) {
+  const Levers written{.precision = "fp32"};
+  const Reach reach{.precisions = {"fp32"}, .recompute = true, .zero = 3};
+  for (const int64_t least : {1, 2, 3}) {
+    const auto found = search(written, 64, reach, kOrder, judge_of_levels(64, least));
+    ASSERT_TRUE(found);
+    EXPECT_EQ(changes_of(written, found->levers), (std::vector<std::string>{"training.zero=" + std::to_string(least)}));
+  }
+  EXPECT_FALSE(search(written, 64, {.precisions = {"fp32"}, .zero = 2}, {}, judge_of_levels(64, 3)));
+  EXPECT_FALSE(search(written, 64, {.precisions = {"fp32"}}, {}, judge_of_levels(64, 1)));
+}
+
+TEST(SearchTest, CutsNothingWhereAPassOfSomeSizeFitsWhole) {
+  const Levers written{.precision = "fp32"};
+  const Reach reach{.precisions = {"fp32"}, .recompute = true, .zero = 3};
+  EXPECT_EQ(search(written, 256, reach, kOrder, judge_with(256, 70))->levers.zero, 0);
+}
+
 TEST(SearchTest, TakesFewerBitsWhereTheyAreFaster) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
   const auto found = search(written, 256, {.precisions = {"fp32", "bf16"}}, {}, judge_with(256, 300));

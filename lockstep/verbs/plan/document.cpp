@@ -192,6 +192,7 @@ Json levers_json(const Option& option) {
   Json all = Json::object();
   all["precision"] = option.levers.precision;
   all["recompute"] = Json::array_of(option.levers.recompute);
+  all["zero"] = option.levers.zero;
   all["rows"] = option.trial.rows;
   all["micro_batch"] = option.trial.micro_batch;
   all["accumulation"] = option.trial.passes;

@@ -50,6 +50,7 @@ spec::Job with_levers(spec::Job job, const Levers& levers) {
   job.training.precision = choice_of<spec::Precision>(levers.precision);
   job.training.recompute = levers.recompute;
   job.training.micro_batch = levers.micro_batch;
+  job.training.zero = levers.zero;
   return job;
 }
 
@@ -73,16 +74,18 @@ class JobTracer {
   double seconds() const { return seconds_; }
 
  private:
+  // How many there are changes no operator and no byte, unless they share what they keep.
+  static int64_t ranks_of(const Ask& ask) { return ask.zero > 0 ? ask.ranks : ask.reduced ? 2 : 1; }
   static trace::Simulation simulation_of(const Ask& ask) {
     trace::Simulation simulation;
     if (!ask.attention.empty()) simulation.attention = choice_of<trace::Attention>(ask.attention);
-    simulation.ranks = ask.reduced ? 2 : 1;  // how many there are changes no operator and no byte
+    simulation.ranks = ranks_of(ask);
     simulation.rows = ask.micro_batch * ask.passes;
     return simulation;
   }
   spec::Job job_for(const Ask& ask) const {
-    spec::Job job = with_levers(job_, {ask.precision, ask.recompute, ask.micro_batch});
-    job.training.global_batch = ask.micro_batch * ask.passes * (ask.reduced ? 2 : 1);
+    spec::Job job = with_levers(job_, {ask.precision, ask.recompute, ask.micro_batch, ask.zero});
+    job.training.global_batch = ask.micro_batch * ask.passes * ranks_of(ask);
     return job;
   }
 
@@ -101,7 +104,7 @@ forecast::Task task_of(const PlanRequest& request) {
   task.work.steps = job.training.steps;
   task.work.evaluate_every = job.evaluation.every_epochs;
   task.work.save_every = job.checkpoint.every_epochs;
-  task.levers = {name_of(job.training.precision), job.training.recompute, job.training.micro_batch};
+  task.levers = {name_of(job.training.precision), job.training.recompute, job.training.micro_batch, job.training.zero};
   task.image_size = job.data.image_size;
   task.walltime = job.limits.walltime;
   task.decodes = !request.recording && job.data.train != "synthetic";
@@ -158,13 +161,16 @@ class Planner {
     const Place place = options.back().place;
     const Levers& written = ground_.task.levers;
     const int64_t fixed = forecast::fixed_bytes(options.back().trial.memory);
-    if (!options.back().trial.fits && fixed > options.back().trial.capacity) {
-      options.back().why.push_back(text("no lever of the step helps: weights, optimizer and driver alone take ",
-                                        base::format_bytes(static_cast<double>(fixed)),
-                                        " (sharding them over ranks would come next; the step does not have it yet)"));
-      return;
+    forecast::Reach reach = reach_of(place);
+    if (!options.back().trial.fits && fixed > options.back().trial.capacity && place.gpu) {
+      reach.plain = false;
+      if (reach.zero == 0 || written.zero > 0) {
+        options.back().why.push_back(text("no lever of the step helps: weights, optimizer and driver alone take ",
+                                          base::format_bytes(static_cast<double>(fixed)),
+                                          place.ranks() == 1 ? "; several cards can share them (training.zero)" : ""));
+        return;
+      }
     }
-    const forecast::Reach reach = reach_of(place);
     const auto found =
         forecast::search(written, options.back().trial.rows, reach, order(place), [&](const Levers& levers) {
           auto trial = forecast::try_levers(ground_, place, levers, forecast::Depth::time_if_it_fits);
@@ -174,9 +180,10 @@ class Planner {
     Option& as_written = options.back();
     if (!found) {
       if (!as_written.trial.fits) {
-        as_written.why.push_back(
-            "no lever of the step makes it fit (sharding the optimizer over ranks would come next; "
-            "the step does not have it yet)");
+        as_written.why.push_back(place.ranks() == 1
+                                     ? "no lever of the step makes it fit on one; several cards can share weights, "
+                                       "gradients and optimizer state (training.zero)"
+                                     : "no lever of the step makes it fit");
       }
       return;
     }
@@ -199,6 +206,8 @@ class Planner {
     const auto there = [&](const char* name) { return std::find(has.begin(), has.end(), name) != has.end(); };
     forecast::Reach reach;
     reach.recompute = place.gpu.has_value();
+    // A moving average follows whole weights.
+    if (place.gpu && place.ranks() > 1) reach.zero = request_.job.training.ema_decay > 0 ? 2 : 3;
     if (!there(written.c_str())) {
       reach.precisions = {there("amp") ? "amp" : "fp32"};
       return reach;

@@ -85,6 +85,11 @@ std::string changes_text(const Option& option) {
       const size_t count = option.levers.recompute.size();
       words.push_back(all ? "recompute all" : count > 0 ? text("recompute ", count, " blocks") : "recompute none");
     }
+    if (change.starts_with("training.zero=")) {
+      words.push_back(option.levers.zero == 0   ? "nothing cut over the ranks"
+                      : option.levers.zero == 3 ? "ZeRO-3 (recomputes)"
+                                                : text("ZeRO-", option.levers.zero));
+    }
   }
   return base::join(words, ", ");
 }
