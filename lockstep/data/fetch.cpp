@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -93,13 +94,19 @@ struct Fetcher::State {
   int64_t bytes = 0;  // under way, read, or with a taker
   int64_t held = 0;   // memory of these and of the spare ones
   std::map<int64_t, Held> extents;
+  // Each has the memory of the largest, so that the next can take what one leaves: pieces of all sizes, freed and made,
+  // would leave holes in the heap that nobody counts.
+  int64_t extent_room = 0;
   int64_t extent_bytes = 0;
   int64_t num_uses = 0;
   int64_t bytes_read = 0;
   int64_t num_reads = 0;
   std::jthread thread;
 
-  State(const Store& from, const Options& how) : store(from), options(how) {}
+  State(const Store& from, const Options& how) : store(from), options(how) {
+    if (!reads_extents()) return;
+    for (const Extent& extent : options.extents->all()) extent_room = std::max(extent_room, extent.size);
+  }
   ~State() {
     if (thread.joinable()) {
       thread.request_stop();
@@ -109,7 +116,6 @@ struct Fetcher::State {
 
   bool reads_extents() const { return options.extents && !options.extents->empty(); }
   int64_t size_of(int64_t id) const { return store.locate(id).size; }
-  int64_t size_of_extent(int64_t number) const { return options.extents->all()[static_cast<size_t>(number)].size; }
 
   // Memory of `size` bytes: a spare one, or new. What is spare never keeps the budget from being held.
   std::vector<std::byte> find_memory(int64_t size) {
@@ -143,13 +149,13 @@ struct Fetcher::State {
     if (wanted.empty() || !has_room(size_of(wanted.front().id))) return false;
     if (!reads_extents()) return ring->num_under_way() < options.depth;
     const int64_t number = options.extents->of(wanted.front().id);
-    return extents.contains(number) || (ring->num_under_way() < options.depth && extent_fits(number));
+    return extents.contains(number) || (ring->num_under_way() < options.depth && extent_fits());
   }
 
-  bool extent_fits(int64_t number) const {
+  bool extent_fits() const {
     int64_t busy = 0;  // being read: these cannot go
-    for (const auto& [other, extent] : extents) busy += extent.there ? 0 : size_of_extent(other);
-    return busy == 0 || busy + size_of_extent(number) <= options.extent_budget;
+    for (const auto& [number, extent] : extents) busy += extent.there ? 0 : extent_room;
+    return busy == 0 || busy + extent_room <= options.extent_budget;
   }
 
   base::Detached fetch(Wanted what, std::vector<std::byte> memory) {
@@ -179,7 +185,7 @@ struct Fetcher::State {
         arrived.waiting.clear();
       } else {
         alone = std::move(arrived.waiting);
-        extent_bytes -= extent.size;
+        extent_bytes -= extent_room;
         extents.erase(number);
       }
       read_done.notify_all();
@@ -203,16 +209,16 @@ struct Fetcher::State {
   }
 
   // Room for one more extent: the longest unused ones go. Gives the memory of the last of them.
-  std::vector<std::byte> make_room(int64_t size) {
+  std::vector<std::byte> make_room() {
     std::vector<std::byte> memory;
-    while (extent_bytes + size > options.extent_budget) {
+    while (extent_bytes + extent_room > options.extent_budget) {
       auto oldest = extents.end();
       for (auto it = extents.begin(); it != extents.end(); ++it) {
         if (it->second.there && (oldest == extents.end() || it->second.last_use < oldest->second.last_use)) oldest = it;
       }
       if (oldest == extents.end()) break;
       memory = std::move(oldest->second.bytes);
-      extent_bytes -= size_of_extent(oldest->first);
+      extent_bytes -= extent_room;
       extents.erase(oldest);
     }
     return memory;
@@ -225,13 +231,12 @@ struct Fetcher::State {
       copy_out(what, number, found->second);
       return read_done.notify_all();
     }
-    const int64_t size = size_of_extent(number);
-    std::vector<std::byte> memory = make_room(size);
-    extent_bytes += size;
+    std::vector<std::byte> memory = make_room();
+    extent_bytes += extent_room;
     extents[number].waiting.push_back(what);
     lock.unlock();
-    if (static_cast<int64_t>(memory.capacity()) < size) memory = {};
-    memory.resize(static_cast<size_t>(size));
+    memory.reserve(static_cast<size_t>(extent_room));
+    memory.resize(static_cast<size_t>(options.extents->all()[static_cast<size_t>(number)].size));
     fetch_extent(number, std::move(memory));
     lock.lock();
   }
