@@ -34,13 +34,13 @@ part tsan 900 bash -c 'sanitized tsan'
 # Both in one view: installing Slurm takes 15-30 s.
 part slurm 540 tests/slurm/slurm.sh run bash -c 'tests/slurm/login_node.sh && tests/slurm/chain.sh'
 part faults 300 python3 tests/faults/kill_resume.py 120
-part saves 200 python3 tests/faults/kill_saves.py 120
+part saves 300 python3 tests/faults/kill_saves.py 240
 part ranks 300 python3 tests/faults/kill_ranks.py
 part virtual-ranks 400 python3 tests/faults/kill_virtual.py
 part signals 240 python3 tests/faults/signals.py
 part detect 300 python3 tests/faults/detect.py
 part every-step 420 python3 tests/faults/every_step.py
-part campaign 260 python3 tests/faults/campaign.py 120
+part campaign 420 python3 tests/faults/campaign.py 200
 part cut-link 240 tests/faults/cut_link.sh
 part prep-faults 200 python3 tests/faults/kill_prep.py 60
 part soak 400 python3 tests/faults/loader_soak.py
