@@ -36,10 +36,18 @@ std::optional<Difference> first_difference(const Json& planned, const Json& runn
   return std::nullopt;
 }
 
+// A planned job as the running one would be written. A plan that leaves the order of the samples to the storage holds
+// for whichever order the storage led to.
+Json settled(const Json& planned, const spec::Job& running) {
+  spec::Job job = spec::parse_job(planned);
+  if (job.data.order == spec::SampleOrder::by_storage) job.data.order = running.data.order;
+  return spec::to_json(job);
+}
+
 // The job that an option is about: the plan's, or that with the option's own changes.
-Json job_of(const Json& plan, const Json& option) {
+const Json& job_of(const Json& plan, const Json& option) {
   const Json* changed = option.find("job");
-  return spec::to_json(spec::parse_job(changed && changed->is_object() ? *changed : plan.at("job")));
+  return changed && changed->is_object() ? *changed : plan.at("job");
 }
 
 bool is_here(const Json& option, const Standing& standing) {
@@ -134,11 +142,12 @@ Promise find_promise(const Json& plan, const spec::Job& job, const Standing& sta
   bool same_job = false;
   for (size_t i = 0; i < options->items().size(); ++i) {
     const Json& option = options->items()[i];
-    if (first_difference(job_of(plan, option), running)) continue;
+    if (first_difference(settled(job_of(plan, option), job), running)) continue;
     same_job = true;
     if (is_here(option, standing)) return read_promise(option, static_cast<int64_t>(i), standing);
   }
-  if (!same_job) refuse_job(plan, first_difference(spec::to_json(spec::parse_job(*planned)), running).value());
+  const auto difference = first_difference(settled(*planned, job), running);
+  if (!same_job && difference) refuse_job(plan, *difference);
   refuse_place(plan, standing);
 }
 

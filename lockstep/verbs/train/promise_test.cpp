@@ -79,6 +79,23 @@ TEST(PromiseTest, NamesTheFirstKeyOfAnotherJob) {
               HasSubstr("plan.json is the plan of another job: training.optimizer.lr is 0.1 there and 0.5 here"));
 }
 
+TEST(PromiseTest, HoldsForWhicheverOrderTheStorageLedTo) {
+  spec::Job job = planned_job();
+  EXPECT_EQ(job.data.order, spec::SampleOrder::by_storage);
+  job.data.order = spec::SampleOrder::windows;
+  EXPECT_EQ(find_promise(plan(), job, {"cpu", "Some Xeon", "xeon", 1}).option, 0);
+}
+
+TEST(PromiseTest, AnOrderThatWasPlannedIsHeldTo) {
+  spec::Job job = planned_job();
+  job.data.order = spec::SampleOrder::full;
+  base::Json full = plan();
+  full["job"] = spec::to_json(job);
+  EXPECT_EQ(find_promise(full, job, {"cpu", "Some Xeon", "xeon", 1}).option, 0);
+  job.data.order = spec::SampleOrder::windows;
+  EXPECT_THROW(find_promise(full, job, {"cpu", "Some Xeon", "xeon", 1}), base::Error);
+}
+
 TEST(PromiseTest, SaysWhatPlacesItHasInstead) {
   EXPECT_THAT(complaint(planned_job(), {"cuda", "Tesla V100", "v100-16", 4}),
               HasSubstr("no option for 4 ranks on cuda (Tesla V100); it has: here; 2 x v100"));
@@ -89,6 +106,9 @@ TEST(PromiseTest, SaysWhatPlacesItHasInstead) {
 TEST(PromiseTest, RefusesWhatIsNoPlan) {
   EXPECT_THROW(find_promise(base::parse_json("[]", "plan.json"), planned_job(), {}), base::Error);
   EXPECT_THROW(find_promise(base::parse_json(R"({"options": [], "job": null})", "x"), planned_job(), {}), base::Error);
+  base::Json empty = plan();
+  empty["options"] = base::Json::array();
+  EXPECT_THROW(find_promise(empty, planned_job(), {"cpu", "Some Xeon", "xeon", 1}), base::Error);
 }
 
 TEST(PromiseTest, AProcessorHasAName) {

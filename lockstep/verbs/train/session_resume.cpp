@@ -65,11 +65,7 @@ void keep_order(spec::Data& data, const Json& saved) {
 }  // namespace
 
 void Session::resume() {
-  if (ledger_ && options_.plan) {
-    spec::Job as_written = job_;  // the plan left the order to the storage as well
-    if (keeps_order_) as_written.data.order = spec::SampleOrder::by_storage;
-    watch_ = std::make_unique<PlanWatch>(as_written, options_, group_.size(), *ledger_);
-  }
+  if (ledger_ && options_.plan) watch_ = std::make_unique<PlanWatch>(job_, options_, group_.size(), *ledger_);
   std::string found;
   if (folder_) {
     check_owner(folder_->paths(), job_.name);
