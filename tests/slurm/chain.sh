@@ -89,7 +89,7 @@ PY
 
 record() {
   local wanted=$1 steps hours
-  steps=$(steps_for $((48 * wanted)) 2)  # a link trains for some 50 of its 60 s
+  steps=$(steps_for $((56 * wanted)) 2)  # a link trains for some 50 of its 60 s, faster once the undisturbed run is done
   for run in long straight; do make_job $run "$steps"; done
   hours=$(python3 -c "print(65 * $wanted / 3600)")
   # Without a chain: Slurm counts every waiting job, a successor of 4 h too, when it tells when the next could start.
