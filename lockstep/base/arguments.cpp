@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::base {
@@ -105,6 +108,17 @@ std::string help_text(const CommandLine& line) {
   }
   if (!line.notes.empty()) out += "\n" + line.notes + "\n";
   return out;
+}
+
+bool give_json(const Arguments& arguments, const Json& result) {
+  const auto file = arguments.value("--json");
+  if (file == "-") return std::fputs((result.dump() + "\n").c_str(), stdout), true;
+  if (file) write_json(*file, result);
+  return false;
+}
+
+void give(const Arguments& arguments, const Json& result, const std::string& shown) {
+  if (!give_json(arguments, result)) std::fputs(shown.c_str(), stdout);
 }
 
 }  // namespace lockstep::base

@@ -9,6 +9,8 @@
 
 namespace lockstep::base {
 
+class Json;
+
 struct Option {
   std::string name;   // with its dashes: "--json"
   std::string value;  // what stands behind it in the help, "FILE"; empty for a switch
@@ -48,5 +50,11 @@ class Arguments {
 Arguments parse_arguments(const CommandLine& line, const std::vector<std::string>& words);
 
 std::string help_text(const CommandLine& line);
+
+// A verb's result as JSON where `--json FILE` asks for it. True when that is standard output ("-"): then nothing else
+// belongs there.
+bool give_json(const Arguments& arguments, const Json& result);
+// The same; the text for people goes to standard output where the JSON does not.
+void give(const Arguments& arguments, const Json& result, const std::string& shown);
 
 }  // namespace lockstep::base

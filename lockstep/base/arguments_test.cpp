@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 
 namespace lockstep::base {
 namespace {
@@ -52,6 +54,21 @@ TEST(ArgumentsTest, HelpListsEveryOption) {
   for (const char* part : {"usage: lockstep train JOB", "--ranks N", "--here", "--help"}) {
     EXPECT_NE(help.find(part), std::string::npos) << part;
   }
+}
+
+TEST(ArgumentsTest, GivesTheResultToAFileBesideTheTextOrAlone) {
+  const CommandLine with_json{"doctor", "", "looks", {{"--json", "FILE", "result"}}, ""};
+  Json result = Json::object();
+  result["cores"] = 2;
+  testing::internal::CaptureStdout();
+  give(parse_arguments(with_json, {"--json", "-"}), result, "two cores\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), result.dump() + "\n");
+  const Path file = Path(testing::TempDir()) / "given.json";
+  testing::internal::CaptureStdout();
+  give(parse_arguments(with_json, {"--json", file.string()}), result, "two cores\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "two cores\n");
+  EXPECT_EQ(read_json(file), result);
+  EXPECT_FALSE(give_json(parse_arguments(with_json, {}), result));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/base/arguments.h"
@@ -18,9 +19,12 @@ namespace lockstep::verbs {
 #include "lockstep/verbs/bench/benches.def"
 #undef BENCH
 
-// What --json asks for: writes the rows to the file, or prints them for "-". True when they were printed: then nothing
-// else may be.
-bool give_rows(const base::Arguments& arguments, const base::Json& rows);
+// Where a bench says how far it is: standard error.
+void say_progress(std::string_view line);
+
+// The document of a job on synthetic pictures, by --model, --batch, --image-size, --optimizer and --precision as far as
+// the bench takes them.
+base::Json synthetic_job(const base::Arguments& arguments, int64_t batch, int64_t pixels);
 
 // "lockstep bench <name> <words>": the `command` of a row.
 std::string bench_line(const std::string& name, const std::vector<std::string>& words);

@@ -63,9 +63,7 @@ LOCKSTEP_BENCH(calibrate)(const std::vector<std::string>& words) {
   at::set_num_threads(static_cast<int>(arguments.int_or("--threads", site::usable_cores())));
   const std::string command = bench_line("calibrate", words);
   const auto file = arguments.value("--json");
-  options.say = [](std::string_view said) {
-    std::fprintf(stderr, "%.*s\n", static_cast<int>(said.size()), said.data());
-  };
+  options.say = say_progress;
   options.save = [&](const Json& rows) {
     if (file && *file != "-") write_rows(*file, with_head(rows, options.device, command));
   };

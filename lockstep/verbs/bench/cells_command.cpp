@@ -60,7 +60,7 @@ int run_one(const base::Arguments& arguments) {
   };
   const CellResult result = run_cell(cell, how);
   if (const auto file = arguments.value("--operators")) write_rows(*file, result.operators);
-  if (!give_rows(arguments, Json::array({result.row}))) std::fflush(stdout);
+  if (!base::give_json(arguments, Json::array({result.row}))) std::fflush(stdout);
   return base::kExitDone;
 }
 

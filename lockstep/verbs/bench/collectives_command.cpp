@@ -59,7 +59,7 @@ LOCKSTEP_BENCH(collectives)(const std::vector<std::string>& words) {
   const auto times = time_all_reduce(*group, sizes, rounds);
   if (group->rank() != 0) return base::kExitDone;
   const auto rows = collective_rows(times, group->size(), bench_line("collectives", words));
-  if (give_rows(arguments, rows)) return base::kExitDone;
+  if (base::give_json(arguments, rows)) return base::kExitDone;
   base::Table table({{"all-reduce of"}, {"ms", base::Align::right}, {"GB/s", base::Align::right}});
   for (const auto& time : times) {
     const double seconds = median(time.seconds);

@@ -33,11 +33,23 @@ void print_benches() {
 
 }  // namespace
 
-bool give_rows(const base::Arguments& arguments, const base::Json& rows) {
-  const auto file = arguments.value("--json");
-  if (file && *file == "-") return std::printf("%s\n", rows.dump().c_str()), true;
-  if (file) base::write_json(*file, rows);
-  return false;
+void say_progress(std::string_view line) {
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+}
+
+base::Json synthetic_job(const base::Arguments& arguments, int64_t batch, int64_t pixels) {
+  base::Json document = base::Json::object();
+  document["name"] = "bench";
+  document["data"]["train"] = "synthetic";
+  document["data"]["samples"] = 1000;
+  document["data"]["image_size"] = arguments.int_or("--image-size", pixels);
+  document["model"]["name"] = arguments.value_or("--model", "resnet18");
+  document["model"]["classes"] = 1000;
+  document["training"]["global_batch"] = arguments.int_or("--batch", batch);
+  document["training"]["steps"] = 1;
+  document["training"]["precision"] = arguments.value_or("--precision", "fp32");
+  document["training"]["optimizer"]["name"] = arguments.value_or("--optimizer", "sgd");
+  return document;
 }
 
 std::string bench_line(const std::string& name, const std::vector<std::string>& words) {

@@ -38,16 +38,7 @@ base::CommandLine ddp_line() {
 }
 
 spec::Job ddp_job(const base::Arguments& arguments, int64_t ranks) {
-  base::Json document = base::Json::object();
-  document["name"] = "bench";
-  document["data"]["train"] = "synthetic";
-  document["data"]["samples"] = 1000;
-  document["data"]["image_size"] = arguments.int_or("--image-size", 224);
-  document["model"]["name"] = arguments.value_or("--model", "resnet18");
-  document["model"]["classes"] = 1000;
-  document["training"]["global_batch"] = arguments.int_or("--batch", 16);
-  document["training"]["steps"] = 1;
-  document["training"]["optimizer"]["name"] = arguments.value_or("--optimizer", "sgd");
+  base::Json document = synthetic_job(arguments, 16, 224);
   document["training"]["threads"] = arguments.int_or("--threads", std::max<int64_t>(1, site::usable_cores() / ranks));
   return spec::parse_job(document, {});
 }
@@ -100,10 +91,10 @@ LOCKSTEP_BENCH(ddp)(const std::vector<std::string>& words) {
     if (const auto value = arguments.value(name)) worker.insert(worker.end(), {name, *value});
   }
   bench.workers = bench_in_ranks(worker, bench.ranks);
-  bench.say = [](std::string_view said) { std::fprintf(stderr, "%.*s\n", static_cast<int>(said.size()), said.data()); };
+  bench.say = say_progress;
   const DdpTimes times = bench_ddp(bench);
   const base::Json rows = base::Json::array({ddp_row(bench, times, bench_line("ddp", words))});
-  if (!give_rows(arguments, rows)) print_ddp(bench, times);
+  if (!base::give_json(arguments, rows)) print_ddp(bench, times);
   return base::kExitDone;
 }
 

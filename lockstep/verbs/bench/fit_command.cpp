@@ -198,7 +198,7 @@ LOCKSTEP_BENCH(fit)(const std::vector<std::string>& words) {
   row["carried_over_low"] = device.carried_over.low;
   row["carried_over_high"] = device.carried_over.high;
   row["command"] = device.command;
-  if (give_rows(arguments, base::Json::array({row}))) return base::kExitDone;
+  if (base::give_json(arguments, base::Json::array({row}))) return base::kExitDone;
   const auto operators_alone = forecast::spread_of(errors);
   std::printf(
       "%zu samples; an operator left out is foretold within %.2f to %.2f of its time (80 %% of them); a step of "

@@ -169,7 +169,7 @@ int compare_published(const base::Arguments& arguments, const std::vector<std::s
   const PublishedNames names = load_names();
   std::vector<Published> rows = read_published(base::parse_csv(base::read_file(path), path.string()), names, catalogue);
   const auto forecasts = forecast_published(rows, names, catalogue, calibration, trace_published);
-  if (give_rows(arguments, published_json(rows, forecasts, names, bench_line("forecast", words)))) {
+  if (base::give_json(arguments, published_json(rows, forecasts, names, bench_line("forecast", words)))) {
     return base::kExitDone;
   }
   print_rows(forecasts, names);
@@ -274,7 +274,7 @@ int compare_cells(const base::Arguments& arguments, const std::vector<std::strin
   if (cells.empty()) throw base::Error(base::Blame::user, "no cell of the file was measured on a card", "");
   base::Json out = base::Json::array();
   for (const auto& one : cells) out.push_back(cell_forecast_row(one, bench_line("forecast", words)));
-  if (give_rows(arguments, out)) return base::kExitDone;
+  if (base::give_json(arguments, out)) return base::kExitDone;
   print_cells(cells);
   if (const auto file = arguments.value("--operators")) {
     print_classes(cells, base::read_json(*file, {.max_bytes = 256 << 20}));

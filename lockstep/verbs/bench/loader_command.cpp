@@ -83,9 +83,9 @@ int read_shards(const std::vector<std::string>& words, const base::Arguments& ar
     throw base::Error(base::Blame::user, "--batch, --threads and --epochs count from 1",
                       "leave them out for the defaults");
   }
-  bench.say = [](std::string_view line) { std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data()); };
+  bench.say = say_progress;
   const ReadFigures figures = bench_reading(bench);
-  if (give_rows(arguments, reading_rows(bench, figures, bench_line("loader", words)))) return base::kExitDone;
+  if (base::give_json(arguments, reading_rows(bench, figures, bench_line("loader", words)))) return base::kExitDone;
   std::printf("%s", reading_text(bench, figures).c_str());
   return base::kExitDone;
 }
@@ -118,11 +118,9 @@ LOCKSTEP_BENCH(loader)(const std::vector<std::string>& words) {
     throw base::Error(base::Blame::user, text("there is no ", bench.python),
                       "--python FILE, or `scripts/deps.sh oracles` in the source tree");
   }
-  bench.say = [](std::string_view words) {
-    std::fprintf(stderr, "%.*s\n", static_cast<int>(words.size()), words.data());
-  };
+  bench.say = say_progress;
   const LoaderFigures figures = bench_loader(bench);
-  if (give_rows(arguments, loader_rows(bench, figures, bench_line("loader", words)))) return base::kExitDone;
+  if (base::give_json(arguments, loader_rows(bench, figures, bench_line("loader", words)))) return base::kExitDone;
   for (const auto& row : figures.rows) print_row(row);
   for (const auto& why : figures.left_out) std::printf("left out: %s\n", why.c_str());
   return base::kExitDone;

@@ -98,7 +98,7 @@ LOCKSTEP_BENCH(order)(const std::vector<std::string>& words) {
                base::fixed(quality.met_again, 2), base::fixed(quality.classes, 1),
                base::fixed(quality.class_deviation, 2)});
   }
-  if (give_rows(arguments, rows)) return base::kExitDone;
+  if (base::give_json(arguments, rows)) return base::kExitDone;
   std::printf("%s, batches of %ld\n%s", data.c_str(), static_cast<long>(bench.batch), table.to_text().c_str());
   return base::kExitDone;
 }

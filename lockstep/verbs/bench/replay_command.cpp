@@ -109,7 +109,7 @@ LOCKSTEP_BENCH(replay)(const std::vector<std::string>& words) {
       replay_streams({arguments.positional.begin(), arguments.positional.end()}, other_settings(arguments));
   base::Json rows = base::Json::array();
   for (const auto& stream : streams) rows.push_back(replay_row(stream, bench_line("replay", words)));
-  if (give_rows(arguments, rows)) return base::kExitDone;
+  if (base::give_json(arguments, rows)) return base::kExitDone;
   print_streams(streams);
   return base::kExitDone;
 }

@@ -87,9 +87,7 @@ ScalingBench scaling_bench(const base::Arguments& arguments) {
   bench.device = arguments.value_or("--device", "cpu");
   bench.out = arguments.value_or("--out", text("runs/", bench.job.name, "-scaling"));
   bench.seconds = static_cast<double>(arguments.int_or("--seconds", 86'400));
-  bench.say = [](std::string_view words) {
-    std::fprintf(stderr, "%.*s\n", static_cast<int>(words.size()), words.data());
-  };
+  bench.say = say_progress;
   return bench;
 }
 
@@ -124,7 +122,7 @@ LOCKSTEP_BENCH(scaling)(const std::vector<std::string>& words) {
   base::write_json(out / "scaling.json", scaling_table(report));
   base::write_file(out / "scaling.svg", scaling_svg(report));
   base::write_file(out / "scaling.html", scaling_page(report));
-  if (give_rows(arguments, scaling_rows(report))) return base::kExitDone;
+  if (base::give_json(arguments, scaling_rows(report))) return base::kExitDone;
   std::printf("%s\nto embed: %s; page with plot: %s\n", to_text(scaling_paper(report)).c_str(),
               (out / "scaling.json").c_str(), (out / "scaling.html").c_str());
   return base::kExitDone;

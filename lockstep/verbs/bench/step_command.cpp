@@ -37,18 +37,7 @@ base::CommandLine step_line() {
 
 spec::Job step_job(const base::Arguments& arguments) {
   if (!arguments.positional.empty()) return spec::load_job(arguments.only("job"), arguments.values("--set"));
-  base::Json document = base::Json::object();
-  document["name"] = "bench";
-  document["data"]["train"] = "synthetic";
-  document["data"]["samples"] = 1000;
-  document["data"]["image_size"] = arguments.int_or("--image-size", 224);
-  document["model"]["name"] = arguments.value_or("--model", "resnet18");
-  document["model"]["classes"] = 1000;
-  document["training"]["global_batch"] = arguments.int_or("--batch", 16);
-  document["training"]["steps"] = 1;
-  document["training"]["precision"] = arguments.value_or("--precision", "fp32");
-  document["training"]["optimizer"]["name"] = arguments.value_or("--optimizer", "sgd");
-  return spec::parse_job(document, arguments.values("--set"));
+  return spec::parse_job(synthetic_job(arguments, 16, 224), arguments.values("--set"));
 }
 
 void print_times(const StepBench& bench, const StepTimes& times) {
@@ -87,12 +76,10 @@ LOCKSTEP_BENCH(step)(const std::vector<std::string>& words) {
   }
   bench.peer = arguments.value_or("--peer", "");
   bench.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
-  bench.say = [](std::string_view words) {
-    std::fprintf(stderr, "%.*s\n", static_cast<int>(words.size()), words.data());
-  };
+  bench.say = say_progress;
   const StepTimes times = bench_step(bench);
   const base::Json rows = base::Json::array({result_row(bench, times, bench_line("step", words))});
-  if (give_rows(arguments, rows)) return base::kExitDone;
+  if (base::give_json(arguments, rows)) return base::kExitDone;
   print_times(bench, times);
   return base::kExitDone;
 }

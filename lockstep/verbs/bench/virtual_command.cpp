@@ -36,16 +36,8 @@ base::CommandLine virtual_line() {
 
 spec::Job virtual_job(const base::Arguments& arguments) {
   if (!arguments.positional.empty()) return spec::load_job(arguments.only("job"), arguments.values("--set"));
-  base::Json document = base::Json::object();
-  document["name"] = "bench";
-  document["data"]["train"] = "synthetic";
-  document["data"]["samples"] = 1000;
-  document["data"]["image_size"] = arguments.int_or("--image-size", 64);
-  document["model"]["name"] = arguments.value_or("--model", "resnet18");
-  document["model"]["classes"] = 1000;
-  document["training"]["global_batch"] = arguments.int_or("--batch", 32);
+  base::Json document = synthetic_job(arguments, 32, 64);
   document["training"]["virtual_ranks"] = arguments.int_or("--virtual-ranks", 8);
-  document["training"]["steps"] = 1;
   return spec::parse_job(document, arguments.values("--set"));
 }
 
@@ -60,11 +52,7 @@ VirtualBench virtual_bench(const base::Arguments& arguments, const comm::Group& 
     throw base::Error(base::Blame::user, "nothing to measure: virtual ranks, steps and rounds count from 1",
                       "for example --virtual-ranks 8");
   }
-  if (group.rank() == 0) {
-    bench.say = [](std::string_view words) {
-      std::fprintf(stderr, "%.*s\n", static_cast<int>(words.size()), words.data());
-    };
-  }
+  if (group.rank() == 0) bench.say = say_progress;
   return bench;
 }
 
@@ -88,7 +76,7 @@ LOCKSTEP_BENCH(virtual)(const std::vector<std::string>& words) {
   if (group->rank() != 0) return base::kExitDone;
   std::string command = bench_line("virtual", words);
   if (group->size() > 1) command += " --ranks " + std::to_string(group->size());  // the launcher took it away
-  if (give_rows(arguments, base::Json::array({virtual_row(bench, times, group->size(), command)}))) {
+  if (base::give_json(arguments, base::Json::array({virtual_row(bench, times, group->size(), command)}))) {
     return base::kExitDone;
   }
   std::printf("%s, batch %lld, %lld virtual ranks on %lld: %.1f samples/s, plain %.1f, ratio %.3f\n",

@@ -37,17 +37,6 @@ std::string today() {
   return date;
 }
 
-// Text for people, or JSON; with "-" the JSON alone.
-void deliver(const base::Arguments& arguments, const std::string& shown, const base::Json& result) {
-  const auto file = arguments.value("--json");
-  if (file == "-") {
-    std::fputs((result.dump() + "\n").c_str(), stdout);
-    return;
-  }
-  std::fputs(shown.c_str(), stdout);
-  if (file) base::write_json(*file, result);
-}
-
 void examine_here(const base::Arguments& arguments) {
   const auto catalogue = catalogue::load_catalogue();
   const auto probe = site::probe_site();
@@ -61,7 +50,7 @@ void examine_here(const base::Arguments& arguments) {
   base::Json result = to_json(report);
   result["facts"] = facts_json(probe);
   result["machine"] = spec::to_json(machine);
-  deliver(arguments, shown, result);
+  base::give(arguments, result, shown);
 }
 
 }  // namespace
@@ -79,7 +68,7 @@ LOCKSTEP_VERB(doctor)(const std::vector<std::string>& words) {
   }
   const std::string kind = arguments.positional.empty() ? "all" : arguments.only("kind of row");
   const auto catalogue = catalogue::load_catalogue();
-  deliver(arguments, shelf_text(catalogue, kind), shelf_json(catalogue, kind));
+  base::give(arguments, shelf_json(catalogue, kind), shelf_text(catalogue, kind));
   return 0;
 }
 

@@ -45,16 +45,10 @@ int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, comm
   const EvalResult result = evaluate_trained(trained, options, group);
   if (!speaks) return 0;
   progress.end();
-  const auto json = arguments.value("--json");
-  if (json == "-") {
-    std::fputs((eval_json(result, trained).dump() + "\n").c_str(), stdout);
-  } else {
-    std::fputs(eval_text(result, trained).c_str(), stdout);
-    if (json) base::write_json(*json, eval_json(result, trained));
-  }
+  base::give(arguments, eval_json(result, trained), eval_text(result, trained));
   if (trained.run.empty()) return 0;
   save_evaluation(result, trained);
-  if (json != "-") {
+  if (arguments.value("--json") != "-") {
     const std::string folder = trained.run.string();
     std::printf("\nwrote %s/eval.json and %zu pictures of the worst mistakes in %s/eval; next: lockstep report %s\n",
                 folder.c_str(), result.paths.size(), folder.c_str(), folder.c_str());

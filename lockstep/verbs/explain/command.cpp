@@ -67,9 +67,7 @@ LOCKSTEP_VERB(explain)(const std::vector<std::string>& words) {
       shown += explanation_text(result.items().back());
     }
   }
-  const auto target = arguments.value("--json");
-  if (target && *target != "-") base::write_json(*target, result);
-  std::fputs(target == "-" ? (result.dump() + "\n").c_str() : shown.c_str(), stdout);
+  base::give(arguments, result, shown);
   return 0;
 }
 

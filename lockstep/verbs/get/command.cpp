@@ -47,12 +47,6 @@ Json to_json(const Source& source) {
   return row;
 }
 
-void deliver(const base::Arguments& arguments, const std::string& shown, const Json& result) {
-  const auto file = arguments.value("--json");
-  std::fputs(file == "-" ? (result.dump() + "\n").c_str() : shown.c_str(), stdout);
-  if (file && file != "-") base::write_json(*file, result);
-}
-
 void list(const base::Arguments& arguments) {
   base::Table table({{"kind"}, {"name"}, {"MB", base::Align::right}, {"what"}, {"licence"}});
   Json result = Json::array();
@@ -60,7 +54,7 @@ void list(const base::Arguments& arguments) {
     table.add({source.kind, source.name, base::fixed(source.megabytes, 0), source.about, source.licence});
     result.push_back(to_json(source));
   }
-  deliver(arguments, table.to_text(), result);
+  base::give(arguments, result, table.to_text());
 }
 
 // What the job must say so that the pictures arrive as the weights know them.
@@ -89,7 +83,7 @@ void convert_own(const base::Arguments& arguments) {
   result["path"] = got.path.string();
   result["bytes"] = static_cast<int64_t>(got.bytes);
   result["tensors"] = static_cast<int64_t>(got.tensors);
-  deliver(arguments, text(got.path.string(), ": ", got.tensors, " tensors\n"), result);
+  base::give(arguments, result, text(got.path.string(), ": ", got.tensors, " tensors\n"));
 }
 
 }  // namespace
@@ -110,7 +104,7 @@ LOCKSTEP_VERB(get)(const std::vector<std::string>& words) {
   Json result = to_json(source);
   if (arguments.has("--line")) {
     result["elsewhere"] = elsewhere(source);
-    deliver(arguments, elsewhere(source) + "\n", result);
+    base::give(arguments, result, elsewhere(source) + "\n");
     return 0;
   }
   std::optional<base::Path> from;
@@ -120,7 +114,7 @@ LOCKSTEP_VERB(get)(const std::vector<std::string>& words) {
   result["path"] = got.path.string();
   result["bytes"] = static_cast<int64_t>(got.bytes);
   result["tensors"] = static_cast<int64_t>(got.tensors);
-  deliver(arguments, describe(source, got), result);
+  base::give(arguments, result, describe(source, got));
   return 0;
 }
 

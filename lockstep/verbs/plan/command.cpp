@@ -98,13 +98,7 @@ void deliver(const base::Arguments& arguments, const Plan& plan) {
                      spec::changed_json(changed_job(plan, plan.options[static_cast<size_t>(plan.best.fastest)])));
   }
   if (const auto file = arguments.value("--save-recording")) forecast::write_recording(*file, *plan.recording);
-  const auto json = arguments.value("--json");
-  if (json == "-") {
-    std::fputs((document.dump() + "\n").c_str(), stdout);
-    return;
-  }
-  if (json) base::write_json(*json, document);
-  std::fputs(to_text(plan, columns()).c_str(), stdout);
+  base::give(arguments, document, to_text(plan, columns()));
   std::fflush(stdout);  // what is wrong stands below it
 }
 
@@ -132,13 +126,7 @@ void check_ending(const Plan& plan) {
 
 void deliver_advice(const base::Arguments& arguments, const Advice& advice) {
   for (const auto& file : arguments.values("--report")) write_paper(file, advice.paper);
-  const auto json = arguments.value("--json");
-  if (json == "-") {
-    std::fputs((advice.document.dump() + "\n").c_str(), stdout);
-    return;
-  }
-  if (json) base::write_json(*json, advice.document);
-  std::fputs(to_text(advice.paper).c_str(), stdout);
+  base::give(arguments, advice.document, to_text(advice.paper));
 }
 
 }  // namespace

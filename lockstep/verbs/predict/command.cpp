@@ -47,13 +47,12 @@ int predict_as_rank(const base::Arguments& arguments, comm::Group& group) {
   const Trained trained = load_trained(
       {arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"), options.device});
   use_threads(trained.job, group.size());
-  const auto json = arguments.value("--json");
-  if (json != "-") options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
+  if (arguments.value("--json") != "-")
+    options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
   const auto predictions = predict_pictures(trained, images, options, group);
   if (group.rank() != 0) return 0;
   const base::Json result = predict_json(predictions, trained);
-  if (json == "-") std::fputs((result.dump() + "\n").c_str(), stdout);
-  if (json && json != "-") base::write_json(*json, result);
+  base::give_json(arguments, result);
   const int64_t failed = result.at("failed").as_int();
   if (failed == static_cast<int64_t>(predictions.size())) {
     throw base::Error(base::Blame::user, base::text("none of the ", failed, " images could be read"));

@@ -87,14 +87,6 @@ std::optional<double> share_of(const Arguments& arguments, const char* option) {
   return share;
 }
 
-// As JSON where --json asks for it; true when that was all that is wanted.
-bool give_json(const Arguments& arguments, const base::Json& result) {
-  const std::string file = arguments.value_or("--json", "");
-  if (file == "-") return std::printf("%s\n", result.dump().c_str()), true;
-  if (!file.empty()) base::write_json(file, result);
-  return false;
-}
-
 int64_t threads_of(const Arguments& arguments) {
   const int64_t threads = arguments.int_or("--threads", 0);
   const int64_t allowed = site::behave_on_login_node();
@@ -127,7 +119,7 @@ int report_packed(const Arguments& arguments, const PackRequest& request, const 
   result["was_complete"] = packed.was_complete;
   result["shards_kept"] = packed.shards_kept;
   result["seconds"] = packed.seconds;
-  if (!give_json(arguments, result)) std::fputs(packed_text(packed, request.folder).c_str(), stdout);
+  base::give(arguments, result, packed_text(packed, request.folder));
   return 0;
 }
 
@@ -159,7 +151,7 @@ int run_pack(const Arguments& arguments, const std::vector<std::string>& words) 
   const PackRequest request = pack_request(arguments);
   if (arguments.has("--dry-run")) {
     const PackForecast forecast = forecast_pack(request);
-    if (!give_json(arguments, forecast.to_json())) std::fputs(forecast_text(forecast).c_str(), stdout);
+    base::give(arguments, forecast.to_json(), forecast_text(forecast));
     return forecast.fits() ? 0 : static_cast<int>(Blame::machine);
   }
   site::refuse_on_login_node("prep", words, arguments.has("--here"));
@@ -179,7 +171,7 @@ int run_verify(const Arguments& arguments) {
     result = verify(*arguments.value("--verify"), threads_of(arguments),
                     [&](int64_t done, int64_t total) { progress.show(text("checking ", done, " of ", total)); });
   }
-  if (!give_json(arguments, result.to_json())) std::fputs(verify_text(result).c_str(), stdout);
+  base::give(arguments, result.to_json(), verify_text(result));
   return result.faults.empty() ? 0 : static_cast<int>(Blame::user);
 }
 
@@ -208,7 +200,7 @@ int run_synthesize(const Arguments& arguments, const std::vector<std::string>& w
   scenes.kind = kind;
   const Dataset dataset =
       shapes ? draw(arguments, words, ShapesRequest{}, prepare_shapes) : draw(arguments, words, scenes, prepare_scenes);
-  if (give_json(arguments, dataset.to_json())) return 0;
+  if (base::give_json(arguments, dataset.to_json())) return 0;
   std::fputs((shapes ? shapes_text(dataset) : scenes_text(dataset, kind)).c_str(), stdout);
   return 0;
 }

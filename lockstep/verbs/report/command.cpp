@@ -36,10 +36,7 @@ LOCKSTEP_VERB(report)(const std::vector<std::string>& words) {
   const base::Json data = gather_report(paths);
   const std::string page = render_report(data);
   base::write_file(out, page);
-  const auto json = arguments.value("--json");
-  if (json == "-") return std::printf("%s\n", summary(data, out, page.size()).dump().c_str()), 0;
-  if (json) base::write_json(*json, summary(data, out, page.size()));
-  std::printf("%s\n", out.c_str());
+  base::give(arguments, summary(data, out, page.size()), out.string() + "\n");
   return 0;
 }
 

@@ -160,16 +160,6 @@ std::string headline(const SubmitRequest& request, const Prepared& prepared) {
               planned.seconds > 0 ? text(", ", base::format_duration(planned.seconds), " in all") : "", "\n");
 }
 
-void deliver(const base::Arguments& arguments, const std::string& shown, const base::Json& result) {
-  const auto file = arguments.value("--json");
-  if (file == "-") {
-    std::fputs((result.dump() + "\n").c_str(), stdout);
-    return;
-  }
-  std::fputs(shown.c_str(), stdout);
-  if (file) base::write_json(*file, result);
-}
-
 int submit_job(const base::Arguments& arguments) {
   const auto catalogue = catalogue::load_catalogue();
   const SubmitRequest request = request_of(arguments, catalogue);
@@ -189,14 +179,14 @@ int submit_job(const base::Arguments& arguments) {
                         : text("; each queues the next, ", prepared.terms.max_links, " at most"),
                   "\nwatch: lockstep submit --status ", run, "\nend:   lockstep submit --cancel ", run, "\n");
   }
-  deliver(arguments, shown, result_json(request, prepared, jobs));
+  base::give(arguments, result_json(request, prepared, jobs), shown);
   return base::kExitDone;
 }
 
 int show_status(const base::Arguments& arguments, const std::string& run) {
   const double now = unix_now();
   const ChainStatus status = status_of(std::filesystem::absolute(run), now);
-  deliver(arguments, to_text(status, now), to_json(status, now));
+  base::give(arguments, to_json(status, now), to_text(status, now));
   return base::kExitDone;
 }
 
@@ -204,8 +194,8 @@ int cancel(const base::Arguments& arguments, const std::string& run) {
   const auto jobs = cancel_chain(std::filesystem::absolute(run));
   base::Json result = base::Json::object();
   result["cancelled"] = base::Json::array_of(jobs);
-  deliver(arguments,
-          jobs.empty() ? "no job of it was in the queue\n" : text("cancelled ", base::join(jobs, ", "), "\n"), result);
+  base::give(arguments, result,
+             jobs.empty() ? "no job of it was in the queue\n" : text("cancelled ", base::join(jobs, ", "), "\n"));
   return base::kExitDone;
 }
 

@@ -94,16 +94,6 @@ void print_end(const TrainResult& result, const base::Path& run, const std::vect
               result.weights_sha256.c_str());
 }
 
-void write_result(const base::Arguments& arguments, const TrainResult& result) {
-  const auto file = arguments.value("--json");
-  if (!file) return;
-  if (*file == "-") {
-    std::printf("%s\n", result.to_json().dump().c_str());
-  } else {
-    base::write_json(*file, result.to_json());
-  }
-}
-
 base::Path run_folder(const spec::Job& job, const base::Arguments& arguments) {
   return arguments.value_or("--run", text("runs/", job.name));
 }
@@ -179,8 +169,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
     const TrainResult result = train(job, options, *group);
     progress.end();  // its last line stands before ours
     if (group->rank() == 0) {
-      if (arguments.value("--json") != "-") print_end(result, options.run, words);
-      write_result(arguments, result);
+      if (!base::give_json(arguments, result.to_json())) print_end(result, options.run, words);
     }
     group->barrier();
     return result.finished ? base::kExitDone : base::kExitRequeue;
