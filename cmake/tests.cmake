@@ -71,6 +71,9 @@ if(mpi_sources AND TARGET lockstep_mpi AND TARGET lockstep_torch)
   foreach(ranks 2 3)
     lockstep_mpi_test(ranks${ranks} ${mpirun} -n ${ranks} $<TARGET_FILE:test_mpi>)
   endforeach()
+  # As in a container, where no process may read another's memory.
+  lockstep_mpi_test(no_single_copy ${mpirun} -n 2 $<TARGET_FILE:test_mpi> --gtest_filter=MpiGroupTest.*)
+  set_tests_properties(mpi.no_single_copy PROPERTIES ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none)
   # Whoever waits for a lost rank is ended, and the launcher gives its exit code.
   set(expect_7 sh -c "\"$@\" && exit 1 || test $? -eq 7" lost)
   lockstep_mpi_test(lost_rank ${expect_7} ${mpirun} -n 2 $<TARGET_FILE:test_mpi> --lose-a-rank)
