@@ -40,6 +40,22 @@ std::string first_line(const std::string& words) {
   return std::string(base::trim(words.substr(0, words.find('\n'))));
 }
 
+// Why there is no exit code.
+std::string silence(const std::string& command) {
+  return find_on_path(command) ? "it did not answer within 20 s" : text(command, " is not on PATH here");
+}
+
+// qstat complains of ids that are over, one line each, and tells of the others. Any other complaint leaves open whether
+// a job lives.
+bool only_of_jobs_gone(const std::string& complaint) {
+  for (const auto& line : base::split(complaint, '\n')) {
+    const bool gone =
+        line.find("Unknown Job Id") != std::string::npos || line.find("has finished") != std::string::npos;
+    if (!gone && !base::trim(line).empty()) return false;
+  }
+  return !base::trim(complaint).empty();
+}
+
 }  // namespace
 
 std::vector<std::string> submit_words(SchedulerName scheduler, const base::Path& script, const Waits& waits) {
@@ -78,9 +94,10 @@ std::string parse_job_id(SchedulerName scheduler, std::string_view out) {
 }
 
 Submitted submit_script(SchedulerName scheduler, const base::Path& script, const Waits& waits) {
-  const Answer answer = ask(submit_words(scheduler, script, waits), kCommandPatience);
+  const auto words = submit_words(scheduler, script, waits);
+  const Answer answer = ask(words, kCommandPatience);
   if (answer.good()) return {parse_job_id(scheduler, answer.out), ""};
-  if (answer.code == -1) return {"", "it did not answer within 20 s"};
+  if (answer.code == -1) return {"", silence(words[0])};
   return {"", std::string(base::trim(answer.err.empty() ? answer.out : answer.err))};
 }
 
@@ -125,9 +142,8 @@ std::optional<std::vector<BatchJob>> find_jobs(SchedulerName scheduler, const st
     std::vector<std::string> words{"qstat", "-f"};
     words.insert(words.end(), ids.begin(), ids.end());
     const Answer answer = ask(words, kCommandPatience);
-    // It complains about ids that are over and tells of the others.
-    const bool silent = answer.code == -1 || answer.err.find("cannot connect") != std::string::npos;
-    return silent ? std::nullopt : std::optional(parse_qstat(answer.out));
+    const bool answered = answer.good() || (answer.code != -1 && only_of_jobs_gone(answer.err));
+    return answered ? std::optional(parse_qstat(answer.out)) : std::nullopt;
   }
   const Answer answer = ask({"squeue", "-h", text("--name=", name), "-o", "%i|%T|%r|%S|%e|%N"}, kCommandPatience);
   if (!answer.good()) return std::nullopt;
@@ -144,6 +160,18 @@ bool cancel_jobs(SchedulerName scheduler, const std::vector<std::string>& ids) {
          says("has finished");
 }
 
+bool exclude_hosts(SchedulerName scheduler, const std::string& id, const std::vector<std::string>& hosts) {
+  if (scheduler != SchedulerName::slurm) return false;
+  const Answer before = ask({"squeue", "-h", "-j", id, "-o", "%x"}, kCommandPatience);
+  if (!before.good()) return false;
+  std::vector<std::string> all;
+  const std::string kept = first_line(before.out);  // the script's own --exclude; the update replaces it
+  if (!kept.empty() && kept != "(null)") all.push_back(kept);
+  all.insert(all.end(), hosts.begin(), hosts.end());
+  return ask({"scontrol", "update", text("JobId=", id), text("ExcNodeList=", base::join(all, ","))}, kCommandPatience)
+      .good();
+}
+
 Prospect parse_test_only(std::string_view said) {
   constexpr std::string_view kPhrase = " to start at ";
   const size_t found = said.find(kPhrase);
@@ -158,7 +186,7 @@ Prospect parse_test_only(std::string_view said) {
 
 Prospect ask_start(const base::Path& script) {
   const Answer answer = ask({"sbatch", "--test-only", script.string()}, kCommandPatience);
-  if (answer.code == -1) return {std::nullopt, "it did not answer within 20 s"};
+  if (answer.code == -1) return {std::nullopt, silence("sbatch")};
   return parse_test_only(answer.err);
 }
 

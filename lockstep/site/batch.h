@@ -54,6 +54,10 @@ std::optional<std::vector<BatchJob>> find_jobs(SchedulerName scheduler, const st
 // True when the scheduler took the order; jobs that are gone already are no failure.
 bool cancel_jobs(SchedulerName scheduler, const std::vector<std::string>& ids);
 
+// A waiting job will not be started on these hosts either, besides those that its script leaves out. False where the
+// scheduler has no such order (PBS) or did not take it.
+bool exclude_hosts(SchedulerName scheduler, const std::string& id, const std::vector<std::string>& hosts);
+
 // When a job of this script would start (Unix seconds), asked of Slurm without submitting it; the refusal otherwise.
 struct Prospect {
   std::optional<int64_t> start;

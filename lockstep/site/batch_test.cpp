@@ -6,6 +6,7 @@
 
 #include <ctime>
 
+#include "lockstep/base/text.h"
 #include "lockstep/site/fake_scheduler.h"
 
 namespace lockstep::site {
@@ -86,6 +87,39 @@ TEST(BatchTest, AsksPbsForAllJobsAtOnce) {
   EXPECT_EQ(jobs->front().id, "7.head");
   site.install_script("qstat", "echo 'qstat: cannot connect to server head' >&2; exit 1");
   EXPECT_EQ(find_jobs(SchedulerName::pbs, "pets", {"7.head"}), std::nullopt);
+}
+
+TEST(BatchTest, TakesNoOtherComplaintOfPbsForAJobThatIsOver) {
+  FakeScheduler site;
+  for (const char* words : {"qstat: Invalid credential", "qstat: End of File", "Communication failure."}) {
+    site.install_script("qstat", base::text("echo '", words, "' >&2; exit 1"));
+    EXPECT_EQ(find_jobs(SchedulerName::pbs, "pets", {"7.head"}), std::nullopt) << words;
+  }
+  site.install_script("qstat", "exit 1");
+  EXPECT_EQ(find_jobs(SchedulerName::pbs, "pets", {"7.head"}), std::nullopt);
+  site.install_script("qstat", "echo 'qstat: 7.head Job has finished, use -x or -H' >&2; exit 35");
+  EXPECT_TRUE(find_jobs(SchedulerName::pbs, "pets", {"7.head"})->empty());
+}
+
+TEST(BatchTest, SaysWhenTheCommandIsNotHere) {
+  FakeScheduler site;
+  EXPECT_EQ(submit_script(SchedulerName::slurm, "x.sh", {}).refusal, "sbatch is not on PATH here");
+  EXPECT_EQ(submit_script(SchedulerName::pbs, "x.sh", {}).refusal, "qsub is not on PATH here");
+  EXPECT_EQ(ask_start("x.sh").refusal, "sbatch is not on PATH here");
+}
+
+TEST(BatchTest, ExcludesHostsBesidesThoseOfTheScript) {
+  FakeScheduler site;
+  const base::TemporaryFolder folder;
+  const std::string calls = (folder.path() / "calls").string();
+  site.install_script("squeue", "echo n4");
+  site.install_script("scontrol", "echo \"$@\" > '" + calls + "'");
+  EXPECT_TRUE(exclude_hosts(SchedulerName::slurm, "12", {"n1", "n2"}));
+  EXPECT_EQ(base::read_file(calls), "update JobId=12 ExcNodeList=n4,n1,n2\n");
+  site.install_script("squeue", "echo");
+  EXPECT_TRUE(exclude_hosts(SchedulerName::slurm, "12", {"n1"}));
+  EXPECT_EQ(base::read_file(calls), "update JobId=12 ExcNodeList=n1\n");
+  EXPECT_FALSE(exclude_hosts(SchedulerName::pbs, "12.head", {"n1"}));
 }
 
 TEST(BatchTest, TellsWhatTheSchedulerRefused) {
