@@ -136,6 +136,16 @@ std::string exports(const Scheduler& scheduler) {
   return all;
 }
 
+// A line end in a directive or a comment would begin a line of the script.
+void check_path(const char* option, const base::Path& path) {
+  const std::string& name = path.native();
+  if (std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) return;
+  std::string shown;
+  for (const char c : name) shown += (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) ? '?' : c;
+  throw Error(Blame::user, text(option, " ", shown, ": a line end or another control character stands in this path"),
+              "rename the folder, or name another");
+}
+
 }  // namespace
 
 std::string queue_name(const base::Path& run) {
@@ -190,6 +200,9 @@ std::vector<std::string> train_command(const ScriptRequest& request, const spec:
 }
 
 std::string batch_script(const ScriptRequest& request, const spec::Machine& machine) {
+  check_path("--run", request.run);
+  check_path("this folder", request.folder);
+  check_path("this program", request.program);
   const bool pbs = machine.scheduler.kind == spec::SchedulerKind::pbs;
   std::string script =
       text("#!/bin/bash\n", pbs ? pbs_directives(request, machine) : slurm_directives(request, machine),

@@ -139,6 +139,22 @@ TEST(ScriptTest, NamesJobsSoThatTheOldestPbsTakesThem) {
   EXPECT_EQ(odd.substr(0, 9), "r9-lives-");
 }
 
+TEST(ScriptTest, RefusesALineEndInAPath) {
+  for (const auto member : {&ScriptRequest::run, &ScriptRequest::folder}) {
+    ScriptRequest bad = request();
+    bad.*member = "/home/me/runs/x\ntouch /tmp/owned\n#";
+    for (const char* kind : {R"("kind": "slurm")", R"("kind": "pbs")"}) {
+      try {
+        batch_script(bad, machine(kind));
+        ADD_FAILURE() << kind;
+      } catch (const base::Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("control character"));
+        EXPECT_EQ(error.exit_code(), 2);
+      }
+    }
+  }
+}
+
 TEST(ScriptTest, RoundsAWalltimeUpToTheMinute) {
   EXPECT_EQ(walltime_words(60), "00:01:00");
   EXPECT_EQ(walltime_words(61), "00:02:00");
