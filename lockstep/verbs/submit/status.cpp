@@ -94,6 +94,9 @@ std::string outcome(const ChainLink& link, const ChainStatus& status) {
   if (link.ended > 0 && link.code == 0) return "done";
   if (link.ended > 0 && link.code == base::kExitRequeue) return "stopped in time";
   if (link.ended > 0) return text("exit code ", link.code);
+  // A later link begins only when this one is over.
+  const bool last = link.job == status.chain.links.back().job;
+  if (last && status.chain.over.empty() && !status.queue.answered) return "not known";
   const auto& jobs = status.queue.jobs;
   const bool runs =
       std::any_of(jobs.begin(), jobs.end(), [&](const BatchJob& job) { return job.id == link.job && job.active(); });
