@@ -112,13 +112,14 @@ base::Json candidate_json(const Candidate& candidate) {
   return row;
 }
 
-base::Json result_json(const SubmitRequest& request, const Prepared& prepared, const std::vector<std::string>& jobs) {
+base::Json result_json(const SubmitRequest& request, const Prepared& prepared, const Queued& queued) {
   base::Json all = base::Json::object();
   all["run"] = request.run.string();
   all["name"] = prepared.terms.name;
   all["scheduler"] = site::name_of(prepared.terms.scheduler);
   all["submit_from"] = name_of(prepared.terms.submit_from);
-  all["jobs"] = base::Json::array_of(jobs);
+  all["jobs"] = base::Json::array_of(queued.jobs);
+  all["refusal"] = queued.refusal;
   all["planned_links"] = prepared.terms.planned_links;
   all["max_links"] = prepared.terms.max_links;
   all["candidates"] = base::Json::array();
@@ -160,6 +161,12 @@ std::string headline(const SubmitRequest& request, const Prepared& prepared) {
               planned.seconds > 0 ? text(", ", base::format_duration(planned.seconds), " in all") : "", "\n");
 }
 
+std::string shortfall_text(const Queued& queued, int64_t wanted) {
+  return text("\n", queued.jobs.size(), " of ", wanted,
+              " links stand in the queue, the next was refused: ", queued.refusal,
+              "\nwhen they are over, submit it again to go on");
+}
+
 int submit_job(const base::Arguments& arguments) {
   const auto catalogue = catalogue::load_catalogue();
   const SubmitRequest request = request_of(arguments, catalogue);
@@ -167,19 +174,20 @@ int submit_job(const base::Arguments& arguments) {
   std::string shown = headline(request, prepared);
   for (const auto& note : prepared.notes) shown += text("  ", note, "\n");
   if (request.earliest) shown += candidates_text(prepared, unix_now());
-  std::vector<std::string> jobs;
+  Queued queued;
   const std::string run = site::shell_word(request.run.string());
   if (request.dry_run) {
     shown += text("\n", prepared.script);
   } else {
-    jobs = submit(request, prepared);
+    queued = submit(request, prepared);
     const bool login = prepared.terms.submit_from == spec::SubmitFrom::login;
-    shown += text("queued job", jobs.size() == 1 ? " " : "s ", base::join(jobs, ", "),
+    shown += text("queued job", queued.jobs.size() == 1 ? " " : "s ", base::join(queued.jobs, ", "),
                   login ? "; those left over at the end are cancelled"
                         : text("; each queues the next, ", prepared.terms.max_links, " at most"),
+                  queued.refusal.empty() ? "" : shortfall_text(queued, prepared.queue_now),
                   "\nwatch: lockstep submit --status ", run, "\nend:   lockstep submit --cancel ", run, "\n");
   }
-  base::give(arguments, result_json(request, prepared, jobs), shown);
+  base::give(arguments, result_json(request, prepared, queued), shown);
   return base::kExitDone;
 }
 

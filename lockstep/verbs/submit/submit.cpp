@@ -20,7 +20,7 @@ site::Waits waits_for(const ChainTerms& terms, const std::vector<std::string>& b
 
 }  // namespace
 
-std::vector<std::string> submit(const SubmitRequest& request, const Prepared& prepared) {
+Queued submit(const SubmitRequest& request, const Prepared& prepared) {
   base::make_folders(request.run);
   // As it is now: whoever edits the job's file later does not change a chain on its way.
   base::write_json(request.run / "submitted.json", spec::changed_json(request.job));
@@ -31,18 +31,23 @@ std::vector<std::string> submit(const SubmitRequest& request, const Prepared& pr
   std::filesystem::remove(request.run / "queue.json", none);  // of an earlier chain
   ChainRecord record(request.run);
   record.open(prepared.terms);  // before the first job can look for it
-  std::vector<std::string> jobs;
+  Queued queued;
   for (int64_t i = 0; i < prepared.queue_now; ++i) {
-    const auto submitted = site::submit_script(prepared.terms.scheduler, script, waits_for(prepared.terms, jobs));
-    if (submitted.id.empty()) {
-      if (jobs.empty()) record.close("refused", 0, prepared.terms);
-      if (!jobs.empty()) record.refused("", submitted.refusal);
+    const auto submitted =
+        site::submit_script(prepared.terms.scheduler, script, waits_for(prepared.terms, queued.jobs));
+    if (submitted.id.empty() && queued.jobs.empty()) {
+      record.close("refused", 0, prepared.terms);
       throw refusal_error(submitted.refusal, request.machine.scheduler);
     }
+    if (submitted.id.empty()) {  // a limit on the jobs of a user (MaxSubmitJobs): those that stand there are of use
+      record.refused("", submitted.refusal);
+      queued.refusal = in_one_line(submitted.refusal);
+      break;
+    }
     record.queued(submitted.id, "");
-    jobs.push_back(submitted.id);
+    queued.jobs.push_back(submitted.id);
   }
-  return jobs;
+  return queued;
 }
 
 }  // namespace lockstep::verbs

@@ -37,7 +37,7 @@ class SubmitTest : public testing::Test {
 };
 
 TEST_F(SubmitTest, QueuesAllLinksUnderOneName) {
-  EXPECT_THAT(submit(request_, prepared_), ElementsAre("1", "2", "3"));
+  EXPECT_THAT(submit(request_, prepared_).jobs, ElementsAre("1", "2", "3"));
   const std::string line = "--parsable --dependency=singleton " + (request_.run / "submit.sh").string() + "\n";
   EXPECT_EQ(base::read_file(folder_.path() / "calls"), line + line + line);
   EXPECT_THAT(read_chain(request_.run).queued, ElementsAre("1", "2", "3"));
@@ -46,14 +46,14 @@ TEST_F(SubmitTest, QueuesAllLinksUnderOneName) {
 
 TEST_F(SubmitTest, QueuesThemBehindEachOtherOnPbs) {
   prepared_.terms.scheduler = site::SchedulerName::pbs;
-  EXPECT_THAT(submit(request_, prepared_), ElementsAre("1.head", "2.head", "3.head"));
+  EXPECT_THAT(submit(request_, prepared_).jobs, ElementsAre("1.head", "2.head", "3.head"));
   EXPECT_THAT(base::read_file(folder_.path() / "calls"), HasSubstr("-W depend=afterany:2.head "));
 }
 
 TEST_F(SubmitTest, QueuesTheFirstLinkAloneWhereJobsQueueTheNext) {
   prepared_.terms.submit_from = spec::SubmitFrom::job;
   prepared_.queue_now = 1;
-  EXPECT_THAT(submit(request_, prepared_), ElementsAre("1"));
+  EXPECT_THAT(submit(request_, prepared_).jobs, ElementsAre("1"));
   EXPECT_THAT(base::read_file(folder_.path() / "calls"), testing::Not(HasSubstr("dependency")));
 }
 
@@ -61,6 +61,21 @@ TEST_F(SubmitTest, ClosesTheChainWhenTheSchedulerRefuses) {
   site_.install_script("sbatch", "echo 'sbatch: error: Invalid qos specification' >&2; exit 1");
   EXPECT_THROW(submit(request_, prepared_), base::Error);
   EXPECT_EQ(read_chain(request_.run).over, "refused");
+}
+
+TEST_F(SubmitTest, LeavesAShorterChainWhereASiteLimitsTheJobs) {
+  const std::string count = "echo x >> '" + (folder_.path() / "n").string() +
+                            "'; n=0; while read -r _; do n=$((n+1)); "
+                            "done < '" +
+                            (folder_.path() / "n").string() + "'; ";
+  site_.install_script("sbatch",
+                       count + "[ $n -lt 3 ] && echo $n && exit; echo 'error: AssocMaxSubmitJobLimit' >&2; exit 1");
+  const Queued queued = submit(request_, prepared_);
+  EXPECT_THAT(queued.jobs, ElementsAre("1", "2"));
+  EXPECT_EQ(queued.refusal, "error: AssocMaxSubmitJobLimit");
+  const Chain chain = read_chain(request_.run);
+  EXPECT_EQ(chain.over, "");
+  EXPECT_EQ(chain.first_refusal, "error: AssocMaxSubmitJobLimit");
 }
 
 }  // namespace
