@@ -26,6 +26,16 @@ std::optional<double> time_in(const Json& event, const char* key) {
   return value && value->is_number() ? std::optional(value->as_double()) : std::nullopt;
 }
 
+std::vector<std::string> strings_in(const Json& event, const char* key) {
+  std::vector<std::string> all;
+  const Json* list = event.find(key);
+  if (!list || !list->is_array()) return all;
+  for (const auto& item : list->items()) {
+    if (item.is_string()) all.push_back(item.as_string());
+  }
+  return all;
+}
+
 ChainTerms terms_of(const Json& event) {
   ChainTerms terms;
   terms.name = event.string_or("name", "");
@@ -63,6 +73,11 @@ void take_in(Chain& chain, const Json& event) {
     chain.queued.push_back(event.string_or("job", ""));
   } else if (kind == "refused") {
     if (chain.first_refusal.empty()) chain.first_refusal = event.string_or("words", "");
+  } else if (kind == "exclude") {
+    for (const auto& host : strings_in(event, "hosts")) {
+      std::erase(chain.bad_hosts, host);
+      chain.bad_hosts.push_back(host);
+    }
   } else if (kind == "begin") {
     ChainLink& link = link_of(chain, event);
     ++link.starts;
@@ -153,6 +168,13 @@ void ChainRecord::refused(const std::string& job, const std::string& words) {
   append("refused", fields);
 }
 
+void ChainRecord::exclude(const std::string& job, const std::vector<std::string>& hosts) {
+  Json fields = Json::object();
+  fields["job"] = job;
+  fields["hosts"] = Json::array_of(hosts);
+  append("exclude", fields);
+}
+
 void ChainRecord::begin(const std::string& job, int64_t number, int64_t step, const std::string& host) {
   Json fields = Json::object();
   fields["job"] = job;
@@ -203,6 +225,12 @@ std::optional<Json> last_event(const base::Path& run, std::string_view name) {
     }
   }
   return std::nullopt;
+}
+
+std::optional<GivenUp> given_up(const base::Path& run, double since) {
+  const auto event = last_event(run, "gave_up");
+  if (!event || event->double_or("t", 0) < since) return std::nullopt;
+  return GivenUp{event->string_or("why", ""), strings_in(*event, "hosts")};
 }
 
 int64_t saved_step(const base::Path& run) {

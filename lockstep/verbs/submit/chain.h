@@ -52,12 +52,13 @@ struct ChainLink {
 // The state of a chain, read from RUN/chain.jsonl (docs/formats/chain.md).
 struct Chain {
   ChainTerms terms;
-  std::vector<std::string> queued;  // every job that was ever queued for it
-  std::vector<ChainLink> links;     // those that have begun, in order
-  std::string over;                 // "", or why it is: done, failed, cap, no progress, cancelled
-  double submitted = 0;             // Unix seconds
-  double closed = 0;                // 0: not over
-  std::string first_refusal;        // what the scheduler said when a link could not queue its successor
+  std::vector<std::string> queued;     // every job that was ever queued for it
+  std::vector<ChainLink> links;        // those that have begun, in order
+  std::string over;                    // "", or why it is: done, failed, cap, no progress, cancelled
+  double submitted = 0;                // Unix seconds
+  double closed = 0;                   // 0: not over
+  std::vector<std::string> bad_hosts;  // on which ranks failed again and again, the newest last
+  std::string first_refusal;           // what the scheduler said when a link could not queue its successor
 
   const ChainLink* find(const std::string& job) const;
   // Links in a row, the last ones, that ended or were killed without a step beyond all before them; `step` is saved
@@ -80,6 +81,7 @@ class ChainRecord {
   void open(const ChainTerms& terms);
   void queued(const std::string& job, const std::string& by);  // by: the job that queued it; empty: the user
   void refused(const std::string& job, const std::string& words);
+  void exclude(const std::string& job, const std::vector<std::string>& hosts);
   void begin(const std::string& job, int64_t number, int64_t step, const std::string& host);
   void finish(const std::string& job, int code, int64_t step);
   void close(const std::string& why, int64_t step, const ChainTerms& terms);
@@ -93,6 +95,13 @@ class ChainRecord {
 std::optional<base::Json> last_event(const base::Path& run, std::string_view name);
 // The last step that the run's journal tells as saved; 0: none.
 int64_t saved_step(const base::Path& run);
+
+// That the supervisor started the ranks no more (the journal's event gave_up), where it did so after `since`.
+struct GivenUp {
+  std::string why;                 // the kind of the fault: "hung"
+  std::vector<std::string> hosts;  // that are to blame, as the scheduler calls them; empty: not known
+};
+std::optional<GivenUp> given_up(const base::Path& run, double since);
 
 double unix_now();
 

@@ -14,7 +14,6 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/folder.h"
-#include "lockstep/site/batch.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -23,16 +22,26 @@ using base::Blame;
 using base::Error;
 using base::text;
 
-std::atomic<pid_t> g_command{0};  // only a global reaches a signal handler
-std::atomic<int> g_early{0};      // a signal that came before the command had started
+std::atomic<pid_t> g_command{0};    // only a global reaches a signal handler
+std::atomic<int> g_early{0};        // a signal that came before the command had started
+std::atomic<bool> g_gently{false};  // the command is an mpirun, which answers SIGTERM by killing its ranks
 
 extern "C" void hand_on(int signal) {
   const pid_t command = g_command;
   if (command > 0) {
-    ::kill(command, signal);
+    ::kill(command, g_gently && signal == SIGTERM ? SIGUSR1 : signal);
   } else {
     g_early = signal;
   }
+}
+
+// From the first moment of a link: a signal that comes before the training has begun must not end the link without a
+// successor in the queue.
+void hear_signals() {
+  struct sigaction action {};
+  action.sa_handler = hand_on;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
 }
 
 std::string host_name() {
@@ -88,10 +97,11 @@ class Link {
       return base::kExitDone;
     }
     const bool again = chain_.find(job_) != nullptr;  // the scheduler started this job anew
+    begun_ = unix_now();
     record_.begin(job_, number_, step_, host_name());
     options_.say(text("link ", number_, " of at most ", chain_.terms.max_links, ", job ", job_, " on ", host_name(),
                       ", after step ", step_));
-    if (rest && free_dead_lock(run_, chain_)) options_.say("took the run over from a job that is no more");
+    if (rest && free_dead_lock(run_, chain_, *rest)) options_.say("took the run over from a job that is no more");
     // Started anew it has a successor already; where nobody answers whether it still stands, none is better than two.
     if (rest ? rest->empty() : !again) queue_successor();
     tell_end();
@@ -116,29 +126,54 @@ class Link {
     ::setenv(site::kJobEndVariable, text(static_cast<int64_t>(unix_now() + seconds)).c_str(), 1);
   }
 
-  void queue_successor() {
-    if (chain_.terms.submit_from != spec::SubmitFrom::job || number_ >= chain_.terms.max_links) return;
+  // True when there is one now.
+  bool queue_successor() {
+    if (chain_.terms.submit_from != spec::SubmitFrom::job || number_ >= chain_.terms.max_links) return false;
     const auto submitted =
         site::submit_script(chain_.terms.scheduler, run_ / "submit.sh", {site::Waits::For::failure_of, job_});
     if (!submitted.id.empty()) {
       chain_.queued.push_back(submitted.id);  // PBS finds jobs by their ids alone
-      return record_.queued(submitted.id, job_);
+      record_.queued(submitted.id, job_);
+      keep_away({submitted.id});
+      return true;
     }
     record_.refused(job_, submitted.refusal);
     options_.say(
         text("could not queue the next link: ", submitted.refusal,
              "\n  this one trains all the same; then go on by hand, or where the site refuses jobs from inside "
              "a job: lockstep submit ... --site submit_from=login"));
+    return false;
+  }
+
+  // Keeps waiting links away from hosts on which ranks failed again and again. The newest of them alone: a job that may
+  // run nowhere would wait for good.
+  void keep_away(const std::vector<std::string>& jobs) {
+    constexpr size_t kMost = 4;
+    const auto& bad = chain_.bad_hosts;
+    if (bad.empty()) return;
+    const std::vector<std::string> hosts(bad.size() > kMost ? bad.end() - kMost : bad.begin(), bad.end());
+    for (const auto& id : jobs) {
+      const bool taken = site::exclude_hosts(chain_.terms.scheduler, id, hosts);
+      options_.say(
+          text("job ", id, taken ? " will not run on " : " could not be kept away from ", base::join(hosts, ", ")));
+    }
   }
 
   int conclude(int code) {
     step_ = std::max(step_, saved_step(run_));
     record_.finish(job_, code, step_);
+    chain_ = read_chain(run_);  // somebody may have cancelled it meanwhile
+    if (!chain_.over.empty()) {
+      options_.say(text("the chain is over (", chain_.over, "): no link goes on"));
+      cancel_others();
+      return code == base::kExitRequeue ? base::kExitDone : code;
+    }
     switch (judge(code)) {
       case Verdict::done:
         end("done");
         return base::kExitDone;
       case Verdict::failed:
+        if (other_nodes_may_do()) break;
         end("failed");
         return code;
       case Verdict::next:
@@ -152,13 +187,29 @@ class Link {
     return code == base::kExitRequeue ? kExitNextLink : code;
   }
 
+  // Whether the ranks could not be kept going on these nodes, which says nothing of others. A person must act where
+  // memory was missing, or where nothing of this run has ever started. The hosts to blame are left out from now on.
+  bool other_nodes_may_do() {
+    const auto refused = given_up(run_, begun_);
+    if (!refused || refused->why == "out_of_memory" || (refused->why == "not_started" && step_ == 0)) return false;
+    if (!refused->hosts.empty()) {
+      record_.exclude(job_, refused->hosts);
+      chain_ = read_chain(run_);
+    }
+    return true;
+  }
+
   // A controller that died may have forgotten the successor: better to look once more.
   void go_on(int code) {
     const auto rest = others(chain_, job_);
-    if (rest && rest->empty()) queue_successor();
-    const bool nobody = rest && rest->empty() && chain_.terms.submit_from == spec::SubmitFrom::login;
-    options_.say(text("stopped after step ", step_, " (exit code ", code, "): ",
-                      nobody ? "no link is left in the queue, submit it again to go on" : "the next link goes on"));
+    std::vector<std::string> waiting;
+    for (const auto& job : rest.value_or(Jobs{})) waiting.push_back(job.id);
+    keep_away(waiting);
+    const bool queued = rest && waiting.empty() && queue_successor();
+    const char* next = !rest                        ? "the scheduler does not say whether the next link still waits"
+                       : queued || !waiting.empty() ? "the next link goes on"
+                                                    : "no link is left in the queue, submit it again to go on";
+    options_.say(text("stopped after step ", step_, " (exit code ", code, "): ", next));
   }
 
   void end(const std::string& why) {
@@ -190,6 +241,7 @@ class Link {
   std::string job_;
   int64_t number_ = 0;
   int64_t step_ = 0;
+  double begun_ = 0;  // Unix seconds
 };
 
 }  // namespace
@@ -201,20 +253,21 @@ Verdict judge(int code) {
   return told ? Verdict::failed : Verdict::next;
 }
 
-bool free_dead_lock(const base::Path& run, const Chain& chain) {
+bool free_dead_lock(const base::Path& run, const Chain& chain, const std::vector<site::BatchJob>& alive) {
   const auto holder = run::holder_of(run);
-  // Somebody else's process on another machine is not ours to judge.
-  if (!holder || chain.links.empty() || holder->host == host_name() || holder->host != chain.links.back().host) {
+  // Somebody else's process is not ours to judge, nor is one of a job that is still on its way out.
+  if (!holder || holder->host == host_name() || !chain.find(holder->job)) return false;
+  if (std::any_of(alive.begin(), alive.end(), [&](const site::BatchJob& job) { return job.id == holder->job; })) {
     return false;
   }
-  return ::unlink(run::RunPaths{run}.lock().c_str()) == 0;
+  run::break_lock(run, *holder);
+  return true;
 }
 
 int run_and_hand_on_signals(const std::vector<std::string>& command) {
-  struct sigaction action {};
-  action.sa_handler = hand_on;
-  action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
+  hear_signals();
+  if (g_early.exchange(0) != 0) return base::kExitRequeue;  // a program that has just begun would die of it
+  g_gently = base::Path(command.at(0)).filename() == "mpirun";
   std::vector<char*> words;
   words.reserve(command.size() + 1);
   for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -222,7 +275,7 @@ int run_and_hand_on_signals(const std::vector<std::string>& command) {
   pid_t child = 0;
   if (::posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environ) != 0) return 127;
   g_command = child;
-  if (const int early = g_early.exchange(0); early != 0) ::kill(child, early);
+  if (const int early = g_early.exchange(0); early != 0) hand_on(early);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) base::throw_errno("waiting for the training");
@@ -232,6 +285,7 @@ int run_and_hand_on_signals(const std::vector<std::string>& command) {
 }
 
 int run_link(const base::Path& run, const std::vector<std::string>& command, const LinkOptions& options) {
+  hear_signals();
   return Link(run, options).run(command);
 }
 

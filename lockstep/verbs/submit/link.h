@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockstep/base/file.h"
+#include "lockstep/site/batch.h"
 #include "lockstep/verbs/submit/chain.h"
 
 namespace lockstep::verbs {
@@ -28,12 +29,13 @@ struct LinkOptions {
 int run_link(const base::Path& run, const std::vector<std::string>& command, const LinkOptions& options);
 
 // Runs the command with this process's standard streams. SIGTERM, SIGUSR1 and SIGINT of this process are handed on to
-// it, so that training can save. Returns its exit code, 128 + signal, or 127 when it cannot be started.
+// it, so that training can save; to an mpirun SIGTERM as SIGUSR1, which it passes on instead of killing the ranks.
+// Returns its exit code, 128 + signal, 127 when it cannot be started, or 85 when a signal had come before.
 int run_and_hand_on_signals(const std::vector<std::string>& command);
 
-// Frees the run folder of a lock that was taken on the host of the chain's last link: the lock of a node that lost its
-// power would otherwise hold for two minutes. True when there was one.
-// REQUIRES: the scheduler says that no other job of this chain runs.
-bool free_dead_lock(const base::Path& run, const Chain& chain);
+// Frees the run folder of a lock that a link of this chain took, whose job is over: the lock of a node that lost its
+// power would otherwise hold for a minute. True when there was one. `alive`: the jobs of the chain that the scheduler
+// still knows as waiting, running or ending.
+bool free_dead_lock(const base::Path& run, const Chain& chain, const std::vector<site::BatchJob>& alive);
 
 }  // namespace lockstep::verbs

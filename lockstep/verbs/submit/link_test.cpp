@@ -51,6 +51,7 @@ class LinkTest : public testing::Test {
       calls_before_work_ = calls();
       seconds_left_ = site::seconds_left();
       if (step_after > 0) saved(step_after);
+      if (meanwhile_) meanwhile_();
       return code;
     };
     options.say = [&](std::string_view line) { said_ += std::string(line) + "\n"; };
@@ -62,6 +63,7 @@ class LinkTest : public testing::Test {
   std::vector<std::string> ran_;
   std::string calls_before_work_;
   std::string said_;
+  std::function<void()> meanwhile_;                   // what else happens while the training runs
   std::optional<std::chrono::seconds> seconds_left_;  // as the training sees it
 };
 
@@ -170,13 +172,21 @@ TEST_F(LinkTest, BelongsIntoAJob) {
 }
 
 TEST_F(LinkTest, TakesOverFromADeadNodeOnly) {
-  const auto lock = [&](const std::string& host) {
-    base::write_file(run() / "lock", R"({"host":")" + host + R"(","pid":1,"pid_start":1,"since":"now"})");
+  const auto lock = [&](const std::string& host, const std::string& job) {
+    base::write_file(run() / "lock",
+                     R"({"host":")" + host + R"(","pid":1,"pid_start":1,"since":"now","job":")" + job + R"("})");
   };
   ChainRecord(run()).begin("10", 1, 0, "n9");
-  lock("laptop");  // somebody else's process
-  EXPECT_FALSE(free_dead_lock(run(), read_chain(run())));
-  lock("n9");
+  for (const char* job : {"", "77"}) {  // somebody else's process; on a shared node another job's
+    lock("n9", job);
+    EXPECT_FALSE(free_dead_lock(run(), read_chain(run()), {}));
+    EXPECT_TRUE(std::filesystem::exists(run() / "lock"));
+  }
+  lock("n9", "10");
+  site::BatchJob leaving;
+  leaving.id = "10";
+  leaving.state = site::BatchJob::State::ending;
+  EXPECT_FALSE(free_dead_lock(run(), read_chain(run()), {leaving}));
   command("squeue", "exit 1");  // nobody knows whether job 10 still runs
   link(85);
   EXPECT_TRUE(std::filesystem::exists(run() / "lock"));
@@ -184,6 +194,83 @@ TEST_F(LinkTest, TakesOverFromADeadNodeOnly) {
   command("squeue", "");
   link(85);
   EXPECT_FALSE(std::filesystem::exists(run() / "lock"));
+}
+
+TEST_F(LinkTest, QueuesNobodyWhenTheChainWasCancelledMeanwhile) {
+  meanwhile_ = [&] {
+    ChainRecord(run()).close("cancelled", 0, {});
+    std::filesystem::remove(run() / "calls");
+  };
+  EXPECT_EQ(link(85, 40), 0);
+  EXPECT_THAT(calls(), testing::Not(HasSubstr("sbatch")));
+  EXPECT_EQ(read_chain(run()).over, "cancelled");
+  EXPECT_THAT(said_, testing::Not(HasSubstr("the next link goes on")));
+}
+
+TEST_F(LinkTest, SaysWhenNoLinkIsLeft) {
+  link(85, 40);
+  EXPECT_THAT(said_, HasSubstr("the next link goes on"));
+  said_.clear();
+  command("sbatch", "echo 'sbatch: error: Access denied' >&2; exit 1");
+  link(85, 50);
+  EXPECT_THAT(said_, HasSubstr("no link is left in the queue"));
+  said_.clear();
+  meanwhile_ = [&] { command("squeue", "exit 1"); };
+  link(85, 60);
+  EXPECT_THAT(said_, HasSubstr("the scheduler does not say"));
+}
+
+TEST_F(LinkTest, GoesOnElsewhereWhenRanksFailAgainAndAgainOnAHost) {
+  saved(20);
+  const auto give_up = [&](const char* why) {
+    return [this, why] {
+      base::Json fields = base::Json::object();
+      fields["why"] = why;
+      fields["hosts"] = base::Json::array_of(std::vector<std::string>{"n3"});
+      run::Journal(run() / "journal.jsonl").append("gave_up", fields);
+      command("squeue", "case $* in *%x) echo n4;; *) echo '12|PENDING|Dependency|N/A|N/A|';; esac");
+    };
+  };
+  command("scontrol", "");
+  meanwhile_ = give_up("hung");
+  EXPECT_EQ(link(3), 3);
+  EXPECT_EQ(read_chain(run()).over, "");
+  EXPECT_THAT(read_chain(run()).bad_hosts, ElementsAre("n3"));
+  EXPECT_THAT(calls(), HasSubstr("scontrol update JobId=12 ExcNodeList=n4,n3\n"));
+  EXPECT_THAT(calls(), testing::Not(HasSubstr("scancel")));
+  // The next one keeps its own successor away too, and ends the chain when an error of its own is told.
+  slurm_.set("SLURM_JOB_ID", "12");
+  command("squeue", "");
+  command("sbatch", "echo 13");
+  meanwhile_ = nullptr;
+  EXPECT_EQ(link(3), 3);
+  EXPECT_THAT(calls(), HasSubstr("scontrol update JobId=13 ExcNodeList=n3\n"));
+  EXPECT_EQ(read_chain(run()).over, "failed");
+}
+
+TEST_F(LinkTest, EndsTheChainWhereMemoryIsMissingOrNothingEverStarted) {
+  for (const char* why : {"out_of_memory", "not_started"}) {
+    ChainRecord(run()).open(read_chain(run()).terms);
+    meanwhile_ = [&] {
+      base::Json fields = base::Json::object();
+      fields["why"] = why;
+      run::Journal(run() / "journal.jsonl").append("gave_up", fields);
+    };
+    EXPECT_EQ(link(3), 3);
+    EXPECT_EQ(read_chain(run()).over, "failed") << why;
+  }
+}
+
+TEST_F(LinkTest, HearsASignalBeforeItHasASuccessor) {
+  ::signal(SIGTERM, SIG_DFL);  // as in a process that has just begun
+  const std::string once = (run() / "once").string();
+  command("squeue", base::text("[ -e '", once, "' ] || { : > '", once, "'; kill -TERM ", ::getpid(), "; }"));
+  LinkOptions options;
+  options.run = run_and_hand_on_signals;
+  options.say = [](std::string_view) {};
+  EXPECT_EQ(run_link(run(), {"sh", "-c", "exit 0"}, options), kExitNextLink);
+  EXPECT_THAT(read_chain(run()).queued, testing::Contains("12"));
+  EXPECT_EQ(read_chain(run()).links[0].code, 85);
 }
 
 TEST_F(LinkTest, LeavesARunningLinkAlone) {
@@ -213,6 +300,19 @@ TEST(LinkCommandTest, HandsSignalsOnAndTellsHowItEnded) {
   });
   const std::string script = "trap 'exit 85' USR1; : > '" + ready.string() + "'; while :; do sleep 0.01; done";
   EXPECT_EQ(run_and_hand_on_signals({"sh", "-c", script}), 85);
+}
+
+TEST(LinkCommandTest, AsksABareMpirunToPassTheWishOn) {
+  const base::TemporaryFolder folder;
+  const base::Path ready = folder.path() / "ready", mpirun = folder.path() / "mpirun";
+  base::write_file(mpirun, "#!/bin/sh\ntrap 'exit 85' USR1; trap 'exit 1' TERM; : > '" + ready.string() +
+                               "'; while :; do sleep 0.01; done\n");
+  std::filesystem::permissions(mpirun, std::filesystem::perms::owner_all);
+  std::jthread sender([&] {
+    while (!std::filesystem::exists(ready)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ::kill(::getpid(), SIGTERM);
+  });
+  EXPECT_EQ(run_and_hand_on_signals({mpirun.string(), "-n", "2"}), 85);
 }
 
 }  // namespace
