@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include "lockstep/base/error.h"
@@ -56,11 +57,19 @@ bool all_digits(const std::string& word) {
          std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
+// A number only where nothing of the cell is lost by it: codes ("00123"), identities of 19 digits and "nan" stay text.
 base::Json value_of(const std::string& cell) {
+  constexpr size_t kExactLetters = 15;  // digits that a double holds
   double number = 0;
   const auto [end, code] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
   if (code != std::errc() || end != cell.data() + cell.size()) return cell;
-  if (all_digits(cell) && (cell.size() == 1 || cell.front() != '0')) return static_cast<int64_t>(number);
+  const size_t first = cell.front() == '-' ? 1 : 0;
+  const bool is_code =
+      cell[first] == '0' && first + 1 < cell.size() && std::isdigit(static_cast<unsigned char>(cell[first + 1]));
+  if (!std::isfinite(number) || cell.size() > kExactLetters || is_code) return cell;
+  const bool whole = std::all_of(cell.begin() + static_cast<ptrdiff_t>(first), cell.end(),
+                                 [](unsigned char c) { return std::isdigit(c); });
+  if (whole && cell != "-0") return static_cast<int64_t>(number);
   return number;
 }
 

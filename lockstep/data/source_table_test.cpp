@@ -42,6 +42,16 @@ TEST_F(TableSourceTest, KeepsFurtherColumnsAndParts) {
   EXPECT_THAT(source->refused()[1].reason, HasSubstr("leads out of the folder"));
 }
 
+TEST_F(TableSourceTest, ACellThatANumberWouldChangeStaysText) {
+  put("a.jpg", "A");
+  put("list.csv",
+      "path,label,id,code,none,big,zero,less,exact\n"
+      "a.jpg,1,1234567890123456789,00123,Nan,1e999,0,-12,0.25\n");
+  EXPECT_EQ(
+      open("list.csv")->load(0)[1].bytes,
+      R"({"id":"1234567890123456789","code":"00123","none":"Nan","big":"1e999","zero":0,"less":-12,"exact":0.25})");
+}
+
 TEST_F(TableSourceTest, ReadsTheLayoutOfAffectNet) {
   put("Manually_Annotated_Images/12/x.jpg");
   const std::string header = "subDirectory_filePath,face_x,face_y,expression,valence,arousal\n";

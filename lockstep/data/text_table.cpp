@@ -15,6 +15,12 @@ using base::Blame;
 using base::Error;
 using base::text;
 
+constexpr std::string_view kSeparators = "\t,;|";  // in this order
+
+bool is_blank(char c) {
+  return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
+
 std::string plain_name(std::string_view name) {
   std::string plain;
   for (const char c : name) {
@@ -33,16 +39,9 @@ TextTable::TextTable(std::string content, std::string source, Header header)
   if (content_.starts_with("\xEF\xBB\xBF")) content_.erase(0, 3);
   if (content_.find('\0') != std::string::npos) fail("this is no text: it holds NUL bytes", "is this the right file?");
   if (!base::is_utf8(content_)) fail("this is no UTF-8 text", "convert it: iconv -f latin1 -t utf-8");
+  separator_ = find_separator();
   cut_rows();
   if (rows_.empty()) fail("the table has no rows", "is this the right file?");
-  const std::string_view first = std::string_view(content_).substr(rows_[0].offset, rows_[0].size);
-  separator_ = ' ';
-  for (const char candidate : {'\t', ',', ';', '|'}) {
-    if (first.find(candidate) != std::string_view::npos) {
-      separator_ = candidate;
-      break;
-    }
-  }
   std::vector<std::string> top = row(0);
   num_columns_ = static_cast<int64_t>(top.size());
   if (header == Header::find_out && num_columns_ > 1 &&
@@ -53,28 +52,67 @@ TextTable::TextTable(std::string content, std::string source, Header header)
   }
 }
 
-// Line ends within quotes do not end a row. Empty rows and those that begin with '#' are passed over.
+// The separator is looked for in the first row. Where that one ends depends on what begins a cell: until it is known,
+// each candidate does.
+char TextTable::find_separator() const {
+  size_t begin = 0;
+  std::string_view first;
+  while (begin < content_.size()) {
+    const size_t line_end = std::min(content_.find('\n', begin), content_.size());
+    first = std::string_view(content_).substr(begin, line_end - begin);
+    if (!base::trim(first).empty() && first.front() != '#') break;
+    begin = line_end + 1;
+  }
+  if (const RowEnd end = row_end(begin, kSeparators); !end.in_quotes)
+    first = std::string_view(content_).substr(std::min(begin, content_.size()), end.at - begin);
+  for (const char candidate : kSeparators) {
+    if (first.find(candidate) != std::string_view::npos) return candidate;
+  }
+  return ' ';
+}
+
+// Line ends within quotes do not end a row; a quote opens at the beginning of a cell only, elsewhere it is a letter
+// (inches). Cells apart by blanks have no quotes.
+TextTable::RowEnd TextTable::row_end(size_t begin, std::string_view separators) const {
+  bool quoted = false, at_begin = true;
+  RowEnd end{begin};
+  for (; end.at < content_.size(); ++end.at) {
+    const char c = content_[end.at];
+    if (c == '\n' && !quoted) break;
+    end.num_lines += c == '\n';
+    if (quoted) {
+      const bool doubled = c == '"' && end.at + 1 < content_.size() && content_[end.at + 1] == '"';
+      if (doubled) ++end.at;
+      quoted = c != '"' || doubled;
+    } else if (separators.find(c) != std::string_view::npos) {
+      at_begin = true;
+    } else {
+      quoted = c == '"' && at_begin && !separators.empty();
+      at_begin = at_begin && is_blank(c);
+    }
+  }
+  end.in_quotes = quoted;
+  return end;
+}
+
+// Empty rows and those that begin with '#' are passed over.
 void TextTable::cut_rows() {
-  size_t begin = 0, line = 1, begin_line = 1;
-  bool quoted = false;
-  for (size_t i = 0; i <= content_.size(); ++i) {
-    const char c = i < content_.size() ? content_[i] : '\n';
-    if (c == '"') quoted = !quoted;
-    if (c != '\n') continue;
-    if (quoted && i < content_.size()) {
-      ++line;
-      continue;
+  const std::string separators(separator_ == ' ' ? 0 : 1, separator_);
+  size_t line = 1;
+  for (size_t begin = 0; begin < content_.size();) {
+    const size_t line_end = std::min(content_.find('\n', begin), content_.size());
+    const bool is_remark = content_[begin] == '#';
+    const RowEnd end = is_remark ? RowEnd{line_end} : row_end(begin, separators);
+    if (end.in_quotes) throw Error(Blame::user, text(source_, ":", line, ": a quote is never closed"), "mend the line");
+    size_t behind = end.at;
+    if (behind > begin && content_[behind - 1] == '\r') --behind;
+    const std::string_view row = std::string_view(content_).substr(begin, behind - begin);
+    if (!base::trim(row).empty() && !is_remark) {
+      if (row.size() >= uint32_t{1} << 31) throw Error(Blame::user, text(source_, ":", line, ": a row of 2 GiB"));
+      rows_.push_back({begin, static_cast<uint32_t>(row.size()), static_cast<uint32_t>(line)});
     }
-    if (quoted) throw Error(Blame::user, text(source_, ":", begin_line, ": a quote is never closed"), "mend the line");
-    size_t end = i;
-    if (end > begin && content_[end - 1] == '\r') --end;
-    const std::string_view row = std::string_view(content_).substr(begin, end - begin);
-    if (!base::trim(row).empty() && row.front() != '#') {
-      if (row.size() >= uint32_t{1} << 31) throw Error(Blame::user, text(source_, ":", begin_line, ": a row of 2 GiB"));
-      rows_.push_back({begin, static_cast<uint32_t>(row.size()), static_cast<uint32_t>(begin_line)});
-    }
-    begin = i + 1;
-    begin_line = ++line;
+    begin = end.at + 1;
+    line += 1 + end.num_lines;
   }
 }
 
@@ -91,18 +129,21 @@ std::vector<std::string> TextTable::cells(std::string_view row) const {
     return all;
   }
   std::string cell;
-  bool quoted = false;
+  bool quoted = false, at_begin = true;
   for (size_t i = 0; i < row.size(); ++i) {
     if (row[i] == '"' && quoted && i + 1 < row.size() && row[i + 1] == '"') {
       cell += row[i++];
-    } else if (row[i] == '"' && (quoted || base::trim(cell).empty())) {
+    } else if (row[i] == '"' && (quoted || at_begin)) {
       if (!quoted) cell.clear();
       quoted = !quoted;
+      at_begin = false;
     } else if (row[i] == separator_ && !quoted) {
       all.emplace_back(base::trim(cell));
       cell.clear();
+      at_begin = true;
     } else {
       cell += row[i];
+      at_begin = at_begin && is_blank(row[i]);
     }
   }
   all.emplace_back(base::trim(cell));

@@ -9,8 +9,8 @@
 namespace lockstep::data {
 
 // A list of rows in a text file: CSV (RFC 4180: quotes, doubled quotes, line ends within quotes), TSV, or columns apart
-// by ';', '|' or blanks. The separator is found in the first row. Rows are cut when they are asked for: a table of a
-// million rows costs its text and 16 bytes a row.
+// by ';', '|' or blanks (these without quotes). A quote opens at the beginning of a cell only; the separator is found
+// in the first row. Rows are cut when they are asked for: a table of a million rows costs its text and 16 bytes a row.
 class TextTable {
  public:
   // User error that names line and what is wrong: no UTF-8, a quote that is never closed, NUL bytes, no rows.
@@ -38,6 +38,13 @@ class TextTable {
     uint32_t line;
   };
   std::vector<std::string> cells(std::string_view row) const;
+  struct RowEnd {
+    size_t at;               // of the line end
+    size_t num_lines = 0;    // line ends before it, within quotes
+    bool in_quotes = false;  // the text ends there, with an open quote
+  };
+  RowEnd row_end(size_t begin, std::string_view separators) const;
+  char find_separator() const;
   void cut_rows();
 
   std::string content_;

@@ -22,6 +22,22 @@ TEST(TextTableTest, ReadsQuotedCells) {
   EXPECT_EQ(table.where(1), "x.csv:5");
 }
 
+TEST(TextTableTest, AQuoteWithinACellIsALetter) {
+  const TextTable inches("a.jpg\tA 5\" nail\nb.jpg\tA dog\nc.jpg\tA 5\" nail\n", "x.tsv");
+  ASSERT_EQ(inches.size(), 3);
+  EXPECT_THAT(inches.row(0), ElementsAre("a.jpg", "A 5\" nail"));
+  EXPECT_THAT(inches.row(1), ElementsAre("b.jpg", "A dog"));
+  EXPECT_EQ(inches.where(2), "x.tsv:3");
+  const TextTable blanks("a.jpg \"cat\nb.jpg dog\"\n", "x.txt");
+  ASSERT_EQ(blanks.size(), 2);
+  EXPECT_THAT(blanks.row(0), ElementsAre("a.jpg", "\"cat"));
+  EXPECT_THAT(TextTable("a.jpg, \"x\"\"\ny, z\" , 3\nb.jpg,\"\" \"1\",2\n", "x").row(0),
+              ElementsAre("a.jpg", "x\"\ny, z", "3"));
+  EXPECT_THAT(TextTable("a.jpg,\"\" \"1\",2\nb.jpg,1,2\n", "x").row(0), ElementsAre("a.jpg", "\"1\"", "2"));
+  EXPECT_EQ(TextTable("# don't say \"so\na.jpg,1\n# 5\", \"\nb.jpg,2\n", "x").size(), 2);
+  EXPECT_THAT(TextTable("\"two\nlines\",a.jpg\n\"1\",b.jpg\n", "x").row(0), ElementsAre("two\nlines", "a.jpg"));
+}
+
 TEST(TextTableTest, FindsTheSeparatorAndWhetherThereIsAHeader) {
   const TextTable tabs("a b.jpg\tcat\nb.jpg\tdog", "x");
   EXPECT_TRUE(tabs.header().empty());
