@@ -77,6 +77,10 @@ ShardSet::ShardSet(const base::Path& folder) : folder_(folder), list_(read_shard
                        index.tar_bytes(), " with ", shard.num_samples, " and ", index.size(), " samples"),
                   "copy the folder again, or prepare it again");
     }
+    if (index.tar_crc32c() != shard.tar_crc32c) {
+      throw Error(Blame::user, text(path.string(), ": shard and index are of another dataset than the list (CRC-32C)"),
+                  "copy the folder again, or prepare it again");
+    }
     begins_.push_back(begins_.back() + index.size());
   }
 }

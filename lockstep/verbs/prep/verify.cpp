@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/prep/verify.h"
 
+#include <algorithm>
 #include <chrono>
 #include <unordered_set>
 
@@ -13,6 +14,7 @@
 #include "lockstep/data/source.h"
 #include "lockstep/data/tar.h"
 #include "lockstep/site/cores.h"
+#include "lockstep/verbs/prep/folder_state.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -23,6 +25,10 @@ using base::Path;
 using base::text;
 using Faults = std::vector<std::string>;
 
+base::Json dataset_of(const Path& folder) {
+  return base::read_json(folder / kDatasetComplete, {.max_bytes = size_t{1} << 30});
+}
+
 std::vector<Path> shard_folders(const Path& folder) {
   std::error_code error;
   if (std::filesystem::exists(folder / data::kShardList, error)) return {folder};
@@ -30,9 +36,40 @@ std::vector<Path> shard_folders(const Path& folder) {
   for (const auto part : data::kPartNames) {
     if (std::filesystem::exists(folder / part / data::kShardList, error)) found.push_back(folder / part);
   }
-  if (!found.empty()) return found;
+  const bool is_complete = std::filesystem::exists(folder / kDatasetComplete, error);
+  const bool is_ours =
+      is_complete ? dataset_of(folder).contains("parts") : std::filesystem::exists(folder / kDatasetBegun, error);
+  if (!found.empty() || is_ours) return found;  // check_dataset names what is missing of ours
   throw Error(Blame::user, text(folder.string(), ": no folder of shards (", data::kShardList, ") in it"),
               "give the folder that lockstep prep SOURCE --to DIR wrote");
+}
+
+// What the dataset says of itself against its folders of shards.
+void check_dataset(const Path& folder, Faults& faults) {
+  std::error_code error;
+  const std::string path = (folder / kDatasetComplete).string();
+  if (!std::filesystem::exists(path, error)) {
+    if (std::filesystem::exists(folder / kDatasetBegun, error))
+      faults.push_back(text((folder / kDatasetBegun).string(), ": the dataset is not complete; prepare it again"));
+    return;
+  }
+  const base::Json dataset = dataset_of(folder);
+  base::Sha256 fingerprint;
+  for (const auto& part : dataset.at("parts").members()) {
+    if (std::find(std::begin(data::kPartNames), std::end(data::kPartNames), part.key) == std::end(data::kPartNames)) {
+      faults.push_back(text(path, ": no part is called ", base::quote_json(part.key)));
+      return;
+    }
+    if (!std::filesystem::exists(folder / part.key / data::kShardList, error)) {
+      faults.push_back(text((folder / part.key / data::kShardList).string(), ": missing; ", path, " tells of it"));
+      return;
+    }
+    for (const auto& shard : data::read_shard_list(folder / part.key).shards) {
+      fingerprint.update(text(part.key, "/", shard.name, " ", shard.tar_bytes, " ", shard.tar_crc32c, "\n"));
+    }
+  }
+  if (fingerprint.hex() != dataset.at("fingerprint").as_string())
+    faults.push_back(text(path, ": the lists of shards are not those of this dataset (fingerprint)"));
 }
 
 // The tar file against the index, header by header, and DALI's lines against both.
@@ -165,7 +202,9 @@ VerifyResult verify(const Path& folder, int64_t threads, const std::function<voi
   const auto start = std::chrono::steady_clock::now();
   VerifyResult result;
   std::unordered_set<std::string> keys;
-  for (const auto& part : shard_folders(folder)) {
+  const std::vector<Path> parts = shard_folders(folder);
+  result.faults = faults_of(folder.string(), [&](Faults& faults) { check_dataset(folder, faults); });
+  for (const auto& part : parts) {
     try {
       PartVerifier(part, threads > 0 ? threads : site::usable_cores()).run(result, keys, progress);
     } catch (const Error& error) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/decode.h"
 #include "lockstep/data/shard_set.h"
 
@@ -23,6 +25,20 @@ class VerifyTest : public testing::Test {
   }
   std::vector<std::string> faults() const { return verify(folder_.path(), 1, {}).faults; }
 
+  // What prep writes last, over the parts that are there.
+  void conclude(const std::vector<std::string>& names) const {
+    base::Json dataset = base::Json::object(), parts = base::Json::object();
+    base::Sha256 fingerprint;
+    for (const auto& name : names) {
+      parts[name] = base::Json::object();
+      for (const auto& shard : data::read_shard_list(folder_.path() / name).shards)
+        fingerprint.update(base::text(name, "/", shard.name, " ", shard.tar_bytes, " ", shard.tar_crc32c, "\n"));
+    }
+    dataset["parts"] = std::move(parts);
+    dataset["fingerprint"] = fingerprint.hex();
+    base::write_json(folder_.path() / "dataset.json", dataset);
+  }
+
   base::TemporaryFolder folder_;
   std::string picture_ = data::encode_jpeg(data::Image(20, 20), 90);
 };
@@ -34,6 +50,34 @@ TEST_F(VerifyTest, FindsNoFaultInAGoodSet) {
   EXPECT_THAT(result.faults, ElementsAre());
   EXPECT_EQ(result.num_shards, 2);
   EXPECT_EQ(result.num_samples, 2);
+}
+
+TEST_F(VerifyTest, NamesAPartThatIsMissing) {
+  write("train", "0-a", 1, "1");
+  write("validate", "1-b", 0, "0");
+  conclude({"train", "validate"});
+  EXPECT_THAT(faults(), ElementsAre());
+  std::filesystem::rename(folder_.path() / "train", folder_.path() / "moved");
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("train/shards.json: missing")));
+  std::filesystem::remove_all(folder_.path() / "validate");
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("train/shards.json: missing")));
+}
+
+TEST_F(VerifyTest, NamesShardsOfAnotherDataset) {
+  write("train", "0-a", 1, "1");
+  conclude({"train"});
+  const auto keep = data::read_shard_list(folder_.path() / "train");
+  write("train", "0-b", 1, "1");  // as long, other bytes
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("dataset.json: the lists of shards are not those")));
+  data::write_shard_list(folder_.path() / "train", keep);
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("shard-000000.tar: shard and index are of another dataset")));
+}
+
+TEST_F(VerifyTest, NamesADatasetThatIsNotComplete) {
+  base::write_file(folder_.path() / "dataset.begun.json", "{}");
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("not complete")));
+  write("train", "0-a", 1, "1");
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("not complete")));
 }
 
 TEST_F(VerifyTest, NamesAKeyThatStandsTwice) {
