@@ -50,16 +50,22 @@ void write_name(Image& sheet, const std::string& name, int64_t left, int64_t top
 }
 
 void paste(Image& sheet, const Image& picture, int64_t left, int64_t top, int64_t cell) {
-  const int64_t longer = std::max(picture.width, picture.height);
-  const int64_t width = std::max<int64_t>(picture.width * cell / longer, 1);
-  const int64_t height = std::max<int64_t>(picture.height * cell / longer, 1);
-  const Image fitted = resize_image(picture, width, height);
-  for (int64_t y = 0; y < height; ++y) {
-    std::copy_n(fitted.row(y), width * 3, sheet.row(top + (cell - height) / 2 + y) + 3 * (left + (cell - width) / 2));
+  const Image fitted = fit_to_cell(picture, cell);
+  left += (cell - fitted.width) / 2;
+  top += (cell - fitted.height) / 2;
+  for (int64_t y = 0; y < fitted.height; ++y) {
+    std::copy_n(fitted.row(y), fitted.width * 3, sheet.row(top + y) + 3 * left);
   }
 }
 
 }  // namespace
+
+Image fit_to_cell(const Image& picture, int64_t cell) {
+  const int64_t longer = std::max(picture.width, picture.height);
+  if (longer == cell) return picture;
+  return resize_image(picture, std::max<int64_t>(picture.width * cell / longer, 1),
+                      std::max<int64_t>(picture.height * cell / longer, 1));
+}
 
 Image contact_sheet(const std::vector<SheetRow>& rows, int64_t cell) {
   size_t letters = 0, columns = 0;

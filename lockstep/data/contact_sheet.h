@@ -16,6 +16,9 @@ struct SheetRow {
   std::vector<Image> pictures;
 };
 
+// The picture as large as a cell shows it. Of what was fitted before, the sheet shows the same pixels.
+Image fit_to_cell(const Image& picture, int64_t cell);
+
 Image contact_sheet(const std::vector<SheetRow>& rows, int64_t cell);
 
 }  // namespace lockstep::data

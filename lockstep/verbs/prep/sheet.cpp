@@ -42,16 +42,33 @@ void draw_frame(data::Image& image, double x, double y, double width, double hei
   }
 }
 
-// The boxes of a sample's .json member, in pixels of a picture of the size that it names.
+// What the .json member of a sample says; null where it is no JSON of ours (a foreign one may hold NaN, or anything).
+base::Json told_by(std::string_view json) {
+  try {
+    return base::parse_json(json, "json", {.max_bytes = json.size()});
+  } catch (const base::Error& error) {
+    if (error.blame() != base::Blame::user) throw;
+    return nullptr;
+  }
+}
+
+// The boxes of a sample's .json member, in pixels of a picture of the size that it names. What does not look like boxes
+// has no frames.
 void draw_boxes(data::Image& image, std::string_view json) {
-  const base::Json all = base::parse_json(json, "json", {.max_bytes = json.size()});
+  const base::Json all = told_by(json);
   const base::Json* objects = all.is_object() ? all.find("objects") : nullptr;
   if (!objects || !objects->is_array()) return;
-  const double scale_x = static_cast<double>(image.width) / std::max(all.double_or("width", 0), 1.0);
-  const double scale_y = static_cast<double>(image.height) / std::max(all.double_or("height", 0), 1.0);
+  const auto side = [&](const char* key) {
+    const base::Json* value = all.find(key);
+    return value && value->is_number() ? std::max(value->as_double(), 1.0) : 1.0;
+  };
+  const double scale_x = static_cast<double>(image.width) / side("width");
+  const double scale_y = static_cast<double>(image.height) / side("height");
   for (const auto& object : objects->items()) {
     const base::Json* box = object.is_object() ? object.find("bbox") : nullptr;
     if (!box || !box->is_array() || box->size() != 4) continue;
+    const auto is_number = [](const base::Json& value) { return value.is_number(); };
+    if (!std::all_of(box->items().begin(), box->items().end(), is_number)) continue;
     const auto at = [&](size_t i) { return box->items()[i].as_double(); };
     draw_frame(image, at(0) * scale_x, at(1) * scale_y, at(2) * scale_x, at(3) * scale_y);
   }
@@ -83,7 +100,7 @@ std::string draw_sheet(const base::Path& shard_folder) {
       const std::string_view file = bytes_at(tar, index.member(sample, index.sample(sample).picture->member));
       data::Image image = data::decode_image(std::as_bytes(std::span(file.data(), file.size())));
       if (const auto json = index.find(sample, "json")) draw_boxes(image, bytes_at(tar, *json));
-      rows.back().pictures.push_back(std::move(image));
+      rows.back().pictures.push_back(data::fit_to_cell(image, kCell));  // hundreds are kept: not in their full size
     }
   }
   return rows.empty() ? "" : data::encode_jpeg(data::contact_sheet(rows, kCell), 92);

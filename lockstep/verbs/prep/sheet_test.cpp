@@ -51,5 +51,39 @@ TEST(SheetTest, DrawsTheBoxesOfSamplesWithoutAClass) {
   }
 }
 
+TEST(SheetTest, JsonThatIsNotOursHasNoFrames) {
+  const base::TemporaryFolder folder;
+  const std::string picture = data::encode_jpeg(data::Image(100, 80), 90);
+  for (const char* json : {R"({"similarity": NaN})", R"({"objects": [{"bbox": ["a", 1, 2, 3]}]})",
+                           R"({"width": "wide", "objects": [{"bbox": [200, 1, 2, {}]}]})", "no JSON", "[1]"}) {
+    data::ShardWriter writer(folder.path(), "shard-000000");
+    writer.add({"0", data::kNoLabel, 0}, {{"jpg", picture}, {"json", json}});
+    data::write_shard_list(folder.path(), {"", {}, {writer.finish()}});
+    EXPECT_EQ(num_red(drawn(folder.path())), 0) << json;
+  }
+}
+
+// Kilobytes that this process has held at most since it was asked last.
+int64_t peak_memory() {
+  const std::string status = base::read_file("/proc/self/status");
+  base::FileWriter("/proc/self/clear_refs", base::FileWriter::Mode::truncate).write("5");
+  return std::stoll(status.substr(status.find("VmHWM:") + 6));
+}
+
+TEST(SheetTest, KeepsNoPictureInItsFullSize) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer holds freed memory back";
+#endif
+  const base::TemporaryFolder folder;
+  const std::string picture = data::encode_png(data::Image(3000, 2000));  // 17 MiB of pixels
+  data::ShardWriter writer(folder.path(), "shard-000000");
+  for (int i = 0; i < 10; ++i) writer.add({std::to_string(i), 0, 0}, {{"png", picture}});
+  data::write_shard_list(folder.path(), {"", {"a"}, {writer.finish()}});
+  peak_memory();
+  const int64_t before = peak_memory();
+  draw_sheet(folder.path());
+  EXPECT_LT(peak_memory() - before, 100 << 10);
+}
+
 }  // namespace
 }  // namespace lockstep::verbs
