@@ -27,12 +27,13 @@
 
 namespace lockstep::data {
 
-// Closed at the end of its scope; never a link.
+// Closed at the end of its scope. What lies on this node is opened with O_NOFOLLOW; a shard of the source may be a
+// link.
 class HeldFile {
  public:
   HeldFile() = default;
   HeldFile(const base::Path& path, int flags, mode_t mode = 0600)
-      : descriptor_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, mode)) {}
+      : descriptor_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
   ~HeldFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
@@ -47,6 +48,18 @@ class HeldFile {
 };
 
 namespace {
+
+// A file that does not outlive its scope; one that was renamed by then stays.
+class Unlinked {
+ public:
+  explicit Unlinked(base::Path path) : path_(std::move(path)) {}
+  ~Unlinked() { ::unlink(path_.c_str()); }
+  Unlinked(const Unlinked&) = delete;
+  Unlinked& operator=(const Unlinked&) = delete;
+
+ private:
+  base::Path path_;
+};
 
 using base::Blame;
 using base::Error;
@@ -174,7 +187,7 @@ struct Staging::State {
         num_shards(shards->num_shards()),
         descriptors(static_cast<size_t>(num_shards)),
         damaged(static_cast<size_t>(num_shards)),
-        users(open_folder(how.folder), O_RDWR | O_CREAT) {
+        users(open_folder(how.folder), O_RDWR | O_CREAT | O_NOFOLLOW) {
     for (auto& descriptor : descriptors) descriptor = -1;
     if (!users || ::flock(users.get(), LOCK_SH) != 0) base::throw_errno(text("cannot lock ", plan.folder.string()));
   }
@@ -212,7 +225,7 @@ struct Staging::State {
   }
 
   void use(int64_t shard) {
-    HeldFile copy(path(shard), O_RDONLY);
+    HeldFile copy(path(shard), O_RDONLY | O_NOFOLLOW);
     if (!copy) return;
     const std::lock_guard lock(mutex);
     opened.push_back(copy.get());
@@ -229,7 +242,7 @@ struct Staging::State {
 
   bool is_right(const base::Path& file, int64_t shard, const std::stop_token& stop) const {
     const ShardIndex& index = shards->index(shard);
-    const HeldFile copy(file, O_RDONLY);
+    const HeldFile copy(file, O_RDONLY | O_NOFOLLOW);
     std::vector<std::byte> chunk(kChunk);
     uint32_t crc = 0;
     int64_t at = 0;
@@ -242,10 +255,11 @@ struct Staging::State {
     return at == index.tar_bytes() && crc == index.tar_crc32c();
   }
 
-  // False when it was stopped in between.
+  // On the disk when it returns, and no longer in the page cache: who reads it back reads the disk. False when it was
+  // stopped in between.
   bool copy(int64_t shard, const base::Path& to, const std::stop_token& stop) {
     const base::Path from = shards->tar_path(shard);
-    const HeldFile in(from, O_RDONLY), out(to, O_WRONLY | O_CREAT | O_TRUNC);
+    const HeldFile in(from, O_RDONLY), out(to, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
     if (!in) base::throw_errno(text("cannot open ", from.string()));
     if (!out) base::throw_errno(text("cannot write ", to.string()));
     const auto least = options.bytes_per_second > 0 ? static_cast<size_t>(options.bytes_per_second / 20) : kChunk;
@@ -253,7 +267,11 @@ struct Staging::State {
     for (int64_t at = 0;;) {
       const ssize_t got = ::pread(in.get(), chunk.data(), chunk.size(), at);
       if (got < 0) base::throw_errno(text("cannot read ", from.string()));
-      if (got == 0) return true;
+      if (got == 0) {
+        if (::fdatasync(out.get()) != 0) base::throw_errno(text("cannot write ", to.string()));
+        ::posix_fadvise(out.get(), 0, 0, POSIX_FADV_DONTNEED);
+        return true;
+      }
       for (ssize_t put = 0; put < got;) {
         const ssize_t more = ::write(out.get(), chunk.data() + put, static_cast<size_t>(got - put));
         if (more <= 0) base::throw_errno(text("cannot write ", to.string()));
@@ -276,9 +294,9 @@ struct Staging::State {
     }
     base::Path partial = final;
     partial += ".partial";
+    const Unlinked unfinished(partial);
     if (!copy(shard, partial, stop)) return;
     if (!is_right(partial, shard, stop)) {
-      ::unlink(partial.c_str());
       if (stop.stop_requested()) return;
       throw Error(Blame::user, text(shards->tar_path(shard).string(), ": not what its index says (CRC-32C)"),
                   "lockstep prep --verify names what is damaged");
@@ -288,8 +306,9 @@ struct Staging::State {
   }
 
   void work(const std::stop_token& stop) {
-    const HeldFile lock(plan.folder / ".lock", O_RDWR | O_CREAT);
+    const HeldFile lock(plan.folder / ".lock", O_RDWR | O_CREAT | O_NOFOLLOW);
     if (!lock) base::throw_errno(text("cannot write into ", plan.folder.string()));
+    std::vector<bool> checked(static_cast<size_t>(num_shards));  // by us; a wrong one is the holder's to mend
     while (!stop.stop_requested() && !all_used()) {
       if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
         for (int64_t i = 0; i < num_shards && !stop.stop_requested(); ++i) {
@@ -298,7 +317,9 @@ struct Staging::State {
         return;
       }
       for (int64_t i = 0; i < num_shards; ++i) {
-        if (!is_used(i) && size_of(path(i)) == shards->index(i).tar_bytes()) use(i);
+        if (is_used(i) || checked[static_cast<size_t>(i)] || size_of(path(i)) != shards->index(i).tar_bytes()) continue;
+        checked[static_cast<size_t>(i)] = true;
+        if (is_right(path(i), i, stop)) use(i);
       }
       pause(stop, kPause);
     }
@@ -331,8 +352,10 @@ int Staging::descriptor(int64_t shard) const {
 }
 
 bool Staging::forget(int64_t shard) {
-  state_->damaged[static_cast<size_t>(shard)] = true;
-  return state_->descriptors[static_cast<size_t>(shard)].exchange(-1) >= 0;
+  auto& damaged = state_->damaged[static_cast<size_t>(shard)];
+  if (state_->descriptors[static_cast<size_t>(shard)].load() >= 0) damaged = true;  // first: nobody finds neither
+  state_->descriptors[static_cast<size_t>(shard)] = -1;
+  return damaged;
 }
 
 Staging::Progress Staging::progress() const {

@@ -55,7 +55,9 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
 
   int descriptor(int64_t shard) const;  // of the copy; -1 while there is none. Any thread.
-  bool forget(int64_t shard);           // the copy turned out to be damaged; false: there was none in use. Any thread.
+  // The copy turned out to be damaged: the source serves from now on. True also for those who come later with what they
+  // had read of it; false: there was no copy. Any thread.
+  bool forget(int64_t shard);
   Progress progress() const;
   bool is_done() const;  // all there, or no more to come
 

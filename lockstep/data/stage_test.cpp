@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/stage.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,6 +121,84 @@ TEST_F(StagingTest, ADamagedCopyIsReadFromItsSource) {
   flip_bit(copy(2), static_cast<size_t>(open_store(collection_)->locate(17).offset));
   std::vector<std::byte> memory;
   EXPECT_NO_THROW(open_store(collection_)->read(17, memory));
+}
+
+TEST_F(StagingTest, EveryDamagedPictureOfACopyIsReadFromItsSource) {
+  for (const auto order : {spec::SampleOrder::full, spec::SampleOrder::windows}) {
+    collection_.staging = std::make_shared<Staging>(collection_, plan_);
+    ASSERT_TRUE(comes_true([&] { return collection_.staging->is_done(); }));
+    for (const int64_t id : {9, 13, 14}) {
+      const Location where = open_store(collection_)->locate(id);
+      flip_bit(copy(1), static_cast<size_t>(where.offset + where.size / 2));
+    }
+    LoaderOptions options;
+    options.data.image_size = 8;
+    options.data.order = order;
+    options.global_batch = 24;
+    const auto loader = make_loader(collection_, options, {1, 0, 0});
+    EXPECT_EQ(loader->next().size(), 24);
+    EXPECT_TRUE(loader->bad_samples().empty());
+    EXPECT_EQ(collection_.staging->descriptor(1), -1);
+    collection_.staging = nullptr;
+    std::filesystem::remove_all(plan_.folder);
+  }
+}
+
+TEST_F(StagingTest, AShardWithoutACopyHasNothingToForget) {
+  flip_bit(source(1), 2000);
+  const auto staging = std::make_shared<Staging>(collection_, plan_);
+  ASSERT_TRUE(comes_true([&] { return staging->is_done(); }));
+  EXPECT_FALSE(staging->forget(1));
+  EXPECT_FALSE(staging->forget(1));
+  EXPECT_TRUE(staging->forget(0));
+  EXPECT_TRUE(staging->forget(0));
+}
+
+TEST_F(StagingTest, WhoHasNotTheLockChecksACopyToo) {
+  auto first = std::make_unique<Staging>(collection_, plan_);
+  ASSERT_TRUE(comes_true([&] { return first->is_done(); }));
+  first.reset();
+  flip_bit(copy(1), 700);
+  const int lock = ::open((plan_.folder / ".lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
+  const Staging second(collection_, plan_);
+  ASSERT_TRUE(comes_true([&] { return second.progress().shards == 2; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(second.descriptor(1), -1);
+  ::close(lock);  // now it is ours to mend
+  ASSERT_TRUE(comes_true([&] { return second.is_done(); }));
+  EXPECT_EQ(second.progress().shards, 3);
+  expect_right_copies();
+}
+
+TEST_F(StagingTest, NothingUnfinishedStaysBehind) {
+  const base::Path partial = copy(0).string() + ".partial";
+  auto slow = std::make_unique<Staging>(collection_, plan_, Staging::Options{.bytes_per_second = 30000});
+  EXPECT_TRUE(comes_true([&] { return std::filesystem::exists(partial); }));
+  slow.reset();
+  EXPECT_FALSE(std::filesystem::exists(partial)) << "stopped";
+  const auto old_handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{4096, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const Staging full(collection_, plan_);
+  const bool ended = comes_true([&] { return full.is_done(); });
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, old_handler);
+  EXPECT_TRUE(ended);
+  EXPECT_THAT(full.progress().trouble, testing::HasSubstr("cannot write"));
+  EXPECT_FALSE(std::filesystem::exists(partial)) << "the disk is full";
+}
+
+TEST_F(StagingTest, AShardOfTheSourceMayBeALink) {
+  const base::Path elsewhere = folder_.path() / "elsewhere.tar";
+  std::filesystem::rename(source(0), elsewhere);
+  std::filesystem::create_symlink(elsewhere, source(0));
+  EXPECT_GT(plan_stage(collection_, node_.string()).read_rate, 0);
+  const Staging staging(collection_, plan_);
+  ASSERT_TRUE(comes_true([&] { return staging.is_done(); }));
+  EXPECT_EQ(staging.progress(), (Staging::Progress{3, plan_.bytes, ""}));
 }
 
 TEST_F(StagingTest, WhatAnEarlierRunLeftIsCheckedBeforeItIsUsed) {

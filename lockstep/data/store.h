@@ -54,7 +54,8 @@ class Store {
   // Of shards, open from the beginning to the end: where the bytes of a file are read now, its copy on this node once
   // there is one. -1 for files of their own.
   virtual int descriptor(int64_t) const { return -1; }
-  // The copy of the file is damaged: it is read from its source again. False: there was no copy in use.
+  // The copy of the file is damaged: it is read from its source again. True also for who comes later with what it had
+  // read of the copy; false: there never was one.
   virtual bool forget_copy(int64_t) const { return false; }
   // The largest picture when it is decoded (three bytes a pixel), and the largest file of one; 0: nobody knows.
   virtual int64_t largest_picture() const { return 0; }
