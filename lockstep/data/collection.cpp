@@ -182,7 +182,7 @@ Collection synthetic_collection(int64_t samples, int64_t classes) {
   if (samples < 1) {
     throw Error(Blame::user, text("synthetic data of ", samples, " samples"), "set data.samples, for example 10000");
   }
-  Collection all{.root = "synthetic"};
+  Collection all{.root = "synthetic", .synthetic = true};
   const std::string last = std::to_string(std::max<int64_t>(classes - 1, 0));
   for (int64_t i = 0; i < classes; ++i) {  // zero-padded, so that the names are sorted
     const std::string number = std::to_string(i);

@@ -27,8 +27,10 @@ struct Collection {
   std::string first_ignored = {};
   std::shared_ptr<const ShardSet> shards = nullptr;  // where the samples lie; null: files of their own
   std::shared_ptr<Staging> staging = nullptr;        // copies on this node, used as they come; null: none
+  bool synthetic = false;                            // made by synthetic_collection(): noise, no files
 
-  bool is_synthetic() const { return root == "synthetic"; }
+  bool is_synthetic() const { return synthetic; }
+
   // For people: the sample's path, or its shard's path and its name in it. REQUIRES: not synthetic
   std::string name_of(int64_t id) const;
   // SHA-256 over classes, names and labels, not the root: a resume refuses another one, a moved folder is the same.

@@ -108,6 +108,12 @@ TEST_F(CollectionTest, FingerprintKnowsNamesAndLabelsButNotTheRoot) {
   EXPECT_NE(all.fingerprint(), moved.fingerprint());
 }
 
+TEST_F(CollectionTest, AFolderNamedSyntheticIsAFolder) {
+  Collection folder{.root = "synthetic"};
+  EXPECT_FALSE(folder.is_synthetic());
+  EXPECT_TRUE(synthetic_collection(4, 2).is_synthetic());
+}
+
 TEST_F(CollectionTest, SyntheticClassesAreBalancedAndSorted) {
   const Collection all = synthetic_collection(100, 11);
   EXPECT_EQ(all.classes.front(), "class00");

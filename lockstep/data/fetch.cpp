@@ -50,9 +50,14 @@ base::Task<int64_t> read_fully(ReadRing& ring, int file, std::span<std::byte> in
 
 // `outcome` as read_fully says.
 void check_read(const Store& store, int64_t id, int64_t outcome, std::span<const std::byte> bytes) {
-  if (outcome <= 0) {
-    const std::string why = outcome == 0 ? "the shard ends within it" : std::strerror(static_cast<int>(-outcome));
-    throw base::Error(base::Blame::user, base::text(store.name(id), ": ", why), "copy the shard again");
+  if (outcome <
+      0) {  // no fault of the sample: who passes over bad samples must not train through a failing file system
+    errno = static_cast<int>(-outcome);
+    base::throw_errno(base::text("cannot read ", store.name(id)));
+  }
+  if (outcome == 0) {
+    throw base::Error(base::Blame::user, base::text(store.name(id), ": the shard ends within it"),
+                      "copy the shard again");
   }
   check_bytes(store, id, bytes);
 }
@@ -73,6 +78,7 @@ struct Fetcher::State {
   struct Wanted {
     int64_t ticket = 0;
     int64_t id = 0;
+    bool alone = false;  // its extent cannot be read
   };
   struct Held {  // an extent, there or on its way
     std::vector<std::byte> bytes;
@@ -101,6 +107,7 @@ struct Fetcher::State {
   int64_t num_uses = 0;
   int64_t bytes_read = 0;
   int64_t num_reads = 0;
+  bool is_abandoned = false;
   std::jthread thread;
 
   State(const Store& from, const Options& how) : store(from), options(how) {
@@ -147,7 +154,7 @@ struct Fetcher::State {
   bool has_room(int64_t size) const { return bytes == 0 || bytes + size <= options.byte_budget; }
   bool can_start() const {
     if (wanted.empty() || !has_room(size_of(wanted.front().id))) return false;
-    if (!reads_extents()) return ring->num_under_way() < options.depth;
+    if (!reads_extents() || wanted.front().alone) return ring->num_under_way() < options.depth;
     const int64_t number = options.extents->of(wanted.front().id);
     return extents.contains(number) || (ring->num_under_way() < options.depth && extent_fits());
   }
@@ -172,30 +179,24 @@ struct Fetcher::State {
   base::Detached fetch_extent(int64_t number, std::vector<std::byte> memory) {
     const Extent& extent = options.extents->all()[static_cast<size_t>(number)];
     const int64_t outcome = co_await read_fully(*ring, store.descriptor(extent.file), memory, extent.offset);
-    std::vector<Wanted> alone;
-    {
-      const std::lock_guard lock(mutex);
-      bytes_read += extent.size;
-      ++num_reads;
-      Held& arrived = extents.at(number);
-      arrived.bytes = std::move(memory);
-      arrived.there = true;
-      if (outcome > 0) {
-        for (const Wanted& what : arrived.waiting) copy_out(what, number, arrived);
-        arrived.waiting.clear();
-      } else {
-        alone = std::move(arrived.waiting);
-        extent_bytes -= extent_room;
-        extents.erase(number);
+    const std::lock_guard lock(mutex);
+    bytes_read += extent.size;
+    ++num_reads;
+    Held& arrived = extents.at(number);
+    arrived.bytes = std::move(memory);
+    arrived.there = true;
+    if (outcome > 0) {
+      for (const Wanted& what : arrived.waiting) copy_out(what, number, arrived);
+      arrived.waiting.clear();
+    } else {
+      for (auto what = arrived.waiting.rbegin(); what != arrived.waiting.rend(); ++what) {
+        wanted.push_front({what->ticket, what->id, true});  // in their order, before what is wanted later
+        bytes -= size_of(what->id);
       }
-      read_done.notify_all();
+      extent_bytes -= extent_room;
+      extents.erase(number);
     }
-    for (const Wanted& what : alone) {
-      std::unique_lock lock(mutex);
-      std::vector<std::byte> single = find_memory(size_of(what.id));
-      lock.unlock();
-      fetch(what, std::move(single));
-    }
+    read_done.notify_all();
   }
 
   // REQUIRES: the mutex.
@@ -247,7 +248,7 @@ struct Fetcher::State {
       const Wanted what = wanted.front();
       wanted.pop_front();
       bytes += size_of(what.id);
-      if (reads_extents()) {
+      if (reads_extents() && !what.alone) {
         start_from_extent(what, lock);
         continue;
       }
@@ -297,7 +298,8 @@ std::vector<std::byte> Fetcher::take(int64_t ticket) {
   std::unique_lock lock(state_->mutex);
   const auto found = state_->pictures.find(ticket);
   base::ensure(found != state_->pictures.end(), "a ticket that was wanted and not yet taken");
-  state_->read_done.wait(lock, [&] { return found->second.has_value(); });
+  state_->read_done.wait(lock, [&] { return found->second.has_value() || state_->is_abandoned; });
+  if (!found->second) return {};
   State::Picture picture = std::move(*found->second);
   state_->pictures.erase(found);
   lock.unlock();
@@ -322,6 +324,12 @@ void Fetcher::give_back(std::vector<std::byte>&& memory) {
   const std::lock_guard lock(state_->mutex);
   state_->put_away(std::move(memory));
   state_->wanted_or_freed.notify_one();
+}
+
+void Fetcher::abandon() {
+  const std::lock_guard lock(state_->mutex);
+  state_->is_abandoned = true;
+  state_->read_done.notify_all();
 }
 
 const char* Fetcher::way() const {

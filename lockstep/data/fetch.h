@@ -35,10 +35,13 @@ class Fetcher {
 
   // The picture will be taken as number `ticket`; tickets count from 0, without gaps.
   void want(int64_t ticket, int64_t id);
-  // Waits for it. The memory comes back by give_back(). User error, which names the sample: it cannot be read, or its
-  // checksum is wrong. Each ticket once, from any thread, the earlier ones first by and large.
+  // Waits for it. The memory comes back by give_back(). User error, which names the sample: the shard ends within it,
+  // or its checksum is wrong; machine error: the file system fails. Each ticket once, from any thread, the earlier ones
+  // first by and large.
   std::vector<std::byte> take(int64_t ticket);
   void give_back(std::vector<std::byte>&& memory);
+  // Nobody needs the rest: take() no longer waits and gives nothing for what is not there. Any thread.
+  void abandon();
 
   const char* way() const;     // "io_uring" or "pread"
   int64_t bytes_read() const;  // from the file system, so far

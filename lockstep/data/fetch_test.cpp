@@ -132,6 +132,45 @@ TEST_P(FetcherTest, NamesASampleThatIsCutOffOrChanged) {
   EXPECT_EQ(complaint(2), "none");
 }
 
+TEST_P(FetcherTest, AFailingFileSystemIsNotASamplesFault) {
+  class FailingStore final : public Store {  // where each read fails
+   public:
+    explicit FailingStore(const Store& store) : store_(store) {}
+    int64_t num_files() const override { return 1; }
+    std::string path(int64_t file) const override { return store_.path(file); }
+    Location locate(int64_t id) const override { return store_.locate(id); }
+    std::string name(int64_t id) const override { return store_.name(id); }
+    std::optional<PictureFacts> facts(int64_t) const override { return std::nullopt; }
+    std::span<const std::byte> read(int64_t, std::vector<std::byte>& memory) const override { return memory; }
+
+   private:
+    const Store& store_;
+  };
+  const FailingStore store(*store_);
+  options_.depth = 2;
+  Fetcher fetcher(store, options_);
+  for (int64_t ticket = 0; ticket < 50; ++ticket) fetcher.want(ticket, ticket);
+  for (int64_t ticket = 0; ticket < 50; ++ticket) {
+    try {
+      (void)fetcher.take(ticket);
+      FAIL() << "a read that failed went through";
+    } catch (const base::Error& error) {
+      EXPECT_EQ(error.blame(), base::Blame::machine);
+      EXPECT_THAT(error.what(), testing::HasSubstr(base::text("s", 100 + ticket)));
+    }
+  }
+}
+
+TEST_P(FetcherTest, AbandonedItKeepsNobodyWaiting) {
+  options_.byte_budget = 1;  // one picture
+  Fetcher fetcher(*store_, options_);
+  for (int64_t ticket = 0; ticket < 3; ++ticket) fetcher.want(ticket, ticket);
+  const auto first = fetcher.take(0);
+  std::jthread taker([&] { EXPECT_TRUE(fetcher.take(2).empty()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  fetcher.abandon();
+}
+
 TEST_P(FetcherTest, MayBeLeftWithReadsUnderWay) {
   for (int i = 0; i < 20; ++i) {
     Fetcher fetcher(*store_, options_);

@@ -126,6 +126,7 @@ class ThreadedLoader final : public Loader {
 
   ~ThreadedLoader() override {
     for (auto& thread : threads_) thread.request_stop();
+    if (fetcher_) fetcher_->abandon();
     threads_.clear();  // joins, before what the threads use is gone
   }
 
@@ -269,7 +270,8 @@ class ThreadedLoader final : public Loader {
     std::unique_lock lock(mutex_);
     while (true) {
       Slot* slot = nullptr;
-      if (!work_there_.wait(lock, stop, [&] { return (slot = slot_with_work()) != nullptr; })) return;
+      work_there_.wait(lock, stop, [&] { return (slot = slot_with_work()) != nullptr; });
+      if (stop.stop_requested()) return;  // whatever is planned: nobody will take it
       if (slot->memory == Slot::Memory::absent) {
         find_memory(*slot, lock);
       } else {

@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/random.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/decode.h"
+#include "lockstep/data/shard_set.h"
 
 namespace lockstep::data {
 namespace {
@@ -251,6 +254,23 @@ TEST_F(LoaderTest, RefusesAPositionOfAnotherSeedOrBeyondTheData) {
   EXPECT_THROW(loader({2, 0, 7}), base::Error);
   EXPECT_THROW(loader({1, 0, 24}), base::Error);
   EXPECT_EQ(loader({2, 0, 0})->state().seed, 1);  // nothing has begun: the job's seed holds
+}
+
+TEST_F(LoaderTest, IsLeftWithoutDecodingWhatIsPlanned) {
+  const base::TemporaryFolder folder;
+  const std::string large = encode_jpeg(Image(2000, 2000), 90);
+  ShardWriter writer(folder.path(), "shard-000000");
+  for (int i = 0; i < 64; ++i) writer.add({base::text(i), i % 2}, {{"jpg", large}, {"cls", i % 2 == 0 ? "0" : "1"}});
+  write_shard_list(folder.path(), {"", {"a", "b"}, {writer.finish()}});
+  const Collection collection = scan_folder(folder.path().string());
+  LoaderOptions options;
+  options.data.image_size = 32;
+  options.global_batch = 64;
+  options.prefetch = 32;
+  options.threads = 2;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 3; ++i) make_loader(collection, options, {1, 0, 0});  // 2,048 pictures each
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
 }
 
 TEST_F(LoaderTest, MakesSyntheticImagesWithoutFiles) {
