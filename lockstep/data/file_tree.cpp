@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/file_tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -58,6 +57,10 @@ std::string reason_of(int code) {
   }
 }
 
+bool is_absence(int code) {
+  return code == ENOENT || code == ENOTDIR || code == EXDEV || code == ELOOP;
+}
+
 // Kernels before 5.6 and some containers have no openat2: the resolved path tells as well, with more calls.
 int open_resolved(const base::Path& root, const std::string& name, int flags) {
   std::error_code error;
@@ -82,6 +85,13 @@ int open_beneath(int root, const std::string& name, int flags) {
 }
 
 }  // namespace
+
+const dirent* next_entry(DIR* entries, const base::Path& folder) {
+  errno = 0;
+  const dirent* entry = ::readdir(entries);
+  if (!entry && errno != 0) base::throw_errno(text("cannot read the folder ", folder.string()));
+  return entry;
+}
 
 std::string extension_of(std::string_view name) {
   const std::string_view file = name.substr(name.rfind('/') + 1);
@@ -134,7 +144,7 @@ FileTree::Listing FileTree::list(const std::string& folder) const {
     const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened.get()), ::closedir);
     if (!entries) base::throw_errno(text("cannot read the folder ", (root_ / at).string()));
     const int descriptor = opened.release();  // entries closes it
-    while (const dirent* entry = ::readdir(entries.get())) {
+    while (const dirent* entry = next_entry(entries.get(), root_ / at)) {
       if (entry->d_name[0] == '.') continue;
       const std::string name = at.empty() ? entry->d_name : text(at, "/", entry->d_name);
       struct stat status {};
@@ -149,7 +159,7 @@ FileTree::Listing FileTree::list(const std::string& folder) const {
       } else if (S_ISLNK(status.st_mode)) {
         const OpenFile target(open_below(name, O_RDONLY | O_NONBLOCK));
         if (target.get() < 0) {
-          all.refused.push_back({name, text("a link: ", reason_of(errno))});
+          all.refused.push_back({name, text(kLinkReason, reason_of(errno))});
         } else if (::fstat(target.get(), &status) == 0 && S_ISREG(status.st_mode)) {
           all.files.push_back({name, status.st_size});
         }
@@ -163,12 +173,13 @@ FileTree::Listing FileTree::list(const std::string& folder) const {
 
 std::vector<std::string> FileTree::folders(const std::string& folder) const {
   OpenFile opened(open_below(folder, O_RDONLY | O_DIRECTORY));
-  if (opened.get() < 0) return {};
+  if (opened.get() < 0 && is_absence(errno)) return {};
+  if (opened.get() < 0) base::throw_errno(text("cannot read the folder ", (root_ / folder).string()));
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened.get()), ::closedir);
-  if (!entries) return {};
+  if (!entries) base::throw_errno(text("cannot read the folder ", (root_ / folder).string()));
   const int descriptor = opened.release();
   std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(entries.get())) {
+  while (const dirent* entry = next_entry(entries.get(), root_ / folder)) {
     struct stat status {};
     if (entry->d_name[0] == '.' || ::fstatat(descriptor, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (S_ISDIR(status.st_mode)) names.emplace_back(entry->d_name);

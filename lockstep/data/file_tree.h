@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <dirent.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,6 +18,8 @@ struct TreeFile {
 
   bool operator==(const TreeFile&) const = default;
 };
+
+constexpr const char* kLinkReason = "a link: ";  // how the reasons of refused links begin
 
 struct Refused {  // something of a source that is left out, and why
   std::string name;
@@ -56,6 +60,10 @@ class FileTree {
   base::Path root_;
   int descriptor_ = -1;
 };
+
+// The next entry of an open folder; null at its end. Machine error where the file system fails, which readdir tells
+// almost like the end.
+const dirent* next_entry(DIR* entries, const base::Path& folder);
 
 // Lower-case extension without its dot; "" for none.
 std::string extension_of(std::string_view name);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/file_tree.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "lockstep/base/error.h"
 
@@ -53,6 +55,22 @@ TEST_F(FileTreeTest, ReadsNothingOutsideOfItself) {
   ASSERT_EQ(all.refused.size(), 3u);
   EXPECT_EQ(all.refused[0], (Refused{"absolute.jpg", "a link: it leads out of the folder"}));
   EXPECT_EQ(all.refused[2].name, "relative.jpg");
+}
+
+TEST_F(FileTreeTest, AFailingFileSystemIsNotTheEndOfAFolder) {
+  put("tree/a.jpg");
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir((folder_.path() / "tree").c_str()), ::closedir);
+  ASSERT_TRUE(entries);
+  const int file = ::open((folder_.path() / "tree/a.jpg").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(::dup2(file, ::dirfd(entries.get())), 0);  // from now on reading the folder fails
+  ::close(file);
+  try {
+    next_entry(entries.get(), "tree");
+    FAIL() << "a failure was taken for the end";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::machine);
+    EXPECT_THAT(error.what(), testing::HasSubstr("cannot read the folder tree"));
+  }
 }
 
 TEST_F(FileTreeTest, RefusesNamesThatAreNoUtf8) {

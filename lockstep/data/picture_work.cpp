@@ -91,15 +91,20 @@ FinishedSample finish_sample(std::vector<SourceMember> members, const PictureOpt
   if (first.extension.empty() || is_picture_extension(first.extension)) {
     const ImageInfo info = read_image_info(file_bytes(first.bytes));
     Image image = decode_image(file_bytes(first.bytes));
-    done.was_turned = info.orientation != 1;
     done.was_shrunk = options.max_side > 0 && std::max(image.width, image.height) > options.max_side;
     const bool is_jpeg = info.format == ImageFormat::jpeg;
+    // A JPEG that is to stay byte for byte keeps its EXIF orientation: whoever decodes it turns it, as here.
+    const bool stays = is_jpeg && !options.restarts && !done.was_shrunk;
+    done.was_turned = info.orientation != 1 && !stays;
     first.extension = is_jpeg || done.was_shrunk ? "jpg" : "png";
     if (done.was_shrunk || done.was_turned) {
       image = fitted(std::move(image), options.max_side);
       first.bytes = encode_jpeg(image, options.quality);
     }
     if (first.extension == "jpg" && options.restarts) first.bytes = with_restart_markers(file_bytes(first.bytes));
+    for (size_t i = 1; i < members.size(); ++i) {  // no two of a sample share a name
+      if (members[i].extension == first.extension) members[i].extension = "2." + first.extension;
+    }
     done.width = image.width;
     done.height = image.height;
     done.pixels.add(image);

@@ -13,7 +13,8 @@ namespace lockstep::data {
 struct PictureOptions {
   int64_t max_side = 0;  // pixels of the longer side; larger pictures are shrunk. 0: none is
   int quality = 90;      // of the JPEGs that are encoded anew
-  bool restarts = true;  // JPEGs get a restart marker after each row of MCUs, without loss
+  bool restarts = true;  // JPEGs get a restart marker after each row of MCUs, without loss; without it they stay as
+                         // they are unless they are shrunk, their EXIF orientation with them
 
   bool operator==(const PictureOptions&) const = default;
 };

@@ -62,6 +62,18 @@ TEST(PictureWorkTest, TurnsAPictureUpright) {
   EXPECT_EQ(info.height, 64);
   const Image seen = decode_image(as_file(done.members[0].bytes));
   EXPECT_LT(seen.row(2)[48], seen.row(60)[48]);  // the ramp runs downwards now
+  const FinishedSample plain = finish_sample({{"", file}}, {.restarts = false});
+  EXPECT_FALSE(plain.was_turned);
+  EXPECT_EQ(plain.members[0].bytes, file) << "byte for byte";
+  EXPECT_EQ(plain.height, 64);
+  EXPECT_TRUE(finish_sample({{"", file}}, {.max_side = 20, .restarts = false}).was_turned);
+}
+
+TEST(PictureWorkTest, NoTwoMembersOfASampleShareAName) {
+  const std::string picture = encode_jpeg(ramp(16, 8), 90);
+  const FinishedSample done = finish_sample({{"", picture}, {"jpg", "another"}, {"png", "a third"}}, {});
+  EXPECT_EQ(done.members[1], (SourceMember{"2.jpg", "another"}));
+  EXPECT_EQ(done.members[2].extension, "png");
 }
 
 TEST(PictureWorkTest, MeanAndDeviationAreThoseOfThePixels) {

@@ -193,7 +193,8 @@ class MnistSource final : public Source {
         bytes.size() >= 16 && label_bytes.size() >= 8 && word(bytes, 0) == 0x803 && word(label_bytes, 0) == 0x801;
     if (!sane) throw Error(Blame::user, text(images.string(), ": not in MNIST's format"), "fetch the file again");
     const int64_t count = word(bytes, 4), height = word(bytes, 8), width = word(bytes, 12);
-    if (height < 1 || width < 1 || height * width > 1 << 24 ||
+    constexpr int64_t kMostPixels = 1 << 24;  // of one picture: with 32 bits of count no product overflows
+    if (height < 1 || width < 1 || height > kMostPixels / width ||
         count * height * width > static_cast<int64_t>(bytes.size()) - 16 || word(label_bytes, 4) != count ||
         count > static_cast<int64_t>(label_bytes.size()) - 8) {
       throw Error(Blame::user, text(images.string(), ": the file is shorter than it says, or has not as many labels"));

@@ -68,6 +68,18 @@ TEST_F(ArraySourceTest, ReadsMnist) {
   EXPECT_THROW(open_mnist(here()), base::Error);
 }
 
+TEST_F(ArraySourceTest, RefusesAbsurdSizesOfMnist) {
+  using std::string_literals::operator""s;
+  put("train-labels-idx1-ubyte", "\0\0\x08\x01\0\0\0\x01\x03"s);
+  put("train-images-idx3-ubyte", "\0\0\x08\x03\0\0\0\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s + "abcd");
+  try {
+    open_mnist(here());
+    FAIL() << "a picture of 2^64 pixels was taken";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+  }
+}
+
 TEST_F(ArraySourceTest, ReadsCifar10And100) {
   put("data_batch_1.bin",
       std::string(1, '\2') + std::string(1024, 'r') + std::string(1024, 'g') + std::string(1024, 'b'));

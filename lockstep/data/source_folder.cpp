@@ -35,6 +35,7 @@ class ImageFolder final : public Source {
       classes_.push_back(name);
     }
     if (classes_.empty()) {
+      refuse_links(root);
       throw Error(Blame::user, text(root.string(), ": no folder of images in it"),
                   "put the images of each class into a sub-folder named by the class");
     }
@@ -56,6 +57,18 @@ class ImageFolder final : public Source {
   }
 
  private:
+  // Nothing was found, and links were passed over: these are the reason.
+  void refuse_links(const base::Path& root) const {
+    const auto is_link = [](const Refused& one) { return one.reason.starts_with(kLinkReason); };
+    const auto first = std::find_if(refused_.begin(), refused_.end(), is_link);
+    if (first == refused_.end()) return;
+    throw Error(
+        Blame::user,
+        text(root.string(), ": no folder of images in it; ", std::count_if(first, refused_.end(), is_link),
+             " links were refused, the first is ", first->name, " (", first->reason, ")"),
+        text("a source is read within its own folder: copy what the links lead to: cp -rL ", root.string(), " COPY"));
+  }
+
   // The folder that names the class; empty when the file lies above such a folder.
   static std::string class_of(const std::string& name, bool has_parts) {
     const size_t begin = has_parts ? name.find('/') + 1 : 0;

@@ -45,6 +45,22 @@ TEST_F(ImageFolderTest, KeepsPartsOfItsOwn) {
   EXPECT_EQ(source->samples()[2], (SourceSample{"val/dog/2.jpg", 1, Part::validate, 1}));
 }
 
+TEST_F(ImageFolderTest, SaysWhenAllPicturesAreLinksThatLeadOut) {
+  const base::TemporaryFolder outside;
+  base::write_file(outside.path() / "a.jpg", "x");
+  base::make_folders(folder_.path() / "cat");
+  std::filesystem::create_symlink(outside.path() / "a.jpg", folder_.path() / "cat/1.jpg");
+  std::filesystem::create_symlink(outside.path() / "a.jpg", folder_.path() / "cat/2.jpg");
+  try {
+    open();
+    FAIL() << "links that lead out were read";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("2 links were refused, the first is cat/1.jpg"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("leads out"));
+    EXPECT_THAT(error.fix(), testing::HasSubstr("cp -rL"));
+  }
+}
+
 TEST_F(ImageFolderTest, SaysWhenThereIsNoClass) {
   put("a.jpg");
   EXPECT_THROW(open(), base::Error);

@@ -34,6 +34,14 @@ TEST(WebDatasetSourceTest, PutsMembersOfAKeyTogether) {
   EXPECT_THAT(source->load(0), ElementsAre(SourceMember{"", "J"}, SourceMember{"json", "{}"}));
 }
 
+TEST(WebDatasetSourceTest, TheFirstOfTwoPicturesIsTheSamples) {
+  const base::TemporaryFolder folder;
+  base::write_file(folder.path() / "x.tar",
+                   tar_member("1.jpg", "J") + tar_member("1.png", "P") + std::string(1024, '\0'));
+  EXPECT_THAT(open_webdataset({.path = folder.path()})->load(0),
+              ElementsAre(SourceMember{"", "J"}, SourceMember{"png", "P"}));
+}
+
 TEST(WebDatasetSourceTest, TakesOurOwnShardsWithTheirClasses) {
   const base::TemporaryFolder folder;
   base::make_folders(folder.path() / "train");

@@ -52,7 +52,7 @@ base::CommandLine command_line() {
            {"--test", "SHARE", "of each class for a test part; 0"},
            {"--max-side", "PIXELS", "shrink larger pictures to this; as they are"},
            {"--quality", "Q", "of JPEGs that are encoded anew; 90"},
-           {"--plain", "", "leave JPEGs byte for byte: no restart markers"},
+           {"--plain", "", "leave JPEGs byte for byte: no restart markers, not turned upright"},
            {"--shard-size", "BYTES", "of a shard, about; 256 MiB"},
            {"--dry-run", "", "forecast time, bytes and files; check the space; write nothing"},
            {"--verify", "DIR", "check every checksum and sample of a prepared set"},
