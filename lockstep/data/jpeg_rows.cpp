@@ -37,7 +37,7 @@ class LayoutReader {
       if (marker == kSof0 || marker == kSof1) read_frame(at + 4, length - 2);
       if (marker == kDri && length == 4) interval_ = word(at + 4);
       if (marker == kSos) {
-        if (rows_are_apart(at + 4)) layout.row_offsets = rows_from(at + 2 + length);
+        if (length > 2 && rows_are_apart(at + 4)) layout.row_offsets = rows_from(at + 2 + length);
         return layout;
       }
       at += 2 + length;

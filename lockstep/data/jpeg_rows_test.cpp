@@ -2,6 +2,8 @@
 #include "lockstep/data/jpeg_rows.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "lockstep/base/random.h"
 #include "lockstep/data/decode.h"
@@ -45,6 +47,19 @@ TEST(JpegRowsTest, GivesNoRowsWhenAMarkerIsMissing) {
   ASSERT_EQ(rows.size(), 4u);
   file.erase(rows[1] - 2, 2);
   EXPECT_TRUE(read_jpeg_layout(span_of(file)).row_offsets.empty());
+}
+
+TEST(JpegRowsTest, ReadsNoByteBehindAScanHeaderWithoutContent) {
+  using std::string_literals::operator""s;
+  const std::string file = "\xFF\xD8\xFF\xC0\0\x0B\x08\0\x08\0\x08\x01\x01\x11\0\xFF\xDA\0\x02"s;
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  void* const pages = ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(::mprotect(static_cast<char*>(pages) + page, page, PROT_NONE), 0);  // who reads there dies
+  char* const at = static_cast<char*>(pages) + page - file.size();
+  std::copy(file.begin(), file.end(), at);
+  EXPECT_TRUE(read_jpeg_layout(std::as_bytes(std::span(at, file.size()))).row_offsets.empty());
+  ::munmap(pages, 2 * page);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace lockstep::data {
 namespace {
 
 constexpr uint32_t kEndRun = 128;     // "coefficients before it" of an end of block: beyond any place
+constexpr int32_t kMostDc = 1 << 20;  // real ones have 12 bits
 constexpr size_t kZerosBehind = 512;  // a block of damaged data reads at most 64 * 31 bits further
 
 // Zigzag place to natural place. Beyond the last stand the last: there an end of block may put its zero, since nothing
@@ -133,7 +134,7 @@ void ScanReader::build_pairs(Table& table) {
   }
   bits.drop(step.bits);
   value += step.value;
-  return true;
+  return static_cast<uint32_t>(value + kMostDc) <= 2 * kMostDc;  // hostile sums would overflow
 }
 
 template <bool stores>

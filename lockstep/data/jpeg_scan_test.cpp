@@ -59,6 +59,37 @@ int differing_parts(const std::string& file, int64_t width, int64_t height) {
   return differing;
 }
 
+TEST(ScanReaderTest, EndsWhereHostileValuesAddUpWithoutEnd) {
+  HuffmanCode dc, ac;  // the one code is "0": a difference of fifteen bits, and the end of a block
+  dc.num_codes[1] = ac.num_codes[1] = 1;
+  dc.symbols[0] = 15;
+  ScanReader reader;
+  reader.set_dc_code(0, dc);
+  reader.set_ac_code(0, ac);
+  std::vector<uint8_t> bits;
+  for (int i = 0; i < 100; ++i) {
+    bits.push_back(0);
+    bits.insert(bits.end(), 15, 1);  // 32,767 more
+    bits.push_back(0);
+  }
+  bits.resize((bits.size() + 7) / 8 * 8);
+  std::string data;
+  for (size_t i = 0; i < bits.size(); i += 8) {
+    unsigned value = 0;
+    for (size_t k = 0; k < 8; ++k) value = value << 1 | bits[i + k];
+    data += static_cast<char>(value);
+    if (value == 0xFF) data += '\0';
+  }
+  ScanReader::Layout layout;
+  layout.num_places = 1;
+  reader.start(scan_bytes(data), layout);
+  ScanReader::Block block{};
+  ScanReader::Block* blocks[] = {&block};
+  EXPECT_TRUE(reader.read(0, blocks));
+  EXPECT_EQ(block[0], 32767);
+  EXPECT_FALSE(reader.read(60, blocks));
+}
+
 TEST(ScanReaderTest, EveryPartAtEveryScaleEqualsTheLibrarys) {
   for (const int quality : {20, 75, 90, 100}) {
     EXPECT_EQ(differing_parts(varied_jpeg(211, 165, quality), 211, 165), 0) << quality;

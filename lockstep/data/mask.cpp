@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -19,7 +20,10 @@ using base::text;
 
 // COCO's tools walk along a polygon's edges on a grid that is this much finer than the pixels.
 constexpr int kFine = 5;
-constexpr double kFarthest = 1 << 24;  // pixels: the fine grid stays within 32 bits
+// Corners beyond the picture are common, corners this many of its longer sides away are an error in the list; and the
+// walk along them all is work: no outline is as long as this many fine points.
+constexpr int64_t kFarthestSides = 8;
+constexpr int64_t kLongestOutline = int64_t{1} << 24;
 
 [[noreturn]] void fail(const std::string& why) {
   throw Error(Blame::user, text("segmentation: ", why),
@@ -31,13 +35,22 @@ struct FinePoint {
   int64_t y;
 };
 
-FinePoint fine_point(double x, double y) {
-  if (!(std::abs(x) < kFarthest && std::abs(y) < kFarthest)) fail("a corner of a polygon is out of range");
+FinePoint fine_point(double x, double y, const Mask& mask) {
+  const auto farthest = static_cast<double>(kFarthestSides * std::max(mask.width, mask.height));
+  if (!(std::abs(x) <= farthest && std::abs(y) <= farthest)) {
+    fail(text("a corner of a polygon (", x, ", ", y, ") lies far outside of the picture of ", mask.width, " x ",
+              mask.height));
+  }
   return {static_cast<int64_t>(kFine * x + 0.5), static_cast<int64_t>(kFine * y + 0.5)};
 }
 
+int64_t length_of(FinePoint from, FinePoint to) {
+  return std::max(std::abs(to.x - from.x), std::abs(to.y - from.y));
+}
+
 // Every fine point of an edge, one a column (flat edges) or one a row (steep ones), from `from` to `to`.
-void walk(FinePoint from, FinePoint to, std::vector<FinePoint>& path) {
+template <class Visit>
+void walk(FinePoint from, FinePoint to, const Visit& visit) {
   const int64_t width = std::abs(to.x - from.x), height = std::abs(to.y - from.y);
   const bool flat = width >= height;
   const bool backwards = flat ? from.x > to.x : from.y > to.y;
@@ -51,7 +64,7 @@ void walk(FinePoint from, FinePoint to, std::vector<FinePoint>& path) {
     const auto across = [&](int64_t start) {  // summed in this order: a tie must fall as it does for COCO's tools
       return static_cast<int64_t>(static_cast<double>(start) + slope * static_cast<double>(t) + 0.5);
     };
-    path.push_back(flat ? FinePoint{from.x + t, across(from.y)} : FinePoint{across(from.x), from.y + t});
+    visit(flat ? FinePoint{from.x + t, across(from.y)} : FinePoint{across(from.x), from.y + t});
   }
 }
 
@@ -59,16 +72,26 @@ double pixel_of(int64_t fine) {
   return (static_cast<double>(fine) + 0.5) / kFine - 0.5;
 }
 
-// Where the path crosses the middle of a pixel column inside and outside change places, in the order of the columns.
-std::vector<int64_t> crossings(const std::vector<FinePoint>& path, const Mask& mask) {
+// Where the way around the corners crosses the middle of a pixel column inside and outside change places, in the order
+// of the columns. Only the crossings are kept, not the way.
+std::vector<int64_t> crossings(const std::vector<FinePoint>& corners, const Mask& mask) {
   std::vector<int64_t> found;
-  for (size_t i = 1; i < path.size(); ++i) {
-    const FinePoint &before = path[i - 1], &now = path[i];
-    if (now.x == before.x) continue;
-    const double x = pixel_of(now.x < before.x ? now.x : now.x - 1);
-    if (std::floor(x) != x || x < 0 || x > static_cast<double>(mask.width - 1)) continue;
-    const double y = std::clamp(pixel_of(std::min(now.y, before.y)), 0.0, static_cast<double>(mask.height));
+  std::optional<FinePoint> before;
+  const auto visit = [&](const FinePoint& now) {
+    const FinePoint last = before.value_or(now);
+    before = now;
+    if (now.x == last.x) return;
+    const double x = pixel_of(now.x < last.x ? now.x : now.x - 1);
+    if (std::floor(x) != x || x < 0 || x > static_cast<double>(mask.width - 1)) return;
+    const double y = std::clamp(pixel_of(std::min(now.y, last.y)), 0.0, static_cast<double>(mask.height));
     found.push_back(static_cast<int64_t>(x) * mask.height + static_cast<int64_t>(std::ceil(y)));
+  };
+  int64_t length = 0;
+  for (size_t i = 0; i < corners.size(); ++i) {
+    const FinePoint &from = corners[i], &to = corners[(i + 1) % corners.size()];
+    length += length_of(from, to);
+    if (length > kLongestOutline) fail(text("a polygon of ", corners.size(), " corners has an outline without end"));
+    walk(from, to, visit);
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -78,6 +101,10 @@ std::vector<int64_t> crossings(const std::vector<FinePoint>& path, const Mask& m
 void fill(Mask& mask, int64_t from, int64_t to) {
   for (int64_t i = from; i < to; ++i)
     mask.inside[static_cast<size_t>(i % mask.height * mask.width + i / mask.height)] = 1;
+}
+
+void check_size(int64_t width, int64_t height) {
+  if (width < 1 || height < 1 || width > kMaxPixels / height) fail("a picture of no or too many pixels");
 }
 
 std::vector<double> numbers_of(const Json& list) {
@@ -106,10 +133,9 @@ int64_t Mask::area() const {
 }
 
 void add_polygon(Mask& mask, std::span<const double> points) {
-  std::vector<FinePoint> corners, path;
-  for (size_t i = 0; i + 1 < points.size(); i += 2) corners.push_back(fine_point(points[i], points[i + 1]));
-  for (size_t i = 0; i < corners.size(); ++i) walk(corners[i], corners[(i + 1) % corners.size()], path);
-  std::vector<int64_t> places = crossings(path, mask);
+  std::vector<FinePoint> corners;
+  for (size_t i = 0; i + 1 < points.size(); i += 2) corners.push_back(fine_point(points[i], points[i + 1], mask));
+  std::vector<int64_t> places = crossings(corners, mask);
   places.push_back(mask.width * mask.height);
   for (size_t i = 0; i + 1 < places.size(); i += 2) fill(mask, places[i], places[i + 1]);
 }
@@ -149,7 +175,7 @@ std::vector<int64_t> parse_runs(std::string_view compressed) {
 }
 
 Mask mask_of(const Json& segmentation, int64_t width, int64_t height) {
-  if (width < 1 || height < 1 || width > kMaxPixels / height) fail("a picture of no or too many pixels");
+  check_size(width, height);
   Mask mask(width, height);
   if (segmentation.is_array()) {
     for (const auto& polygon : segmentation.items()) add_polygon(mask, numbers_of(polygon));
@@ -165,22 +191,32 @@ Mask mask_of(const Json& segmentation, int64_t width, int64_t height) {
   return mask;
 }
 
-std::string objects_png(const std::vector<Mask>& masks, int64_t width, int64_t height) {
-  std::vector<size_t> order(masks.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::vector<int64_t> areas;
-  for (const auto& mask : masks) areas.push_back(mask.area());
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return areas[a] > areas[b]; });
-  const bool grey = masks.size() < 256;
-  Image picture(width, height);
-  for (const size_t number : order) {
-    const auto low = static_cast<uint8_t>((number + 1) & 255), high = static_cast<uint8_t>((number + 1) >> 8);
-    for (size_t i = 0; i < masks[number].inside.size(); ++i) {
-      if (masks[number].inside[i] == 0) continue;
-      picture.pixels[3 * i] = low;
-      picture.pixels[3 * i + 1] = grey ? low : high;
-      picture.pixels[3 * i + 2] = grey ? low : 0;
-    }
+ObjectsPicture::ObjectsPicture(int64_t width, int64_t height) : width_(width), height_(height) {
+  check_size(width, height);
+  seen_.resize(static_cast<size_t>(width * height));
+}
+
+void ObjectsPicture::add(const Mask* mask) {
+  if (areas_.size() == kMostObjects) fail(text("more than ", kMostObjects, " objects in a picture"));
+  const int64_t area = mask ? mask->area() : 0;
+  areas_.push_back(area);
+  if (!mask) return;
+  base::ensure(mask->width == width_ && mask->height == height_, "a mask of the picture's size");
+  for (size_t i = 0; i < seen_.size(); ++i) {
+    if (mask->inside[i] == 0) continue;
+    const bool is_seen = seen_[i] == 0 || area <= areas_[seen_[i] - size_t{1}];
+    if (is_seen) seen_[i] = static_cast<uint16_t>(areas_.size());
+  }
+}
+
+std::string ObjectsPicture::png() const {
+  const bool grey = areas_.size() < 256;
+  Image picture(width_, height_);
+  for (size_t i = 0; i < seen_.size(); ++i) {
+    const auto low = static_cast<uint8_t>(seen_[i] & 255), high = static_cast<uint8_t>(seen_[i] >> 8);
+    picture.pixels[3 * i] = low;
+    picture.pixels[3 * i + 1] = grey ? low : high;
+    picture.pixels[3 * i + 2] = grey ? low : 0;
   }
   return encode_png(picture);
 }

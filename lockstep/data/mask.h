@@ -22,7 +22,8 @@ struct Mask {
   bool operator==(const Mask&) const = default;
 };
 
-// A polygon x0, y0, x1, y1, ... joined to the mask: the very pixels that COCO's own tools take for it.
+// A polygon x0, y0, x1, y1, ... joined to the mask: the very pixels that COCO's own tools take for it. User error for a
+// corner that lies absurdly far outside, or an outline of absurd length.
 void add_polygon(Mask& mask, std::span<const double> points);
 
 // Runs outside, inside, outside, ... down the columns, as COCO keeps them. User error when they are not as many pixels
@@ -35,8 +36,23 @@ std::vector<int64_t> parse_runs(std::string_view compressed);
 // User error for anything else.
 Mask mask_of(const base::Json& segmentation, int64_t width, int64_t height);
 
-// A PNG picture of the objects, each by its number from 1 in this order; where several lie over each other the smaller
-// one is seen. Up to 255 objects it is grey; with more a pixel's number is red + 256 green.
-std::string objects_png(const std::vector<Mask>& masks, int64_t width, int64_t height);
+// A picture of objects, each by its number from 1 in the order in which they are added; where several lie over each
+// other the smaller one is seen (of equals the later). Two bytes a pixel however many there are. User error for a
+// picture of too many pixels or objects.
+class ObjectsPicture {
+ public:
+  static constexpr size_t kMostObjects = 65535;
+
+  ObjectsPicture(int64_t width, int64_t height);
+  void add(const Mask* mask);  // null: the object has no outline, and a number all the same
+  // Up to 255 objects it is grey; with more a pixel's number is red + 256 green.
+  std::string png() const;
+
+ private:
+  int64_t width_;
+  int64_t height_;
+  std::vector<uint16_t> seen_;  // by pixel: the object's number
+  std::vector<int64_t> areas_;  // by object
+};
 
 }  // namespace lockstep::data

@@ -46,16 +46,38 @@ TEST(MaskTest, RefusesWhatIsNoOutline) {
   EXPECT_THROW(from_json("[]", 1 << 20, 1 << 20), base::Error);
 }
 
+TEST(MaskTest, RefusesCornersThatAreAbsurdAndOutlinesWithoutEnd) {
+  const auto complaint = [](const std::string& words) {
+    try {
+      from_json(words, 100, 50);
+    } catch (const base::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(complaint("[[-300, -300, 400, -300, 400, 400]]"), "none");
+  EXPECT_THAT(complaint("[[-16000000, 0, 16000000, 5, 0, 16000000]]"),
+              testing::HasSubstr("corner of a polygon (-1.6e+07, 0) lies far outside of the picture of 100 x 50"));
+  std::string zigzag = "[[0, 0";
+  for (int i = 0; i < 5000; ++i) zigzag += ", 800, 800, -800, -800";
+  EXPECT_THAT(complaint(zigzag + "]]"), testing::HasSubstr("outline without end"));
+  EXPECT_THROW(ObjectsPicture(1 << 20, 1 << 20), base::Error);
+}
+
 TEST(MaskTest, ShowsTheSmallerObjectAndNumbersManyInTwoBytes) {
   const Mask all = from_json("[[0, 0, 2, 0, 2, 2, 0, 2]]", 2, 2), one = from_json("[[0, 0, 1, 0, 1, 1, 0, 1]]", 2, 2);
   const auto decoded = [](const std::string& file) {
     return decode_image(std::as_bytes(std::span(file.data(), file.size())));
   };
-  const Image few = decoded(objects_png({one, all}, 2, 2));
+  ObjectsPicture two(2, 2);
+  two.add(&one);
+  two.add(&all);
+  const Image few = decoded(two.png());
   EXPECT_THAT(few.pixels, ElementsAre(1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2));
-  std::vector<Mask> many(299, Mask(2, 2));
-  many.push_back(one);
-  const Image numbered = decoded(objects_png(many, 2, 2));
+  ObjectsPicture many(2, 2);
+  for (int i = 0; i < 299; ++i) many.add(nullptr);
+  many.add(&one);
+  const Image numbered = decoded(many.png());
   EXPECT_THAT(numbered.pixels, ElementsAre(300 - 256, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -100,14 +101,16 @@ class CocoSource final : public Source {
   // The objects of a sample as a picture; one without an outline has no pixel there.
   static std::string outlines(const base::Json& sample) {
     const int64_t width = sample.at("width").as_int(), height = sample.at("height").as_int();
-    std::vector<Mask> masks;
+    ObjectsPicture picture(width, height);
     if (const base::Json* objects = sample.find("objects")) {
       for (const auto& object : objects->items()) {
         const base::Json* outline = object.find("segmentation");
-        masks.push_back(outline ? mask_of(*outline, width, height) : Mask(width, height));
+        std::optional<Mask> mask;  // one at a time: a hundred of them would be a hundred bytes a pixel
+        if (outline) mask = mask_of(*outline, width, height);
+        picture.add(mask ? &*mask : nullptr);
       }
     }
-    return objects_png(masks, width, height);
+    return picture.png();
   }
 
   // Where the pictures of a list lie below the root.

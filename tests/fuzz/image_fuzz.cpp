@@ -1,11 +1,13 @@
 // sources: lockstep/base/*.cpp lockstep/data/augment*.cpp lockstep/data/decode*.cpp lockstep/data/exif*.cpp lockstep/data/jpeg_*.cpp lockstep/data/png_*.cpp lockstep/data/policy.cpp lockstep/data/re*.cpp libraries: -ljpeg -lpng
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes give a picture or a user error; a part of it, at every scale, and the pixels of both views likewise.
+// Any bytes give a picture or a user error; a part of it, at every scale, its rows with restart markers, and the pixels
+// of both views likewise.
 #include <cstdint>
 #include <cstdlib>
 
 #include "lockstep/base/error.h"
 #include "lockstep/data/decode.h"
+#include "lockstep/data/jpeg_rows.h"
 #include "lockstep/data/render.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
@@ -16,6 +18,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     const data::ImageInfo info = reader.open(file);
     if (info.width < 1 || info.height < 1 || info.width * info.height > data::kMaxPixels) std::abort();
     if (info.width * info.height > 1 << 16) return 0;  // large ones are slow, not different
+    const data::JpegLayout layout = data::read_jpeg_layout(file);
+    for (const uint32_t row : layout.row_offsets) {
+      if (row > size) std::abort();
+    }
+    if (info.format == data::ImageFormat::jpeg) {
+      const std::string restarted = data::with_restart_markers(file);
+      (void)data::read_jpeg_layout(std::as_bytes(std::span(restarted.data(), restarted.size())));
+    }
     const auto denominator = int64_t{1} << size % 4;
     data::DecodedPart part;
     reader.read({info.width / 3, info.height / 4, (info.width + 1) / 2, (info.height + 1) / 2, denominator}, part);

@@ -1,0 +1,32 @@
+// sources: lockstep/base/*.cpp lockstep/data/mask.cpp lockstep/data/decode*.cpp lockstep/data/exif*.cpp lockstep/data/jpeg_*.cpp lockstep/data/png_*.cpp lockstep/data/re*.cpp lockstep/data/augment*.cpp lockstep/data/policy.cpp libraries: -ljpeg -lpng
+// SPDX-License-Identifier: Apache-2.0
+// Any JSON is an outline of COCO's, whose pixels lie in the picture, or a user error; any text likewise compressed
+// runs.
+#include <cstdint>
+#include <cstdlib>
+
+#include "lockstep/base/error.h"
+#include "lockstep/data/mask.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  using namespace lockstep;
+  const std::string_view text(reinterpret_cast<const char*>(bytes), size);
+  const auto refused = [](const auto& work) {
+    try {
+      work();
+    } catch (const base::Error& error) {
+      if (error.blame() != base::Blame::user) std::abort();
+    }
+  };
+  refused([&] {
+    const data::Mask mask = data::mask_of(base::parse_json(text, "fuzz"), 40, 30);
+    if (mask.inside.size() != 1200 || mask.area() > 1200) std::abort();
+    data::ObjectsPicture picture(40, 30);
+    picture.add(&mask);
+    (void)picture.png();
+  });
+  refused([&] {
+    if (data::parse_runs(text).size() > size) std::abort();
+  });
+  return 0;
+}
