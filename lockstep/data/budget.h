@@ -12,8 +12,9 @@ struct MemoryNeeds {
   int64_t batch = 0;            // one rank's share of a batch
   int64_t prefetch = 4;         // batches in flight that are worth having
   int64_t threads = 1;          // each has a picture in hand
-  int64_t largest_picture = 0;  // decoded; 0: nobody knows (files of their own)
+  int64_t largest_picture = 0;  // while it is decoded; 0: nobody knows (files of their own)
   int64_t largest_file = 0;     // likewise
+  int64_t largest_extent = 0;   // one is held whatever the share; 0: none
   int64_t window = 0;           // this rank's share of the extents whose samples are mixed; 0: none
 };
 
@@ -26,8 +27,8 @@ struct MemoryShares {
   bool operator==(const MemoryShares&) const = default;
 };
 
-// Divides the budget. User error that says what is needed when two batches, a file and the threads' pictures are more
-// than the budget.
+// Divides the budget. User error that says what is needed when two batches, a file, an extent and the threads'
+// pictures are more than the budget.
 MemoryShares share_memory(const MemoryNeeds& needs);
 
 }  // namespace lockstep::data

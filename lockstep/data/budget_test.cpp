@@ -24,7 +24,9 @@ TEST(BudgetTest, AllSharesTogetherStayWithinTheBudget) {
                                 .threads = 2,
                                 .largest_picture = 3 * kMiB,
                                 .largest_file = kMiB / 2,
+                                .largest_extent = std::min<int64_t>(window, 8) * kMiB,
                                 .window = window * kMiB};
+        EXPECT_GE(share_memory(needs).extents, needs.largest_extent) << "one is always held";
         EXPECT_LE(total(needs, share_memory(needs)), needs.memory) << budget << " " << batch << " " << window;
       }
     }
@@ -44,6 +46,9 @@ TEST(BudgetTest, SaysHowMuchIsNeededWhenTwoBatchesDoNotFit) {
     EXPECT_THAT(error.message(), testing::HasSubstr("leaves this loader 100 MiB"));
     EXPECT_THAT(error.fix(), testing::HasSubstr("data.memory=123MiB"));
   }
+  EXPECT_THROW(
+      share_memory({.memory = 123 * kMiB, .batch = 60 * kMiB, .largest_extent = 8 * kMiB, .window = 16 * kMiB}),
+      base::Error);
   EXPECT_EQ(share_memory({.memory = 123 * kMiB, .batch = 60 * kMiB}).num_batches, 1);
 }
 

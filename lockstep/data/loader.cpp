@@ -204,6 +204,7 @@ class ThreadedLoader final : public Loader {
       needs.largest_picture = store_->largest_picture();
       needs.largest_file = store_->largest_file();
     }
+    for (const Extent& extent : extents_.all()) needs.largest_extent = std::max(needs.largest_extent, extent.size);
     // A rank's share of each batch lies in its share of the window's extents, and in one more at its edge.
     const int64_t num_extents = std::min(options_.data.window, static_cast<int64_t>(extents_.all().size()));
     if (num_extents > 0) needs.window = (num_extents / options_.num_ranks + 1) * options_.data.extent;

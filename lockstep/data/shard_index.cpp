@@ -79,6 +79,13 @@ void append(std::string& table, const Record& record) {
   table.append(reinterpret_cast<const char*>(&record), sizeof record);
 }
 
+// Bytes a pixel that decoding holds at once: the pixels (3), the RGBA that libpng gives (4), the coefficients of all
+// scans of a progressive JPEG (two each), the other copy while a picture is turned.
+int64_t decode_bytes(const SampleRecord& sample) {
+  if (sample.format == static_cast<uint8_t>(ImageFormat::png)) return 3 + 4;
+  return 3 + ((sample.flags & kProgressive) != 0 ? 6 : 0) + (sample.orientation != 1 ? 3 : 0);
+}
+
 constexpr uint64_t kMost = uint64_t{1} << 32;  // entries of a table: products with a record's size cannot overflow
 
 uint64_t rows_bytes(uint64_t num_rows) {
@@ -141,7 +148,7 @@ void ShardIndex::check_sample(int64_t i) {
     const bool sane = sample.width > 0 && sample.height > 0 && sample.format <= 1 && sample.orientation >= 1 &&
                       sample.orientation <= 8 && uint64_t{sample.width} * sample.height <= uint64_t{kMaxPixels};
     if (!sane) fail(text("sample ", i, " has an impossible picture"));
-    largest_picture_ = std::max(largest_picture_, int64_t{sample.width} * sample.height * 3);
+    largest_picture_ = std::max(largest_picture_, int64_t{sample.width} * sample.height * decode_bytes(sample));
   }
   for (int64_t k = 0; k < sample.num_members; ++k) {
     const auto member = record_at<MemberRecord>(members_, sample.first_member + k);

@@ -55,7 +55,7 @@ class ShardIndex {
   int64_t size() const { return num_samples_; }
   int64_t tar_bytes() const { return tar_bytes_; }
   uint32_t tar_crc32c() const { return tar_crc32c_; }
-  int64_t largest_picture() const { return largest_picture_; }  // bytes of its pixels, three each
+  int64_t largest_picture() const { return largest_picture_; }  // bytes that decoding it holds at once
   int64_t largest_file() const { return largest_file_; }        // bytes of a picture's file
   IndexedSample sample(int64_t i) const;
   IndexedMember member(int64_t i, int64_t k) const;

@@ -38,6 +38,22 @@ struct Aligned {
   size_t size;
 };
 
+TEST(ShardIndexTest, KnowsWhatDecodingALargePictureHolds) {
+  const auto largest = [](const ImageInfo& info, bool progressive) {
+    ShardIndexBuilder builder;
+    IndexedSample sample{.key = "a"};
+    sample.picture = IndexedPicture{0, info, progressive};
+    builder.add_sample(sample);
+    builder.add_member({"jpg", 512, 100, 11});
+    const Aligned memory(builder.bytes(10240, 99));
+    return ShardIndex(memory.bytes(), "x.sxi").largest_picture();
+  };
+  EXPECT_EQ(largest({ImageFormat::jpeg, 100, 10, 1}, false), 3000);
+  EXPECT_EQ(largest({ImageFormat::jpeg, 100, 10, 6}, false), 6000);
+  EXPECT_EQ(largest({ImageFormat::jpeg, 100, 10, 1}, true), 9000);
+  EXPECT_EQ(largest({ImageFormat::png, 100, 10, 1}, false), 7000);
+}
+
 TEST(ShardIndexTest, GivesBackWhatWasPutIn) {
   const Aligned memory(index_of_two());
   const ShardIndex index(memory.bytes(), "x.sxi");

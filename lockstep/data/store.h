@@ -57,7 +57,7 @@ class Store {
   // The copy of the file is damaged: it is read from its source again. True also for who comes later with what it had
   // read of the copy; false: there never was one.
   virtual bool forget_copy(int64_t) const { return false; }
-  // The largest picture when it is decoded (three bytes a pixel), and the largest file of one; 0: nobody knows.
+  // The most that decoding a picture holds at once, and the largest file of one; 0: nobody knows.
   virtual int64_t largest_picture() const { return 0; }
   virtual int64_t largest_file() const { return 0; }
 };
