@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/fetch.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
@@ -16,25 +14,11 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/task.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/pread_ring.h"
 #include "lockstep/data/quiet_thread.h"
 
 namespace lockstep::data {
 namespace {
-
-class PlainRing final : public ReadRing {
- public:
-  void run_some() override {}
-  int64_t num_under_way() const override { return 0; }
-  const char* name() const override { return "pread"; }
-
- protected:
-  bool try_now(Read& read) override {
-    const ssize_t got = ::pread(read.file, read.into.data(), read.into.size(), read.offset);
-    read.result = got < 0 ? -errno : got;
-    return true;
-  }
-  void submit(Read&) override {}
-};
 
 // All of `into`, or 0 with an early end, or -errno.
 base::Task<int64_t> read_fully(ReadRing& ring, int file, std::span<std::byte> into, int64_t offset) {
@@ -63,10 +47,6 @@ void check_read(const Store& store, int64_t id, int64_t outcome, std::span<const
 }
 
 }  // namespace
-
-std::unique_ptr<ReadRing> make_plain_ring() {
-  return std::make_unique<PlainRing>();
-}
 
 // Its members are named by the threads that may touch them.
 struct Fetcher::State {
@@ -278,7 +258,7 @@ struct Fetcher::State {
 
 Fetcher::Fetcher(const Store& store, const Options& options) : state_(std::make_unique<State>(store, options)) {
   if (options.uring) state_->ring = make_uring(options.depth);
-  if (!state_->ring) state_->ring = make_plain_ring();
+  if (!state_->ring) state_->ring = make_pread_ring(options.depth);
   state_->thread = std::jthread([state = state_.get()](const std::stop_token& stop) {
     settle_quiet_thread("ls-read");
     state->run(stop);

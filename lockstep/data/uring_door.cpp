@@ -14,6 +14,11 @@ class Uring final : public ReadRing {
     auto made = std::make_unique<Uring>();
     if (io_uring_queue_init(static_cast<unsigned>(depth), &made->ring_, 0) != 0) return nullptr;
     made->is_open_ = true;
+    io_uring_probe* const probe =
+        io_uring_get_probe_ring(&made->ring_);  // kernels before 5.6 have rings without this read
+    const bool reads = probe && io_uring_opcode_supported(probe, IORING_OP_READ);
+    io_uring_free_probe(probe);
+    if (!reads) return nullptr;
     return made;
   }
   Uring() = default;

@@ -40,10 +40,8 @@ class ReadRing {
   virtual void submit(Read& read) = 0;   // `read` stays where it is until it has been resumed
 };
 
-// io_uring with `depth` reads at once; null where the kernel or the container denies it, or this build lacks liburing.
+// io_uring with `depth` reads at once; null where the kernel or the container denies it or knows no such read
+// (before 5.6), or this build lacks liburing.
 std::unique_ptr<ReadRing> make_uring(int depth);
-
-// Every read at once, one after the other: right wherever there is no io_uring.
-std::unique_ptr<ReadRing> make_plain_ring();
 
 }  // namespace lockstep::data

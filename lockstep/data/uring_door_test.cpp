@@ -10,6 +10,7 @@
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/task.h"
+#include "lockstep/data/pread_ring.h"
 
 namespace lockstep::data {
 namespace {
@@ -18,9 +19,9 @@ base::Detached read_into(ReadRing& ring, int file, std::span<std::byte> into, in
   result = co_await ring.read(file, into, offset);
 }
 
-class ReadRingTest : public testing::TestWithParam<bool> {  // io_uring, or plain
+class ReadRingTest : public testing::TestWithParam<bool> {  // io_uring, or threads with pread
  protected:
-  ReadRingTest() : ring_(GetParam() ? make_uring(8) : make_plain_ring()) {
+  ReadRingTest() : ring_(GetParam() ? make_uring(8) : make_pread_ring(4)) {
     std::string content;
     for (int i = 0; i < 4096; ++i) content.push_back(static_cast<char>(i / 16));
     base::write_file(folder_.path() / "file", content);
