@@ -19,8 +19,8 @@ struct OrderedWorkOptions {
 };
 
 // Runs make(i) for i = 0 .. count - 1 on several threads and gives each result to take(i, result) in order, one at a
-// time, so that what take() writes does not depend on the number of threads. The first exception (in the order of the
-// items that were begun) ends all of it and is thrown from here.
+// time, so that what take() writes does not depend on the number of threads. An exception ends all of
+// it and is thrown from here: of several that make() throws the one of the earliest item, however the threads ran.
 template <class Result>
 void work_in_order(int64_t count, const OrderedWorkOptions& options, const std::function<Result(int64_t)>& make,
                    const std::function<void(int64_t, Result&&)>& take) {
@@ -29,6 +29,7 @@ void work_in_order(int64_t count, const OrderedWorkOptions& options, const std::
   int64_t next_made = 0, next_taken = 0;
   bool taking = false;
   std::exception_ptr error;
+  int64_t error_item = count;
   const int64_t window = std::max<int64_t>(options.ahead, options.threads);
   std::vector<std::optional<Result>> ring(static_cast<size_t>(window));
 
@@ -43,7 +44,10 @@ void work_in_order(int64_t count, const OrderedWorkOptions& options, const std::
         lock.lock();
       } catch (...) {
         lock.lock();
-        if (!error) error = std::current_exception();
+        if (!error || next_taken < error_item) {
+          error = std::current_exception();
+          error_item = next_taken;
+        }
       }
       ++next_taken;
       moved.notify_all();
@@ -66,7 +70,10 @@ void work_in_order(int64_t count, const OrderedWorkOptions& options, const std::
       }
       lock.lock();
       if (wrong) {
-        if (!error) error = wrong;
+        if (!error || i < error_item) {  // all earlier items were begun earlier: theirs come here as well
+          error = wrong;
+          error_item = i;
+        }
         moved.notify_all();
         return;
       }

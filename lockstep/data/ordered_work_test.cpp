@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <latch>
 #include <string>
 
 namespace lockstep::data {
@@ -47,6 +48,22 @@ TEST(OrderedWorkTest, PassesOnWhatIsThrown) {
                      }),
                  std::string);
     EXPECT_EQ(last, 30);
+  }
+}
+
+TEST(OrderedWorkTest, OfSeveralExceptionsTheEarliestItemsIsThrown) {
+  std::latch both(2);
+  const auto make = [&](int64_t i) -> int {
+    if (i > 1) return 1;
+    both.arrive_and_wait();  // both are begun
+    if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    throw std::to_string(i);
+  };
+  try {
+    work_in_order<int>(100, {4, 8}, make, [](int64_t, int&&) {});
+    FAIL() << "nothing was thrown";
+  } catch (const std::string& item) {
+    EXPECT_EQ(item, "0");
   }
 }
 
