@@ -92,7 +92,9 @@ at::Tensor Maker::make(at::IntArrayRef shape, Fill fill) {
       fill_truncated_normal(tensor, fill.scale, generator_);
       break;
   }
-  if (shape.size() == 4) tensor = tensor.contiguous(images_);
+  // A copy: contiguous() would leave a 1x1 kernel the strides of the other layout, which fits both, and gradients come
+  // with those of this one: the reducer warns of each.
+  if (shape.size() == 4) tensor = tensor.clone(images_);
   return tensor.to(device_);
 }
 
