@@ -12,6 +12,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
 #include "lockstep/verbs/train/launch.h"
+#include "lockstep/verbs/train/rank_error.h"
 
 namespace lockstep::verbs {
 
@@ -27,15 +28,16 @@ std::optional<int> start_ranks(const char* verb, const base::Arguments& argument
 }
 
 int run_as_rank(comm::Group& group, const std::function<int()>& body) {
-  if (group.size() == 1) return body();
   try {
     return body();
-  } catch (const base::Error& error) {
+  } catch (const std::exception& thrown) {
+    const base::Error error = rank_error(thrown);
+    if (group.size() == 1) throw error;
     // Rank 0 speaks first and ends the others; one that fails alone is heard all the same.
     if (group.rank() != 0) std::this_thread::sleep_for(std::chrono::seconds(4));
     std::fprintf(stderr, "%s\n", error.message().c_str());
     group.abort(error.exit_code());
-    throw;  // g++ 12 does not see that abort() never returns
+    throw error;  // g++ 12 does not see that abort() never returns
   }
 }
 

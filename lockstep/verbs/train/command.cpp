@@ -18,6 +18,7 @@
 #include "lockstep/run/pulse.h"
 #include "lockstep/run/stop.h"
 #include "lockstep/site/command.h"
+#include "lockstep/site/hosts.h"
 #include "lockstep/site/launch.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/site/nvml.h"
@@ -25,6 +26,8 @@
 #include "lockstep/step/device.h"
 #include "lockstep/step/memory.h"
 #include "lockstep/verbs/train/keeper.h"
+#include "lockstep/verbs/train/launch.h"
+#include "lockstep/verbs/train/rank_error.h"
 #include "lockstep/verbs/train/supervisor.h"
 #include "lockstep/verbs/train/train.h"
 #include "lockstep/verbs/verb.h"
@@ -133,16 +136,6 @@ void check_ranks(const spec::Job& job, int64_t ranks) {
       text("--ranks ", job.training.global_batch, " or fewer, or --set training.global_batch=", ranks, " or more"));
 }
 
-// NCCL wants a card for each rank: said before anything is started.
-void check_cards(int64_t ranks) {
-  const auto cards = static_cast<int64_t>(site::read_gpus().devices.size());
-  if (ranks <= cards) return;
-  throw base::Error(base::Blame::user,
-                    text("--ranks ", ranks, " --device cuda, but this machine has ", cards == 0 ? "no" : text(cards),
-                         cards == 1 ? " GPU" : " GPUs"),
-                    cards > 0 ? text("--ranks ", cards, ", or --device cpu") : "--device cpu");
-}
-
 int train_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words) {
   const run::StopSignals signals;
   TrainOptions options;
@@ -164,6 +157,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
     options.voice.say = [&](std::string_view line) { progress.print(line); };
     options.seconds_left = seconds_left(job);
   }
+  if (const char* restart = std::getenv(kRestartVariable)) options.restarted = std::atoi(restart) > 0;
   options.stop = [&] { return signals.name(); };
   try {
     const TrainResult result = train(job, options, *group);
@@ -173,7 +167,8 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
     }
     group->barrier();
     return result.finished ? base::kExitDone : base::kExitRequeue;
-  } catch (const base::Error& error) {
+  } catch (const std::exception& thrown) {
+    const base::Error error = rank_error(thrown);
     // What fails alike on all ranks is told once: rank 0 ends the others while they wait (a launcher
     // sends SIGTERM, which we hear as a wish to stop, and SIGKILL a second later). Leaving the group
     // in good order would wait for ranks that may never come.
@@ -183,7 +178,16 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
       if (pulse) pulse->beat_now();
       group->abort(error.exit_code());
     }
-    throw;
+    throw error;
+  }
+}
+
+// Also what libtorch throws before there is a group: a card without memory.
+int train_told(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words) {
+  try {
+    return train_here(job, arguments, words);
+  } catch (const std::exception& error) {
+    throw rank_error(error);
   }
 }
 
@@ -223,17 +227,20 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
                              std::chrono::seconds(static_cast<int64_t>(walltime)));
   if (const auto post = my_post(run_folder(job, arguments))) {
     const auto kept = keep_rank(*post);
-    const int code = kept ? *kept : train_here(job, arguments, words);
+    const int code = kept ? *kept : train_told(job, arguments, words);
     // All is written and MPI is ended. Taking the libraries apart costs half a second of processor time in each of
     // these processes, during which a rank would be silent.
     std::fflush(nullptr);
     ::_exit(code);
   }
   if (ranks > 1 && !comm::launched_by_mpi()) {
-    if (arguments.value_or("--device", "cpu") == "cuda") check_cards(ranks);
+    if (arguments.value_or("--device", "cpu") == "cuda") {
+      check_cards(ranks, static_cast<int64_t>(site::allocated_hosts(site::read_scheduler()).size()),
+                  static_cast<int64_t>(site::read_gpus().devices.size()));
+    }
     return supervise_here(job, arguments, words, ranks);
   }
-  return train_here(job, arguments, words);
+  return train_told(job, arguments, words);
 }
 
 }  // namespace lockstep::verbs

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -115,6 +116,16 @@ int run_ranks(const std::vector<std::string>& line) {
                       "load the site's MPI module, or install it (Debian: openmpi-bin), or leave --ranks out");
   }
   return code;
+}
+
+void check_cards(int64_t ranks, int64_t hosts, int64_t cards) {
+  hosts = std::clamp<int64_t>(hosts, 1, ranks);
+  if ((ranks + hosts - 1) / hosts <= cards) return;
+  throw base::Error(base::Blame::user,
+                    base::text("--ranks ", ranks, " --device cuda, but ",
+                               hosts > 1 ? base::text("each of the ", hosts, " hosts") : "this machine", " has ",
+                               cards == 0 ? "no" : base::text(cards), cards == 1 ? " GPU" : " GPUs"),
+                    cards > 0 ? base::text("--ranks ", hosts * cards, ", or --device cpu") : "--device cpu");
 }
 
 Launcher find_launcher(const site::Scheduler& scheduler) {

@@ -20,6 +20,10 @@ std::vector<std::string> mpirun_line(const std::string& program, const std::stri
 // when mpirun is not there.
 int run_ranks(const std::vector<std::string>& line);
 
+// NCCL wants a card for each rank: a user error, before anything is started, when a host of the allocation would get
+// more ranks than `cards`, of which this host has so many. No hosts: this one alone.
+void check_cards(int64_t ranks, int64_t hosts, int64_t cards);
+
 enum class Launcher { open_mpi, mpich, srun };
 
 // What starts ranks here: mpirun (which knows the scheduler's nodes), else srun inside an allocation of Slurm. Machine

@@ -44,6 +44,20 @@ TEST(LaunchTest, ASecondInterruptEndsRanksThatDoNotStop) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
+TEST(LaunchTest, EveryRankOfAHostHasACard) {
+  check_cards(8, 2, 4);
+  check_cards(4, 0, 4);  // no allocation: this host alone
+  check_cards(2, 8, 1);
+  EXPECT_THROW(check_cards(5, 1, 4), base::Error);
+  try {
+    check_cards(9, 2, 4);  // five on the first
+    ADD_FAILURE();
+  } catch (const base::Error& error) {
+    EXPECT_NE(error.message().find("each of the 2 hosts has 4 GPUs"), std::string::npos) << error.message();
+    EXPECT_EQ(error.fix(), "--ranks 8, or --device cpu");
+  }
+}
+
 TEST(LaunchTest, HostsAreNamedWithTheirRanks) {
   const std::vector<site::Share> hosts{{"n1", 2}, {"n2", 1}};
   EXPECT_THAT(base::join(launch_line(Launcher::open_mpi, hosts, 3, {"env", "A=1", "x"}), " "),

@@ -61,7 +61,8 @@ class Session {
   run::Save describe_save(const std::vector<model::Named>& optimizer, bool best);
   void settle(Wait wait);   // takes the outcome of a save under way, if it is done, and tells it
   void say_budget() const;  // what the checkpoints will need of the disk
-  void check_walltime() const;
+  // Why to stop before the first step; empty: go on.
+  std::string check_walltime() const;
   int64_t checkpoint_bytes() const;
 
   // What goes wrong inside training. Alike on every rank.

@@ -104,14 +104,18 @@ void Session::resume() {
     if (!checkpoint_.empty()) restore_tensors(base::Path(checkpoint_) / "ema.safetensors", ema_->averages());
   }
   if (history_) history_->begin(comm::broadcast_text(group_, name_of_now()), step_);
-  if (!folder_) return stage_shards();
+  if (!folder_) {
+    if (options_.restarted) stop_reason_ = comm::broadcast_text(group_, "");
+    return stage_shards();
+  }
   base::write_json(folder_->paths().job(), spec::to_json(job_));
   if (options_.plan) base::write_file(folder_->paths().plan(), base::read_file(*options_.plan));
   if (step_ < timetable_.total_steps()) set_aside_old_result(folder_->paths());
   ledger_->begin(checkpoint_.empty() ? "start" : "resume", start_fields());
   for (const auto& line : batch_rule_lines(job_.training, group_.size())) ledger_->say(line);
   if (!checkpoint_.empty()) ledger_->say(text("going on after step ", step_, " of ", timetable_.total_steps()));
-  check_walltime();
+  const std::string late = check_walltime();
+  if (options_.restarted) stop_reason_ = comm::broadcast_text(group_, late);
   say_budget();
   stage_shards();
 }

@@ -156,12 +156,17 @@ void Session::say_budget() const {
                     all > free ? "; NOT ENOUGH: free some space, or lower checkpoint.keep" : ""));
 }
 
-// Before the first step: a sitting that cannot save one step would be repeated for ever.
-void Session::check_walltime() const {
-  if (!options_.seconds_left || step_ == timetable_.total_steps()) return;
+// Before the first step: a sitting that cannot save one step would be repeated for ever. After a restart late in a job
+// the next job has its whole time.
+std::string Session::check_walltime() const {
+  if (!options_.seconds_left || step_ == timetable_.total_steps()) return "";
   const double elapsed = steady_seconds() - started_;
   const double needed = elapsed + step_seconds_ + 2 * save_seconds_;
-  if (needed <= *options_.seconds_left) return;
+  if (needed <= *options_.seconds_left) return "";
+  if (options_.restarted) {
+    ledger_->say("too little time is left for another step");
+    return "walltime";
+  }
   throw Error(Blame::user,
               text("the walltime is too short: ", base::duration_text(*options_.seconds_left),
                    " from the start, of which ", base::duration_text(elapsed),

@@ -51,24 +51,6 @@ Saved newest_save(const base::Path& run) {
   return saved;
 }
 
-// Whoever of the hosts cannot start a program now, all asked at once.
-std::vector<std::string> dead_hosts(Launcher launcher, const std::vector<std::string>& hosts) {
-  std::vector<std::atomic<bool>> answers(hosts.size());
-  {
-    std::vector<std::jthread> asking;
-    for (size_t i = 0; i < hosts.size(); ++i) {
-      asking.emplace_back([&, i] {
-        answers[i] = site::output_of(launch_line(launcher, {{hosts[i], 1}}, 1, {"true"}), kProbe).has_value();
-      });
-    }
-  }
-  std::vector<std::string> dead;
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    if (!answers[i]) dead.push_back(hosts[i]);
-  }
-  return dead;
-}
-
 std::string fix_for(const Fault& fault, const base::Path& run) {
   const std::string on =
       text("the last words of the ranks are in ", (run / "ranks").string(), "; the same command goes on");
@@ -107,7 +89,8 @@ class Supervisor {
     plan.ranks = crew_.ranks();
     plan.patience = order_.patience;
     // `env`: every launcher passes words on, not every one the environment.
-    std::vector<std::string> command{"env", text(kWorldVariable, "=", plan.name), text(kSinceVariable, "=", since_)};
+    std::vector<std::string> command{"env", text(kWorldVariable, "=", plan.name), text(kSinceVariable, "=", since_),
+                                     text(kRestartVariable, "=", rule_.done())};
     command.insert(command.end(), order_.command.begin(), order_.command.end());
     plan.line = launch_line(launcher_, crew_.shares(), plan.ranks, command);
     order_.say(text("+ ", site::shell_words(plan.line)));
@@ -127,8 +110,10 @@ class Supervisor {
     const std::string refusal = end.spoke == 0 && rule_.done() == 0 && crew_.hosts().size() < 2
                                     ? "no rank has ever started"
                                     : rule_.refusal(saved.step);
-    if (!refusal.empty())
+    if (!refusal.empty()) {
+      write_end(fault, refusal);
       throw Error(Blame::machine, text(fault.what, "; no restart: ", refusal), fix_for(fault, order_.run));
+    }
     leave_out_hosts(fault);
     if (end.first) run::break_lock(order_.run, end.first->who);
     rule_.count(saved.step);
@@ -140,7 +125,9 @@ class Supervisor {
 
   void leave_out_hosts(const Fault& fault) {
     if (crew_.hosts().size() < 2) return;
-    std::vector<std::string> out = dead_hosts(launcher_, crew_.hosts());
+    std::vector<std::string> out = dead_hosts(crew_.hosts(), [&](const std::string& host) {
+      return site::output_of(launch_line(launcher_, {{host, 1}}, 1, {"true"}), kProbe).has_value();
+    });
     if (fault.kind == Fault::Kind::silent || crew_.blame(fault.host)) out.push_back(fault.host);
     for (const auto& host : out) {
       if (crew_.leave_out(host)) order_.say(text("left out: host ", host));
@@ -158,6 +145,16 @@ class Supervisor {
     if (!crew_.left_out().empty()) fields["left_out"] = Json::array_of(crew_.left_out());
     run::Journal journal(run::RunPaths{order_.run}.journal());
     journal.append("restart", fields);
+    journal.sync();
+  }
+
+  // For a chain of jobs: its next one may do without the hosts to blame, named as the scheduler does.
+  void write_end(const Fault& fault, const std::string& refusal) const {
+    Json fields = fault.to_json();
+    fields["refusal"] = refusal;
+    fields["hosts"] = Json::array_of(crew_.to_blame(fault.host, site::allocated_hosts(scheduler_)));
+    run::Journal journal(run::RunPaths{order_.run}.journal());
+    journal.append("gave_up", fields);
     journal.sync();
   }
 
@@ -221,6 +218,30 @@ bool Crew::blame(const std::string& host) {
   const bool again = find_host(blamed_, host) != blamed_.end();
   if (!again) blamed_.push_back(host);
   return again;
+}
+
+std::vector<std::string> Crew::to_blame(const std::string& host, std::vector<std::string> allocated) const {
+  std::vector<std::string> all = left_out_;
+  const auto found = find_host(allocated, host);
+  if (found != allocated.end() && find_host(all, *found) == all.end()) all.push_back(*found);
+  return all;
+}
+
+std::vector<std::string> dead_hosts(const std::vector<std::string>& hosts,
+                                    const std::function<bool(const std::string&)>& answers) {
+  constexpr size_t kAtOnce = 16;
+  std::vector<std::atomic<bool>> good(hosts.size());
+  for (size_t from = 0; from < hosts.size(); from += kAtOnce) {
+    std::vector<std::jthread> asking;
+    for (size_t i = from; i < std::min(from + kAtOnce, hosts.size()); ++i) {
+      asking.emplace_back([&, i] { good[i] = answers(hosts[i]); });
+    }
+  }
+  std::vector<std::string> dead;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    if (!good[i]) dead.push_back(hosts[i]);
+  }
+  return dead.size() == hosts.size() ? std::vector<std::string>{} : dead;
 }
 
 int supervise(const Supervision& supervision) {

@@ -44,11 +44,18 @@ class Crew {
   const std::vector<std::string>& left_out() const { return left_out_; }
   // A process of a rank ended or hung there: once may be bad luck. True when it is time to leave the host out.
   bool blame(const std::string& host);
+  // Those left out, and the host of the last fault, by their names in the allocation; none outside one.
+  std::vector<std::string> to_blame(const std::string& host, std::vector<std::string> allocated) const;
 
  private:
   int64_t ranks_;
   std::vector<std::string> hosts_, left_out_, blamed_;
 };
+
+// Whoever of the hosts does not answer now, a few asked at a time: many programs started at once can make a busy host
+// fail for all of them. Nobody when none answers: then it is the asking host that has trouble.
+std::vector<std::string> dead_hosts(const std::vector<std::string>& hosts,
+                                    const std::function<bool(const std::string&)>& answers);
 
 struct Supervision {
   std::vector<std::string> command;  // what every rank runs, behind the launcher's words
@@ -62,11 +69,14 @@ struct Supervision {
 
 // Starts the ranks over the hosts of this allocation, or on this host, and starts them again from the newest good
 // checkpoint after a fault, with the hosts that remain. Returns the exit code of the run: of the ranks when they ended
-// by themselves, 85 when a wish to stop and a fault came together. Machine error when the rule refuses another start.
+// by themselves, 85 when a wish to stop and a fault came together. Machine error when the rule refuses another start,
+// and an event gave_up in the journal for whoever could start the run elsewhere.
 int supervise(const Supervision& supervision);
 
-// Set for every rank that a supervisor starts: which start it belongs to, and when the supervisor began (Unix seconds).
+// Set for every rank that a supervisor starts: which start it belongs to, when the supervisor began (Unix seconds), and
+// how many starts there were before.
 constexpr const char* kWorldVariable = "LOCKSTEP_WORLD";
 constexpr const char* kSinceVariable = "LOCKSTEP_SINCE";
+constexpr const char* kRestartVariable = "LOCKSTEP_RESTART";
 
 }  // namespace lockstep::verbs

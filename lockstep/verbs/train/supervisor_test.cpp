@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "lockstep/base/error.h"
 #include "lockstep/run/folder.h"
 
@@ -63,6 +66,37 @@ TEST(CrewTest, AHostIsBlamedForItsSecondRank) {
   EXPECT_FALSE(crew.blame("n1"));
   EXPECT_FALSE(crew.blame(""));
   EXPECT_TRUE(crew.blame("n2"));
+}
+
+TEST(DeadHostsTest, AreAskedAFewAtATime) {
+  std::vector<std::string> hosts;
+  for (int i = 0; i < 50; ++i) hosts.push_back("n" + std::to_string(i));
+  std::atomic<int> now{0}, most{0};
+  const auto dead = dead_hosts(hosts, [&](const std::string& host) {
+    const int beside = ++now;
+    for (int seen = most; seen < beside && !most.compare_exchange_weak(seen, beside);) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    --now;
+    return host != "n7" && host != "n40";
+  });
+  EXPECT_EQ(dead, (std::vector<std::string>{"n7", "n40"}));
+  EXPECT_LE(most, 16);
+}
+
+TEST(DeadHostsTest, AreNoneWhenNobodyAnswersTheAskingHost) {
+  EXPECT_TRUE(dead_hosts({"n1", "n2", "n3"}, [](const std::string&) { return false; }).empty());
+}
+
+TEST(CrewTest, NamesTheHostsToBlameAsTheSchedulerDoes) {
+  const std::vector<std::string> allocated{"n1", "n2", "n3"};
+  Crew crew(3, allocated);
+  crew.leave_out("n2");
+  EXPECT_EQ(crew.to_blame("n1.site.org", allocated), (std::vector<std::string>{"n2", "n1"}));
+  EXPECT_EQ(crew.to_blame("n2", allocated), (std::vector<std::string>{"n2"}));
+  EXPECT_EQ(crew.to_blame("laptop", allocated), (std::vector<std::string>{"n2"}));
+  EXPECT_EQ(Crew(2, {"n1"}).to_blame("n1", {"n1"}), (std::vector<std::string>{"n1"}));
+  EXPECT_TRUE(Crew(2, {}).to_blame("here", {}).empty());  // no allocation
 }
 
 TEST(SupervisorTest, ARunThatSomebodyElseHoldsIsLeftAlone) {

@@ -22,6 +22,7 @@ struct TrainOptions {
   // Asked before each step, on each rank: why to stop after it; empty: go on.
   std::function<std::string()> stop = [] { return std::string(); };
   std::optional<double> seconds_left = {};             // until somebody ends this process
+  bool restarted = false;                              // by a supervisor, within the time of an earlier start
   std::optional<base::Path> plan = {};                 // the plan that the run is held to
   bool history = false;                                // every rank writes down which samples each of its steps took
   std::shared_ptr<run::Disk> disk = run::real_disk();  // what checkpoints are written to

@@ -148,6 +148,26 @@ TEST(TrainTest, AWalltimeTooShortForOneStepIsRefusedBeforeIt) {
   EXPECT_TRUE(run::read_journal(options.run / "journal.jsonl").named("step").empty());
 }
 
+TEST(TrainTest, ARestartLateInAJobStopsInOrder) {
+  const base::TemporaryFolder folder;
+  const auto groups = comm::thread_groups(2);
+  const auto sit = [&](comm::Group& group) {
+    TrainOptions options;
+    options.run = folder.path() / "run";
+    if (group.rank() == 0) options.seconds_left = 1;
+    options.restarted = true;
+    const auto result = train(job(), options, group);
+    EXPECT_FALSE(result.finished);
+    EXPECT_EQ(result.stop_reason, "walltime");
+    EXPECT_EQ(result.step, 0);
+  };
+  {
+    std::jthread other([&] { sit(*groups[1]); });
+    sit(*groups[0]);
+  }
+  EXPECT_EQ(run::read_journal(folder.path() / "run" / "journal.jsonl").named("stop").size(), 1u);
+}
+
 TEST(TrainTest, AFirstEvaluationThatTheWalltimeMayCutComesAfterASave) {
   for (const double seconds_left : {4.0, 1e9}) {
     const base::TemporaryFolder folder;
