@@ -88,7 +88,9 @@ void Session::run(const Stage& stage) {
   while (step_ < stage.end && !stopped() && !rewound_) take_step(step, source);
   step.assemble();  // the next phase, and the end, find whole weights
   assemble_ = [] {};
-  if (step_ == timetable_.total_steps()) state_sha256_ = state_sha256(step);
+  if (step_ == timetable_.total_steps()) {
+    state_sha256_ = state_sha256(step.state([&](const std::string&) { return folder_ != nullptr; }));
+  }
   report_bad_samples(source.loader.get());
 }
 
@@ -216,6 +218,9 @@ TrainResult Session::finish() {
         write_tensors(folder_->paths().weights(), ema_ ? ema_->averages() : all_tensors(network_), metadata);
     fields["seconds"] = result.seconds;
     fields["weights_sha256"] = result.weights_sha256;
+    if (state_sha256_.empty() && !checkpoint_.empty()) {  // killed between the last save and this
+      state_sha256_ = state_sha256(read_tensors(base::Path(checkpoint_) / "optimizer.safetensors"));
+    }
     if (!state_sha256_.empty()) fields["state_sha256"] = result.state_sha256 = state_sha256_;
     if (top1_) fields["top1"] = *top1_;
     if (loss_) fields["loss"] = *loss_;

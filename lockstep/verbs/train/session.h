@@ -80,9 +80,9 @@ class Session {
   bool evaluation_may_be_cut() const;  // its length is not known yet and the time that is left may not do
   base::Json start_fields() const;
   std::string validate_sha256() const { return collections_.validate ? collections_.validate->fingerprint() : ""; }
-  void check_virtual_ranks() const;                        // user error before any sample is read
-  std::string state_sha256(const step::Step& step) const;  // of all that a checkpoint holds; on rank 0
-  double seconds() const;                                  // of training, all sittings
+  void check_virtual_ranks() const;                                            // user error before any sample is read
+  std::string state_sha256(const std::vector<model::Named>& optimizer) const;  // of all that is saved; on rank 0
+  double seconds() const;                                                      // of training, all sittings
 
   double started_;  // first of all: whoever gave the walltime counts the scan of the data too
   TrainOptions options_;

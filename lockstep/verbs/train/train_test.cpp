@@ -100,6 +100,19 @@ TEST(TrainTest, AStopChangesNoBitAcrossPhasesWithCachedFeatures) {
   EXPECT_GE(before_a_phase, 3);  // four batches of training and of validation samples, before two of the phases
 }
 
+// A kill between the last save and the end of the journal: the run finds itself done.
+TEST(TrainTest, TellsTheStateOfARunThatWasSavedToItsEnd) {
+  auto what = job();
+  what.training.optimizer.name = spec::OptimizerName::adamw;
+  what.training.ema_decay = 0.9;
+  const base::TemporaryFolder folder;
+  const auto first = train_in(folder.path() / "run", what);
+  const auto second = train_in(folder.path() / "run", what);
+  EXPECT_EQ(second.resumed_at, second.total_steps);
+  EXPECT_FALSE(first.state_sha256.empty());
+  EXPECT_EQ(second.state_sha256, first.state_sha256);
+}
+
 TEST(TrainTest, KeepsAJournalOfOneHistory) {
   const base::TemporaryFolder folder;
   train_in(folder.path() / "run", job(), 3);
