@@ -3,7 +3,7 @@
 # Builds every fuzzer: build.sh OUT_DIR [NAME...]. A fuzzer is tests/fuzz/NAME_fuzz.cpp with LLVMFuzzerTestOneInput; its
 # first line names the sources it needs (globs are fine) and, after "libraries:", what it links:
 #   // sources: lockstep/base/json.cpp lockstep/base/text.cpp libraries: -ljpeg
-# Only what changed is compiled again; objects are shared between the fuzzers.
+# Only what changed is compiled again; objects are shared between the fuzzers. JOBS (default: the cores) at once.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 [ $# -ge 1 ] || { echo "usage: tests/fuzz/build.sh OUT_DIR [NAME...]" >&2; exit 2; }
@@ -24,6 +24,19 @@ compile() {  # compile SOURCE OBJECT: with coverage for the fuzzer; skipped when
   "${launcher[@]}" clang++-14 "${flags[@]}" -fsanitize=fuzzer-no-link -MMD -MF "$object.d" -c "$source" -o "$object"
 }
 
+jobs=${JOBS:-$(nproc)}
+failures=$(mktemp)
+trap 'rm -f "$failures"' EXIT
+behind() {  # behind COMMAND...: runs it in the background when there is room; what failed is in $failures
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
+  { "$@" || echo "$*" >> "$failures"; } &
+}
+all_well() {
+  wait
+  [ ! -s "$failures" ] || { sed 's/^/failed: /' "$failures" >&2; exit 1; }
+}
+
+declare -A queued=() links=()
 for fuzzer in tests/fuzz/*_fuzz.cpp; do
   name=$(basename "$fuzzer" _fuzz.cpp)
   if [ $# -gt 0 ] && [[ ! " $* " == *" $name "* ]]; then continue; fi
@@ -37,9 +50,14 @@ for fuzzer in tests/fuzz/*_fuzz.cpp; do
   for source in $sources "$fuzzer"; do  # unquoted: globs
     [[ $source == *_test.cpp ]] && continue
     object=$out/objects/${source//\//_}.o
-    compile "$source" "$object"
+    [ -n "${queued[$object]:-}" ] || behind compile "$source" "$object"
+    queued[$object]=1
     objects+=("$object")
   done
-  clang++-14 "${flags[@]}" -fsanitize=fuzzer "${objects[@]}" $libraries -o "$out/${name}_fuzz"
-  echo "built $out/${name}_fuzz"
+  links[$name]="${objects[*]} $libraries"
 done
+all_well
+
+link() { clang++-14 "${flags[@]}" -fsanitize=fuzzer $2 -o "$out/$1_fuzz" && echo "built $out/$1_fuzz"; }  # unquoted: words
+for name in "${!links[@]}"; do behind link "$name" "${links[$name]}"; done
+all_well
