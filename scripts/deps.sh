@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 build_packages=(g++ make cmake ninja-build ccache pkg-config git python3 python3-venv python3-pip curl ca-certificates
   libjpeg62-turbo-dev libpng-dev zlib1g-dev libhdf5-dev liburing-dev libopenmpi-dev openmpi-bin libgtest-dev libgmock-dev)
-test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev binutils chromium fonts-dejavu-core
+test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev binutils strace chromium fonts-dejavu-core
   mpich libmpich-dev)  # MPICH: Debian ranks Open MPI above it, mpirun and mpicc stay as they are
 torch_wheels=(torch==2.11.0 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 oracle_wheels=(torch==2.11.0 torchvision==0.26.0 timm==1.0.30 safetensors==0.8.0 tensorboard==2.21.0 numpy==2.4.6

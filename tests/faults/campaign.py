@@ -9,15 +9,12 @@ weights must be those of the run that nobody disturbed on as many ranks, to the 
 twice would change them. The seed is printed; the same seed tries the same faults again.
 """
 import collections
-import json
-import pathlib
 import random
 import signal
 import sys
-import tempfile
 import time
 
-from supervised import Run, gone, send, until
+from supervised import Run, folder_for, gone, seed_from, send, until, verdict
 
 JOB = {
     "name": "campaign",
@@ -98,19 +95,11 @@ def one_round(folder, number, ranks, expected, rng, counts, times):
 
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 300
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
-    print(f"seed {seed}", flush=True)
+    seed = seed_from(sys.argv, 2)
     passed = failed = 0
     counts, times = collections.Counter(), collections.defaultdict(list)
-    with tempfile.TemporaryDirectory(prefix="lockstep-campaign-") as name:
-        folder = pathlib.Path(name)
-        (folder / "job.json").write_text(json.dumps(JOB))
-        expected = {}
-        for ranks in (2, 3, 4):
-            straight = Run(folder, f"straight{ranks}", ranks).start()
-            if straight.wait(300) != 0:
-                sys.exit(straight.tail())
-            expected[ranks] = straight.digest()
+    with folder_for("campaign", JOB) as folder:
+        expected = {ranks: Run(folder, f"straight{ranks}", ranks).finish().digest() for ranks in (2, 3, 4)}
         begin = time.monotonic()
         while passed + failed == 0 or time.monotonic() - begin < seconds:
             number = passed + failed
@@ -125,8 +114,7 @@ def main():
         print(f"{count:4} x {done}{noticed}")
     total = sum(counts.values())
     print(f"{total} faults in {passed + failed} rounds, {(time.monotonic() - begin) / max(1, total):.1f} s each")
-    print(f"campaign: {passed} passed, {failed} failed")
-    return 1 if failed or not total else 0
+    return verdict("campaign", passed, failed, total)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 
 check_history.py RUN [LIKE]: the steps that count are those of the last sitting that took them. Of these: no step is
 missing, the ranks of a step held the same weights, every sample of an epoch was taken exactly once (of an epoch that a
-rewind cut into: at most once), and with LIKE, another run folder, the weights after each step were those of that run.
+rewind cut into: at most once; of a last epoch that is cut short: as many as its steps hold), and with LIKE, another run
+folder, the samples of each step and the weights after it were those of that run.
 """
 import collections
 import json
@@ -47,29 +48,44 @@ def effective_steps(run):
     return steps, taken, rewinds, [ranks for _, (_, ranks, _) in sorted(sittings.items())]
 
 
-def check(run, like=None):
-    """Returns what is wrong, as a list of texts, and a line of figures."""
+def samples_of(lines):
+    return sorted(sample for line in lines.values() for sample in line["samples"])
+
+
+def compare(steps, like, same_weights):
+    """What is different from another run, whatever its ranks."""
+    wrong, expected = [], effective_steps(like)[0]
+    for step, lines in sorted(steps.items()):
+        other = expected.get(step)
+        if other is None or samples_of(other) != samples_of(lines):
+            wrong.append(f"step {step}: other samples than the undisturbed run")
+        elif same_weights and other[0]["weights"] != lines[0]["weights"]:
+            wrong.append(f"step {step}: other weights than the undisturbed run")
+    return wrong
+
+
+def check(run, like=None, same_weights=True):
+    """Returns what is wrong, as a list of texts, and a line of figures. Without same_weights those of LIKE may differ:
+    other ranks add in another order."""
     steps, taken, rewinds, ranks = effective_steps(run)
-    rows = [json.loads(line) for line in pathlib.Path(run, "journal.jsonl").read_text().splitlines() if line.startswith("{\"v\"")]
-    start = next(row for row in reversed(rows) if row["event"] in ("start", "resume"))
+    start = [row for row in lines_of(pathlib.Path(run, "journal.jsonl")) if row["event"] in ("start", "resume")][-1]
     wrong = []
     if sorted(steps) != list(range(1, start["total_steps"] + 1)):
         wrong.append(f"steps {len(steps)} of {start['total_steps']}")
-    expected = {step: lines[0]["weights"] for step, lines in effective_steps(like)[0].items()} if like else {}
-    seen = collections.defaultdict(collections.Counter)
+    wrong += compare(steps, like, same_weights) if like else []
+    seen, steps_in = collections.defaultdict(collections.Counter), collections.Counter()
     for step, lines in sorted(steps.items()):
         if len({line["weights"] for line in lines.values()}) != 1:
             wrong.append(f"step {step}: the ranks hold different weights")
-        if like and expected.get(step) != lines[0]["weights"]:
-            wrong.append(f"step {step}: other weights than the undisturbed run")
+        steps_in[lines[0]["epoch"]] += 1
         for line in lines.values():
             seen[line["epoch"]].update(line["samples"])
     for epoch, counts in seen.items():
         repeated = sum(1 for count in counts.values() if count > 1)
-        lost = start["train_samples"] - len(counts)
+        lost = min(start["train_samples"], steps_in[epoch] * start["global_batch"]) - len(counts)
         if repeated:
             wrong.append(f"epoch {epoch}: {repeated} samples repeated")
-        if lost and not rewinds and (epoch + 1) * start["steps_per_epoch"] <= start["total_steps"]:
+        if lost and not rewinds:
             wrong.append(f"epoch {epoch}: {lost} samples lost")
     samples = sum(sum(counts.values()) for counts in seen.values())
     return wrong, f"{len(steps)} steps of {taken} taken count, on ranks {ranks}; {samples} samples, {len(wrong)} wrong"

@@ -83,5 +83,6 @@ for pid in $lost; do [ -e "/proc/$pid/exe" ] && readlink "/proc/$pid/exe" | grep
 echo "$left" > "$LAB/left"
 expect "no rank of the lost node lives on" "$LAB/left" '^0$'
 [ "$failures" = 0 ] || tail -n 30 "$LAB/log"
+echo "faults injected: 1"
 echo "cut_link: $failures failed"
 [ "$failures" = 0 ]

@@ -13,10 +13,9 @@ import pathlib
 import signal
 import socket
 import sys
-import tempfile
 import time
 
-from supervised import Run, commit, gone, machine, send, until
+from supervised import Run, commit, folder_for, gone, machine, send, until, verdict
 
 JOB = {
     "name": "detect",
@@ -82,9 +81,7 @@ def one(folder, fault):
 
 def main():
     rows, failed = [], 0
-    with tempfile.TemporaryDirectory(prefix="lockstep-detect-") as name:
-        folder = pathlib.Path(name)
-        (folder / "job.json").write_text(json.dumps(JOB))
+    with folder_for("detect", JOB) as folder:
         for fault, limit in LIMITS.items():
             row = one(folder, fault)
             if isinstance(row, str):
@@ -102,8 +99,7 @@ def main():
                   "limit_seconds": LIMITS[row["fault"]], "peer": "none measured",
                   "command": "python3 tests/faults/detect.py", "commit": commit(), "machine": machine()} for row in rows]
         pathlib.Path(sys.argv[1]).write_text(json.dumps(table, indent=1) + "\n")
-    print(f"detect: {len(LIMITS) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return verdict("detect", len(LIMITS) - failed, failed, len(LIMITS))
 
 
 if __name__ == "__main__":

@@ -7,16 +7,12 @@ file must be that of the set that nobody disturbed, to the byte, finished shards
 is left in the folder. Rounds until SECONDS are over; the seed is printed.
 """
 import hashlib
-import os
-import pathlib
 import random
 import subprocess
 import sys
-import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LOCKSTEP = str(pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve() / "bin/lockstep")
+from supervised import LOCKSTEP, folder_for, seed_from, verdict
 
 
 def content(folder):
@@ -59,10 +55,8 @@ def one_round(where, to, rng, length, whole):
 
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
-    rng = random.Random(seed)
-    with tempfile.TemporaryDirectory() as where:
-        where = pathlib.Path(where)
+    rng = random.Random(seed_from(sys.argv, 2))
+    with folder_for("prep") as where:
         subprocess.run([LOCKSTEP, "prep", "--synthesize", "shapes", "--count", "600", "--image-size", "64", "--to", "pictures"],
                        cwd=where, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         begin = time.monotonic()
@@ -73,11 +67,11 @@ def main():
         while rounds == 0 or time.monotonic() < end:
             result = one_round(where, f"round{rounds}", rng, length, whole)
             if isinstance(result, str):
-                print(f"kill_prep: seed {seed}, round {rounds}: {result}")
-                return 1
+                print(f"round {rounds}: {result}")
+                return verdict("kill_prep", rounds, 1, kills)
             rounds, kills = rounds + 1, kills + result
-    print(f"kill_prep: seed {seed}: {rounds} rounds, {kills} kills, {len(whole)} files, the same bytes each time")
-    return 0
+    print(f"{rounds} rounds, {kills} kills, {len(whole)} files, the same bytes each time")
+    return verdict("kill_prep", rounds, 0, kills)
 
 
 if __name__ == "__main__":

@@ -3,19 +3,14 @@
 """Two ranks, SIGKILL in mid-epoch, on with three, SIGKILL, on with one: every step sees the batch of an undisturbed run.
 
 The loss of every step must be that of the run that nobody disturbed on one rank, within rounding: a lost, repeated or
-exchanged sample shows at once. From a folder of images, from shards, and from shards in windows. kill_ranks.py [BUILD]
+exchanged sample shows at once. From a folder of images, from shards, and from shards in windows.
 """
 import json
-import os
-import pathlib
 import subprocess
 import sys
-import tempfile
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
-LOCKSTEP = str(BUILD / "bin/lockstep")
+from supervised import LOCKSTEP, Run, folder_for, until, verdict
+
 JOB = {
     "name": "ranks",
     "data": {"image_size": 32, "threads": 1},
@@ -30,63 +25,41 @@ KINDS = {
 }
 
 
-def start(folder, run, ranks):
-    words = [LOCKSTEP, "train", "job.json", "--run", run] + (["--ranks", str(ranks)] if ranks > 1 else [])
-    log = open(folder / f"{run}.log", "ab")
-    return subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, start_new_session=True)
-
-
-def events(folder, run):
-    path = folder / run / "journal.jsonl"
-    rows = []
-    for line in path.read_text().splitlines() if path.exists() else []:
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            pass  # the line that the kill cut off
-    return rows
-
-
-def losses(folder, run):
+def losses(run):
     """Of (last step, number of steps) that one line tells of; of those that were taken again the last counts."""
-    return {(row["step"], row["steps"]): row["loss"] for row in events(folder, run) if row["event"] == "step"}
+    return {(row["step"], row["steps"]): row["loss"] for row in run.events("step")}
 
 
 def run_kind(folder, kind):
+    """(whether all is well, the undisturbed losses, the number of kills)"""
     (folder / "job.json").write_text(json.dumps({**JOB, "data": {**JOB["data"], **KINDS[kind]}}))
-    straight, killed = f"{kind}-straight", f"{kind}-killed"
-    if start(folder, straight, 1).wait() != 0:
-        sys.exit((folder / f"{straight}.log").read_text())
-    for ranks, until in ((2, 25), (3, 75)):
-        process = start(folder, killed, ranks)
-        while process.poll() is None and max(losses(folder, killed), default=(0, 0))[0] < until:
-            time.sleep(0.1)
-        if process.poll() is not None:
-            sys.exit("ended before the kill:\n" + (folder / f"{killed}.log").read_text())
-        subprocess.run(["pkill", "-9", "-s", str(process.pid)], check=False)  # launcher and ranks, its session only
-        process.wait()
-    if start(folder, killed, 1).wait() != 0:
-        sys.exit((folder / f"{killed}.log").read_text())
-    ranks = [row["ranks"] for row in events(folder, killed) if row["event"] in ("start", "resume")]
-    expected, seen = losses(folder, straight), losses(folder, killed)
+    straight = Run(folder, f"{kind}-straight", 1).finish()
+    killed = Run(folder, f"{kind}-killed", 2)
+    for ranks, step in ((2, 25), (3, 75)):
+        killed.start(ranks)
+        until(lambda: not killed.running() or max(losses(killed), default=(0, 0))[0] >= step, 300, 0.1)
+        if not killed.running():
+            sys.exit("ended before the kill:\n" + killed.tail())
+        killed.kill()
+    killed.finish(1)
+    ranks = [row["ranks"] for row in killed.events("start", "resume")]
+    expected, seen = losses(straight), losses(killed)
     both = expected.keys() & seen.keys()  # a line that a kill cut off tells of fewer steps
     worst = max(abs(seen[steps] - expected[steps]) for steps in both)
     print(f"{kind}: ranks {ranks}, {len(both)} of {len(expected)} stretches of steps compared, "
           f"largest difference of a loss {worst:.2e}")
-    return ranks == [2, 3, 1] and len(both) >= len(expected) - 4 and worst < 1e-3, list(expected.values())
+    return ranks == [2, 3, 1] and len(both) >= len(expected) - 4 and worst < 1e-3, list(expected.values()), len(ranks) - 1
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="lockstep-ranks-") as name:
-        folder = pathlib.Path(name)
+    with folder_for("ranks") as folder:
         drawn = [LOCKSTEP, "prep", "--synthesize", "shapes", "--count", "250", "--classes", "4", "--image-size", "48"]
         subprocess.run(drawn + ["--to", "drawn"], cwd=folder, check=True, capture_output=True)
         subprocess.run([LOCKSTEP, "prep", "drawn", "--to", "set"], cwd=folder, check=True, capture_output=True)
         outcomes = {kind: run_kind(folder, kind) for kind in KINDS}
-        good = [passed for passed, _ in outcomes.values()]
+        good = [passed for passed, _, _ in outcomes.values()]
         good.append(outcomes["shards"][1] != outcomes["windows"][1])  # another order: the key does something
-        print(f"kill_ranks: {sum(good)} passed, {len(good) - sum(good)} failed")
-        return 0 if all(good) else 1
+        return verdict("kill_ranks", sum(good), len(good) - sum(good), sum(kills for _, _, kills in outcomes.values()))
 
 
 if __name__ == "__main__":

@@ -6,19 +6,12 @@ Each round trains one small job to its end through as many kills as fall into it
 that nobody disturbed, to the bit, on one rank and on two. Rounds until SECONDS are over; the seed is printed, and the
 same seed tries the same moments again.
 """
-import hashlib
-import json
-import os
-import pathlib
 import random
-import subprocess
 import sys
-import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
-LOCKSTEP = str(BUILD / "bin/lockstep")
+from supervised import Run, folder_for, seed_from, verdict
+
 JOB = {
     "name": "killed",
     "data": {"train": "synthetic", "samples": 192, "image_size": 16},
@@ -29,66 +22,37 @@ JOB = {
 }
 
 
-def start(folder, run, ranks):
-    words = [LOCKSTEP, "train", "job.json", "--run", run] + (["--ranks", str(ranks)] if ranks > 1 else [])
-    log = open(folder / f"{run}.log", "ab")
-    return subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, start_new_session=True)
-
-
-def kill_all(process):
-    """Everything of its session, launcher and ranks alike, as when a node loses its power."""
-    subprocess.run(["pkill", "-9", "-s", str(process.pid)], check=False)
-    process.wait()
-
-
-def digest(folder, run):
-    return hashlib.sha256((folder / run / "weights.safetensors").read_bytes()).hexdigest()
-
-
-def train_through_kills(folder, run, ranks, rng, length):
+def train_through_kills(run, rng, length):
     """Returns the number of kills; None when the run does not come to its end."""
     for kills in range(60):
-        process = start(folder, run, ranks)
-        try:
-            if process.wait(timeout=rng.uniform(0.3, 1.0) * length if kills < 12 else 300) == 0:
-                return kills
-            return None
-        except subprocess.TimeoutExpired:
-            kill_all(process)
+        code = run.start().wait(rng.uniform(0.3, 1.0) * length if kills < 12 else 300)
+        if code is not None:
+            return kills if code == 0 else None
+        run.kill()
     return None
 
 
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(seed_from(sys.argv, 2))
     passed = failed = kills = 0
-    with tempfile.TemporaryDirectory(prefix="lockstep-faults-") as name:
-        folder = pathlib.Path(name)
-        (folder / "job.json").write_text(json.dumps(JOB))
-        expected, length = {}, {}
+    with folder_for("faults", JOB) as folder:
+        straight, length = {}, {}
         for ranks in (1, 2):
             begin = time.monotonic()
-            if start(folder, f"straight{ranks}", ranks).wait() != 0:
-                sys.exit((folder / f"straight{ranks}.log").read_text())
-            expected[ranks], length[ranks] = digest(folder, f"straight{ranks}"), time.monotonic() - begin
+            straight[ranks] = Run(folder, f"straight{ranks}", ranks).finish()
+            length[ranks] = time.monotonic() - begin
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            number = passed + failed
-            ranks = 1 + number % 2
-            run = f"run{number}"
-            suffered = train_through_kills(folder, run, ranks, rng, length[ranks])
-            same = suffered is not None and digest(folder, run) == expected[ranks]
+            ranks = 1 + (passed + failed) % 2
+            run = Run(folder, f"run{passed + failed}", ranks)
+            suffered = train_through_kills(run, rng, length[ranks])
+            same = suffered is not None and run.digest() == straight[ranks].digest()
             kills += suffered or 0
-            passed += same
-            failed += not same
+            passed, failed = passed + same, failed + (not same)
             if not same:
-                print(f"{run} on {ranks} ranks: {'other weights' if suffered is not None else 'no end'}")
-                print("\n".join((folder / f"{run}.log").read_text().splitlines()[-20:]))
-    print(f"{kills} kills")
-    print(f"kill_resume: {passed} passed, {failed} failed")
-    return 1 if failed or not kills else 0
+                print(f"{run.name} on {ranks} ranks: {'other weights' if suffered is not None else 'no end'}\n{run.tail()}")
+    return verdict("kill_resume", passed, failed, kills)
 
 
 if __name__ == "__main__":

@@ -3,19 +3,14 @@
 """Virtual ranks: one SHA-256 of all state on 1, 2, 3 and 4 ranks, and for a run killed on 4, then on 2, ended on 3.
 
 A perceptron, a ResNet-18 (batch norms) and a ViT with dropout; SGD and AdamW, clipping, a moving average and a last
-batch of 50. Real mpirun, SIGKILL to launcher and ranks in mid-epoch. kill_virtual.py [BUILD]
+batch of 50. Real mpirun, SIGKILL to launcher and ranks in mid-epoch.
 """
 import json
-import os
-import pathlib
 import subprocess
 import sys
-import tempfile
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
-LOCKSTEP = str(BUILD / "bin/lockstep")
+from supervised import LOCKSTEP, Run, folder_for, until, verdict
+
 SAMPLES = 64 * 3 + 50  # to train with: a last batch of 50
 DRAWN = 302  # of which a fifth is set aside for validation
 SGD = {"name": "sgd", "lr": 0.02}
@@ -39,45 +34,23 @@ def job(model, optimizer, more):
     }
 
 
-def start(folder, name, run, ranks):
-    words = [LOCKSTEP, "train", f"{name}.json", "--run", run, "--json", f"{run}.json"]
-    log = open(folder / f"{run}.log", "ab")
-    words += ["--ranks", str(ranks)] if ranks > 1 else []
-    return subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, start_new_session=True)
+def kill_after(run, ranks, saves):
+    """Goes on with so many ranks until it has saved so often in all."""
+    run.start(ranks)
+    until(lambda: not run.running() or len(run.events("save")) >= saves, 300, 0.05)
+    if not run.running():
+        sys.exit("ended before the kill:\n" + run.tail())
+    run.kill()
 
 
-def finish(folder, name, run, ranks):
-    """The hash of all state of a run that goes to its end."""
-    if start(folder, name, run, ranks).wait() != 0:
-        sys.exit((folder / f"{run}.log").read_text())
-    return json.loads((folder / f"{run}.json").read_text())["state_sha256"]
-
-
-def events(folder, run):
-    path = folder / run / "journal.jsonl"
-    rows = []
-    for line in path.read_text().splitlines() if path.exists() else []:
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            pass  # the line that the kill cut off
-    return rows
-
-
-def kill_after_a_save(folder, name, run, ranks, saves):
-    process = start(folder, name, run, ranks)
-    while process.poll() is None and sum(row["event"] == "save" for row in events(folder, run)) < saves:
-        time.sleep(0.05)
-    if process.poll() is not None:
-        sys.exit("ended before the kill:\n" + (folder / f"{run}.log").read_text())
-    subprocess.run(["pkill", "-9", "-s", str(process.pid)], check=False)  # launcher and ranks, its session only
-    process.wait()
+def state(run, ranks):
+    """The hash of all state when it has come to its end with so many ranks."""
+    return run.finish(ranks).ended()["state_sha256"]
 
 
 def main():
-    passed = failed = 0
-    with tempfile.TemporaryDirectory(prefix="lockstep-virtual-") as place:
-        folder = pathlib.Path(place)
+    passed = failed = kills = 0
+    with folder_for("virtual") as folder:
         drawn = [LOCKSTEP, "prep", "--synthesize", "shapes", "--count", str(DRAWN), "--classes", "4"]
         subprocess.run(drawn + ["--image-size", "40", "--to", "set"], cwd=folder, check=True, capture_output=True)
         found = len(list((folder / "set/train").rglob("*.*")))
@@ -85,17 +58,17 @@ def main():
             sys.exit(f"{found} pictures to train with, {SAMPLES} are expected")
         for name, parts in JOBS.items():
             (folder / f"{name}.json").write_text(json.dumps(job(*parts)))
-            hashes = {f"{ranks} ranks": finish(folder, name, f"{name}-{ranks}", ranks) for ranks in (1, 2, 3, 4)}
-            killed = f"{name}-killed"
-            kill_after_a_save(folder, name, killed, 4, 2)
-            kill_after_a_save(folder, name, killed, 2, 5)
-            hashes["killed"] = finish(folder, name, killed, 3)
-            ranks = [row["ranks"] for row in events(folder, killed) if row["event"] in ("start", "resume")]
+            named = lambda what: Run(folder, f"{name}-{what}", 1, job=f"{name}.json")
+            hashes = {f"{ranks} ranks": state(named(ranks), ranks) for ranks in (1, 2, 3, 4)}
+            killed = named("killed")
+            kill_after(killed, 4, 2)
+            kill_after(killed, 2, 5)
+            hashes["killed"] = state(killed, 3)
+            ranks = [row["ranks"] for row in killed.events("start", "resume")]
             good = len(set(hashes.values())) == 1 and ranks == [4, 2, 3]
             print(f"{name}: killed on ranks {ranks}: {hashes if not good else 'all ' + hashes['killed']}", flush=True)
-            passed, failed = passed + good, failed + (not good)
-    print(f"kill_virtual: {passed} passed, {failed} failed")
-    return 0 if failed == 0 else 1
+            passed, failed, kills = passed + good, failed + (not good), kills + len(ranks) - 1
+    return verdict("kill_virtual", passed, failed, kills)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,10 @@
 """A signal anywhere is one decision of all ranks: SIGTERM and SIGUSR1 on each of three ranks, on mpirun, on the
 supervisor. Each time all ranks stop after the same step, everything is saved, the exit code is 85, no process is left and
 nothing was restarted; at the end the weights are those of the undisturbed run."""
-import json
-import pathlib
 import signal
 import sys
-import tempfile
 
-from supervised import Run, gone, send, until
+from supervised import Run, folder_for, gone, send, until, verdict
 
 RANKS = 3
 JOB = {
@@ -42,15 +39,13 @@ def one(run, target, number):
 
 
 def main():
-    passed = failed = 0
-    with tempfile.TemporaryDirectory(prefix="lockstep-signals-") as name:
-        folder = pathlib.Path(name)
-        (folder / "job.json").write_text(json.dumps(JOB))
+    passed = failed = sent = 0
+    with folder_for("signals", JOB) as folder:
         run = Run(folder, "signalled", RANKS)
         for target in [*range(RANKS), "mpirun", "supervisor"]:
             for number in (signal.SIGTERM, signal.SIGUSR1):
                 wrong = one(run, target, number)
-                passed, failed = passed + (not wrong), failed + bool(wrong)
+                passed, failed, sent = passed + (not wrong), failed + bool(wrong), sent + 1
                 where = f"rank {target}" if isinstance(target, int) else target
                 print(f"{'FAIL' if wrong else 'ok  '} {number.name} on {where}{': ' + wrong if wrong else ''}", flush=True)
         straight = Run(folder, "straight", RANKS).start()
@@ -59,8 +54,7 @@ def main():
         print(f"{'ok  ' if same else 'FAIL'} the weights of the undisturbed run {codes}")
         passed, failed = passed + same, failed + (not same)
         run.end()
-    print(f"signals: {passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return verdict("signals", passed, failed, sent)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A supervised run as the fault tests see it from outside: its processes, its journal, the beats of its ranks."""
+"""What the fault tests share: a run as it is seen from outside (its processes, its journal, the beats of its ranks), a
+folder to work in, and the last lines that every one of them prints."""
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
+import random
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -13,8 +18,8 @@ BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
 LOCKSTEP = str(BUILD / "bin/lockstep")
 
 
-def parents():
-    """pid -> parent's pid of every process that is not a zombie."""
+def processes():
+    """pid -> (parent's pid, session) of every process that is not a zombie."""
     found = {}
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -22,22 +27,37 @@ def parents():
         except OSError:
             continue
         if fields[0] != "Z":
-            found[int(stat.parent.name)] = int(fields[1])
+            found[int(stat.parent.name)] = (int(fields[1]), int(fields[3]))
     return found
 
 
-class Run:
-    """`lockstep train job.json --ranks N` in `folder`, started as often as needed; everything it says is in one log."""
+def parents():
+    return {pid: parent for pid, (parent, _) in processes().items()}
 
-    def __init__(self, folder, name, ranks, words=()):
-        self.folder, self.path, self.ranks = folder, folder / name, ranks
-        self.log = folder / f"{name}.log"
-        self.words = [LOCKSTEP, "train", "job.json", "--run", name, "--ranks", str(ranks), *words]
+
+class Run:
+    """`lockstep train job.json --ranks N` in `folder`, started as often as needed, also on other numbers of ranks;
+    everything it says is in one log. One rank is a process without a supervisor."""
+
+    def __init__(self, folder, name, ranks, words=(), job="job.json"):
+        self.folder, self.name, self.path, self.ranks = folder, name, folder / name, ranks
+        self.job, self.log = job, folder / f"{name}.log"
+        self.words = [LOCKSTEP, "train", job, "--run", name, *words]
         self.process = None
 
-    def start(self):
+    def start(self, ranks=None):
+        self.ranks = ranks or self.ranks
+        words = self.words + (["--ranks", str(self.ranks)] if self.ranks > 1 else [])
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.words, cwd=self.folder, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(words, cwd=self.folder, stdout=log, stderr=log, start_new_session=True)
+        return self
+
+    def finish(self, ranks=None, seconds=600):
+        """From a start to the end; a run that does not get there ends the test."""
+        code = self.start(ranks).wait(seconds)
+        if code != 0:
+            self.end()
+            sys.exit(f"{self.name}: exit code {code}\n{self.tail()}")
         return self
 
     def running(self):
@@ -95,19 +115,29 @@ class Run:
     def saved(self):
         return max((row["step"] for row in self.events("save")), default=0)
 
+    def ended(self):
+        """What the journal says of its end."""
+        return self.events("end")[-1]
+
     def digest(self):
         return hashlib.sha256((self.path / "weights.safetensors").read_bytes()).hexdigest()
 
     def tail(self, lines=25):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
+    def kill(self):
+        """SIGKILL to all of its session, supervisor, launcher and ranks alike, as when a node loses its power."""
+        def left():
+            members = [pid for pid, (_, session) in processes().items() if session == self.process.pid]
+            return [pid for pid in members if send(pid, signal.SIGKILL)]
+        if not until(lambda: not left(), 10, 0.005):
+            sys.exit(f"{self.name}: processes {left()} outlive SIGKILL")
+        self.process.wait()
+
     def end(self):
         """Ends whatever is left of it; for a test that failed."""
         if self.process and self.running():
-            for pid in self.descendants():
-                send(pid, signal.SIGKILL)
-            self.process.kill()
-            self.process.wait()
+            self.kill()
 
 
 def send(pid, number):
@@ -142,3 +172,27 @@ def machine():
 
 def commit():
     return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+
+def seed_from(words, position):
+    """The seed that was given, or a new one; printed either way, so that a run can be tried again."""
+    seed = int(words[position]) if len(words) > position else random.randrange(1 << 30)
+    print(f"seed {seed}", flush=True)
+    return seed
+
+
+@contextlib.contextmanager
+def folder_for(name, job=None):
+    """A folder for the length of a test, with job.json in it."""
+    with tempfile.TemporaryDirectory(prefix=f"lockstep-{name}-") as place:
+        folder = pathlib.Path(place)
+        if job is not None:
+            (folder / "job.json").write_text(json.dumps(job))
+        yield folder
+
+
+def verdict(name, passed, failed, faults):
+    """The last lines of a fault test, and its exit code. scripts/test_long.sh adds the faults up."""
+    print(f"faults injected: {faults}")
+    print(f"{name}: {passed} passed, {failed} failed", flush=True)
+    return 0 if passed and faults and not failed else 1

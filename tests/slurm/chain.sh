@@ -222,5 +222,6 @@ expect "is cancelled" 'cancelled [0-9]+, [0-9]+.*exit 0' lockstep submit --cance
 check "and leaves the queue" wait_for 30 queue_empty
 
 [ "$failures" = 0 ] || for file in */link-*.out; do echo "== $file"; tail -5 "$file"; done
+echo "faults injected: $(($(cat plug-*.txt | grep -c 'lost its power') + 1))"  # and the controller
 echo "chain: $failures failed, $SECONDS s"
 [ "$failures" = 0 ]
