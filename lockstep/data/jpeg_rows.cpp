@@ -56,8 +56,8 @@ class LayoutReader {
     frame_.num_components = byte(at + 5);
     for (int64_t c = 0; c < frame_.num_components && frame_.num_components > 1; ++c) {
       const uint8_t sampling = byte(at + 6 + static_cast<size_t>(c) * 3 + 1);
-      frame_.mcu_width = std::max<int64_t>(frame_.mcu_width, 8 * (sampling >> 4));
-      frame_.mcu_height = std::max<int64_t>(frame_.mcu_height, 8 * (sampling & 15));
+      frame_.mcu_width = std::max<int64_t>(frame_.mcu_width, int64_t{8} * (sampling >> 4));
+      frame_.mcu_height = std::max<int64_t>(frame_.mcu_height, int64_t{8} * (sampling & 15));
     }
   }
 

@@ -35,13 +35,18 @@ struct FinePoint {
   int64_t y;
 };
 
+// Towards zero for negative numbers, as COCO's tools do: lround would give other pixels.
+int64_t coco_round(double value) {
+  return static_cast<int64_t>(std::trunc(value + 0.5));
+}
+
 FinePoint fine_point(double x, double y, const Mask& mask) {
   const auto farthest = static_cast<double>(kFarthestSides * std::max(mask.width, mask.height));
   if (!(std::abs(x) <= farthest && std::abs(y) <= farthest)) {
     fail(text("a corner of a polygon (", x, ", ", y, ") lies far outside of the picture of ", mask.width, " x ",
               mask.height));
   }
-  return {static_cast<int64_t>(kFine * x + 0.5), static_cast<int64_t>(kFine * y + 0.5)};
+  return {coco_round(kFine * x), coco_round(kFine * y)};
 }
 
 int64_t length_of(FinePoint from, FinePoint to) {
@@ -62,7 +67,7 @@ void walk(FinePoint from, FinePoint to, const Visit& visit) {
   for (int64_t i = 0; i <= length; ++i) {
     const int64_t t = backwards ? length - i : i;
     const auto across = [&](int64_t start) {  // summed in this order: a tie must fall as it does for COCO's tools
-      return static_cast<int64_t>(static_cast<double>(start) + slope * static_cast<double>(t) + 0.5);
+      return coco_round(static_cast<double>(start) + slope * static_cast<double>(t));
     };
     visit(flat ? FinePoint{from.x + t, across(from.y)} : FinePoint{across(from.x), from.y + t});
   }

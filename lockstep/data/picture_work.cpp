@@ -46,7 +46,7 @@ void PixelSums::add(const Image& image) {
       for (size_t c = 0; c < 3; ++c) {
         const uint32_t value = pixel[c];
         row_sum[c] += value;
-        row_square[c] += value * value;
+        row_square[c] += uint64_t{value} * value;
       }
     }
     for (size_t c = 0; c < 3; ++c) {

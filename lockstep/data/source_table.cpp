@@ -172,6 +172,7 @@ class TableSource final : public Source {
       return;
     }
     std::vector<std::string> names;
+    names.reserve(found.size());
     for (const auto& [name, label] : found) names.push_back(name);
     if (numbers)
       std::stable_sort(names.begin(), names.end(),
