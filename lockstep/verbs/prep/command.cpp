@@ -61,6 +61,7 @@ base::CommandLine command_line() {
            {"--count", "N", "pictures to draw, a fifth of them for validation; 4000"},
            {"--classes", "K", "kinds to draw, 2 to 10 (scenes: 8); as many as there are"},
            {"--image-size", "PIXELS", "side of each drawn picture; 96"},
+           {"--keep-order", "", "samples as SOURCE lists them: training gives the very weights it gives from SOURCE"},
            {"--seed", "N", "of the split, the order or the drawing; 1"},
            {"--threads", "N", "as many as there are cores"},
            {"--here", "", "on a login node: work there after all, with 2 threads at nice 19"},
@@ -110,6 +111,7 @@ PackRequest pack_request(const Arguments& arguments) {
   request.picture.restarts = !arguments.has("--plain");
   if (const auto size = arguments.value("--shard-size")) request.shard_bytes = base::parse_bytes(*size);
   request.seed = arguments.int_or("--seed", request.seed);
+  request.keep_order = arguments.has("--keep-order");
   request.threads = threads_of(arguments);
   return request;
 }

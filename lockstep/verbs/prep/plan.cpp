@@ -88,7 +88,7 @@ std::vector<PlannedShard> plan_shards(const data::Source& source, const PackRequ
     const data::Order order(count, static_cast<int64_t>(seed >> 1), static_cast<int64_t>(part));
     int64_t number = 0;
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t id = members[part][static_cast<size_t>(order(i))];
+      const int64_t id = members[part][static_cast<size_t>(request.keep_order ? i : order(i))];
       const int64_t bytes = tar_bytes_of(source.samples()[static_cast<size_t>(id)], growth);
       if (i == 0 || shards.back().expected_bytes + bytes > request.shard_bytes) {
         shards.push_back(
@@ -128,6 +128,7 @@ base::Json describe(const PackRequest& request, const data::OpenedSource& opened
   all["source_list_sha256"] = list.hex();
   all["classes"] = base::Json::array_of(source.classes());
   all["seed"] = request.seed;
+  if (request.keep_order) all["order"] = "the source's";
   all["validate_share"] = request.validate ? base::Json(*request.validate) : base::Json(nullptr);
   all["test_share"] = request.test;
   all["shard_bytes"] = request.shard_bytes;

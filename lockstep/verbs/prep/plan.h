@@ -21,7 +21,8 @@ struct PackRequest {
   std::optional<double> validate;  // share of what the source leaves open; nothing: the source's own custom
   double test = 0;
   int64_t seed = 1;
-  int64_t threads = 0;  // 0: the cores of this process
+  bool keep_order = false;  // samples as the source lists them, not shuffled
+  int64_t threads = 0;      // 0: the cores of this process
 };
 
 struct PlannedShard {
@@ -34,7 +35,7 @@ struct PlannedShard {
 };
 
 // Which sample goes where: fixed by the source's list, the shares and the seed, before any byte is read. Labels are
-// spread alike over the parts (stratified); within a part the samples are shuffled.
+// spread alike over the parts (stratified); within a part the samples are shuffled unless their order is to be kept.
 // `growth` is the expected size of a sample when it is finished, over that in the source.
 std::vector<PlannedShard> plan_shards(const data::Source& source, const PackRequest& request, double growth);
 

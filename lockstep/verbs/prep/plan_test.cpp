@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -72,6 +73,17 @@ TEST(PrepPlanTest, IsFixedByTheSeed) {
   EXPECT_EQ(plan_shards(source, request, 1), first);
   request.seed = 2;
   EXPECT_NE(plan_shards(source, request, 1), first);
+}
+
+TEST(PrepPlanTest, KeepsTheSourcesOrderOnRequest) {
+  const ListedSource source = two_classes(Part::train);
+  PackRequest request;
+  const auto shuffled = plan_shards(source, request, 1);
+  request.keep_order = true;
+  const auto kept = plan_shards(source, request, 1);
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_TRUE(std::is_sorted(kept[0].samples.begin(), kept[0].samples.end()));
+  EXPECT_FALSE(std::is_sorted(shuffled[0].samples.begin(), shuffled[0].samples.end()));
 }
 
 TEST(PrepPlanTest, CutsShardsByTheBytesExpected) {
