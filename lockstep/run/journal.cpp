@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/run/journal.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cmath>
+#include <fstream>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -20,16 +19,12 @@ double unix_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// Cuts off what stands behind the last line end: a write that a kill or a full disk tore.
-const base::Path& heal(const base::Path& path) {
-  if (!std::filesystem::exists(path)) return path;
-  const std::string content = base::read_file(path, uint64_t{1} << 32);
-  const size_t last = content.rfind('\n');
-  const size_t whole = last == std::string::npos ? 0 : last + 1;
-  if (whole < content.size() && ::truncate(path.c_str(), static_cast<off_t>(whole)) != 0) {
-    base::throw_errno(base::text("cannot mend ", path.string()));
-  }
-  return path;
+// Whether the last write was torn by a kill or a full disk.
+bool ends_within_a_line(const base::Path& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file || file.tellg() <= 0) return false;
+  file.seekg(-1, std::ios::end);
+  return file.get() != '\n';
 }
 
 bool is_event(const Json& line) {
@@ -56,7 +51,10 @@ int64_t step_of(const Json& line) {
 
 }  // namespace
 
-Journal::Journal(const base::Path& path) : file_(heal(path)) {}
+// Never made shorter: another process may be appending to it (submit --cancel beside a running link).
+Journal::Journal(const base::Path& path) : file_(path) {
+  if (ends_within_a_line(path)) file_.append("\n");
+}
 
 void Journal::append(std::string_view event, const Json& fields) {
   Json line = Json::object();

@@ -12,7 +12,7 @@ namespace lockstep::run {
 
 // The append-only history of a run across all its restarts: one JSON object a line. Events and their fields:
 // docs/formats/journal.md. Each append is one write(2), so a killed process can tear the last line only; the next
-// Journal cuts that line off, and readers skip it. A line for which the disk has no room is cut off at once.
+// Journal ends that line, and readers skip it. A line for which the disk has no room is cut off at once.
 class Journal {
  public:
   explicit Journal(const base::Path& path);
