@@ -173,7 +173,7 @@ const Section& training_section() {
                "whose samples make a batch norm's statistics: local: this rank's micro-batch; sync: that of all ranks "
                "together; ghost: slices of ghost_batch")
           .add("ghost_batch", &Training::ghost_batch, "samples", non_negative,
-               "with batch_norm ghost: samples of a slice, whatever the ranks")
+               "with batch_norm ghost: samples of a slice; what is left of a rank's share makes a smaller one")
           .add("recompute", &Training::recompute, "blocks", anything,
                "blocks that keep their input only and run again in backward: saves memory, costs time; \"all\" names "
                "all")

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/train/batch_rules.h"
 
+#include <algorithm>
+#include <functional>
+#include <set>
+
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/step/schedule.h"
@@ -12,6 +16,19 @@ using base::Blame;
 using base::Error;
 using base::text;
 
+// The sizes of a rank's slices that are smaller than ghost_batch, largest first: what is left of each micro-batch.
+std::vector<int64_t> smaller_slices(const spec::Training& training, int64_t ranks) {
+  const int64_t parts = std::max(ranks, training.virtual_ranks);
+  std::set<int64_t, std::greater<>> sizes;
+  for (const int64_t share : {training.global_batch / parts, (training.global_batch + parts - 1) / parts}) {
+    const int64_t micro = training.micro_batch > 0 ? std::min(training.micro_batch, share) : share;
+    if (micro < 1) continue;
+    for (const int64_t rows : {micro, share % micro}) sizes.insert(rows % training.ghost_batch);
+  }
+  sizes.erase(0);
+  return {sizes.begin(), sizes.end()};
+}
+
 std::string batch_norm_line(const spec::Training& training, int64_t ranks) {
   if (training.batch_norm == spec::BatchNorm::sync && ranks > 1) {
     const int64_t micro = training.micro_batch * ranks;
@@ -19,7 +36,11 @@ std::string batch_norm_line(const spec::Training& training, int64_t ranks) {
     return text("batch norm: statistics of ", rows, " samples, over ", ranks, " ranks (sync)");
   }
   if (training.batch_norm == spec::BatchNorm::ghost) {
-    return text("batch norm: statistics of ", training.ghost_batch, " samples (ghost)");
+    std::vector<std::string> smaller;
+    for (const int64_t size : smaller_slices(training, ranks)) smaller.push_back(text(size));
+    return text(
+        "batch norm: statistics of ", training.ghost_batch, " samples (ghost)",
+        smaller.empty() ? "" : text("; what is left of a rank's share makes slices of ", base::join(smaller, ", ")));
   }
   return "";
 }
@@ -39,6 +60,15 @@ void check_batch_on_ranks(const spec::Training& training, int64_t ranks) {
                 text("training.ghost_batch is ", training.ghost_batch, ", but of a batch of ", training.global_batch,
                      " each of ", ranks, " ranks has ", share, " samples"),
                 text("--set training.ghost_batch=", share, ", fewer ranks, or a larger training.global_batch"));
+  }
+  if (training.batch_norm != spec::BatchNorm::ghost) return;
+  const auto smaller = smaller_slices(training, ranks);
+  if (!smaller.empty() && smaller.back() == 1 && training.ghost_batch > 1) {
+    throw Error(
+        Blame::user,
+        text("training.ghost_batch is ", training.ghost_batch, ", and of a batch of ", training.global_batch, " on ",
+             ranks, ranks == 1 ? " rank" : " ranks", " a slice of one sample is left, which has no statistics"),
+        "a training.ghost_batch that divides the share of every rank, or another number of ranks");
   }
 }
 

@@ -37,6 +37,30 @@ TEST(BatchRulesTest, ASliceLargerThanARanksShareIsNamedWithTheFix) {
   EXPECT_THAT(batch_complaint(training, 3), testing::HasSubstr("--set training.ghost_batch=10"));
 }
 
+TEST(BatchRulesTest, ASliceOfOneSampleIsRefused) {
+  spec::Training training;
+  training.batch_norm = spec::BatchNorm::ghost;
+  training.ghost_batch = 16;
+  training.global_batch = 64;
+  EXPECT_EQ(batch_complaint(training, 3), "");  // 22 and 21: slices of 6 and 5
+  training.global_batch = 51;                   // 17 on each
+  EXPECT_THAT(batch_complaint(training, 3), testing::HasSubstr("a slice of one sample is left"));
+  training.global_batch = 50;  // 17, 17, 16
+  EXPECT_THAT(batch_complaint(training, 3), testing::HasSubstr("a slice of one sample is left"));
+  training.micro_batch = 16;  // and one more sample in a pass of its own
+  EXPECT_THAT(batch_complaint(training, 3), testing::HasSubstr("a slice of one sample is left"));
+}
+
+TEST(BatchRulesTest, TellsTheSmallerSlices) {
+  spec::Training training;
+  training.batch_norm = spec::BatchNorm::ghost;
+  training.ghost_batch = 16;
+  training.global_batch = 64;
+  EXPECT_EQ(batch_rule_lines(training, 3).back(),
+            "batch norm: statistics of 16 samples (ghost); what is left of a rank's share makes slices of 6, 5");
+  EXPECT_EQ(batch_rule_lines(training, 4).back(), "batch norm: statistics of 16 samples (ghost)");
+}
+
 TEST(BatchRulesTest, SaysWhatTheRulesComeTo) {
   spec::Training training;
   EXPECT_TRUE(batch_rule_lines(training, 2).empty());
