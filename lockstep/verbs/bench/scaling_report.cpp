@@ -286,13 +286,16 @@ std::string array_script(const ScalingBench& bench, const std::vector<std::strin
     }
   }
   const std::string line = text("lockstep bench scaling ", site::shell_words(kept));
+  const size_t last = bench.ranks.size() - 1;
   std::string script =
-      text("#!/bin/sh\n#SBATCH --job-name=scaling\n#SBATCH --array=0-", bench.ranks.size() - 1,
-           "\n# One point a task. Ask for the ranks of the largest point; then, when all are done:\n#   ", line,
+      text("#!/bin/sh\n#SBATCH --job-name=scaling\n#SBATCH --array=0-", last, "\n#PBS -N scaling\n",
+           last > 0 ? text("#PBS -J 0-", last, "\n") : "",  // PBS takes no array of one
+           "# One point a task. Ask for the ranks of the largest point; then, when all are done:\n#   ", line,
            " --collect\nset -e\nset --");
   for (const int64_t ranks : bench.ranks) script += text(" ", ranks);
-  script += text("\nshift \"${SLURM_ARRAY_TASK_ID:-${PBS_ARRAY_INDEX:?run me as an array}}\"\nexec ", line,
-                 " --ranks \"$1\"\n");
+  const char* index = last > 0 ? "${SLURM_ARRAY_TASK_ID:-${PBS_ARRAY_INDEX:?run me as an array}}" : "0";
+  // PBS starts scripts in the home folder.
+  script += text("\nshift \"", index, "\"\ncd \"${PBS_O_WORKDIR:-.}\"\nexec ", line, " --ranks \"$1\"\n");
   return script;
 }
 

@@ -181,8 +181,15 @@ TEST(ScalingReportTest, AnArrayRunsOnePointATask) {
   const std::string script =
       array_script(bench_of(ScalingMode::weak), {"job.json", "--ranks", "1,2,4", "--weak", "--array"});
   EXPECT_THAT(script, HasSubstr("#SBATCH --array=0-2"));
+  EXPECT_THAT(script, HasSubstr("#PBS -J 0-2\n"));
+  EXPECT_THAT(script, HasSubstr("\ncd \"${PBS_O_WORKDIR:-.}\"\n"));
   EXPECT_THAT(script, HasSubstr("set -- 1 2 4\n"));
   EXPECT_THAT(script, HasSubstr("exec lockstep bench scaling job.json --weak --ranks \"$1\""));
+  ScalingBench one = bench_of(ScalingMode::weak);
+  one.ranks = {2};
+  const std::string alone = array_script(one, {"job.json", "--ranks", "2", "--array"});
+  EXPECT_THAT(alone, testing::Not(HasSubstr("#PBS -J")));  // PBS takes no array of one
+  EXPECT_THAT(alone, HasSubstr("shift \"0\"\n"));
 }
 
 }  // namespace
