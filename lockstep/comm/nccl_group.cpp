@@ -141,7 +141,8 @@ class NcclGroup : public BackedGroup {
     card_->shutdown();
   }
 
-  // What ends the others, and outlives the cards' group: the launcher's MPI, where there is one.
+  // What ends the others, and outlives the cards' group: the launcher's MPI, where there is one. Rank 0 removes the
+  // folder in which the ranks met.
   void keep(std::unique_ptr<Group> launcher, base::Path folder) {
     launcher_ = std::move(launcher);
     folder_ = std::make_unique<Folder>(std::move(folder), rank() == 0);
@@ -205,7 +206,9 @@ std::unique_ptr<Group> join_cuda_group(at::Device device, const base::Path& run)
     std::filesystem::create_directories(run);
     const auto folder = run / text("rendezvous-", variable("SLURM_JOB_ID"), ".", variable("SLURM_STEP_ID"), ".",
                                    variable("SLURM_RESTART_COUNT"));
-    return nccl_group(device, {folder, launch.rank, launch.size});
+    auto group = std::make_unique<NcclGroup>(nccl_backend({folder, launch.rank, launch.size}), device);
+    group->keep(nullptr, folder);
+    return group;
   }
   auto launcher = join_group();
   const base::Path folder = broadcast_text(*launcher, launcher->rank() == 0 ? random_folder(run).string() : "");
