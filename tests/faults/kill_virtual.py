@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual ranks: one SHA-256 of all state on 1, 2, 3 and 4 ranks, and for a run killed on 4, then on 2, ended on 3.
 
-A perceptron, a ResNet-18 (batch norms) and a ViT with dropout; SGD and AdamW, clipping, a moving average and a last
-batch of 50. Real mpirun, SIGKILL to launcher and ranks in mid-epoch.
+A perceptron, a ResNet-18 (batch norms) and a ViT with dropout; SGD and AdamW, the latter with whole states on every rank
+and with states cut over the ranks (ZeRO); clipping, a moving average and a last batch of 50. Real mpirun, SIGKILL to
+launcher and ranks in mid-epoch. kill_virtual.py [JOB ...]: all of them, or these.
 """
 import json
 import subprocess
@@ -20,6 +21,7 @@ JOBS = {
     "mlp": ({"name": "mlp"}, SGD, {}),
     "resnet18": ({"name": "resnet18", "width": 8}, SGD, {}),
     "vit": (VIT, ADAMW, {"mixup": 0.3, "label_smoothing": 0.1}),
+    "zero": (VIT, ADAMW, {"zero": 1}),
 }
 
 
@@ -56,8 +58,8 @@ def main():
         found = len(list((folder / "set/train").rglob("*.*")))
         if found != SAMPLES:
             sys.exit(f"{found} pictures to train with, {SAMPLES} are expected")
-        for name, parts in JOBS.items():
-            (folder / f"{name}.json").write_text(json.dumps(job(*parts)))
+        for name in sys.argv[1:] or JOBS:
+            (folder / f"{name}.json").write_text(json.dumps(job(*JOBS[name])))
             named = lambda what: Run(folder, f"{name}-{what}", 1, job=f"{name}.json")
             hashes = {f"{ranks} ranks": state(named(ranks), ranks) for ranks in (1, 2, 3, 4)}
             killed = named("killed")

@@ -55,7 +55,6 @@ sys.exit(0 if begun and any(t > begun[-1]["t"] + 2 for t in saves) else 1)
 PY
 }
 queue_empty() { squeue -h; [ -z "$(squeue -h)" ]; }
-sha() { sha256sum "$1/weights.safetensors" | cut -d' ' -f1; }
 
 cat > lab.json << 'MACHINE'
 {"name": "lab", "nodes": 4, "cores_per_node": 2, "sockets_per_node": 1, "cpu": "epyc-7742", "memory_per_node": "2 GB",
@@ -209,7 +208,9 @@ for run in straight queued login pmix soon pbs; do
 done
 check "chained over at least 3 jobs" test "$(links queued)" -ge 3
 check "so is the other" test "$(links login)" -ge 3
-for run in queued login; do check "$run has the bits of the undisturbed run" test "$(sha $run)" = "$(sha straight)"; done
+for run in queued login; do
+  check "$run has the bits of the undisturbed run" cmp $run/weights.safetensors straight/weights.safetensors
+done
 check "nothing is left in the queue" wait_for 30 queue_empty
 expect "srun found its ranks" '"ranks":2' cat pmix/journal.jsonl
 expect "PBS's variables were there" 'link 1 of at most .* after step 0' bash -c 'cat pbs/link-*.out'
