@@ -96,9 +96,11 @@ std::string parse_job_id(SchedulerName scheduler, std::string_view out) {
 Submitted submit_script(SchedulerName scheduler, const base::Path& script, const Waits& waits) {
   const auto words = submit_words(scheduler, script, waits);
   const Answer answer = ask(words, kCommandPatience);
-  if (answer.good()) return {parse_job_id(scheduler, answer.out), ""};
+  const std::string id = answer.good() ? parse_job_id(scheduler, answer.out) : "";
+  if (!id.empty()) return {id, ""};
   if (answer.code == -1) return {"", silence(words[0])};
-  return {"", std::string(base::trim(answer.err.empty() ? answer.out : answer.err))};
+  const std::string said(base::trim(answer.err.empty() ? answer.out : answer.err));
+  return {"", said.empty() ? text(words[0], " ended with exit code ", answer.code, " and gave no job number") : said};
 }
 
 std::vector<BatchJob> parse_squeue(std::string_view answer) {

@@ -108,6 +108,16 @@ TEST(BatchTest, SaysWhenTheCommandIsNotHere) {
   EXPECT_EQ(ask_start("x.sh").refusal, "sbatch is not on PATH here");
 }
 
+TEST(BatchTest, HasWordsForARefusalWithoutAny) {
+  FakeScheduler site;
+  site.install_script("sbatch", "exit 1");
+  EXPECT_EQ(submit_script(SchedulerName::slurm, "x.sh", {}).refusal,
+            "sbatch ended with exit code 1 and gave no job number");
+  site.install_script("sbatch", "exit 0");
+  EXPECT_EQ(submit_script(SchedulerName::slurm, "x.sh", {}).refusal,
+            "sbatch ended with exit code 0 and gave no job number");
+}
+
 TEST(BatchTest, ExcludesHostsBesidesThoseOfTheScript) {
   FakeScheduler site;
   const base::TemporaryFolder folder;
