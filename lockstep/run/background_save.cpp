@@ -24,7 +24,11 @@ void BackgroundSave::start(Save save) {
   base::ensure(!under_way(), "one save at a time");
   outcome_ = {.step = save.step, .best = save.best};
   for (const auto& part : save.parts) outcome_.bytes += part.bytes;
-  start_thread([this, save = std::move(save)] { return store_.save(save); });
+  start_thread([this, save = std::move(save)] {
+    base::Path folder = store_.save(save);
+    outcome_.untidy = store_.untidy();
+    return folder;
+  });
 }
 
 void BackgroundSave::start_shard(int64_t step, std::string token, CheckpointPart part) {

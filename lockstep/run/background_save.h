@@ -24,6 +24,7 @@ class BackgroundSave {
     bool best = false;
     int64_t bytes = 0;                // of its parts
     base::Path folder = {};           // when it did not fail
+    std::string untidy = {};          // see CheckpointStore::untidy
     std::exception_ptr failure = {};  // what CheckpointStore::save threw
     double seconds = 0;               // from start() until it was durable
     double processor_seconds = 0;     // of the thread

@@ -246,11 +246,22 @@ Path CheckpointStore::save(const Save& save) {
     throw;
   }
   disk_->sync_folder(folder_);
+  if (save.best) owed_best_ = name;
+  untidy_.clear();
+  try {
+    tidy(save, name);
+  } catch (const Error& error) {  // the checkpoint is durable all the same
+    untidy_ = error.what();
+  }
+  return place;
+}
+
+void CheckpointStore::tidy(const Save& save, const std::string& name) {
   replace_text(*disk_, folder_ / "latest", name);
-  if (save.best) replace_text(*disk_, folder_ / "best", name);
+  if (!owed_best_.empty()) replace_text(*disk_, folder_ / "best", owed_best_);
+  owed_best_.clear();
   remove_superseded(*disk_, folder_, save);
   if (!save.shards.empty()) disk_->remove(folder_ / (".shards-" + save.token));
-  return place;
 }
 
 Found CheckpointStore::newest(int64_t at_most) const {

@@ -59,6 +59,9 @@ class CheckpointStore {
   // Returns the new folder. Machine error when the disk is full or fails: nothing is left under a final name, the
   // earlier checkpoints are untouched, and a later save may be tried.
   base::Path save(const Save& save);
+  // What failed behind the commit of the last save (marks, older ones to be removed), in words; empty: nothing. The
+  // checkpoint is good, and the next save tries again.
+  const std::string& untidy() const { return untidy_; }
   // One of save.shards, from a process of another node.
   void write_shard(const std::string& token, const CheckpointPart& part) {
     run::write_shard(*disk_, folder_, token, part);
@@ -72,6 +75,10 @@ class CheckpointStore {
  private:
   base::Path folder_;
   std::shared_ptr<Disk> disk_;
+  std::string owed_best_;  // to be marked best; empty: none
+  std::string untidy_;
+
+  void tidy(const Save& save, const std::string& name);
 };
 
 // Why the checkpoint in `folder` cannot be trusted; empty when every checksum holds.

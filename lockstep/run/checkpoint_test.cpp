@@ -271,6 +271,31 @@ INSTANTIATE_TEST_SUITE_P(Faults, CheckpointFaultTest,
                          testing::Values(std::pair{Fault::fail, false}, std::pair{Fault::persist, false},
                                          std::pair{Fault::crash, false}, std::pair{Fault::crash, true}));
 
+TEST(CheckpointTest, WhatFailsBehindTheCommitFailsNoSaveAndIsDoneLater) {
+  int64_t untidy = 0;
+  for (int64_t at = 0;; ++at) {
+    const base::TemporaryFolder temporary;
+    CheckpointStore before(temporary.path(), std::make_shared<FaultyDisk>(Fault::none, 0));
+    save_step(before, 1, 1, true);
+    const auto disk = std::make_shared<FaultyDisk>(Fault::fail, at);
+    CheckpointStore store(temporary.path(), disk);
+    try {
+      save_step(store, 2, 1, true);
+    } catch (const Error&) {
+      continue;  // before the commit, or not durable
+    }
+    if (disk->acts() <= at) break;
+    ++untidy;
+    EXPECT_NE(store.untidy(), "") << "at act " << at;
+    save_step(store, 3, 1);
+    EXPECT_EQ(store.untidy(), "");
+    EXPECT_EQ(store.best().checkpoint->step, 2) << "at act " << at;
+    EXPECT_THAT(names_in(temporary.path()),
+                testing::UnorderedElementsAre("step-00000002", "step-00000003", "latest", "best"));
+  }
+  EXPECT_GE(untidy, 6);
+}
+
 TEST(CheckpointTest, KillInMidSaveLosesNoGoodCheckpoint) {
   const base::TemporaryFolder temporary;
   int64_t newest = -1;

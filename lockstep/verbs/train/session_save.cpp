@@ -104,6 +104,10 @@ void Session::settle(Wait wait) {
     save_seconds_ = outcome->seconds;
     clock_.measured({pending_.stall, outcome->processor_seconds, outcome->seconds});
     ledger_->saved(*outcome, pending_.stall);
+    if (!outcome->untidy.empty()) {
+      ledger_->say(
+          text("saved at step ", outcome->step, "; older checkpoints stay until the next save: ", outcome->untidy));
+    }
     if (watch_) watch_->saved(save_seconds_);
     ledger_->sync();
     return;
