@@ -10,7 +10,11 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace lockstep::model {
@@ -56,6 +60,39 @@ Fill linear_fill(LinearInit init, double fan_in) {
 Fill linear_bias_fill(LinearInit init, double fan_in) {
   const bool zero = init == LinearInit::zero_bias || init == LinearInit::truncated_002;
   return zero ? Fill::constant(0) : Fill::uniform(1 / std::sqrt(fan_in));
+}
+
+// Which taps of a kernel, along one dim, meet a pixel at some output; the others meet padding alone.
+at::Tensor meets_pixels(int64_t size, const ConvShape& shape, int64_t padding) {
+  at::Tensor meets = at::zeros({shape.kernel}, at::kBool);
+  const int64_t outputs = (size + 2 * padding - shape.kernel) / shape.stride + 1;
+  for (int64_t tap = 0; tap < shape.kernel; ++tap) {
+    for (int64_t out = 0; out < outputs; ++out) {
+      const int64_t pixel = out * shape.stride - padding + tap;
+      if (pixel >= 0 && pixel < size) meets.data_ptr<bool>()[tap] = true;
+    }
+  }
+  return meets;
+}
+
+// The weight, with zeros where a tap meets padding alone. This changes no output. But oneDNN (as of libtorch 2.11), in
+// bf16 and with a stride above 1, leaves the gradient of such taps as it finds the memory: a 3 x 3 kernel with stride 2
+// on maps of 1 x 1 has garbage in 8 of 9. Their gradient is zero.
+at::Tensor with_met_taps(const at::Tensor& weight, const at::Tensor& input, const ConvShape& shape,
+                         std::array<int64_t, 2> padding) {
+  const int64_t height = input.size(2);
+  const int64_t width = input.size(3);
+  const bool may_miss = shape.stride > 1 && std::min(height, width) < shape.kernel + shape.stride;
+  if (!may_miss || !input.is_cpu()) return weight;
+  const at::Tensor met = meets_pixels(height, shape, padding[0])
+                             .unsqueeze(1)
+                             .logical_and(meets_pixels(width, shape, padding[1]));  // [kernel, kernel]
+  return met.all().item<bool>() ? weight : at::where(met, weight, at::zeros({}, weight.options()));
+}
+
+at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, const ConvShape& shape,
+                    std::array<int64_t, 2> padding) {
+  return at::conv2d(input, with_met_taps(weight, input, shape, padding), bias, shape.stride, padding, 1, shape.groups);
 }
 
 Parameter optional_bias(const Site& site, const ConvShape& shape) {
@@ -117,7 +154,7 @@ Conv2d::Conv2d(const Site& site, const ConvShape& shape)
 
 at::Tensor Conv2d::operator()(const at::Tensor& input) const {
   const at::Tensor bias = bias_ ? bias_().to(weight_().scalar_type()) : at::Tensor();
-  return at::conv2d(input, weight_(), bias, shape_.stride, shape_.padding, 1, shape_.groups);
+  return convolve(input, weight_(), bias, shape_, {shape_.padding, shape_.padding});
 }
 
 at::Tensor Conv2d::same_padded(const at::Tensor& input) const {
@@ -128,11 +165,11 @@ at::Tensor Conv2d::same_padded(const at::Tensor& input) const {
   const int64_t height = total(input.size(2));
   const int64_t width = total(input.size(3));
   if (height % 2 == 0 && width % 2 == 0) {
-    return at::conv2d(input, weight_(), at::Tensor(), shape_.stride, {height / 2, width / 2}, 1, shape_.groups);
+    return convolve(input, weight_(), at::Tensor(), shape_, {height / 2, width / 2});
   }
   const at::Tensor padded =
       at::constant_pad_nd(input, {width / 2, width - width / 2, height / 2, height - height / 2}, 0);
-  return at::conv2d(padded, weight_(), at::Tensor(), shape_.stride, at::IntArrayRef{0, 0}, 1, shape_.groups);
+  return convolve(padded, weight_(), at::Tensor(), shape_, {0, 0});
 }
 
 BatchNorm2d::BatchNorm2d(const Site& site, int64_t channels, NormOptions options)

@@ -3,8 +3,14 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
 
 namespace lockstep::model {
 namespace {
@@ -26,6 +32,37 @@ TEST(LayersTest, SamePaddingKeepsTheSizeDividedByTheStride) {
             << kernel << " " << stride << " " << size;
       }
     }
+  }
+}
+
+// Numbers that would be noticed, wherever the next tensors are made.
+void leave_garbage_in_free_memory() {
+  std::vector<at::Tensor> garbage;
+  for (int64_t size = 16; size <= 1 << 18; size *= 2) {
+    for (int i = 0; i < 4; ++i) garbage.push_back(at::full({size}, 1e30F));
+  }
+}
+
+TEST(LayersTest, TapsThatMeetPaddingAloneHaveNoGradientInAnyPrecision) {
+  for (const auto& [kernel, size] : std::vector<std::pair<int64_t, int64_t>>{{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 3}}) {
+    std::vector<at::Tensor> gradients;
+    for (const auto type : {at::kDouble, at::kFloat, at::kBFloat16}) {
+      OneLayer block;
+      Maker maker(1, at::kCPU);
+      const Conv2d conv({block, maker, "c."},
+                        {.in = 8, .out = 16, .kernel = kernel, .stride = 2, .padding = kernel / 2});
+      at::Tensor& weight = block.parameters[0].tensor;
+      weight = weight.detach().to(type).requires_grad_(true);
+      const at::Tensor input = at::arange(4 * 8 * size * size, at::kDouble).mul(0.37).sin().view({4, 8, size, size});
+      const at::Tensor output = conv(input.to(type).contiguous(at::MemoryFormat::ChannelsLast));
+      leave_garbage_in_free_memory();
+      output.sum().backward();
+      gradients.push_back(weight.grad().to(at::kDouble));
+    }
+    const double largest = gradients[0].abs().max().item<double>();
+    const auto off = [&](size_t i) { return (gradients[i] - gradients[0]).abs().max().item<double>() / largest; };
+    EXPECT_LT(off(1), 1e-5) << kernel << " on " << size;
+    EXPECT_LT(off(2), 0.02) << kernel << " on " << size;
   }
 }
 
