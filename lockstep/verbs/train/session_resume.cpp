@@ -55,13 +55,6 @@ Json read_state(const base::Path& checkpoint) {
   return base::read_json(checkpoint / "state.json", {.max_bytes = size_t{64} << 20});
 }
 
-// data.order is left to the storage: what the run began with counts, wherever its shards lie by now.
-void keep_order(spec::Data& data, const Json& saved) {
-  for (const auto order : {spec::SampleOrder::full, spec::SampleOrder::windows}) {
-    if (saved.string_or("data.order", "") == name_of(order)) data.order = order;
-  }
-}
-
 }  // namespace
 
 void Session::resume() {
@@ -76,7 +69,7 @@ void Session::resume() {
   checkpoint_ = comm::broadcast_text(group_, found);
   Json first = Json::object();  // one order for all, should nodes see the shards through different file systems
   first["data.order"] = comm::broadcast_text(group_, name_of(job_.data.order));
-  if (keeps_order_) keep_order(job_.data, first);
+  if (keeps_order_) job_.data.order = order_of(first);
   if (checkpoint_.empty()) {
     if (!job_.model.weights.empty()) {
       const auto report = model::load_weights(network_, job_.model.weights);
@@ -122,7 +115,8 @@ void Session::resume() {
 
 void Session::restore(const base::Path& folder) {
   const Json state = read_state(folder);
-  if (keeps_order_) keep_order(job_.data, state.at("identity"));
+  // Left to the storage: what the run began with counts, wherever its shards lie by now.
+  if (keeps_order_) job_.data.order = order_of(state.at("identity"));
   check_identity(state.at("identity"), identity(job_, data_sha256_, validate_sha256()), folder.string());
   restore_tensors(folder / "weights.safetensors", all_tensors(network_));
   if (ema_) restore_tensors(folder / "ema.safetensors", ema_->averages());

@@ -83,4 +83,16 @@ TEST(SnapshotTest, AnotherSplitIsRefusedAndAnOlderCheckpointIsNot) {
   EXPECT_THROW(check_identity(older, identity(job, "a", ""), "x"), base::Error);
 }
 
+TEST(SnapshotTest, ACheckpointOlderThanWindowsBeganInFullOrder) {
+  spec::Job job;
+  job.data.order = spec::SampleOrder::full;  // as a job is once its order is settled
+  base::Json older = identity(job, "a", "");
+  older.erase("data.order");
+  EXPECT_EQ(order_of(older), spec::SampleOrder::full);
+  EXPECT_NO_THROW(check_identity(older, identity(job, "a", ""), "x"));
+  job.data.order = spec::SampleOrder::windows;
+  EXPECT_EQ(order_of(identity(job, "a", "")), spec::SampleOrder::windows);
+  EXPECT_THROW(check_identity(older, identity(job, "a", ""), "x"), base::Error);
+}
+
 }  // namespace lockstep::verbs
