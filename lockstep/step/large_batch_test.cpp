@@ -9,6 +9,9 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "lockstep/data/collection.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/step/tiny_network.h"
@@ -16,23 +19,23 @@
 namespace lockstep::step {
 namespace {
 
-constexpr int64_t kPixels = 16;  // 2 x 2 at the end: a norm of few samples still has values that differ
+constexpr int64_t kPixels = 16;  // 1 x 1 at the end: the last norm has one value a sample
 
-model::Network network_of(const std::string& name) {
+model::Network network_of(const std::string& name, int64_t pixels = kPixels) {
   at::set_num_threads(1);
   spec::Model model;
   model.name = name;
   model.classes = tiny::kClasses;
   model.width = 4;
-  return model::make_network(model, kPixels, /*seed=*/7);
+  return model::make_network(model, pixels, /*seed=*/7);
 }
 
 // Rows [start, start + rows) of an endless, fixed dataset.
-Samples rows_from(int64_t start, int64_t rows, int64_t global_size, int64_t step) {
-  const int64_t length = 3 * kPixels * kPixels;
+Samples rows_from(int64_t start, int64_t rows, int64_t global_size, int64_t step, int64_t pixels) {
+  const int64_t length = 3 * pixels * pixels;
   const at::Tensor place = at::arange(rows * length, at::kDouble).add(static_cast<double>(start * length));
   const at::Tensor targets = at::arange(start, start + rows, at::kLong).remainder(tiny::kClasses);
-  return {step, 0, global_size, (place * 0.37).sin().to(at::kFloat).view({rows, 3, kPixels, kPixels}), targets, 0};
+  return {step, 0, global_size, (place * 0.37).sin().to(at::kFloat).view({rows, 3, pixels, pixels}), targets, 0};
 }
 
 struct LargeBatch {
@@ -42,6 +45,8 @@ struct LargeBatch {
   double lr = 0.1;
   int64_t steps = 4;
   double tolerance = 1e-4;
+  int64_t pixels = kPixels;
+  int64_t nudged = -1;  // the stem's weight that begins one unit in its last place higher; -1: none
 };
 
 at::Tensor everything(const model::Network& network, const Step& step) {
@@ -56,14 +61,18 @@ at::Tensor everything(const model::Network& network, const Step& step) {
 at::Tensor end_on(int64_t ranks, const LargeBatch& large) {
   at::Tensor end;
   comm::run_thread_ranks(ranks, [&](comm::Group& group) {
-    auto network = network_of(large.network);
+    auto network = network_of(large.network, large.pixels);
+    if (large.nudged >= 0) {
+      float& weight = network.parameters()[0].tensor.detach().mutable_data_ptr<float>()[large.nudged];
+      weight = std::nextafter(weight, 1e9F);
+    }
     StepOptions options;
     options.training = large.training;
     Step step(network, group, options);
     const int64_t begin = group.rank() * large.batch / ranks;
     const int64_t rows = (group.rank() + 1) * large.batch / ranks - begin;
     for (int64_t i = 0; i < large.steps; ++i) {
-      const auto result = step.run(rows_from(i * large.batch + begin, rows, large.batch, i), large.lr);
+      const auto result = step.run(rows_from(i * large.batch + begin, rows, large.batch, i, large.pixels), large.lr);
       EXPECT_TRUE(result.finite);
       EXPECT_EQ(result.samples, large.batch);
     }
@@ -110,6 +119,30 @@ TEST(LargeBatchTest,
      GhostBatchNormKeepsTheBatchOfANormConstant) {  // ghost: shares are whole slices; one step, likewise
   expect_the_end_of_one_rank({.training = with(spec::BatchNorm::ghost, 6), .steps = 1}, {2, 4});
   expect_the_end_of_one_rank({.training = with(spec::BatchNorm::ghost, 8), .steps = 1}, {3});
+}
+
+// Norms of two samples: with 2 x 2 at the end, their eight values differ, and four steps keep to a few roundings.
+TEST(LargeBatchTest, GhostBatchNormOfTwoSamplesIsThatOfOneRankAfterSeveralSteps) {  // ghost
+  for (const int64_t slice : {2, 3, 6}) {
+    const LargeBatch large{.training = with(spec::BatchNorm::ghost, slice), .tolerance = 2e-5, .pixels = 32};
+    expect_the_end_of_one_rank(large, {2, 4});
+  }
+}
+
+// With 1 x 1 at the end a norm of two samples sees two values, a and b, and gives plus and minus one, whatever their
+// distance: where they are close, a rounding of a - b is a rounding of the gradient many times larger. So it is on one
+// rank: there, one weight of the stem one unit in its last place higher ends further away than ranks end from each
+// other.
+TEST(LargeBatchTest, GhostBatchNormOfTwoValuesPartsByNoMoreThanARoundingOfOneWeightDoes) {  // ghost
+  LargeBatch large{.training = with(spec::BatchNorm::ghost, 2)};
+  const at::Tensor one = end_on(1, large);
+  const auto off = [&](const at::Tensor& end) { return (end - one).abs().max().item<double>(); };
+  std::vector<double> on_ranks;
+  for (const int64_t ranks : {2, 3, 4}) on_ranks.push_back(off(end_on(ranks, large)));
+  double rounded = 0;
+  for (large.nudged = 0; large.nudged < 4; ++large.nudged) rounded = std::max(rounded, off(end_on(1, large)));
+  EXPECT_GT(rounded, 1e-3);  // from 6e-8 of one weight
+  for (const double apart : on_ranks) EXPECT_LE(apart, rounded);
 }
 
 // Goyal et al. keep a worker's share constant as workers grow: a rank's local norm sees its micro-batch, so one rank
