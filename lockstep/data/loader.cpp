@@ -133,7 +133,7 @@ class ThreadedLoader final : public Loader {
   Batch next() override {
     const auto start = std::chrono::steady_clock::now();
     std::unique_lock lock(mutex_);
-    if (slots_.empty()) return {};  // the end of an evaluation
+    if (slots_.empty()) return {};  // the end of an evaluation, or of what was asked for
     batch_done_.wait(lock, [this] { return slots_.front()->is_done(); });
     const std::unique_ptr<Slot> slot = std::move(slots_.front());
     slots_.pop_front();
@@ -229,7 +229,8 @@ class ThreadedLoader final : public Loader {
   // Appends the next batch, without pixels yet. REQUIRES: the mutex, or no threads yet.
   void plan_batch() {
     const Range places = batch_range(num_samples_, options_.global_batch, planned_.consumed);
-    if (places.size() == 0) return;
+    if (places.size() == 0 || num_planned_ == options_.batches) return;
+    ++num_planned_;
     const std::vector<int64_t> ids = sequence_.batch(planned_.epoch, places);
     const Range mine = rank_range({0, places.size()}, options_.rank, options_.num_ranks, options_.num_slices);
     auto slot = std::make_unique<Slot>();
@@ -389,6 +390,7 @@ class ThreadedLoader final : public Loader {
   LoaderState planned_;  // where the next batch to be planned begins
   std::deque<std::unique_ptr<Slot>> slots_;
   std::vector<PixelMemory> spare_;
+  int64_t num_planned_ = 0;
   int64_t next_ticket_ = 0;
   StageSeconds stages_;
   std::vector<BadSample> bad_samples_;

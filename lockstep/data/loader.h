@@ -71,6 +71,7 @@ struct LoaderOptions {
   int64_t free_cores = 0;   // the first cores of the process that decode threads stay off, if twice as many remain
   int64_t prefetch = 4;     // batches in flight at most; fewer when data.memory is short
   double memory_share = 1;  // of data.memory; the rest is another loader's
+  int64_t batches = -1;     // no more than these are given, and read; -1: an evaluation ends with its epoch
   bool augment = true;      // false with Use::train: shuffled order, centre crop (cached features)
 };
 

@@ -164,6 +164,18 @@ TEST_F(LoaderTest, EvaluationEndsAfterOneEpochOnEveryRank) {
   EXPECT_EQ(all->next().global_size, 0);
 }
 
+TEST_F(LoaderTest, ReadsNoMoreBatchesThanItIsToGive) {
+  options_.use = Use::evaluate;
+  options_.batches = 2;
+  const auto some = data::make_loader(collection_, options_, {options_.seed, 0, 7});
+  EXPECT_EQ(some->next().sample_ids.front(), 7);
+  EXPECT_EQ(some->next().sample_ids.front(), 14);
+  EXPECT_EQ(some->next().global_size, 0);
+  EXPECT_EQ(some->stages().samples, 14);
+  options_.batches = 0;  // a rank of an evaluation may have none
+  EXPECT_EQ(data::make_loader(collection_, options_, {options_.seed, 0, 0})->next().global_size, 0);
+}
+
 TEST_F(LoaderTest, NamesAnUnreadableImageAndStops) {
   put("b/101.jpg", "this is text");
   const auto all = loader();

@@ -226,7 +226,7 @@ const Section& evaluation_section() {
           .add("every_epochs", &Evaluation::every_epochs, "epochs", non_negative,
                "distance between validations; 0: only at the end")
           .add("batch", &Evaluation::batch, "samples per rank", non_negative,
-               "samples per rank and pass; 0: as in training")
+               "samples per rank and pass; 0: 32, or global_batch where that is smaller (on a card: as in training)")
           .add("worst", &Evaluation::worst, "samples", between(0, 10000), "worst mistakes kept with their pictures")
           .done();
   return section;

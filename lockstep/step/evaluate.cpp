@@ -4,6 +4,8 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+
 #include "lockstep/base/json.h"
 #include "lockstep/data/order.h"
 #include "lockstep/step/precision.h"
@@ -31,9 +33,7 @@ task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm
   const PassPrecision precision(network, options.precision, options.device);
   task::Metrics mine(options.classes, options.worst);
   int64_t seen = 0;
-  for (int64_t done = 0; done != options.batches; ++done) {
-    const data::Batch batch = loader.next();
-    if (batch.global_size == 0) break;
+  for (data::Batch batch = loader.next(); batch.global_size > 0; batch = loader.next()) {
     seen += batch.size();
     if (batch.size() > 0) {
       const Samples samples = to_samples(batch, options.device);
@@ -48,6 +48,10 @@ task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm
 EvaluationShare evaluation_share(int64_t samples, int64_t batch, const comm::Group& group) {
   const data::Range mine = data::rank_range({0, data::num_steps(samples, batch)}, group.rank(), group.size());
   return {{.seed = data::LoaderOptions().seed, .epoch = 0, .consumed = mine.begin * batch}, mine.size()};
+}
+
+int64_t evaluation_batch(const spec::Job& job) {
+  return job.evaluation.batch > 0 ? job.evaluation.batch : std::min<int64_t>(32, job.training.global_batch);
 }
 
 task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group) {

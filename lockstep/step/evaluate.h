@@ -17,22 +17,24 @@ struct EvaluateOptions {
   spec::Precision precision = spec::Precision::fp32;
   at::Device device = at::kCPU;
   std::function<void(int64_t samples)> seen = {};  // told after each batch: samples of this rank so far
-  int64_t batches = -1;                            // of this rank; -1: the rest of the loader's epoch
 };
 
-// Runs the network in evaluation mode over the loader's next batches, each sample once over all ranks, and returns the
-// metrics of all of them on every rank. Rows without a target are left out. Sums are of integers: their order does not
-// matter.
+// Runs the network in evaluation mode over the rest of the loader's batches, each sample once over all ranks, and
+// returns the metrics of all of them on every rank. Rows without a target are left out. Sums are of integers: their
+// order does not matter.
 task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm::Group& group,
                        const EvaluateOptions& options);
 
 // This rank's stretch of an evaluation of `samples` in order: whole batches of `batch`, the last one smaller. So each
 // sample stands in the same batch on any number of ranks, and gets the same bits. A rank may have none.
 struct EvaluationShare {
-  data::LoaderState from;  // for a loader of one rank
+  data::LoaderState from;  // for a loader of one rank, with that seed
   int64_t batches = 0;
 };
 EvaluationShare evaluation_share(int64_t samples, int64_t batch, const comm::Group& group);
+
+// That batch, of one rank: as the job says, else 32, or the global batch where that is smaller. Never the ranks.
+int64_t evaluation_batch(const spec::Job& job);
 
 // The sum of every rank's metrics, on every rank.
 task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group);

@@ -39,11 +39,11 @@ TEST(EvaluateTest, AnyNumberOfRanksHasTheMetricsOfOneToTheLastBit) {
       options.data.image_size = tiny::kSize;
       options.use = data::Use::evaluate;
       options.global_batch = 4;
+      options.batches = share.batches;
       const auto loader = data::make_loader(collection, options, share.from);
       int64_t mine = 0;
-      const auto metrics = evaluate(
-          network, *loader, group,
-          {.classes = tiny::kClasses, .seen = [&](int64_t samples) { mine = samples; }, .batches = share.batches});
+      const auto metrics = evaluate(network, *loader, group,
+                                    {.classes = tiny::kClasses, .seen = [&](int64_t samples) { mine = samples; }});
       rows += mine;
       if (group.rank() == 0) result = metrics.pack();
     });

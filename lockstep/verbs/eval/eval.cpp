@@ -47,18 +47,15 @@ data::Collection collection_of(const std::string& folder, const Trained& trained
   return data::synthetic_collection(trained.job.data.samples, static_cast<int64_t>(trained.classes.size()));
 }
 
-int64_t batch_of(const spec::Job& job) {
-  return job.evaluation.batch > 0 ? job.evaluation.batch : 32;
-}
-
 std::unique_ptr<data::Loader> loader_of(const data::Collection& collection, const spec::Job& job, int64_t ranks,
-                                        const data::LoaderState& from) {
+                                        const step::EvaluationShare& share) {
   data::LoaderOptions options;
   options.data = job.data;
   options.use = data::Use::evaluate;
-  options.global_batch = batch_of(job);
+  options.global_batch = step::evaluation_batch(job);
+  options.batches = share.batches;
   options.threads = job.data.threads > 0 ? job.data.threads : std::max<int64_t>(1, site::usable_cores() / ranks);
-  return data::make_loader(collection, options, from);
+  return data::make_loader(collection, options, share.from);
 }
 
 data::Image thumbnail(const data::Image& image) {
@@ -115,11 +112,10 @@ EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, 
   const std::string folder = folder_of(options.data, trained.job);
   const data::Collection collection = collection_of(folder, trained);
   const auto count = static_cast<int64_t>(collection.samples.size());
-  const auto share = step::evaluation_share(count, batch_of(trained.job), group);
-  const auto loader = loader_of(collection, trained.job, group.size(), share.from);
-  const int64_t all = std::min(count, share.batches * batch_of(trained.job));
+  const auto share = step::evaluation_share(count, step::evaluation_batch(trained.job), group);
+  const auto loader = loader_of(collection, trained.job, group.size(), share);
+  const int64_t all = std::min(count, share.batches * step::evaluation_batch(trained.job));
   step::EvaluateOptions how;
-  how.batches = share.batches;
   how.classes = static_cast<int64_t>(trained.classes.size());
   how.worst = trained.job.evaluation.worst;
   how.precision = trained.job.training.precision;

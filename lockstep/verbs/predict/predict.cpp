@@ -123,7 +123,9 @@ std::vector<Prediction> predict_images(const Trained& trained, const std::vector
 std::vector<Prediction> predict_pictures(const Trained& trained, const data::Collection& collection,
                                          const PredictOptions& options, comm::Group& group) {
   const auto share = step::evaluation_share(static_cast<int64_t>(collection.samples.size()), kBatch, group);
-  const auto loader = data::make_loader(collection, loader_options(trained.job, group.size()), share.from);
+  data::LoaderOptions reading = loader_options(trained.job, group.size());
+  reading.batches = share.batches;
+  const auto loader = data::make_loader(collection, reading, share.from);
   const bool at_once = options.each && group.size() == 1;
   const c10::AutoGradMode no_gradients(false);
   const auto precision = trained.job.training.precision;

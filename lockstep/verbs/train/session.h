@@ -43,7 +43,10 @@ class Session {
  private:
   struct Source;  // where a stage's batches come from
   Source open_source(const Stage& stage, size_t from);
+  data::LoaderOptions loader_options(data::Use use) const;
   std::unique_ptr<data::Loader> loader(const data::Collection& collection, data::Use use) const;
+  std::unique_ptr<data::Loader> validation_loader() const;  // of this rank's whole batches
+  int64_t evaluation_batch() const;
   void stage_shards();     // data.stage: says how long it takes, starts it; nobody waits for it
   void tell_of_staging();  // once, when the copies are there
   // Nothing when a stop was asked for meanwhile; stop_reason_ says why.

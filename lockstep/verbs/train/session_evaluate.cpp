@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include "lockstep/step/evaluate.h"
@@ -8,11 +9,15 @@ namespace lockstep::verbs {
 
 using step::steady_seconds;
 
-// A pass without backward is shorter than training on as many samples; three times that is taken for the worst.
+// A pass without backward is shorter than training on as many samples; three times that is taken for the worst. The
+// busiest rank counts: ranks have whole batches.
 bool Session::evaluation_may_be_cut() const {
   if (!options_.seconds_left || evaluate_seconds_ > 0) return false;
+  const auto ranks = static_cast<double>(group_.size());
   const auto samples = static_cast<double>(collections_.validate->samples.size());
-  const double guess = 3 * step_seconds_ * std::ceil(samples / static_cast<double>(job_.training.global_batch));
+  const double batch = std::min(samples, static_cast<double>(evaluation_batch()));
+  const double rows = batch * std::ceil(std::ceil(samples / batch) / ranks);
+  const double guess = 3 * step_seconds_ * std::ceil(rows * ranks / static_cast<double>(job_.training.global_batch));
   return steady_seconds() - started_ + guess + 2 * save_seconds_ > *options_.seconds_left;
 }
 
@@ -25,7 +30,7 @@ bool Session::evaluate(Source& source) {
   if (source.validate) {
     metrics = evaluate_features(network_, *source.validate, job_.model.classes, group_, options_.device);
   } else {
-    const auto reader = loader(*collections_.validate, data::Use::evaluate);
+    const auto reader = validation_loader();
     step::EvaluateOptions how{
         .classes = job_.model.classes, .worst = 0, .precision = job_.training.precision, .device = options_.device};
     metrics = step::evaluate(network_, *reader, group_, how);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/train/session_source.h"
 
+#include <algorithm>
+
 #include "lockstep/base/error.h"
 #include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
@@ -15,23 +17,46 @@ using base::Json;
 using base::text;
 using step::steady_seconds;
 
-std::unique_ptr<data::Loader> Session::loader(const data::Collection& collection, data::Use use) const {
+data::LoaderOptions Session::loader_options(data::Use use) const {
   const bool train = use == data::Use::train;
-  const int64_t evaluation = job_.evaluation.batch > 0 ? job_.evaluation.batch * group_.size() : 0;
   data::LoaderOptions options;
   options.data = job_.data;
   options.use = use;
-  options.global_batch = train || evaluation == 0 ? job_.training.global_batch : evaluation;
+  options.global_batch = train ? job_.training.global_batch : evaluation_batch();
   options.seed = job_.training.seed;
-  options.rank = group_.rank();
-  options.num_ranks = group_.size();
-  options.num_slices = train ? job_.training.virtual_ranks : 0;
   options.threads = job_.data.threads > 0 ? job_.data.threads : compute_threads(job_.training);
   options.augment = train;
   // On a card the only thread that matters is the one that launches: each rank of the node keeps a core for it.
   if (options_.device.is_cuda()) options.free_cores = comm::locality().size;
   if (collections_.validate) options.memory_share = train ? 0.75 : 0.25;  // both live while a validation runs
+  return options;
+}
+
+// A global batch at a time, of which each rank gets its share: to train, and for the features that training takes.
+std::unique_ptr<data::Loader> Session::loader(const data::Collection& collection, data::Use use) const {
+  const bool train = use == data::Use::train;
+  data::LoaderOptions options = loader_options(use);
+  if (!train) options.global_batch *= group_.size();
+  options.rank = group_.rank();
+  options.num_ranks = group_.size();
+  options.num_slices = train ? job_.training.virtual_ranks : 0;
   return data::make_loader(collection, options, train ? data_state() : data::LoaderState{.seed = job_.training.seed});
+}
+
+std::unique_ptr<data::Loader> Session::validation_loader() const {
+  data::LoaderOptions options = loader_options(data::Use::evaluate);
+  const auto count = static_cast<int64_t>(collections_.validate->samples.size());
+  step::EvaluationShare share = step::evaluation_share(count, options.global_batch, group_);
+  share.from.seed = options.seed;
+  options.batches = share.batches;
+  return data::make_loader(*collections_.validate, options, share.from);
+}
+
+// On a card small batches cost time and equal bits are not promised: there it is a pass of training, as `plan` counts.
+int64_t Session::evaluation_batch() const {
+  if (!options_.device.is_cuda() || job_.evaluation.batch > 0) return step::evaluation_batch(job_);
+  const int64_t share = std::max<int64_t>(1, job_.training.global_batch / group_.size());
+  return job_.training.micro_batch > 0 ? std::min(job_.training.micro_batch, share) : share;
 }
 
 data::LoaderState Session::data_state() const {

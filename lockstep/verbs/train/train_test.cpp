@@ -439,6 +439,31 @@ TEST(TrainTest, ATakeoverEndsTheSittingAtTheNextSave) {
   EXPECT_EQ(run::read_journal(options.run / "journal.jsonl").named("evaluate").size(), 1U);
 }
 
+TEST(TrainTest, AnyNumberOfRanksHasTheWeightsAndTheValidationLossOfOneToTheLastBit) {
+  auto what = job();
+  what.data.image_size = 32;  // 2 x 2 at the end: a slice of one sample has values that differ
+  what.training.virtual_ranks = 4;
+  const base::TemporaryFolder folder;
+  const auto end_on = [&](int64_t ranks) {
+    TrainResult end;
+    comm::run_thread_ranks(ranks, [&](comm::Group& group) {
+      TrainOptions options;
+      options.run = folder.path() / std::to_string(ranks);
+      const auto mine = train(what, options, group);
+      if (group.rank() == 0) end = mine;
+    });
+    return end;
+  };
+  const auto one = end_on(1);
+  ASSERT_TRUE(one.loss.has_value());
+  for (const int64_t ranks : {2, 3}) {  // of 4 batches, the last one of 2 samples
+    const auto end = end_on(ranks);
+    EXPECT_EQ(end.state_sha256, one.state_sha256) << ranks << " ranks";
+    EXPECT_EQ(end.loss, one.loss) << ranks << " ranks";
+    EXPECT_EQ(end.top1, one.top1) << ranks << " ranks";
+  }
+}
+
 TEST(TrainTest, AFinishedRunStaysAsItIs) {
   const base::TemporaryFolder folder;
   const auto first = train_in(folder.path() / "run", job());
