@@ -24,9 +24,13 @@ void BackgroundSave::start(Save save) {
   base::ensure(!under_way(), "one save at a time");
   outcome_ = {.step = save.step, .best = save.best};
   for (const auto& part : save.parts) outcome_.bytes += part.bytes;
-  start_thread([this, save = std::move(save)] {
+  start_thread([this, save = std::move(save)](std::stop_token stop) mutable {
+    save.patience.stop = std::move(stop);
     base::Path folder = store_.save(save);
     outcome_.untidy = store_.untidy();
+    for (const auto& shard : save.shards) {
+      outcome_.bytes += static_cast<int64_t>(std::filesystem::file_size(folder / shard));
+    }
     return folder;
   });
 }
@@ -34,21 +38,21 @@ void BackgroundSave::start(Save save) {
 void BackgroundSave::start_shard(int64_t step, std::string token, CheckpointPart part) {
   base::ensure(!under_way(), "one save at a time");
   outcome_ = {.step = step, .best = false, .bytes = part.bytes};
-  start_thread([this, token = std::move(token), part = std::move(part)] {
+  start_thread([this, token = std::move(token), part = std::move(part)](const std::stop_token&) {
     store_.write_shard(token, part);
     return base::Path();
   });
 }
 
-void BackgroundSave::start_thread(std::function<base::Path()> write) {
+void BackgroundSave::start_thread(std::function<base::Path(std::stop_token)> write) {
   done_ = false;
   const auto begin = std::chrono::steady_clock::now();
-  thread_ = std::jthread([this, begin, write = std::move(write)] {
+  thread_ = std::jthread([this, begin, write = std::move(write)](std::stop_token stop) {
     sigset_t all;
     sigfillset(&all);
     ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals belong to the training thread
     try {
-      outcome_.folder = write();
+      outcome_.folder = write(std::move(stop));
     } catch (...) {  // whatever it is, the one who waits hears of it
       outcome_.failure = std::current_exception();
     }

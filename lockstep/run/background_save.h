@@ -15,14 +15,14 @@ namespace lockstep::run {
 class BackgroundSave {
  public:
   explicit BackgroundSave(CheckpointStore store) : store_(std::move(store)) {}
-  ~BackgroundSave() = default;  // waits for a save under way
+  ~BackgroundSave() = default;  // waits for a save under way, for parts of other nodes a few seconds at most
   BackgroundSave(const BackgroundSave&) = delete;
   BackgroundSave& operator=(const BackgroundSave&) = delete;
 
   struct Outcome {
     int64_t step = 0;
     bool best = false;
-    int64_t bytes = 0;                // of its parts
+    int64_t bytes = 0;                // of its parts, those of other nodes included
     base::Path folder = {};           // when it did not fail
     std::string untidy = {};          // see CheckpointStore::untidy
     std::exception_ptr failure = {};  // what CheckpointStore::save threw
@@ -42,7 +42,7 @@ class BackgroundSave {
   std::optional<Outcome> wait();
 
  private:
-  void start_thread(std::function<base::Path()> write);
+  void start_thread(std::function<base::Path(std::stop_token)> write);
 
   CheckpointStore store_;
   Outcome outcome_;

@@ -81,7 +81,7 @@ std::string damage_of_file(const Path& folder, const Json& row) {
 }
 
 int64_t format_of(const Save& save) {
-  return save.shards.empty() ? kFormat : kFormatWithShards;
+  return save.shards.empty() && !save.state.contains("cut") ? kFormat : kFormatWithShards;
 }
 
 CheckpointPart state_part(const Save& save) {
@@ -186,6 +186,10 @@ CheckpointPart safetensors_part(std::string name, const std::vector<base::Tensor
           }};
 }
 
+bool is_checkpoint(const Path& folder) {
+  return std::filesystem::exists(folder / kManifest) && std::filesystem::exists(folder / kState);
+}
+
 std::string damage(const Path& folder) {
   try {
     const std::string content = base::read_file(folder / kManifest, 1 << 20);
@@ -224,7 +228,7 @@ Path CheckpointStore::save(const Save& save) {
     for (const auto& part : save.parts) files.push_back(write_part(*disk_, draft, part));
     files.push_back(write_part(*disk_, draft, state_part(save)));
     for (const auto& shard : save.shards) {
-      files.push_back(take_shard(*disk_, folder_, save.token, shard, draft, save.patience_seconds));
+      files.push_back(take_shard(*disk_, folder_, save.token, shard, draft, save.patience));
     }
     Json manifest = Json::object();
     manifest["format"] = format_of(save);

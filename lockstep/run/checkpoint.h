@@ -31,7 +31,7 @@ struct Save {
 
   std::vector<std::string> shards = {};  // names of the parts that other nodes write (write_shard)
   std::string token = {};                // of this attempt, with shards
-  double patience_seconds = 600;         // for shards
+  Patience patience = {};                // with shards
 };
 
 // A checkpoint on the disk whose every checksum held when it was found.
@@ -48,10 +48,10 @@ struct Found {
   std::vector<std::string> passed_over;  // one line for each newer one that is damaged: what and why
 };
 
-// The checkpoints of a run, format 1, with shards 2 (docs/formats/checkpoint.md). A checkpoint appears under its final
-// name only when all of it, checksums included, is on the disk; older ones are removed only after that. Nothing here
-// deletes a good checkpoint before a newer good one is durable. Not for use from two threads or processes at once (see
-// RunFolder).
+// The checkpoints of a run, format 1, with tensors in pieces 2 (docs/formats/checkpoint.md). A checkpoint appears under
+// its final name only when all of it, checksums included, is on the disk; older ones are removed only after that.
+// Nothing here deletes a good checkpoint before a newer good one is durable. Not for use from two threads or processes
+// at once (see RunFolder).
 class CheckpointStore {
  public:
   explicit CheckpointStore(base::Path folder, std::shared_ptr<Disk> disk = real_disk());
@@ -80,6 +80,9 @@ class CheckpointStore {
 
   void tidy(const Save& save, const std::string& name);
 };
+
+// By the look of its files, good or not.
+bool is_checkpoint(const base::Path& folder);
 
 // Why the checkpoint in `folder` cannot be trusted; empty when every checksum holds.
 std::string damage(const base::Path& folder);

@@ -29,7 +29,17 @@ Save small_save(int64_t step, const std::vector<float>& values) {
   for (const char* name : {"weights.safetensors", "optimizer.safetensors", "ema.safetensors"}) {
     save.parts.push_back(safetensors_part(name, {tensor}));
   }
+  save.shards = {"part-0001.safetensors"};
+  save.token = text("t", step);
   return save;
+}
+
+// The part that another node wrote included.
+Path save_small(CheckpointStore& store, int64_t step) {
+  const std::vector<float> values(200, static_cast<float>(step));
+  const Save save = small_save(step, values);
+  store.write_shard(save.token, {save.shards[0], save.parts[0].bytes, save.parts[0].write});
+  return store.save(save);
 }
 
 Files read_folder(const Path& folder) {
@@ -107,8 +117,8 @@ TEST(CheckpointCorruptionTest, AThousandAreAllNoticedAndTheOneBeforeIsFound) {
   Random random(seed, 0, 0);
   const base::TemporaryFolder temporary;
   CheckpointStore store(temporary.path());
-  const Path first = store.save(small_save(1, std::vector<float>(200, 1)));
-  const Path second = store.save(small_save(2, std::vector<float>(200, 2)));
+  const Path first = save_small(store, 1);
+  const Path second = save_small(store, 2);
   const Files before = read_folder(first), good = read_folder(second);
   int64_t damaged = 0;
   while (damaged < 1000) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/run/part_file.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -27,6 +28,30 @@ void write_row(Disk& disk, const Path& folder, const std::string& name, const Js
   write_text(disk, draft, row.dump() + "\n");
   disk.rename(draft, folder / (name + ".row"));
   disk.sync_folder(folder);
+}
+
+// Until the row is there.
+void await_row(const Path& row, const Patience& patience) {
+  using Clock = std::chrono::steady_clock;
+  const auto after = [](double seconds) {
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  };
+  auto end = after(patience.seconds);
+  bool stopping = false;
+  while (!std::filesystem::exists(row)) {
+    if (!stopping && patience.stop.stop_requested()) {
+      stopping = true;
+      end = std::min(end, after(patience.seconds_after_stop));
+    }
+    if (Clock::now() > end) {
+      throw Error(
+          Blame::machine,
+          text(row.parent_path().parent_path().string(), ": the writer of ", row.stem().string(),
+               " on another node gave no sign in ", stopping ? patience.seconds_after_stop : patience.seconds, " s"),
+          "is this folder on a file system that all nodes share?");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 }  // namespace
@@ -59,10 +84,15 @@ void write_text(Disk& disk, const Path& path, std::string_view content) {
 
 void write_shard(Disk& disk, const Path& checkpoints, const std::string& token, const CheckpointPart& part) {
   const Path folder = shards_folder(checkpoints, token);
-  disk.make_folder(folder);
   try {
+    disk.make_folder(folder);
     write_row(disk, folder, part.name, write_part(disk, folder, part));
   } catch (const Error& error) {
+    try {  // half of it is of no use, and on a full disk the row needs the room
+      disk.remove(folder / part.name);
+    } catch (const Error&) {
+    }
+    disk.make_folder(folder);
     Json row = Json::object();
     row["name"] = part.name;
     row["error"] = std::string(error.what());
@@ -72,18 +102,9 @@ void write_shard(Disk& disk, const Path& checkpoints, const std::string& token, 
 }
 
 Json take_shard(Disk& disk, const Path& checkpoints, const std::string& token, const std::string& name,
-                const Path& draft, double patience_seconds) {
+                const Path& draft, const Patience& patience) {
   const Path folder = shards_folder(checkpoints, token);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_seconds);
-  while (!std::filesystem::exists(folder / (name + ".row"))) {
-    if (std::chrono::steady_clock::now() > end) {
-      throw Error(Blame::machine,
-                  text(checkpoints.string(), ": the writer of ", name, " on another node gave no sign in ",
-                       patience_seconds, " s"),
-                  "is this folder on a file system that all nodes share?");
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  await_row(folder / (name + ".row"), patience);
   Json row = base::read_json(folder / (name + ".row"));
   if (const Json* error = row.find("error")) {
     throw Error(Blame::machine, text(name, " was not written on another node: ", error->as_string()));

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -30,8 +31,15 @@ void write_text(Disk& disk, const base::Path& path, std::string_view content);
 // then the file's row into `.shards-<token>` beside the checkpoints; who commits waits for the rows. The token is one
 // that no earlier attempt had. On failure the row says so, and this throws too.
 void write_shard(Disk& disk, const base::Path& checkpoints, const std::string& token, const CheckpointPart& part);
-// Moves the shard into `draft` and returns its row. Machine error when its writer failed, or `patience` is over.
+
+// How long who commits waits for a row: less when the process is about to end.
+struct Patience {
+  double seconds = 600;
+  double seconds_after_stop = 5;
+  std::stop_token stop = {};
+};
+// Moves the shard into `draft` and returns its row. Machine error when its writer failed, or patience is over.
 base::Json take_shard(Disk& disk, const base::Path& checkpoints, const std::string& token, const std::string& name,
-                      const base::Path& draft, double patience_seconds);
+                      const base::Path& draft, const Patience& patience);
 
 }  // namespace lockstep::run

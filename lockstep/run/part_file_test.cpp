@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "lockstep/base/error.h"
+#include "lockstep/run/background_save.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/faulty_disk.h"
 
@@ -25,7 +27,7 @@ Save save_with_shards(int64_t step, const std::string& token) {
   save.parts.push_back(bytes_part("weights.safetensors", "abc"));
   save.shards = {"optimizer-1.safetensors", "optimizer-2.safetensors"};
   save.token = token;
-  save.patience_seconds = 5;
+  save.patience.seconds = 5;
   return save;
 }
 
@@ -74,12 +76,78 @@ TEST(PartFileTest, AShardThatCouldNotBeWrittenFailsTheSaveAndTheNextOneSucceeds)
 TEST(PartFileTest, ANodeThatNeverWritesIsNamed) {
   const base::TemporaryFolder folder;
   Save save = save_with_shards(4, "t1");
-  save.patience_seconds = 0.05;
+  save.patience.seconds = 0.05;
   try {
     CheckpointStore(folder.path()).save(save);
     FAIL() << "saved";
   } catch (const base::Error& error) {
     EXPECT_THAT(error.message(), testing::HasSubstr("the writer of optimizer-1.safetensors on another node"));
+  }
+}
+
+TEST(PartFileTest, AWriterWithoutAPartIsNotWaitedForWhenTheProcessEnds) {
+  const base::TemporaryFolder folder;
+  Save save = save_with_shards(4, "t1");
+  save.patience = {.seconds = 600, .seconds_after_stop = 0.05};
+  const auto begin = std::chrono::steady_clock::now();
+  { BackgroundSave{CheckpointStore(folder.path())}.start(std::move(save)); }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+  EXPECT_FALSE(CheckpointStore(folder.path()).newest().checkpoint);
+}
+
+// With the parts of both other nodes; `node` is the disk of one of them, `first` that of who commits. False: somebody
+// crashed, and what was not synced is lost.
+bool saved_by_three(const base::Path& folder, int64_t step, const std::string& token, FaultyDisk& node,
+                    const std::shared_ptr<FaultyDisk>& first) {
+  bool whole = true;
+  const auto unless_crashed = [&](FaultyDisk& disk, const std::function<void()>& act) {
+    try {
+      act();
+    } catch (const PowerLost&) {
+      disk.lose_unsynced();
+      whole = false;
+    } catch (const base::Error&) {  // it missed a part
+      whole = false;
+    }
+  };
+  write_shard(*real_disk(), folder, token, bytes_part("optimizer-1.safetensors", token));
+  unless_crashed(node, [&] { write_shard(node, folder, token, bytes_part("optimizer-2.safetensors", token)); });
+  Save save = save_with_shards(step, token);
+  save.patience.seconds = 0.03;
+  unless_crashed(*first, [&] { CheckpointStore(folder, first).save(save); });
+  return whole;
+}
+
+void expect_good(const base::Path& folder, int64_t at_least, int64_t act) {
+  const auto found = CheckpointStore(folder).newest();
+  ASSERT_TRUE(found.checkpoint) << act;
+  EXPECT_GE(found.checkpoint->step, at_least) << act;
+  EXPECT_TRUE(found.passed_over.empty()) << act;
+  EXPECT_EQ(base::read_file(found.checkpoint->file("optimizer-1.safetensors")),
+            base::read_file(found.checkpoint->file("optimizer-2.safetensors")))
+      << act;
+}
+
+// Every act of one node's writer, and every act of the one that commits, is the last of its process.
+TEST(PartFileTest, ACrashOfAnyWriterAtAnyActLeavesAGoodCheckpointAndTheNextSaveSucceeds) {
+  using Fault = FaultyDisk::Fault;
+  for (const bool first_crashes : {false, true}) {
+    int64_t at = 0, crashes = 0;
+    for (bool reached = true; reached; ++at) {
+      const base::TemporaryFolder folder;
+      const auto none = std::make_shared<FaultyDisk>(Fault::none, 0);
+      ASSERT_TRUE(saved_by_three(folder.path(), 1, "t1", *none, none));
+      const auto crashing = std::make_shared<FaultyDisk>(Fault::crash, at);
+      const bool whole = first_crashes ? saved_by_three(folder.path(), 2, "t2", *none, crashing)
+                                       : saved_by_three(folder.path(), 2, "t2", *crashing, none);
+      crashes += whole ? 0 : 1;
+      reached = crashing->acts() > at;
+      expect_good(folder.path(), whole ? 2 : 1, at);
+      ASSERT_TRUE(saved_by_three(folder.path(), 3, "t3", *none, none));
+      expect_good(folder.path(), 3, at);
+    }
+    EXPECT_EQ(crashes, at - 1);
+    EXPECT_GT(crashes, first_crashes ? 20 : 7);
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/site/launch.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -59,6 +61,13 @@ Launch read_launch() {
     launch.local_size = std::max<int64_t>(1, number_in("SLURM_STEP_TASKS_PER_NODE"));
   }
   return launch;
+}
+
+std::string node_name() {
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  const char* slurm = std::getenv("SLURMD_NODENAME");
+  return slurm ? std::string(host) + "/" + slurm : std::string(host);
 }
 
 }  // namespace lockstep::site

@@ -20,4 +20,8 @@ struct Launch {
 
 Launch read_launch();
 
+// The name of this machine, by which ranks know whether they share it: its own, and what Slurm calls it where one
+// machine plays several nodes.
+std::string node_name();
+
 }  // namespace lockstep::site

@@ -16,10 +16,10 @@ class LaunchTest : public ::testing::Test {
 
  private:
   static void clear() {
-    for (const char* name :
-         {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_SIZE", "PMI_RANK",
-          "PMIX_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "SLURM_NTASKS", "SLURM_LOCALID",
-          "SLURM_STEP_TASKS_PER_NODE", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {
+    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                             "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "SLURM_NTASKS",
+                             "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",
+                             "OMPI_COMM_WORLD_RANK", "SLURMD_NODENAME"}) {
       ::unsetenv(name);
     }
   }
@@ -79,6 +79,16 @@ TEST_F(LaunchTest, AnMpirunInsideAStepIsTheOneThatCounts) {
   set("SLURM_NTASKS", "1");
   set("OMPI_COMM_WORLD_SIZE", "4");
   EXPECT_EQ(read_launch().size, 4);
+}
+
+TEST_F(LaunchTest, OneMachineThatPlaysSeveralNodesHasSeveralNames) {
+  const std::string alone = node_name();
+  EXPECT_FALSE(alone.empty());
+  set("SLURMD_NODENAME", "n1");
+  const std::string first = node_name();
+  set("SLURMD_NODENAME", "n2");
+  EXPECT_EQ(node_name(), alone + "/n2");
+  EXPECT_NE(node_name(), first);
 }
 
 }  // namespace
