@@ -40,6 +40,7 @@ export -f sanitized fuzz
 
 part every-step 240 python3 tests/faults/every_step.py
 part saves 120 python3 tests/faults/kill_saves.py
+part parts 80 python3 tests/faults/kill_parts.py 60
 part asan 400 bash -c 'sanitized asan'
 part tsan 400 bash -c 'sanitized tsan'
 # Both in one view: installing Slurm takes 15-30 s.

@@ -139,7 +139,11 @@ Matching match_names(const Network& network, const std::vector<TensorView>& tens
 
 LoadReport load_weights(Network& network, const base::Path& path) {
   const base::WeightsFile file(path);
-  Matching matching = match_names(network, file.tensors(), path.string());
+  return load_weights(network, file.tensors(), path.string());
+}
+
+LoadReport load_weights(Network& network, const std::vector<TensorView>& tensors, const std::string& source) {
+  Matching matching = match_names(network, tensors, source);
   const at::NoGradGuard no_grad;
   for (Match& match : matching.matches) match.tensor.copy_(tensor_of(*match.view));
   return std::move(matching.report);

@@ -19,6 +19,8 @@ struct LoadReport {
 // Copies parameters and buffers by name from a safetensors file or a PyTorch checkpoint. User error, before anything
 // is changed, when a name is missing or a shape differs (tensor and both shapes named), except for the classifier.
 LoadReport load_weights(Network& network, const base::Path& path);
+// Likewise from tensors that lie somewhere else; `source` names it.
+LoadReport load_weights(Network& network, const std::vector<base::TensorView>& tensors, const std::string& source);
 
 // All parameters and buffers as safetensors, atomically.
 void save_weights(const Network& network, const base::Path& path, const base::TensorMetadata& metadata = {});

@@ -19,11 +19,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/step/chunk_norm.h"
+#include "lockstep/step/cut_state.h"
 #include "lockstep/step/reducer.h"
 
 namespace lockstep::step {
@@ -94,6 +94,18 @@ std::vector<model::Named> Shards::pieces() const {
       const Cut cut = cut_here(k, slot);
       all.push_back({slot.name, level_ == 3 ? piece_of_part(weights_[k], slot, cut)
                                             : piece_of_parameter(parameter(rows_[k], slot).detach(), slot, cut)});
+    }
+  }
+  return all;
+}
+
+std::vector<model::Named> Shards::weight_pieces() const {
+  if (level_ < 3) return {};
+  if (!whole_) return pieces();
+  std::vector<model::Named> all;
+  for (size_t k = 0; k < rows_.size(); ++k) {
+    for (const auto& slot : rows_[k].slots) {
+      all.push_back({slot.name, piece_of_parameter(parameter(rows_[k], slot).detach(), slot, cut_here(k, slot))});
     }
   }
   return all;
@@ -329,15 +341,9 @@ void Shards::take_gradients(size_t block, const std::vector<at::Tensor>& gradien
 
 std::vector<model::Named> Shards::whole_state(const std::vector<model::Named>& pieces, const Wanted& wanted) {
   std::map<std::string, at::Tensor> by_name;
-  std::set<std::string> kinds;  // "exp_avg", ...: the same on every rank, as every rank has every name
   for (const auto& entry : pieces) by_name[entry.name] = entry.tensor;
-  const std::string& first = rows_.front().slots.front().name;
-  for (const auto& entry : pieces) {
-    const size_t dot = entry.name.find('.');
-    if (dot != std::string::npos && entry.name.substr(dot + 1) == first) kinds.insert(entry.name.substr(0, dot + 1));
-  }
   std::vector<model::Named> all;
-  for (const auto& kind : kinds) {
+  for (const auto& kind : state_kinds(pieces, rows_)) {
     for (size_t k = 0; k < rows_.size(); ++k) {
       const at::Tensor part =
           own_part(k, [&](const Slot& slot, const Cut&) { return by_name.at(base::text(kind, slot.name)); });

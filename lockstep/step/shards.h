@@ -62,6 +62,10 @@ class Shards final : public WeightSource {
   std::vector<model::Named> pieces_of(const std::vector<model::Named>& whole) const;
 
   const std::vector<at::Tensor>& weight_parts() const { return weights_; }  // level 3, one a block
+  // Level 3: this rank's pieces of the weights as they are now, in the network or here. They share its memory.
+  std::vector<model::Named> weight_pieces() const;
+  const std::vector<FlatBlock>& rows() const { return rows_; }  // how the parameters are cut
+  int64_t rank() const { return group_.rank(); }
   double seconds_waited() const { return seconds_waited_; }
 
   // WeightSource: level 3.

@@ -73,6 +73,13 @@ std::vector<model::Named> Step::state(const Wanted& wanted) const {
   return all;
 }
 
+CutState Step::cut_state() const {
+  base::ensure(shards_ != nullptr, "a state in pieces is one of several ranks with training.zero");
+  auto all = optimizer_.state();
+  for (auto& entry : scale_.state()) all.push_back(std::move(entry));
+  return {*shards_, all};
+}
+
 int64_t Step::state_bytes() const {
   std::map<std::string, int64_t> whole;
   for (const auto& parameter : trained_) whole[parameter.name] = parameter.tensor.numel();

@@ -5,6 +5,7 @@
 
 #include "lockstep/comm/group.h"
 #include "lockstep/model/network.h"
+#include "lockstep/step/cut_state.h"
 #include "lockstep/step/gradient_path.h"
 #include "lockstep/step/loss_scale.h"
 #include "lockstep/step/optimizer.h"
@@ -53,6 +54,9 @@ class Step {
   using Wanted = Shards::Wanted;
   std::vector<model::Named> state(const Wanted& wanted = [](const std::string&) { return true; }) const;
   int64_t state_bytes() const;  // of all of it
+  // The same without gathering anything: what this rank has of it, and with training.zero 3 of the weights. The Step
+  // outlives it. REQUIRES: shards().
+  CutState cut_state() const;
   // From whole tensors. User error naming the first that is missing or has another shape.
   void load_state(const std::vector<model::Named>& state);
 

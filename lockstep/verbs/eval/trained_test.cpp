@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/eval/trained.h"
 
+#include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include "lockstep/model/weights.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
+#include "lockstep/run/saved_tensors.h"
 #include "lockstep/verbs/eval/small_run.h"
 
 namespace lockstep::verbs {
@@ -66,6 +68,41 @@ TEST(TrainedTest, TakesTheBestGoodCheckpointWhileThereIsNoResult) {
   trained = load_trained({small.run()});
   EXPECT_THAT(trained.weights.string(), HasSubstr("step-00000003/weights.safetensors"));
   EXPECT_EQ(trained.notes.size(), 1U);
+}
+
+TEST(TrainedTest, PutsTogetherWeightsThatNodesWroteInPieces) {
+  const SmallRun small;
+  const Trained expected = load_trained({small.run()});
+  save_plain(small, small.root() / "plain.safetensors");
+  const base::SafetensorsFile plain(small.root() / "plain.safetensors");
+  std::vector<base::TensorView> whole, pieces;
+  std::vector<run::CutTensor> cut;
+  for (const auto& view : plain.tensors()) {
+    const auto numel = static_cast<int64_t>(view.bytes.size() / sizeof(float));
+    if (view.dtype != base::Dtype::F32 || numel < 2) {
+      whole.push_back(view);
+      continue;
+    }
+    std::vector<int64_t> strides(view.shape.size(), 1);
+    for (size_t dim = strides.size() - 1; dim > 0; --dim) strides[dim - 1] = strides[dim] * view.shape[dim];
+    cut.push_back({run::cut_name("weights", view.name), view.shape, strides});
+    pieces.push_back({run::piece_name(cut.back().name, 0), view.dtype, {1}, view.bytes.first(sizeof(float))});
+    pieces.push_back({run::piece_name(cut.back().name, 1), view.dtype, {numel - 1}, view.bytes.subspan(sizeof(float))});
+  }
+  run::Save save;
+  save.step = 1;
+  save.state["classes"] = base::Json::array_of(small.classes());
+  run::describe_cut(save.state, cut, {"part-0000.safetensors"});
+  save.parts = {run::safetensors_part("weights.safetensors", whole),
+                run::safetensors_part("part-0000.safetensors", pieces)};
+  run::CheckpointStore(run::RunPaths{small.run()}.checkpoints()).save(save);
+  std::filesystem::remove(small.run() / "weights.safetensors");
+  const Trained trained = load_trained({small.run()});
+  EXPECT_THAT(trained.weights.string(), HasSubstr("step-00000001/weights.safetensors"));
+  const auto parameters = trained.network.parameters(), others = expected.network.parameters();
+  for (size_t i = 0; i < others.size(); ++i) {
+    EXPECT_TRUE(at::equal(parameters[i].tensor, others[i].tensor)) << others[i].name;
+  }
 }
 
 TEST(TrainedTest, LoadsAWeightsFileBesideItsJob) {

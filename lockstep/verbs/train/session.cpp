@@ -8,6 +8,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/site/launch.h"
 #include "lockstep/step/virtual_check.h"
 #include "lockstep/verbs/train/batch_rules.h"
 #include "lockstep/verbs/train/session_source.h"
@@ -46,9 +47,15 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
   at::set_num_threads(static_cast<int>(agree_on_threads(compute_threads(job_.training), group)));
   check_virtual_ranks();
   if (options.history) history_ = std::make_unique<SampleHistory>(options.run, group.rank(), group.size());
-  if (!folder_) return;
-  ledger_ = std::make_unique<Ledger>(folder_->paths(), timetable_, options.voice);
-  saver_ = std::make_unique<run::BackgroundSave>(run::CheckpointStore(folder_->paths().checkpoints(), options.disk));
+  if (job_.training.zero > 0 && group.size() > 1) {
+    node_part_ =
+        std::make_unique<NodePart>(group, options.node.empty() ? site::node_name() : options.node, options.device);
+  }
+  if (folder_ || (node_part_ && node_part_->writes())) {
+    const run::RunPaths paths{options.run};
+    saver_ = std::make_unique<run::BackgroundSave>(run::CheckpointStore(paths.checkpoints(), options.disk));
+  }
+  if (folder_) ledger_ = std::make_unique<Ledger>(folder_->paths(), timetable_, options.voice);
 }
 
 void Session::check_virtual_ranks() const {
@@ -76,7 +83,7 @@ void Session::run(const Stage& stage) {
                    .freeze_norm = stage.phase.freeze_norm,
                    .ema = ema_.get()});
   if (step_ > stage.begin) {
-    step.load_state(read_tensors(base::Path(checkpoint_) / "optimizer.safetensors"));
+    step.load_state(read_tensors(checkpoint_, "optimizer"));
   }
   assemble_ = [&step] { step.assemble(); };
   Source source = open_source(stage, from);
@@ -219,7 +226,7 @@ TrainResult Session::finish() {
     fields["seconds"] = result.seconds;
     fields["weights_sha256"] = result.weights_sha256;
     if (state_sha256_.empty() && !checkpoint_.empty()) {  // killed between the last save and this
-      state_sha256_ = state_sha256(read_tensors(base::Path(checkpoint_) / "optimizer.safetensors"));
+      state_sha256_ = state_sha256(read_tensors(checkpoint_, "optimizer"));
     }
     if (!state_sha256_.empty()) fields["state_sha256"] = result.state_sha256 = state_sha256_;
     if (top1_) fields["top1"] = *top1_;

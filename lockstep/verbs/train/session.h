@@ -17,6 +17,7 @@
 #include "lockstep/verbs/train/collections.h"
 #include "lockstep/verbs/train/features.h"
 #include "lockstep/verbs/train/ledger.h"
+#include "lockstep/verbs/train/node_part.h"
 #include "lockstep/verbs/train/plan_watch.h"
 #include "lockstep/verbs/train/sample_history.h"
 #include "lockstep/verbs/train/snapshot.h"
@@ -27,7 +28,7 @@
 namespace lockstep::verbs {
 
 // One sitting of a run, from the first or the next step to the end or a stop. Every rank has one; rank 0 also holds
-// the run folder and writes all that is written.
+// the run folder and writes all that is written, but for the parts of checkpoints of other nodes (training.zero).
 class Session {
  public:
   Session(const spec::Job& job, const TrainOptions& options, comm::Group& group);
@@ -60,8 +61,11 @@ class Session {
   // Saving: the state is copied, training goes on while a thread writes the copy. All ranks call these alike.
   enum class Wait { no, yes };
   bool save_is_due();  // by the job's distance, or by the clock of rank 0
-  void save(step::Step& step, bool best, std::optional<double> best_before = {});
-  run::Save describe_save(const std::vector<model::Named>& optimizer, bool best);
+  void save(const step::Step& step, bool best, std::optional<double> best_before = {});
+  run::Save describe_save(bool best) const;
+  void copy_whole(const step::Step& step, run::Save& save);  // rank 0 has everything
+  // training.zero: nothing is gathered but a node's pieces; its first rank writes them. Every rank calls it.
+  void copy_pieces(const step::Step& step, run::Save& save);
   void settle(Wait wait);   // takes the outcome of a save under way, if it is done, and tells it
   void say_budget() const;  // what the checkpoints will need of the disk
   // Why to stop before the first step; empty: go on.
@@ -131,7 +135,8 @@ class Session {
     double stall = 0;
     std::optional<double> best_before;
   } pending_;
-  std::unique_ptr<run::BackgroundSave> saver_;  // rank 0 only
+  std::unique_ptr<NodePart> node_part_;         // only with training.zero and several ranks
+  std::unique_ptr<run::BackgroundSave> saver_;  // rank 0; with node_part_ the first rank of each node
   std::unique_ptr<SampleHistory> history_;
   double evaluate_seconds_ = 0;
   std::optional<double> best_, top1_, loss_;

@@ -5,7 +5,6 @@
 #include <ATen/Parallel.h>
 
 #include <cerrno>
-#include <chrono>
 
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
@@ -34,11 +33,6 @@ void set_aside_old_result(const run::RunPaths& paths) {
   if (!error) return;
   errno = error.value();
   base::throw_errno(text("cannot rename ", paths.weights().string()));
-}
-
-std::string name_of_now() {  // as text in the order of time
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return text(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
 // A folder keeps the history of one job: another one must not write into it, even before there is a checkpoint.
@@ -94,7 +88,7 @@ void Session::resume() {
   }
   if (job_.training.ema_decay > 0) {
     ema_ = std::make_unique<step::Ema>(job_.training.ema_decay, network_);
-    if (!checkpoint_.empty()) restore_tensors(base::Path(checkpoint_) / "ema.safetensors", ema_->averages());
+    if (!checkpoint_.empty()) restore_tensors(checkpoint_, "ema", ema_->averages());
   }
   if (history_) history_->begin(comm::broadcast_text(group_, name_of_now()), step_);
   if (!folder_) {
@@ -118,8 +112,8 @@ void Session::restore(const base::Path& folder) {
   // Left to the storage: what the run began with counts, wherever its shards lie by now.
   if (keeps_order_) job_.data.order = order_of(state.at("identity"));
   check_identity(state.at("identity"), identity(job_, data_sha256_, validate_sha256()), folder.string());
-  restore_tensors(folder / "weights.safetensors", all_tensors(network_));
-  if (ema_) restore_tensors(folder / "ema.safetensors", ema_->averages());
+  restore_tensors(folder, "weights", all_tensors(network_));
+  if (ema_) restore_tensors(folder, "ema", ema_->averages());
   checkpoint_ = folder.string();
   step_ = state.at("step").as_int();
   options_.activity->step_done(step_);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/progress.h"
@@ -32,8 +33,8 @@ bool Session::save_is_due() {
   return said[0].item<int64_t>() != 0;
 }
 
-// The copy of everything that a resume needs, and how to keep it.
-run::Save Session::describe_save(const std::vector<model::Named>& optimizer, bool best) {
+// Where the run stands, and how to keep it.
+run::Save Session::describe_save(bool best) const {
   run::Save save;
   save.step = step_;
   save.keep = job_.checkpoint.keep;
@@ -60,10 +61,38 @@ run::Save Session::describe_save(const std::vector<model::Named>& optimizer, boo
   if (loss_) save.state["loss"] = *loss_;
   save.state["classes"] = Json::array_of(collections_.train.classes);
   save.state["identity"] = identity(job_, data_sha256_, validate_sha256());
-  save.parts.push_back(copy_.part("weights.safetensors", all_tensors(network_)));
-  save.parts.push_back(copy_.part("optimizer.safetensors", optimizer));
-  if (ema_) save.parts.push_back(copy_.part("ema.safetensors", ema_->averages()));
   return save;
+}
+
+void Session::copy_whole(const step::Step& step, run::Save& save) {
+  save.parts.push_back(copy_.part("weights.safetensors", all_tensors(network_)));
+  save.parts.push_back(copy_.part("optimizer.safetensors", step.state()));
+  if (ema_) save.parts.push_back(copy_.part("ema.safetensors", ema_->averages()));
+}
+
+void Session::copy_pieces(const step::Step& step, run::Save& save) {
+  const step::CutState cut = step.cut_state();
+  auto part = node_part_->take(cut);
+  group_.barrier();  // no writer is at the attempt before: rank 0 removes what that left
+  const std::string token = comm::broadcast_text(group_, text(step_, "-", name_of_now()));
+  if (!folder_) {
+    if (part) saver_->start_shard(step_, token, std::move(*part));
+    return;
+  }
+  std::set<std::string> in_pieces;
+  for (const auto& whole : cut.wholes()) {
+    if (whole.weight) in_pieces.insert(whole.name);
+  }
+  auto weights = all_tensors(network_);
+  std::erase_if(weights, [&](const model::Named& entry) { return in_pieces.contains(entry.name); });
+  save.parts.push_back(copy_.part("weights.safetensors", weights));
+  save.parts.push_back(copy_.part("optimizer.safetensors", cut.shared()));
+  if (ema_) save.parts.push_back(copy_.part("ema.safetensors", ema_->averages()));
+  save.parts.push_back(std::move(*part));
+  save.token = token;
+  save.shards = node_part_->names();
+  describe_cut(save.state, cut, save.shards);
+  save.shards.erase(save.shards.begin());  // its own
 }
 
 std::string Session::state_sha256(const std::vector<model::Named>& optimizer) const {
@@ -76,18 +105,19 @@ std::string Session::state_sha256(const std::vector<model::Named>& optimizer) co
   return tensors_sha256(std::move(all), data_state().to_json().dump(-1));
 }
 
-void Session::save(step::Step& step, bool best, std::optional<double> best_before) {
-  // With training.zero every rank gives its parts; the one that writes keeps them.
-  step.assemble();
-  const auto optimizer = step.state([&](const std::string&) { return folder_ != nullptr; });
-  if (!folder_) return;
+void Session::save(const step::Step& step, bool best, std::optional<double> best_before) {
+  if (!saver_ && !node_part_) return;
   const run::Activity::During saving(*options_.activity, run::Phase::saving);
   const double start = steady_seconds();
   settle(Wait::yes);
-  folder_->ensure_held();  // not ours any more: this sitting ends
-  pending_ = {
-      .best = best, .last = stopped() || step_ == timetable_.total_steps(), .stall = 0, .best_before = best_before};
-  saver_->start(describe_save(optimizer, best));
+  if (folder_) folder_->ensure_held();  // not ours any more: this sitting ends
+  const bool last = stopped() || step_ == timetable_.total_steps();
+  run::Save save;
+  if (folder_) save = describe_save(best);
+  node_part_ ? copy_pieces(step, save) : copy_whole(step, save);
+  if (!folder_) return;
+  pending_ = {.best = best, .last = last, .stall = 0, .best_before = best_before};
+  saver_->start(std::move(save));
   clock_.began(steady_seconds());
   pending_.stall = steady_seconds() - start;
   stall_seconds_ += pending_.stall;
@@ -98,7 +128,7 @@ void Session::save(step::Step& step, bool best, std::optional<double> best_befor
 void Session::settle(Wait wait) {
   if (!saver_) return;
   const auto outcome = wait == Wait::yes ? saver_->wait() : saver_->outcome();
-  if (!outcome) return;
+  if (!outcome || !folder_) return;  // rank 0 hears of a failed part from the row that it waits for
   if (!outcome->failure) {
     ++saves_;
     save_seconds_ = outcome->seconds;

@@ -4,12 +4,13 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <cstring>
+#include <chrono>
 #include <memory>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/saved_tensors.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -83,28 +84,34 @@ std::string write_tensors(const base::Path& path, const std::vector<model::Named
   return base::sha256_hex(base::MappedFile(path).bytes());
 }
 
-std::vector<model::Named> read_tensors(const base::Path& path) {
-  const base::SafetensorsFile file(path);
+std::vector<model::Named> read_tensors(const base::Path& checkpoint, const std::string& file) {
+  const run::SavedTensors saved(checkpoint, file);
   std::vector<model::Named> all;
-  for (const auto& view : file.tensors()) {
-    at::Tensor tensor = at::empty(view.shape, torch_type(view.dtype, path.string()));
-    if (!view.bytes.empty()) std::memcpy(tensor.mutable_data_ptr(), view.bytes.data(), view.bytes.size());
-    all.push_back({view.name, tensor});
+  for (size_t i = 0; i < saved.entries().size(); ++i) {
+    const auto& entry = saved.entries()[i];
+    at::Tensor tensor = at::empty(entry.shape, torch_type(entry.dtype, text(checkpoint.string(), "/", file)));
+    saved.read(i, {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()});
+    all.push_back({entry.name, tensor});
   }
   return all;
 }
 
-void restore_tensors(const base::Path& path, const std::vector<model::Named>& into) {
-  const auto saved = read_tensors(path);
+void restore_tensors(const base::Path& checkpoint, const std::string& file, const std::vector<model::Named>& into) {
+  const auto saved = read_tensors(checkpoint, file);
   for (const auto& target : into) {
     const auto found =
         std::find_if(saved.begin(), saved.end(), [&](const auto& entry) { return entry.name == target.name; });
     if (found == saved.end() || found->tensor.sizes() != target.tensor.sizes()) {
-      throw Error(Blame::user, text(path.string(), " has no fitting '", target.name, "'"),
+      throw Error(Blame::user, text(checkpoint.string(), ": ", file, " has no fitting '", target.name, "'"),
                   "it belongs to another model: choose another run folder with --run");
     }
     target.tensor.detach().copy_(found->tensor);
   }
+}
+
+std::string name_of_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return text(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
 std::string tensors_sha256(std::vector<model::Named> tensors, const std::string& more) {

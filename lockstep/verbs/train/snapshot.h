@@ -30,11 +30,14 @@ class HostCopy {
 std::string write_tensors(const base::Path& path, const std::vector<model::Named>& tensors,
                           const base::TensorMetadata& metadata);
 
-// Every tensor of the file, copied.
-std::vector<model::Named> read_tensors(const base::Path& path);
+// Every tensor of a checkpoint's "weights", "optimizer" or "ema", copied; whole, however it was saved.
+std::vector<model::Named> read_tensors(const base::Path& checkpoint, const std::string& file);
 
-// Copies the file's tensors into those of the same name. User error naming the first that is missing or differs.
-void restore_tensors(const base::Path& path, const std::vector<model::Named>& into);
+// Copies those tensors into those of the same name. User error naming the first that is missing or differs.
+void restore_tensors(const base::Path& checkpoint, const std::string& file, const std::vector<model::Named>& into);
+
+// The time as text, for names that nothing before has had; in the order of time.
+std::string name_of_now();
 
 // SHA-256 over names, types, shapes and values, in the order of the names, and over `more`.
 std::string tensors_sha256(std::vector<model::Named> tensors, const std::string& more);

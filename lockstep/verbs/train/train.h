@@ -24,6 +24,7 @@ struct TrainOptions {
   std::optional<double> seconds_left = {};             // until somebody ends this process
   bool restarted = false;                              // by a supervisor, within the time of an earlier start
   std::optional<base::Path> plan = {};                 // the plan that the run is held to
+  std::string node = {};                               // the name of this rank's machine; empty: as it says itself
   bool history = false;                                // every rank writes down which samples each of its steps took
   std::shared_ptr<run::Disk> disk = run::real_disk();  // what checkpoints are written to
   Voice voice = {};                                    // rank 0 only
