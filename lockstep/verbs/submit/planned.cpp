@@ -8,6 +8,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/forecast/collective.h"
+#include "lockstep/forecast/limits.h"
 #include "lockstep/site/command.h"
 #include "lockstep/verbs/submit/refusal.h"
 
@@ -37,6 +39,45 @@ PlannedShape shape_of(const Json& option) {
   return shape;
 }
 
+// The option of one node whose processors compute; null: the plan has none that would end.
+const Json* one_node_option(const Json& plan) {
+  for (const auto& option : plan.at("options").items()) {
+    const Json* step = option.find("step_seconds");
+    const bool timed = step && step->is_object() && number_or(option, "total_seconds", 0) > 0;
+    if (number_or(option, "nodes", 1) == 1 && number_or(option, "gpus", 0) == 0 && timed) return &option;
+  }
+  return nullptr;
+}
+
+// Jobs and seconds from what the plan of one node has measured out for its parts.
+PlannedShape estimated(const Json& option, int64_t nodes, double all_reduce, double walltime) {
+  const auto share = static_cast<double>(nodes);
+  const double save = number_or(option, "save_seconds", 0);
+  forecast::Workload work;
+  work.steps = static_cast<int64_t>(number_or(option, "steps", 0));
+  work.validation_samples = 1;  // what is not a step: all evaluations, and the saves beside the last
+  work.evaluate_every = work.save_every = 0;
+  forecast::Pace pace;
+  pace.step = option.at("step_seconds").at("value").as_double() / share + all_reduce;
+  pace.evaluation_sample =
+      number_or(option, "evaluation_seconds", 0) / share + std::max(0.0, number_or(option, "saves_seconds", 0) - save);
+  pace.start_up = number_or(option, "start_up_seconds", 0);
+  pace.restore = number_or(option, "restore_seconds", 0);
+  pace.save = save;
+  pace.walltime = walltime > 0 ? walltime : number_or(option, "walltime_seconds", 0);
+  PlannedShape shape;
+  shape.nodes = nodes;
+  shape.feasible = true;
+  const auto length = forecast::length_of(work, pace);
+  if (!length || length->jobs == 0) {
+    shape.note = "in no job of this walltime would a step be saved";
+    return shape;
+  }
+  shape.seconds = length->total;
+  shape.jobs = length->jobs;
+  return shape;
+}
+
 }  // namespace
 
 const PlannedShape* Planned::of(int64_t nodes) const {
@@ -60,6 +101,38 @@ Planned shapes_of(const Json& plan) {
   return planned;
 }
 
+void estimate_nodes(const Json& plan, const PlanQuestion& question, Planned& planned) {
+  const spec::Machine& machine = question.machine;
+  if (machine.gpus_per_node > 0) return;
+  const Json* one = one_node_option(plan);
+  const double gradient = question.job.training.reduce_precision == spec::ReducePrecision::bf16 ? 2 : 4;  // bytes each
+  for (const int64_t nodes : question.nodes) {
+    if (nodes == 1 || planned.of(nodes)) continue;
+    PlannedShape shape;
+    shape.nodes = nodes;
+    shape.feasible = true;
+    if (!one) {
+      shape.note = "the plan of one node, from which it would be estimated, has no run time";
+    } else if (machine.links.inter.rate <= 0) {
+      shape.note = text("the link between the nodes of ", machine.name,
+                        " is not stated: --site links.inter.rate=12.5GB/s (one direction of a node)");
+    } else {
+      forecast::Network network;
+      network.ranks = network.nodes = nodes;
+      network.inter_rate = machine.links.inter.rate;
+      network.inter_latency = machine.links.inter.latency;
+      const double all_reduce = forecast::mpi_collective_seconds(forecast::CollectiveKind::all_reduce,
+                                                                 gradient * number_or(plan, "parameters", 0), network);
+      shape = estimated(*one, nodes, all_reduce, question.walltime);
+      if (shape.seconds > 0) {
+        shape.note = text("an estimate: the steps of one node shared by ", nodes, ", and ",
+                          base::format_duration(all_reduce), " a step for the sum of the gradients, not hidden");
+      }
+    }
+    planned.shapes.push_back(std::move(shape));
+  }
+}
+
 Planned ask_plan(const PlanQuestion& question) {
   const base::TemporaryFolder folder;
   const base::Path job = folder.path() / "job.json";
@@ -81,7 +154,11 @@ Planned ask_plan(const PlanQuestion& question) {
   const site::Answer said = site::ask(words, std::chrono::minutes(10));
   Planned planned;
   // With exit code 3 (nothing fits) the document is there as well: it has the reasons.
-  if (std::filesystem::exists(answer)) planned = shapes_of(base::read_json(answer, {.max_bytes = size_t{64} << 20}));
+  if (std::filesystem::exists(answer)) {
+    const Json plan = base::read_json(answer, {.max_bytes = size_t{64} << 20});
+    planned = shapes_of(plan);
+    estimate_nodes(plan, question, planned);
+  }
   if (!said.good()) {
     planned.why_not = said.code == -1 ? "lockstep plan did not answer within 10 minutes" : in_one_line(said.err);
   }

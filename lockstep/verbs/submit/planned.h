@@ -20,6 +20,7 @@ struct PlannedShape {
   double seconds = 0;     // of the whole run with start-ups and saves, without the queue; 0: not known
   int64_t jobs = 0;       // under the walltime; 0: not known, or none would come forward
   std::string why_not;    // where it is not feasible
+  std::string note = {};  // how an estimate was made, or what is missing to make one
 
   bool operator==(const PlannedShape&) const = default;
 };
@@ -44,6 +45,11 @@ Planned ask_plan(const PlanQuestion& question);
 // The shapes in a plan document (docs/formats/plan.md): the job as written; the best option where a node count stands
 // there more than once.
 Planned shapes_of(const base::Json& plan);
+
+// Several nodes whose processors compute, from the plan of one node: its steps and evaluations shared by all of them,
+// and after each step the sum of the gradients over the link between nodes, as nothing hid it. A shape with a note: an
+// estimate, or without seconds what it would take to make one. Node counts that the plan knows stay as they are.
+void estimate_nodes(const base::Json& plan, const PlanQuestion& question, Planned& planned);
 
 // "1=2.5,2=1.4": hours by nodes, of the user. `walltime` of one job gives the number of jobs; 0: one.
 Planned parse_hours(const std::string& words, double walltime);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/forecast/collective.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -30,6 +31,53 @@ TEST(PlannedTest, TakesTheUsersHours) {
   for (const char* bad : {"", "2", "x=1", "1=", "1=0", "1=nan", "1=2;2=3"}) {
     EXPECT_THROW(parse_hours(bad, 0), base::Error) << bad;
   }
+}
+
+// 1000 steps of 4 s on one node, 100 s of evaluations, saves of 5 s (three of them), 25 million parameters.
+const char* const kOneNode = R"({"parameters": 25000000, "options": [
+  {"nodes": 1, "gpus": 0, "feasible": true, "total_seconds": 4145, "jobs": 1, "why": [], "steps": 1000,
+   "step_seconds": {"value": 4, "low": 3, "high": 5}, "evaluation_seconds": 100, "saves_seconds": 15,
+   "save_seconds": 5, "restore_seconds": 2, "start_up_seconds": 30, "walltime_seconds": 0}]})";
+
+PlanQuestion nodes_asked() {
+  PlanQuestion question;
+  question.machine.name = "site";
+  question.nodes = {1, 2, 4};
+  return question;
+}
+
+TEST(PlannedTest, EstimatesSeveralNodesOfProcessorsFromOne) {
+  PlanQuestion question = nodes_asked();
+  question.machine.links.inter.rate = 1e9;
+  question.machine.links.inter.latency = 1e-9;
+  const base::Json plan = base::parse_json(kOneNode, "plan.json");
+  Planned planned = shapes_of(plan);
+  estimate_nodes(plan, question, planned);
+  EXPECT_EQ(planned.of(1)->seconds, 4145);
+  EXPECT_EQ(planned.of(1)->note, "");
+  // Half of each step and evaluation, and 100 MB twice half the way at what MPI gets of 1 GB/s.
+  const double sum = forecast::mpi_collective_seconds(forecast::CollectiveKind::all_reduce, 1e8,
+                                                      {.ranks = 2, .nodes = 2, .inter_rate = 1e9});
+  EXPECT_NEAR(planned.of(2)->seconds, 30 + 1000 * (2 + sum) + 50 + 15, 0.1);
+  EXPECT_LT(planned.of(4)->seconds, planned.of(2)->seconds);
+  EXPECT_THAT(planned.of(4)->note, testing::HasSubstr("an estimate: the steps of one node shared by 4"));
+  question.walltime = 600;
+  Planned short_jobs = shapes_of(plan);
+  estimate_nodes(plan, question, short_jobs);
+  EXPECT_EQ(short_jobs.of(4)->jobs, 3);
+}
+
+TEST(PlannedTest, WithoutALinkItSaysWhatToGive) {
+  const base::Json plan = base::parse_json(kOneNode, "plan.json");
+  Planned planned = shapes_of(plan);
+  estimate_nodes(plan, nodes_asked(), planned);
+  EXPECT_EQ(planned.of(2)->seconds, 0);
+  EXPECT_THAT(planned.of(2)->note, testing::HasSubstr("--site links.inter.rate="));
+  PlanQuestion cards = nodes_asked();
+  cards.machine.gpus_per_node = 4;
+  Planned of_cards = shapes_of(plan);
+  estimate_nodes(plan, cards, of_cards);  // the plan itself knows those
+  EXPECT_EQ(of_cards.of(2), nullptr);
 }
 
 TEST(PlannedTest, TellsWhyThereIsNoPlan) {

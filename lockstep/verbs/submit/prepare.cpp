@@ -255,8 +255,10 @@ size_t ends_first(const std::vector<Candidate>& candidates) {
     const auto end = candidates[i].end();
     if (end && (best == candidates.size() || *end < *candidates[best].end())) best = i;
     if (end) continue;
-    const std::string reason =
-        !candidates[i].refusal.empty() ? in_one_line(candidates[i].refusal) : "its run time is not known";
+    const std::string& note = candidates[i].planned.note;
+    const std::string reason = !candidates[i].refusal.empty() ? in_one_line(candidates[i].refusal)
+                               : note.empty()                 ? "its run time is not known"
+                                                              : text("its run time is not known: ", note);
     why += text(why.empty() ? "" : "; ", candidates[i].script.shape.nodes, " nodes: ", reason);
   }
   if (best < candidates.size()) return best;
@@ -285,6 +287,13 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
     prepared.notes.push_back(text("not planned: ", planned.why_not));
   }
   prepared.candidates = candidates_of(request, device, planned, limit);
+  for (const auto& candidate : prepared.candidates) {
+    const PlannedShape& shape = candidate.planned;
+    if (shape.note.empty()) continue;
+    prepared.notes.push_back(
+        text(shape.nodes, " nodes: ", shape.seconds > 0 ? "" : "run time not known: ", shape.note,
+             shape.seconds > 0 || !request.earliest ? "" : text("; or --hours ", shape.nodes, "=HOURS")));
+  }
   if (slurm && !request.dry_run) ask_starts(prepared.candidates, machine);
   if (request.earliest && request.dry_run) ask_starts(prepared.candidates, machine);
   if (request.earliest) prepared.chosen = ends_first(prepared.candidates);
