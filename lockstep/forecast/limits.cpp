@@ -12,6 +12,23 @@ double occurrences(double epochs, double every) {
   return every > 0 ? std::max(1.0, std::ceil(epochs / every - 1e-9)) : 1.0;
 }
 
+// Seconds that the steps wait for a save when so much time lies between two: for the copy, and for the one before it
+// where that is not yet written.
+double wait_for_save(const Pace& pace, double between) {
+  return pace.stall + std::max(0.0, pace.save - between);
+}
+
+// A run of `training` seconds: as often as the job or the clock says, and at the end.
+void count_saves(const Workload& work, const Pace& pace, double epochs, double training, Length& length) {
+  length.num_saves = std::llround(occurrences(epochs, work.save_every));
+  double between = training / static_cast<double>(length.num_saves);
+  if (work.save_every <= 0 && pace.save_interval > 0 && training > pace.first_save) {
+    length.num_saves += 1 + static_cast<int64_t>((training - pace.first_save) / pace.save_interval);
+    between = pace.save_interval;
+  }
+  length.saves = static_cast<double>(length.num_saves - 1) * wait_for_save(pace, between) + pace.save;
+}
+
 // A job starts up, restores (not the first), works, and saves before its time is over. What it may work is shorter by
 // one step, since it stops at the end of one.
 void count_jobs(const Pace& pace, double step, Length& length) {
@@ -50,8 +67,12 @@ std::optional<Length> length_of(const Workload& work, const Pace& pace) {
     length.steps_per_epoch = (work.samples + work.global_batch - 1) / work.global_batch;
     length.last_batch = work.samples - (length.steps_per_epoch - 1) * work.global_batch;
     steps_epoch = step * static_cast<double>(work.samples) / batch;
-    length.epoch = steps_epoch + (work.evaluate_every > 0 ? evaluation / work.evaluate_every : 0) +
-                   (work.save_every > 0 ? pace.save / work.save_every : 0);
+    length.epoch = steps_epoch + (work.evaluate_every > 0 ? evaluation / work.evaluate_every : 0);
+    if (work.save_every > 0) {
+      length.epoch += wait_for_save(pace, length.epoch * work.save_every) / work.save_every;
+    } else if (pace.save_interval > 0) {
+      length.epoch *= 1 + wait_for_save(pace, pace.save_interval) / pace.save_interval;
+    }
   }
   double epochs = work.epochs;
   double stepping = 0;
@@ -64,7 +85,7 @@ std::optional<Length> length_of(const Workload& work, const Pace& pace) {
     stepping = steps_epoch * epochs;
   }
   length.evaluations = evaluation * occurrences(epochs, work.evaluate_every);
-  length.saves = pace.save * occurrences(epochs, work.save_every);
+  count_saves(work, pace, epochs, stepping + length.evaluations, length);
   length.useful = stepping + length.evaluations + length.saves;
   count_jobs(pace, step, length);
   return length;

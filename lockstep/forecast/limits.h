@@ -14,7 +14,7 @@ struct Workload {
   double epochs = 0;  // epochs or steps
   int64_t steps = 0;
   double evaluate_every = 1;  // epochs; 0: only at the end
-  double save_every = 1;      // epochs; 0: only at the end
+  double save_every = 1;      // epochs; 0: by the clock (Pace::save_interval), or only at the end
 };
 
 // What one machine does with it. Seconds; `loader_rate` in samples per second over all ranks, 0: no limit known.
@@ -23,7 +23,10 @@ struct Pace {
   double evaluation_sample = 0;  // one sample of an evaluation, all ranks together
   double start_up = 0;           // until the first step of a job
   double restore = 0;            // reading the checkpoint, from the second job on
-  double save = 0;               // writing one
+  double save = 0;               // writing one, beside the steps; the last of a job is waited for
+  double stall = 0;              // the steps stand still for each of the others, while the state is copied
+  double first_save = 0;         // by the clock: of training until the first save, and
+  double save_interval = 0;      // between two; 0: no clock
   double loader_rate = 0;
   double walltime = 0;  // of one job; 0: no limit
 };
@@ -34,7 +37,8 @@ struct Length {
   int64_t steps = 0;             // of the run
   double epoch = 0;              // seconds: steps, evaluation and save; 0: not known
   double evaluations = 0;        // seconds of all of them
-  double saves = 0;              // likewise
+  double saves = 0;              // that the steps wait for them
+  int64_t num_saves = 0;         // with the one at the end
   double useful = 0;             // seconds of the run without start-ups, restores and the saves that end a job
   double total = 0;              // seconds with them, without waiting in the queue
   int64_t jobs = 0;              // under the walltime; 0: no job would ever come forward

@@ -30,6 +30,29 @@ TEST(LimitsTest, AddsEvaluationsAndSavesAsOftenAsTheJobAsks) {
   EXPECT_DOUBLE_EQ(length->total, 141.0 + 4 + 5);
 }
 
+TEST(LimitsTest, StepsWaitForTheCopyOnlyAndForTheLastSave) {
+  const Pace pace{.step = 2, .save = 5, .stall = 0.5};
+  const auto length = length_of(kRun, pace);
+  EXPECT_EQ(length->num_saves, 10);
+  EXPECT_DOUBLE_EQ(length->saves, 9 * 0.5 + 5);
+  EXPECT_DOUBLE_EQ(length->epoch, 14.1 + 0.5);
+  // One that takes longer than an epoch is waited for by the next.
+  EXPECT_NEAR(length_of(kRun, {.step = 2, .save = 20, .stall = 0.5})->saves, 9 * (0.5 + 20 - 14.1) + 20, 1e-9);
+}
+
+TEST(LimitsTest, SavesByTheClockAsOftenAsItStrikes) {
+  Workload work = kRun;
+  work.save_every = 0;
+  // 141 s of steps: saved after 60, 85, 110, 135 and at the end.
+  const Pace pace{.step = 2, .save = 3, .stall = 0.25, .first_save = 60, .save_interval = 25};
+  const auto length = length_of(work, pace);
+  EXPECT_EQ(length->num_saves, 5);
+  EXPECT_DOUBLE_EQ(length->saves, 4 * 0.25 + 3);
+  EXPECT_DOUBLE_EQ(length->epoch, 14.1 * 1.01);
+  work.epochs = 4;  // over before the clock strikes
+  EXPECT_EQ(length_of(work, pace)->num_saves, 1);
+}
+
 TEST(LimitsTest, LetsASlowLoaderSetThePace) {
   const auto length = length_of(kRun, {.step = 2, .loader_rate = 100});
   EXPECT_TRUE(length->loader_bound);
@@ -47,8 +70,8 @@ TEST(LimitsTest, NeedsNoSampleCountWhenTheRunIsGivenInSteps) {
 }
 
 TEST(LimitsTest, SplitsARunIntoJobsThatEachStartRestoreAndSave) {
-  // 1410 s of steps and 10 saves of 5 s; a job of 600 s.
-  const Pace pace{.step = 20, .start_up = 60, .restore = 15, .save = 5, .walltime = 600};
+  // 1410 s of steps and 10 saves that cost 5 s each; a job of 600 s.
+  const Pace pace{.step = 20, .start_up = 60, .restore = 15, .save = 5, .stall = 5, .walltime = 600};
   const auto length = length_of(kRun, pace);
   EXPECT_DOUBLE_EQ(length->useful, 1460);
   // First job 600 - 60 - 5 - 20 = 515 s, the others 500: 945 s are left, two jobs more.

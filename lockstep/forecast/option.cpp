@@ -2,6 +2,7 @@
 #include "lockstep/forecast/option.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 
@@ -91,6 +92,16 @@ Ask ask_for(const Place& place, const Levers& levers, int64_t micro_batch, int64
           .ranks = zero > 0 ? place.ranks() : 0};
 }
 
+// What is traced for a step of this trial. Slices are all executed: what is kept between them grows with their number.
+Ask step_ask(const Ground& ground, const Place& place, const Levers& levers, const Trial& trial, int64_t most_passes) {
+  const int64_t slices = ground.task.virtual_ranks;
+  if (slices == 0) return ask_for(place, levers, trial.micro_batch, std::min(most_passes, trial.passes));
+  Ask ask = ask_for(place, levers, trial.micro_batch, trial.passes);
+  ask.slices = slices;
+  ask.ranks = slices / trial.passes;
+  return ask;
+}
+
 // A step's samples lie on the card together, also those of passes that were not traced.
 void add_inputs(const Ground& ground, int64_t traced_rows, Trial& trial) {
   const int64_t pixels = ground.task.image_size * ground.task.image_size;
@@ -105,9 +116,8 @@ void add_inputs(const Ground& ground, int64_t traced_rows, Trial& trial) {
 }
 
 void fill_memory(const Ground& ground, const Place& place, const Levers& levers, Trial& trial) {
-  const int64_t passes = std::min<int64_t>(2, trial.passes);
-  const Ask ask = ask_for(place, levers, trial.micro_batch, passes);
-  const int64_t traced_rows = ground.task.weak ? trial.rows : trial.micro_batch * passes;
+  const Ask ask = step_ask(ground, place, levers, trial, 2);
+  const int64_t traced_rows = ground.task.weak ? trial.rows : trial.micro_batch * ask.passes;
   if (place.gpu) {
     const MemoryRules rules = memory_rules(*place.gpu);
     trial.capacity = rules.capacity;
@@ -131,9 +141,9 @@ void fill_memory(const Ground& ground, const Place& place, const Levers& levers,
 
 void fill_time(const Ground& ground, const Place& place, const Levers& levers, Trial& trial) {
   try {
-    trial.time = time_of(ground, place, ground.recordings.of(ask_for(place, levers, trial.micro_batch, 1)));
-    if (trial.passes == 1) return;
-    const auto two = time_of(ground, place, ground.recordings.of(ask_for(place, levers, trial.micro_batch, 2)));
+    trial.time = time_of(ground, place, ground.recordings.of(step_ask(ground, place, levers, trial, 1)));
+    if (trial.passes == 1 || ground.task.virtual_ranks > 0) return;
+    const auto two = time_of(ground, place, ground.recordings.of(step_ask(ground, place, levers, trial, 2)));
     // The last micro-batch may be smaller.
     const double passes = static_cast<double>(trial.rows) / static_cast<double>(trial.micro_batch);
     trial.time = with_passes(*trial.time, two, passes);
@@ -180,6 +190,12 @@ void fill_pace(const Ground& ground, Option& option) {
   option.pace.evaluation_sample = evaluation_sample(ground, option.place, option.levers, trial);
   option.pace.start_up = assumed.start_up;
   option.pace.save = checkpoint_seconds(bytes, assumed.write_rate);
+  option.pace.stall = bytes / assumed.upload_rate;  // to ordinary memory, as samples come from it
+  if (ground.task.save_clock) {
+    const SaveTimes times = ground.task.save_clock(option.pace.stall, option.pace.save);
+    option.pace.first_save = times.first;
+    option.pace.save_interval = times.interval;
+  }
   option.pace.restore = checkpoint_seconds(bytes, assumed.read_rate);
   option.pace.walltime = ground.task.walltime > 0 ? ground.task.walltime : option.place.machine.scheduler.walltime;
   const auto batch = static_cast<double>(work_at(ground, option.place).global_batch);
@@ -308,6 +324,29 @@ void explain_time(Option& option) {
   }
 }
 
+// Whole slices to each rank: their number is a power of two, and where the ranks do not divide it some have one more
+// than others. Counted then as on the next power of two below, which is a little too much.
+void cut_into_slices(int64_t batch, int64_t slices, int64_t ranks, Trial& trial) {
+  const auto even = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min(ranks, slices))));
+  trial.passes = slices / even;
+  trial.micro_batch = (batch + slices - 1) / slices;
+  trial.rows = trial.micro_batch * trial.passes;
+}
+
+void explain_slices(const Ground& ground, Option& option) {
+  const int64_t slices = ground.task.virtual_ranks;
+  if (slices == 0) return;
+  if (slices % option.place.ranks() != 0) {
+    option.why.push_back(text(slices, " slices (training.virtual_ranks) do not divide by ", option.place.ranks(),
+                              " ranks: counted as on ", slices / option.trial.passes));
+  }
+  if (!option.place.gpu) {
+    option.why.push_back(
+        "slices are counted one after the other; on processors some run at once, each in memory of its "
+        "own");
+  }
+}
+
 void explain_shares(const Ground& ground, Option& option) {
   const int64_t batch = work_at(ground, option.place).global_batch;
   const int64_t ranks = option.place.ranks();
@@ -352,9 +391,11 @@ int64_t fixed_bytes(const MemoryForecast& memory) {
 Trial try_levers(const Ground& ground, const Place& place, const Levers& levers, Depth depth) {
   Trial trial;
   const int64_t ranks = place.ranks();
-  trial.rows = (work_at(ground, place).global_batch + ranks - 1) / ranks;
+  const int64_t batch = work_at(ground, place).global_batch;
+  trial.rows = (batch + ranks - 1) / ranks;
   trial.micro_batch = levers.micro_batch > 0 ? std::min(levers.micro_batch, trial.rows) : trial.rows;
   trial.passes = (trial.rows + trial.micro_batch - 1) / trial.micro_batch;
+  if (const int64_t slices = ground.task.virtual_ranks; slices > 0) cut_into_slices(batch, slices, ranks, trial);
   fill_memory(ground, place, levers, trial);
   if (trial.fits || depth == Depth::all) fill_time(ground, place, levers, trial);
   if (trial.time) add_upload(upload_seconds(ground, place, static_cast<double>(trial.rows)), *trial.time);
@@ -363,8 +404,7 @@ Trial try_levers(const Ground& ground, const Place& place, const Levers& levers,
 
 const Recording& recording_of(const Ground& ground, const Option& option) {
   const Trial& trial = option.trial;
-  return ground.recordings.of(
-      ask_for(option.place, option.levers, trial.micro_batch, std::min<int64_t>(2, trial.passes)));
+  return ground.recordings.of(step_ask(ground, option.place, option.levers, trial, 2));
 }
 
 Option judge(const Ground& ground, const Place& place, const Levers& levers) {
@@ -384,6 +424,7 @@ Option judge(const Ground& ground, const Place& place, const Levers& levers) {
   if (place.gpu) explain_card(ground, option);
   explain_fit(option);
   explain_time(option);
+  explain_slices(ground, option);
   explain_shares(ground, option);
   return option;
 }

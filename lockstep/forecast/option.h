@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,14 +60,23 @@ struct Assumptions {
   PowerRules power = {};
 };
 
+// When a run saves whose job leaves that to the clock: after so many seconds, and so many after that.
+struct SaveTimes {
+  double first = 0;
+  double interval = 0;
+};
+
 // The job, as far as a forecast needs it.
 struct Task {
   Workload work = {};
-  Levers levers = {};      // as written
-  bool decodes = false;    // the samples are pictures that a loader decodes
-  int64_t image_size = 0;  // pixels
-  double walltime = 0;     // the job's own limit; 0: the machine's counts
-  bool weak = false;       // each rank takes `global_batch`: a user's recording cannot be cut smaller
+  Levers levers = {};         // as written
+  bool decodes = false;       // the samples are pictures that a loader decodes
+  int64_t image_size = 0;     // pixels
+  double walltime = 0;        // the job's own limit; 0: the machine's counts
+  int64_t virtual_ranks = 0;  // slices of a batch, each a pass of its own, whatever the ranks; 0: none
+  // The run's own rule, given what a save costs: seconds for the copy, seconds until written. None: by epochs.
+  std::function<SaveTimes(double copy, double write)> save_clock = {};
+  bool weak = false;  // each rank takes `global_batch`: a user's recording cannot be cut smaller
 };
 
 // What it takes to judge options; nothing in it changes with the place.

@@ -14,9 +14,9 @@ Ask without_batch(Ask ask) {
 
 std::string key_of(const Ask& ask, const MemoryRules& rules) {
   return base::text(ask.precision, "/", base::join(ask.recompute, ","), "/", ask.attention, "/", ask.reduced, "/",
-                    ask.micro_batch, "/", ask.passes, "/", ask.zero, "/", ask.ranks, "/", rules.capacity, "/",
-                    rules.expandable_segments, "/", rules.cublas_workspace, "/", rules.context, "/", rules.nccl, "/",
-                    rules.compute_capability);
+                    ask.micro_batch, "/", ask.passes, "/", ask.zero, "/", ask.ranks, "/", ask.slices, "/",
+                    rules.capacity, "/", rules.expandable_segments, "/", rules.cublas_workspace, "/", rules.context,
+                    "/", rules.nccl, "/", rules.compute_capability);
 }
 
 }  // namespace

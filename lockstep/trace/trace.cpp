@@ -75,22 +75,15 @@ void describe(forecast::Recording& recording, const spec::Job& job, const Simula
                                    [](const auto& call) { return call.kind == forecast::OperatorClass::attention; });
   if (attends) recording.attention = name_of(simulation.attention);
   const int64_t rows = rows_of(job, simulation);
-  recording.micro_batch = job.training.micro_batch > 0 ? std::min(rows, job.training.micro_batch) : rows;
+  const int64_t slices = job.training.virtual_ranks;
+  const int64_t pass = slices > 0 ? (job.training.global_batch + slices - 1) / slices : job.training.micro_batch;
+  recording.micro_batch = pass > 0 ? std::min(rows, pass) : rows;
   recording.accumulation = (rows + recording.micro_batch - 1) / recording.micro_batch;
   recording.ranks = simulation.ranks;
   recording.image_size = job.data.image_size;
   recording.parameters = network.parameter_count();
   recording.parameter_bytes = bytes_of(network.parameters());
   for (const auto& block : network.blocks()) recording.blocks.push_back(block->name());
-}
-
-// Virtual ranks are traced as the micro-batches that they are; the partial sums between them are not seen.
-spec::Job as_micro_batches(spec::Job job) {
-  spec::Training& training = job.training;
-  if (training.virtual_ranks == 0) return job;
-  training.micro_batch = (training.global_batch + training.virtual_ranks - 1) / training.virtual_ranks;
-  training.virtual_ranks = 0;
-  return job;
 }
 
 void check(const spec::Job& job, const Simulation& simulation) {
@@ -101,8 +94,7 @@ void check(const spec::Job& job, const Simulation& simulation) {
 
 }  // namespace
 
-forecast::Recording trace_step(const spec::Job& asked, const Simulation& simulation) {
-  const spec::Job job = as_micro_batches(asked);
+forecast::Recording trace_step(const spec::Job& job, const Simulation& simulation) {
   check(job, simulation);
   const auto recorder = std::make_shared<Recorder>();
   const SimulatedDevice device(recorder);

@@ -288,5 +288,33 @@ TEST(TraceTest, EvaluationKeepsNoActivations) {
   EXPECT_EQ(bytes_born(recording, MemoryClass::gradients), 0);
 }
 
+int64_t collectives(const Recording& recording, forecast::CollectiveKind kind) {
+  return std::count_if(recording.events.begin(), recording.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::collective && event.collective == kind;
+  });
+}
+
+// Slices are passes of their own: of eight, three partial sums live beside the gradient of the last; of micro-batches
+// one sum does.
+TEST(TraceTest, ExecutesVirtualRanksWithTheirPartialSums) {
+  spec::Job job = job_of("resnet18", 32);
+  job.data.image_size = 64;
+  job.training.virtual_ranks = 8;
+  const Recording one = trace_step(job);
+  EXPECT_EQ(one.micro_batch, 4);
+  EXPECT_EQ(one.accumulation, 8);
+  const Recording two = trace_step(job, {.ranks = 2});
+  EXPECT_EQ(two.accumulation, 4);
+  EXPECT_GT(collectives(two, forecast::CollectiveKind::all_to_all), 0);
+  EXPECT_EQ(collectives(one, forecast::CollectiveKind::all_to_all), 0);
+  job.training.virtual_ranks = 0;
+  job.training.micro_batch = 4;
+  const Recording plain = trace_step(job);
+  EXPECT_EQ(flops(one, OperatorClass::convolution, Phase::forward),
+            flops(plain, OperatorClass::convolution, Phase::forward));
+  EXPECT_GT(peak_live_bytes(one), peak_live_bytes(plain) + 19 * one.parameter_bytes / 10);
+  EXPECT_LT(peak_live_bytes(one), peak_live_bytes(plain) + 4 * one.parameter_bytes);
+}
+
 }  // namespace
 }  // namespace lockstep::trace

@@ -9,6 +9,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/data/collection.h"
+#include "lockstep/run/save_clock.h"
 #include "lockstep/trace/trace.h"
 #include "lockstep/verbs/plan/recorded.h"
 
@@ -75,7 +76,9 @@ class JobTracer {
 
  private:
   // How many there are changes no operator and no byte, unless they share what they keep.
-  static int64_t ranks_of(const Ask& ask) { return ask.zero > 0 ? ask.ranks : ask.reduced ? 2 : 1; }
+  static int64_t ranks_of(const Ask& ask) {
+    return ask.zero > 0 || ask.slices > 0 ? std::max<int64_t>(1, ask.ranks) : ask.reduced ? 2 : 1;
+  }
   static trace::Simulation simulation_of(const Ask& ask) {
     trace::Simulation simulation;
     if (!ask.attention.empty()) simulation.attention = choice_of<trace::Attention>(ask.attention);
@@ -86,6 +89,8 @@ class JobTracer {
   spec::Job job_for(const Ask& ask) const {
     spec::Job job = with_levers(job_, {ask.precision, ask.recompute, ask.micro_batch, ask.zero});
     job.training.global_batch = ask.micro_batch * ask.passes * ranks_of(ask);
+    job.training.virtual_ranks = ask.slices;
+    if (ask.slices > 0) job.training.micro_batch = 0;
     return job;
   }
 
@@ -104,6 +109,15 @@ forecast::Task task_of(const PlanRequest& request) {
   task.work.steps = job.training.steps;
   task.work.evaluate_every = job.evaluation.every_epochs;
   task.work.save_every = job.checkpoint.every_epochs;
+  if (job.checkpoint.every_epochs <= 0) {
+    const double failures = job.checkpoint.mean_time_between_failures;
+    // The rule of the run itself; the thread that writes is taken to be busy for as long as it takes.
+    task.save_clock = [failures](double copy, double write) {
+      return forecast::SaveTimes{run::SaveClock(failures, 0).interval(),
+                                 run::young_interval({.stall = copy, .processor = write, .durable = write}, failures)};
+    };
+  }
+  task.virtual_ranks = job.training.virtual_ranks;
   task.levers = {name_of(job.training.precision), job.training.recompute, job.training.micro_batch, job.training.zero};
   task.image_size = job.data.image_size;
   task.walltime = job.limits.walltime;
@@ -111,6 +125,7 @@ forecast::Task task_of(const PlanRequest& request) {
   if (!request.recording) return task;
   const Recording& recording = *request.recording;
   task.weak = true;
+  task.virtual_ranks = 0;
   task.work.global_batch = recording.micro_batch * recording.accumulation;
   task.levers = {recording.precision, {}, 0};
   task.image_size = recording.image_size;
@@ -120,7 +135,12 @@ forecast::Task task_of(const PlanRequest& request) {
 void check_ranks(const PlanRequest& request) {
   if (request.recording) return;
   const int64_t batch = request.job.training.global_batch;
+  const int64_t slices = request.job.training.virtual_ranks;
   for (const auto& place : request.places) {
+    if (slices > 0 && place.ranks() > slices) {
+      throw Error(Blame::user, text(place.ranks(), " ranks share ", slices, " slices (training.virtual_ranks)"),
+                  text("--gpus ", slices, " or fewer, or more training.virtual_ranks"));
+    }
     if (place.ranks() <= batch) continue;
     throw Error(Blame::user,
                 text("a global batch of ", batch, " cannot be divided among the ", place.ranks(), " GPUs of ",
@@ -206,8 +226,10 @@ class Planner {
     const auto there = [&](const char* name) { return std::find(has.begin(), has.end(), name) != has.end(); };
     forecast::Reach reach;
     reach.recompute = place.gpu.has_value();
+    reach.micro_batch = ground_.task.virtual_ranks == 0;  // train refuses both at once, as it does ZeRO-2 and 3
     // A moving average follows whole weights.
     if (place.gpu && place.ranks() > 1) reach.zero = request_.job.training.ema_decay > 0 ? 2 : 3;
+    if (ground_.task.virtual_ranks > 0) reach.zero = std::min<int64_t>(reach.zero, 1);
     if (!there(written.c_str())) {
       reach.precisions = {there("amp") ? "amp" : "fp32"};
       return reach;

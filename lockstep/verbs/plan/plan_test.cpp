@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 #include "lockstep/forecast/collective.h"
+#include "lockstep/run/save_clock.h"
 #include "lockstep/trace/trace.h"
 #include "lockstep/verbs/plan/invented_plan.h"
 
@@ -83,6 +85,45 @@ TEST(PlanTest, ForetellsManyPassesAsTheirOwnTraceDoes) {
     const double upload = 256.0 / static_cast<double>(ranks) * 3 * 64 * 64 * 4 / plan.assumptions.upload_rate;
     EXPECT_NEAR(trial.time->step.value, seconds + upload, 0.02 * seconds);
   }
+}
+
+// Slices are a step's passes whatever the ranks, and no lever turns them: train would refuse it.
+TEST(PlanTest, PlansVirtualRanksAsTheirOwnTraceDoes) {
+  spec::Job job = small_job();
+  job.data.image_size = 64;
+  job.training.global_batch = 256;
+  job.training.virtual_ranks = 8;
+  const auto shelf = catalogue::load_embedded();
+  for (const int64_t ranks : {1, 4}) {
+    const Plan plan = plan_of(job, {"a100-80"}, {ranks});
+    const forecast::Trial& trial = plan.options[0].trial;
+    EXPECT_EQ(trial.micro_batch, 32);
+    EXPECT_EQ(trial.passes, 8 / ranks);
+    const auto traced = trace::trace_step(job, {.ranks = ranks, .rows = 256 / ranks});
+    const auto memory = forecast::forecast_memory(traced, forecast::memory_rules(shelf.gpu("a100-80")));
+    EXPECT_EQ(trial.memory.total, memory.total);
+    for (const auto& option : plan.options) EXPECT_EQ(option.levers.micro_batch, 0);
+  }
+  const Plan three = plan_of(job, {"a100-80"}, {3});
+  EXPECT_THAT(base::join(three.options[0].why, "; "), HasSubstr("do not divide by 3 ranks: counted as on 2"));
+  EXPECT_THROW(plan_of(job, {"a100-80"}, {16}), base::Error);
+}
+
+TEST(PlanTest, SavesByTheRunsOwnClockUnlessTheJobSaysHowOften) {
+  spec::Job job = small_job();
+  job.data.samples = 10'000'000;
+  job.training.epochs = 100;
+  const Plan by_clock = plan_of(job, {"a100-80"});
+  const forecast::Option& option = by_clock.options[0];
+  EXPECT_DOUBLE_EQ(option.pace.first_save, 60);
+  EXPECT_DOUBLE_EQ(option.pace.save_interval,
+                   run::young_interval({option.pace.stall, option.pace.save, option.pace.save},
+                                       job.checkpoint.mean_time_between_failures));
+  const double training = option.length->useful - option.length->saves;
+  EXPECT_EQ(option.length->num_saves, 2 + static_cast<int64_t>((training - 60) / option.pace.save_interval));
+  EXPECT_GT(option.length->num_saves, 10);
+  job.checkpoint.every_epochs = 10;
+  EXPECT_EQ(plan_of(job, {"a100-80"}).options[0].length->num_saves, 10);
 }
 
 TEST(PlanTest, RefusesMoreRanksThanSamples) {
