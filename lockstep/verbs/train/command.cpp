@@ -13,13 +13,11 @@
 #include "lockstep/base/progress.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
-#include "lockstep/comm/call_record.h"
 #include "lockstep/comm/nccl_group.h"
 #include "lockstep/run/pulse.h"
 #include "lockstep/run/stop.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/hosts.h"
-#include "lockstep/site/launch.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/site/nvml.h"
 #include "lockstep/site/scheduler.h"
@@ -27,6 +25,7 @@
 #include "lockstep/step/memory.h"
 #include "lockstep/verbs/train/keeper.h"
 #include "lockstep/verbs/train/launch.h"
+#include "lockstep/verbs/train/post.h"
 #include "lockstep/verbs/train/rank_error.h"
 #include "lockstep/verbs/train/supervisor.h"
 #include "lockstep/verbs/train/train.h"
@@ -43,7 +42,8 @@ base::CommandLine command_line() {
       "JOB",
       "job -> run folder: weights, checkpoints, journal, TensorBoard events",
       {{"--run", "DIR", "the run folder (default runs/<name of the job>); goes on from a checkpoint in it"},
-       {"--ranks", "N", "start N ranks with mpirun, on all nodes of an allocation, and watch over them"},
+       {"--ranks", "N",
+        "start N ranks with mpirun (cards: also without), on all nodes of an allocation, and watch over them"},
        {"--restarts", "K", "start dead or hung ranks again from the last checkpoint, K times at most (default 10)"},
        {"--patience", "SECONDS", "without progress until ranks count as hung (default 50; longer steps are learnt)"},
        {"--device", "NAME", "cpu (default) or cuda"},
@@ -100,33 +100,6 @@ void print_end(const TrainResult& result, const base::Path& run, const std::vect
 base::Path run_folder(const spec::Job& job, const base::Arguments& arguments) {
   return arguments.value_or("--run", text("runs/", job.name));
 }
-
-// What this process is to a supervisor; nothing when nobody supervises it.
-std::optional<Post> my_post(const base::Path& run) {
-  const char* world = std::getenv(kWorldVariable);
-  if (!world) return std::nullopt;
-  const int64_t rank = site::read_launch().rank;
-  return Post{world, rank, run::beat_path(run, rank), run::world_path(run)};
-}
-
-// The rank's calls, told to its supervisor for as long as the group lives.
-class CallsWatched {
- public:
-  CallsWatched(run::Activity& activity, const comm::Group& group) : activity_(activity) {
-    const auto* teller = dynamic_cast<const comm::TellsCalls*>(&group);
-    if (!teller) return;
-    activity.watch_calls([teller] {
-      const comm::CallState calls = teller->calls();
-      return run::Calls{calls.waiting, calls.started, calls.answered, calls.failed};
-    });
-  }
-  ~CallsWatched() { activity_.watch_calls({}); }
-  CallsWatched(const CallsWatched&) = delete;
-  CallsWatched& operator=(const CallsWatched&) = delete;
-
- private:
-  run::Activity& activity_;
-};
 
 void check_ranks(const spec::Job& job, int64_t ranks) {
   if (ranks <= job.training.global_batch) return;
@@ -198,6 +171,7 @@ int supervise_here(const spec::Job& job, const base::Arguments& arguments, const
   order.command.insert(order.command.end(), words.begin(), words.end());
   order.run = run_folder(job, arguments);
   order.ranks = ranks;
+  if (arguments.value_or("--device", "cpu") == "cuda") order.meet = Meet::on_cards;
   order.restarts = arguments.int_or("--restarts", order.restarts);
   if (order.restarts < 0) throw base::Error(base::Blame::user, text("--restarts ", order.restarts), "give 0 or more");
   const auto patience = arguments.int_or("--patience", static_cast<int64_t>(order.patience.hang));

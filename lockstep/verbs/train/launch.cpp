@@ -16,6 +16,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
+#include "lockstep/verbs/train/own_launcher.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -32,12 +33,16 @@ void pass_on(int signal) {
   if (asked >= 3) kill(-launcher, SIGKILL);
 }
 
-[[noreturn]] void become(const std::vector<std::string>& line, const sigset_t& blocked, int orphaned) {
+void stand_alone(const sigset_t& blocked, int orphaned) {
   sigprocmask(SIG_SETMASK, &blocked, nullptr);
   prctl(PR_SET_PDEATHSIG, orphaned);  // nobody else would end the ranks of a supervisor that was killed
   setpgid(0, 0);                      // Ctrl-C on the terminal shall not reach mpirun itself
   const int null = open("/dev/null", O_RDONLY);
   if (null >= 0) dup2(null, STDIN_FILENO);
+}
+
+[[noreturn]] void become(const std::vector<std::string>& line, const sigset_t& blocked, int orphaned) {
+  stand_alone(blocked, orphaned);
   std::vector<char*> words;
   for (const auto& word : line) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
@@ -128,7 +133,7 @@ void check_cards(int64_t ranks, int64_t hosts, int64_t cards) {
                     cards > 0 ? base::text("--ranks ", hosts * cards, ", or --device cpu") : "--device cpu");
 }
 
-Launcher find_launcher(const site::Scheduler& scheduler) {
+Launcher find_launcher(const site::Scheduler& scheduler, Meet meet) {
   if (site::find_on_path("mpirun")) {
     const auto version = site::output_of({"mpirun", "--version"}, std::chrono::seconds(20));
     const bool open_mpi = !version || version->find("Open MPI") != std::string::npos;
@@ -136,12 +141,14 @@ Launcher find_launcher(const site::Scheduler& scheduler) {
   }
   const bool slurm = scheduler.name == site::SchedulerName::slurm && scheduler.in_allocation();
   if (slurm && site::find_on_path("srun")) return Launcher::srun;
+  if (meet == Meet::on_cards && site::allocated_hosts(scheduler).size() < 2) return Launcher::own;
   throw base::Error(base::Blame::machine, "--ranks needs mpirun, which is not on PATH",
                     "load the site's MPI module, or install it (Debian: openmpi-bin), or leave --ranks out");
 }
 
 std::vector<std::string> launch_line(Launcher kind, const std::vector<site::Share>& hosts, int64_t ranks,
                                      const std::vector<std::string>& command) {
+  if (kind == Launcher::own) return command;
   std::vector<std::string> line{program_of(kind)};
   if (kind == Launcher::srun) {
     line = srun_line(hosts, ranks);
@@ -160,12 +167,17 @@ std::vector<std::string> launch_line(Launcher kind, const std::vector<site::Shar
   return line;
 }
 
-pid_t start_launcher(Launcher kind, const std::vector<std::string>& line) {
+pid_t start_launcher(Launcher kind, const std::vector<std::string>& line, int64_t ranks) {
   sigset_t blocked;
   sigemptyset(&blocked);
-  if (kind != Launcher::srun) sigaddset(&blocked, SIGTERM);  // srun passes it on, as we want it
+  const bool passes_on = kind == Launcher::srun || kind == Launcher::own;
+  if (!passes_on) sigaddset(&blocked, SIGTERM);
   const pid_t child = fork();
   if (child < 0) base::throw_errno(base::text("cannot start ", line[0]));
+  if (child == 0 && kind == Launcher::own) {
+    stand_alone(blocked, SIGINT);
+    _exit(launch_ranks(line, ranks));
+  }
   if (child == 0) become(line, blocked, kind == Launcher::srun ? SIGTERM : SIGINT);
   return child;
 }

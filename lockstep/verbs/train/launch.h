@@ -24,19 +24,21 @@ int run_ranks(const std::vector<std::string>& line);
 // more ranks than `cards`, of which this host has so many. No hosts: this one alone.
 void check_cards(int64_t ranks, int64_t hosts, int64_t cards);
 
-enum class Launcher { open_mpi, mpich, srun };
+enum class Launcher { open_mpi, mpich, srun, own };
 
-// What starts ranks here: mpirun (which knows the scheduler's nodes), else srun inside an allocation of Slurm. Machine
-// error when there is neither.
-Launcher find_launcher(const site::Scheduler& scheduler);
+// What starts ranks here: mpirun (which knows the scheduler's nodes), else srun inside an allocation of Slurm, else for
+// ranks on cards, which need no MPI, this program itself, on this host. Machine error when there is none of them.
+enum class Meet { by_mpi, on_cards };
+Launcher find_launcher(const site::Scheduler& scheduler, Meet meet = Meet::by_mpi);
 
 // The line that starts `command` once per rank: on these hosts, or without any on this one.
 std::vector<std::string> launch_line(Launcher launcher, const std::vector<site::Share>& hosts, int64_t ranks,
                                      const std::vector<std::string>& command);
 
 // Starts it in a process group of its own, without standard input. mpirun would answer SIGTERM by killing the ranks
-// within 2 s: that signal is blocked for it, and asked_to_stop() tells whether it came.
-pid_t start_launcher(Launcher launcher, const std::vector<std::string>& line);
+// within 2 s: that signal is blocked for it, and asked_to_stop() tells whether it came. `ranks`: for the own launcher,
+// whose line has no number. REQUIRES: no other thread, with the own one.
+pid_t start_launcher(Launcher launcher, const std::vector<std::string>& line, int64_t ranks = 1);
 bool asked_to_stop(pid_t launcher);
 
 }  // namespace lockstep::verbs

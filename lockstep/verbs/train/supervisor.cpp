@@ -13,6 +13,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/run/journal.h"
 #include "lockstep/site/command.h"
+#include "lockstep/verbs/train/post.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -68,7 +69,7 @@ class Supervisor {
  public:
   explicit Supervisor(const Supervision& order)
       : order_(order),
-        launcher_(find_launcher(scheduler_)),
+        launcher_(find_launcher(scheduler_, order.meet)),
         crew_(order.ranks, site::allocated_hosts(scheduler_)),
         rule_(order.restarts) {}
 
@@ -93,7 +94,8 @@ class Supervisor {
                                      text(kRestartVariable, "=", rule_.done())};
     command.insert(command.end(), order_.command.begin(), order_.command.end());
     plan.line = launch_line(launcher_, crew_.shares(), plan.ranks, command);
-    order_.say(text("+ ", site::shell_words(plan.line)));
+    order_.say(text("+ ", site::shell_words(plan.line),
+                    launcher_ == Launcher::own ? text("  # ", plan.ranks, " times, without MPI") : ""));
     return plan;
   }
 

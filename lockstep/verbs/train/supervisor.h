@@ -61,6 +61,7 @@ struct Supervision {
   std::vector<std::string> command;  // what every rank runs, behind the launcher's words
   base::Path run;
   int64_t ranks = 2;
+  Meet meet = Meet::by_mpi;
   int64_t restarts = 10;
   Patience patience;
   double wait_for_folder = 5;  // seconds: the ranks of a supervisor that was just killed need some to go
@@ -73,9 +74,7 @@ struct Supervision {
 // and an event gave_up in the journal for whoever could start the run elsewhere.
 int supervise(const Supervision& supervision);
 
-// Set for every rank that a supervisor starts: which start it belongs to, when the supervisor began (Unix seconds), and
-// how many starts there were before.
-constexpr const char* kWorldVariable = "LOCKSTEP_WORLD";
+// Set for every rank that a supervisor starts: when it began (Unix seconds), and how many starts there were before.
 constexpr const char* kSinceVariable = "LOCKSTEP_SINCE";
 constexpr const char* kRestartVariable = "LOCKSTEP_RESTART";
 

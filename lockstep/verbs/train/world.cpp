@@ -49,7 +49,7 @@ class World {
     prepare_files();
     looked_ = now();
     for (auto& rank : seen_) rank.spoke = rank.moved = looked_;
-    launcher_ = start_launcher(plan_.launcher, plan_.line);
+    launcher_ = start_launcher(plan_.launcher, plan_.line, plan_.ranks);
     std::optional<Fault> fault;
     while (!fault) {
       heed(inbox_.take(kLook));

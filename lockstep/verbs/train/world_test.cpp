@@ -117,6 +117,18 @@ TEST_F(WorldTest, AWishToStopGoesToTheRanksOnce) {
   EXPECT_EQ(wish_.why, "SIGTERM");
 }
 
+TEST_F(WorldTest, ItsOwnLauncherServesAsWell) {
+  plan_.launcher = Launcher::own;
+  EXPECT_EQ(run({"sh", "-c", "exit $LOCKSTEP_RANK"}).fault->what,
+            "sh ended with code 1 after step 0, before the ranks said anything");
+  EXPECT_EQ(run({"sh", "-c", "exit $((3 * LOCKSTEP_RANK))"}).code, 3);
+  std::jthread user([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    ::kill(::getpid(), SIGTERM);
+  });
+  EXPECT_EQ(run({"sh", "-c", "trap 'exit 85' USR1; while :; do sleep 0.01; done"}).code, 85);
+}
+
 TEST_F(WorldTest, ATermAtTheLauncherIsAWishToStop) {
   const WorldEnd end = run({"sh", "-c", "trap 'exit 85' USR1; kill -TERM $$; while :; do :; done"});
   EXPECT_EQ(end.code, 85);
