@@ -21,7 +21,7 @@ const base::CommandLine& eval_line() {
       {{"--data", "FOLDER", "one sub-folder a class; or validate (default), test, train: those of the job"},
        {"--job", "JOB", "for weights outside a run folder"},
        {"--set", "KEY=VALUE", "override a key of the job, e.g. data.image_size=96"},
-       {"--ranks", "N", "share the work over N ranks on this machine, with mpirun"},
+       {"--ranks", "N", "share the work over N ranks on this machine, with mpirun, and watch over them"},
        {"--device", "NAME", "cpu (default) or cuda"},
        {"--json", "FILE", "write the result as JSON (- = standard output, without the text)"}},
       "RUN is a run folder, whose eval.json and eval/ (worst mistakes as pictures) are written for `lockstep report`,\n"
@@ -31,7 +31,8 @@ const base::CommandLine& eval_line() {
   return line;
 }
 
-int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, comm::Group& group) {
+int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, comm::Group& group,
+                     run::Activity& activity) {
   const base::Path source = arguments.only("run folder or weights file");
   const bool speaks = group.rank() == 0;
   const Trained trained =
@@ -40,8 +41,13 @@ int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, comm
   base::Progress progress(base::progress_for_stderr());
   if (speaks) {
     for (const auto& note : trained.notes) progress.print("passed over: " + note);
-    options.seen = [&](int64_t done, int64_t all) { progress.show(base::text(done, "/", all, " images")); };
   }
+  int64_t batches = 0;
+  options.seen = [&](int64_t done, int64_t all) {
+    activity.enter(run::Phase::evaluating);
+    activity.step_done(++batches);
+    if (speaks) progress.show(base::text(done, "/", all, " images"));
+  };
   const EvalResult result = evaluate_trained(trained, options, group);
   if (!speaks) return 0;
   progress.end();
@@ -67,7 +73,8 @@ LOCKSTEP_VERB(eval)(const std::vector<std::string>& words) {
   options.data = arguments.value_or("--data", "validate");
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   const auto group = comm::join_group();
-  return run_as_rank(*group, [&] { return evaluate_as_rank(arguments, options, *group); });
+  return run_as_rank(*group,
+                     [&](run::Activity& activity) { return evaluate_as_rank(arguments, options, *group, activity); });
 }
 
 }  // namespace lockstep::verbs

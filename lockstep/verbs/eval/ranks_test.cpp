@@ -23,14 +23,15 @@ TEST(RanksTest, NoRanksAreAUserError) {
 
 TEST(RanksTest, AloneAnErrorIsTheCallersToTell) {
   const auto group = comm::single_group();
-  EXPECT_EQ(run_as_rank(*group, [] { return 7; }), 7);
-  EXPECT_THROW(run_as_rank(*group, []() -> int { throw base::Error(base::Blame::user, "no"); }), base::Error);
+  EXPECT_EQ(run_as_rank(*group, [](run::Activity&) { return 7; }), 7);
+  EXPECT_THROW(run_as_rank(*group, [](run::Activity&) -> int { throw base::Error(base::Blame::user, "no"); }),
+               base::Error);
 }
 
 TEST(RanksTest, MissingMemoryIsToldAsTheMachines) {
   const auto group = comm::single_group();
   try {
-    run_as_rank(*group, []() -> int { throw std::bad_alloc(); });
+    run_as_rank(*group, [](run::Activity&) -> int { throw std::bad_alloc(); });
     ADD_FAILURE();
   } catch (const base::Error& error) {
     EXPECT_EQ(error.exit_code(), 3);

@@ -38,7 +38,7 @@ void speak(const Prediction& prediction, const Trained& trained) {
   std::fputs((predict_line(prediction, trained) + "\n").c_str(), out);
 }
 
-int predict_as_rank(const base::Arguments& arguments, comm::Group& group) {
+int predict_as_rank(const base::Arguments& arguments, comm::Group& group, run::Activity& activity) {
   PredictOptions options;
   options.top = arguments.int_or("--top", 5);
   if (options.top < 1) throw base::Error(base::Blame::user, "--top must be at least 1");
@@ -49,6 +49,11 @@ int predict_as_rank(const base::Arguments& arguments, comm::Group& group) {
   use_threads(trained.job, group.size());
   if (arguments.value("--json") != "-")
     options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
+  int64_t batches = 0;
+  options.got_on = [&] {
+    activity.enter(run::Phase::evaluating);
+    activity.step_done(++batches);
+  };
   const auto predictions = predict_pictures(trained, images, options, group);
   if (group.rank() != 0) return 0;
   const base::Json result = predict_json(predictions, trained);
@@ -71,7 +76,7 @@ LOCKSTEP_VERB(predict)(const std::vector<std::string>& words) {
   }
   if (const auto code = start_ranks("predict", arguments, words)) return *code;
   const auto group = comm::join_group();
-  return run_as_rank(*group, [&] { return predict_as_rank(arguments, *group); });
+  return run_as_rank(*group, [&](run::Activity& activity) { return predict_as_rank(arguments, *group, activity); });
 }
 
 }  // namespace lockstep::verbs

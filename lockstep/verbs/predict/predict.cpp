@@ -149,6 +149,7 @@ std::vector<Prediction> predict_pictures(const Trained& trained, const data::Col
       if (at_once) options.each(prediction);
       predictions.push_back(std::move(prediction));
     }
+    if (options.got_on) options.got_on();
   }
   if (group.size() == 1) return predictions;
   predictions = predictions_of_all(predictions, group);

@@ -36,6 +36,7 @@ struct PredictOptions {
   int64_t top = 5;
   at::Device device = at::kCPU;
   std::function<void(const Prediction&)> each = {};  // told in order, as soon as it is known
+  std::function<void()> got_on = {};                 // after each batch of this rank
 };
 
 // One prediction per image, in order; an image that cannot be read has its reason instead.
