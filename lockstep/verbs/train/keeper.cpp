@@ -29,6 +29,9 @@ int64_t kernel_kills() {
   return 0;
 }
 
+// The kernel counts a kill when it decides on it; to take a large process apart may need seconds on a busy host.
+constexpr std::time_t kKillWindow = 10;
+
 class Keeper {
  public:
   Keeper(Post post, pid_t rank, const sigset_t& signals)
@@ -43,7 +46,10 @@ class Keeper {
       // Without its launcher a rank has no peers; when others have taken over it must not touch the run again.
       if (::getppid() != launcher_ || replaced()) ::kill(rank_, SIGKILL);
       if (const auto code = look()) return *code;
-      kills_before_ = std::exchange(kills_, kernel_kills());  // of the last half to whole second
+      if (std::time(nullptr) >= looked_ + kKillWindow) {
+        kills_before_ = std::exchange(kills_, kernel_kills());
+        looked_ = std::time(nullptr);
+      }
     }
   }
 
@@ -99,7 +105,8 @@ class Keeper {
   sigset_t signals_;
   pid_t launcher_;
   int64_t kills_ = kernel_kills();
-  int64_t kills_before_ = kills_;
+  int64_t kills_before_ = kills_;  // counted a window or two ago
+  std::time_t looked_ = std::time(nullptr);
   bool asked_ = false;
 };
 
