@@ -31,7 +31,9 @@ using site::check_mpi;
 class MpiBackend::Poller {
  public:
   struct Pending {
-    lockstep_mpi_request* request;
+    lockstep_mpi_request* request;  // null once it is done
+    lockstep_mpi_request* arrival;  // of a collective with many bytes: null once all ranks are in it
+    bool moves = false;             // all are in it: bytes are on their way
     const char* call;
     int64_t ticket;  // of the call's record
     c10::intrusive_ptr<FutureWork> work;
@@ -66,22 +68,19 @@ class MpiBackend::Poller {
         for (auto& pending : pending_) mine.push_back(std::move(pending));
         pending_.clear();
       }
-      const auto before = std::chrono::steady_clock::now();
       news = poll(mine) || news;
       const auto now = std::chrono::steady_clock::now();
-      if (news || now - before > kMovedBytes) last_news = now;
+      if (news || std::any_of(mine.begin(), mine.end(), [](const auto& each) { return each.moves; })) last_news = now;
       back_off(now - last_news);
     }
   }
 
-  // MPI tells only whether a call has ended, and without a thread of its own it moves bytes while it is asked: a look
-  // that took so long has copied some, and the next ones are on their way. Where memory cannot be read across processes
-  // (containers) or between nodes, 26 MB go in hundreds of pieces; sleeping between them took 50 times as long.
-  static constexpr std::chrono::microseconds kMovedBytes{3};
-
   // Short collectives end within microseconds: yield first. Then sleep, for a share of the time that nothing has
   // happened: what a collective can lose to a sleep stays near 2 % of it, an idle rank looks 500 times a second (under
   // 1 % of a core), and on an oversubscribed node the poller leaves the core to the backward pass that it waits for.
+  // Not while many bytes are on their way: MPI moves them while it is asked. Where memory cannot be read across
+  // processes (containers) or between nodes, 26 MB go in hundreds of pieces; sleeping between them took 28 times as
+  // long.
   static void back_off(std::chrono::steady_clock::duration quiet) {
     using std::chrono::microseconds;
     if (quiet < microseconds(50)) {
@@ -95,17 +94,25 @@ class MpiBackend::Poller {
   bool poll(std::deque<Pending>& mine) {
     bool any = false;
     for (auto it = mine.begin(); it != mine.end();) {
-      int32_t done = 0;
-      const int code = mpi_.test(it->request, &done);
-      if (!done && code == 0) {
-        ++it;
-        continue;
+      int code = 0;
+      if (it->arrival && ended(it->arrival, code)) it->moves = it->request != nullptr;
+      if (it->request && ended(it->request, code)) {
+        it->moves = false;
+        any = true;
+        announce(*it, code);
       }
-      any = true;
-      announce(*it, code);
-      it = mine.erase(it);
+      it = it->request || it->arrival ? std::next(it) : mine.erase(it);
     }
     return any;
+  }
+
+  // Whether it is over, well or not: then it is gone.
+  bool ended(lockstep_mpi_request*& request, int& code) const {
+    int32_t done = 0;
+    code = mpi_.test(request, &done);
+    if (!done && code == 0) return false;
+    request = nullptr;
+    return true;
   }
 
   void announce(Pending& pending, int code) {
@@ -150,6 +157,14 @@ int64_t bytes_of(const at::Tensor& tensor) {
   return static_cast<int64_t>(tensor.nbytes());
 }
 
+constexpr int64_t kManyBytes = 256 << 10;  // fewer are there before a poller would sleep
+
+// With the same number of bytes on every rank, so that all of them, or none, tell when they have come.
+bool joins_all(c10d::OpType type) {
+  return type == c10d::OpType::ALLREDUCE || type == c10d::OpType::BROADCAST || type == c10d::OpType::ALLGATHER ||
+         type == c10d::OpType::_ALLGATHER_BASE || type == c10d::OpType::_REDUCE_SCATTER_BASE;
+}
+
 void check_tensor(const at::Tensor& tensor) {
   base::ensure(tensor.device().is_cpu() && tensor.is_contiguous(), "MPI is given contiguous CPU tensors");
 }
@@ -171,12 +186,21 @@ c10::intrusive_ptr<c10d::Work> MpiBackend::begin(c10d::OpType type, const char* 
   for (const at::Tensor& tensor : kept) check_tensor(tensor);
   const bool between_two = type == c10d::OpType::SEND || type == c10d::OpType::RECV;
   const int64_t ticket = calls_->begin(call, between_two ? CallRecord::Among::two : CallRecord::Among::all);
-  lockstep_mpi_request* request = nullptr;
-  const int code = start(&request);
+  int64_t bytes = 0;
+  for (const at::Tensor& tensor : kept) bytes += bytes_of(tensor);
+  lockstep_mpi_request *request = nullptr, *arrival = nullptr;
+  int code = start(&request);
+  if (code == 0 && bytes >= kManyBytes && joins_all(type)) code = mpi_.arrival(&arrival);
   if (code != 0) calls_->end(ticket, /*good=*/false);
   check_mpi(mpi_, code, call);
   auto work = c10::make_intrusive<FutureWork>(type, std::move(results));
-  poller_->add({request, call, ticket, work, std::move(kept), std::move(after)});
+  poller_->add({.request = request,
+                .arrival = arrival,
+                .call = call,
+                .ticket = ticket,
+                .work = work,
+                .kept = std::move(kept),
+                .after = std::move(after)});
   return work;
 }
 

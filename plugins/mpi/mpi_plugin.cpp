@@ -18,6 +18,7 @@ struct lockstep_mpi_request {
 namespace {
 
 MPI_Op bf16_sum = MPI_OP_NULL;
+MPI_Comm arrivals = MPI_COMM_NULL;
 
 float widen(uint16_t half) {
   const uint32_t bits = static_cast<uint32_t>(half) << 16;
@@ -46,6 +47,7 @@ int init() {
   }
   if (provided < MPI_THREAD_MULTIPLE) return -1;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (const int code = MPI_Comm_dup(MPI_COMM_WORLD, &arrivals); code != MPI_SUCCESS) return code;
   return MPI_Op_create(&add_bf16, 1, &bf16_sum);
 }
 
@@ -204,6 +206,10 @@ int barrier(lockstep_mpi_request** out) {
   return begin(out, [](lockstep_mpi_request& made) { return MPI_Ibarrier(MPI_COMM_WORLD, &made.request); });
 }
 
+int arrival(lockstep_mpi_request** out) {
+  return begin(out, [](lockstep_mpi_request& made) { return MPI_Ibarrier(arrivals, &made.request); });
+}
+
 int test(lockstep_mpi_request* request, int32_t* done) {
   int flag = 0;
   const int code = MPI_Test(&request->request, &flag, MPI_STATUS_IGNORE);
@@ -220,6 +226,7 @@ int wait(lockstep_mpi_request* request) {
 
 int finalize() {
   if (bf16_sum != MPI_OP_NULL) MPI_Op_free(&bf16_sum);
+  if (arrivals != MPI_COMM_NULL) MPI_Comm_free(&arrivals);
   return MPI_Finalize();
 }
 
@@ -256,6 +263,7 @@ extern "C" __attribute__((visibility("default"))) const lockstep_mpi* lockstep_m
                                      send,
                                      receive,
                                      barrier,
+                                     arrival,
                                      test,
                                      wait,
                                      finalize,

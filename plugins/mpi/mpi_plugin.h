@@ -8,7 +8,7 @@
  *   mpicxx -O2 -shared -fPIC mpi_plugin.cpp -o liblockstep_mpi.so      (then put it beside liblockstep_core.so)
  */
 
-#define LOCKSTEP_MPI_VERSION 2
+#define LOCKSTEP_MPI_VERSION 3
 #define LOCKSTEP_MPI_ENTRY "lockstep_mpi_plugin"
 
 extern "C" {
@@ -42,6 +42,8 @@ typedef struct lockstep_mpi {
   int (*send)(const void* buffer, int64_t bytes, int32_t peer, int32_t tag, lockstep_mpi_request** request);
   int (*receive)(void* buffer, int64_t bytes, int32_t peer, int32_t tag, lockstep_mpi_request** request);
   int (*barrier)(lockstep_mpi_request** request);
+  /* A barrier apart from the collectives: done when every rank has started its own. */
+  int (*arrival)(lockstep_mpi_request** request);
   int (*test)(lockstep_mpi_request* request, int32_t* done);
   int (*wait)(lockstep_mpi_request* request);
   int (*finalize)(void);
