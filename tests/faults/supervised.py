@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the fault tests share: a run as it is seen from outside (its processes, its journal, the beats of its ranks), a
 folder to work in, and the last lines that every one of them prints."""
+import atexit
 import contextlib
 import hashlib
 import json
@@ -35,6 +36,18 @@ def parents():
     return {pid: parent for pid, (parent, _) in processes().items()}
 
 
+STARTED = []  # every Run: none outlives its test, also not one whose time is over
+
+
+def end_all():
+    for run in STARTED:
+        run.end()
+
+
+atexit.register(end_all)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
+
+
 class Run:
     """`lockstep train job.json --ranks N` in `folder`, started as often as needed, also on other numbers of ranks;
     everything it says is in one log. One rank is a process without a supervisor."""
@@ -44,6 +57,7 @@ class Run:
         self.job, self.log = job, folder / f"{name}.log"
         self.words = [LOCKSTEP, "train", job, "--run", name, *words]
         self.process = None
+        STARTED.append(self)
 
     def start(self, ranks=None):
         self.ranks = ranks or self.ranks
