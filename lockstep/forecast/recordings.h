@@ -25,7 +25,7 @@ struct Ask {
   int64_t ranks = 0;   // over how many: where that decides, with zero or slices; else 0
   int64_t slices = 0;  // of the whole batch, added up in one order (virtual ranks); `passes`: this rank's, all of them
 
-  auto operator<=>(const Ask&) const = default;
+  auto operator<=>(const Ask&) const = default;  // NOLINT(modernize-use-nullptr): the tool sees a 0 in it
 };
 
 // Every recording that a plan asks for, from few traces: a third micro-batch of the same step is computed from two

@@ -262,9 +262,8 @@ void Shards::begin_pass() {
 void Shards::arrived(size_t row, const Slot& slot, const at::Tensor& parameter) {
   const c10::AutoGradMode no_graph(false);
   if (!arrived_[row].defined()) arrived_[row] = zeros(rows_[row].row);
-  at::Tensor owner = parameter;
-  in_row(arrived_[row], slot).copy_(owner.grad());
-  owner.mutable_grad().reset();
+  in_row(arrived_[row], slot).copy_(parameter.grad());
+  parameter.mutable_grad().reset();
   base::ensure(missing_[row]-- > 0, base::text(slot.name, " has one gradient in a pass"));
   start_ready();
 }

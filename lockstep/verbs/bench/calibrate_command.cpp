@@ -18,7 +18,6 @@ namespace lockstep::verbs {
 namespace {
 
 using base::Json;
-using base::text;
 
 base::CommandLine calibrate_line() {
   return {

@@ -52,6 +52,7 @@ forecast::Rates rates_asked(const base::Arguments& arguments, const catalogue::C
 
 double shortest_kernel(const std::vector<forecast::Sample>& samples) {
   std::vector<double> each;
+  each.reserve(samples.size());
   for (const auto& sample : samples) {
     each.push_back(sample.seconds / static_cast<double>(std::max<int64_t>(1, sample.op.launches)));
   }

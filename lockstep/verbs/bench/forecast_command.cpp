@@ -38,6 +38,7 @@ base::CommandLine forecast_line() {
 double median_error(const std::vector<double>& ratios) {
   if (ratios.empty()) return 0;
   std::vector<double> errors;
+  errors.reserve(ratios.size());
   for (const double ratio : ratios) errors.push_back(std::abs(ratio - 1));
   std::sort(errors.begin(), errors.end());
   const size_t half = errors.size() / 2;

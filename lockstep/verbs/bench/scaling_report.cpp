@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"

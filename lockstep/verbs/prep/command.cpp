@@ -72,7 +72,7 @@ base::CommandLine command_line() {
 }
 
 std::string folder_of(const Arguments& arguments) {
-  const std::string folder = arguments.value_or("--to", "");
+  std::string folder = arguments.value_or("--to", "");
   if (folder.empty()) throw Error(Blame::user, "--to DIR is missing", "name the folder for the dataset");
   return folder;
 }

@@ -24,7 +24,7 @@ constexpr double kShortestJob = 60;  // Slurm counts in minutes
 
 std::string checked_device(const SubmitRequest& request, const catalogue::Catalogue& catalogue) {
   const spec::Machine& machine = request.machine;
-  const std::string device = !request.device.empty() ? request.device : machine.gpus_per_node > 0 ? "cuda" : "cpu";
+  std::string device = !request.device.empty() ? request.device : machine.gpus_per_node > 0 ? "cuda" : "cpu";
   if (device == "cpu") return device;
   if (device != "cuda") throw Error(Blame::user, text("--device ", device), "cpu or cuda");
   if (machine.gpus_per_node == 0) {
@@ -217,7 +217,7 @@ spec::Machine find_machine(const std::string& word, const std::vector<std::strin
     document = spec::changed_json(catalogue::to_machine(catalogue.machine(word, "--on")));
     document.set_place({}, text("the catalogue's ", word));
   }
-  const spec::Machine machine = spec::parse_machine(document, sites);
+  spec::Machine machine = spec::parse_machine(document, sites);
   catalogue::check_machine(machine, catalogue, document);
   return machine;
 }
@@ -233,16 +233,15 @@ std::string other_job(const base::Path& run, const spec::Job& job) {
   for (const auto& member : now.at("model").members()) {
     // The checkpoint has newer weights; a job may leave the number of classes to the data.
     if (member.key == "weights" || (member.key == "classes" && job.model.classes == 0)) continue;
-    const std::string found = differs(before.at("model").at(member.key), member.value, text("model.", member.key));
+    std::string found = differs(before.at("model").at(member.key), member.value, text("model.", member.key));
     if (!found.empty()) return found;
   }
   for (const char* key : {"seed", "global_batch", "precision", "phases"}) {
-    const std::string found =
-        differs(before.at("training").at(key), now.at("training").at(key), text("training.", key));
+    std::string found = differs(before.at("training").at(key), now.at("training").at(key), text("training.", key));
     if (!found.empty()) return found;
   }
   const base::Json& optimizer = now.at("training").at("optimizer");
-  const std::string found =
+  std::string found =
       differs(before.at("training").at("optimizer").at("name"), optimizer.at("name"), "training.optimizer.name");
   if (!found.empty()) return found;
   return differs(before.at("data").at("train"), now.at("data").at("train"), "data.train");

@@ -44,6 +44,7 @@ void stand_alone(const sigset_t& blocked, int orphaned) {
 [[noreturn]] void become(const std::vector<std::string>& line, const sigset_t& blocked, int orphaned) {
   stand_alone(blocked, orphaned);
   std::vector<char*> words;
+  words.reserve(line.size() + 1);
   for (const auto& word : line) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   execvp(words[0], words.data());
@@ -65,6 +66,7 @@ const char* program_of(Launcher kind) {
 // "n1:2,n2:2": both kinds of mpirun read it so.
 std::string host_words(const std::vector<site::Share>& hosts) {
   std::vector<std::string> words;
+  words.reserve(hosts.size());
   for (const auto& share : hosts) words.push_back(base::text(share.host, ":", share.ranks));
   return base::join(words, ",");
 }
@@ -75,6 +77,7 @@ std::vector<std::string> srun_line(const std::vector<site::Share>& hosts, int64_
                                 "--overlap", "--cpu-bind=none", base::text("--ntasks=", ranks)};
   if (hosts.empty()) return line;
   std::vector<std::string> names;
+  names.reserve(hosts.size());
   for (const auto& share : hosts) names.push_back(share.host);
   line.push_back(base::text("--nodes=", names.size()));
   line.push_back(base::text("--nodelist=", base::join(names, ",")));

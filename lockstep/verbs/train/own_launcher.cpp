@@ -46,6 +46,7 @@ class MeetingPlace {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   ::execvp(words[0], words.data());
