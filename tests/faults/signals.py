@@ -13,7 +13,7 @@ JOB = {
     "name": "signals",
     "data": {"train": "synthetic", "samples": 96, "image_size": 64},
     "model": {"name": "smallcnn", "classes": 3},
-    "training": {"global_batch": 12, "epochs": 40, "optimizer": {"name": "sgd", "lr": 0.001}, "threads": 1},
+    "training": {"global_batch": 12, "epochs": 150, "optimizer": {"name": "sgd", "lr": 0.001}, "threads": 1},
     "checkpoint": {"every_epochs": 1000},  # nothing but the stops themselves saves
 }
 
