@@ -89,7 +89,9 @@ std::vector<std::string> nearest(std::string_view name, const std::vector<std::s
   std::stable_sort(scored.begin(), scored.end(),
                    [](const Scored& a, const Scored& b) { return a.distance < b.distance; });
   std::vector<std::string> names;
-  for (size_t i = 0; i < scored.size() && i < most; ++i) names.push_back(*scored[i].name);
+  for (size_t i = 0; i < scored.size() && i < most; ++i) {
+    if (scored[i].distance <= 2 * scored[0].distance) names.push_back(*scored[i].name);  // beside a slip of one letter
+  }
   return names;
 }
 

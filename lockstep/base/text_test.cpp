@@ -20,6 +20,8 @@ TEST(TextTest, FindsTheNearestName) {
   const std::vector<std::string> names{"global_batch", "micro_batch", "epochs"};
   EXPECT_EQ(nearest("global_bach", names).front(), "global_batch");
   EXPECT_TRUE(nearest("zzzzzz", names).empty());
+  EXPECT_EQ(nearest("training.global_bach", {"training.ghost_batch", "training.global_batch"}),
+            std::vector<std::string>{"training.global_batch"});
   EXPECT_EQ(did_you_mean("epoch", names), "did you mean 'epochs'?");
   EXPECT_EQ(did_you_mean("zzzzzz", names), "known: global_batch, micro_batch, epochs");
 }
