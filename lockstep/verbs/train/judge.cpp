@@ -158,8 +158,8 @@ std::optional<Fault> judge_still(const std::vector<Sighting>& ranks, const Patie
   if (all_wait && ranks.size() > 1 && last.size() == ranks.size()) {
     fault.rank = -1;
     fault.host.clear();
-    fault.what = text("all ranks wait in ", beat.call, " number ", beat.calls, " for ", number_text(found->still),
-                      " s, after step ", beat.step, ": the network between their hosts does not answer");
+    fault.what = text("the network between the hosts does not answer: all ranks wait in ", beat.call, " number ",
+                      beat.calls, " for ", number_text(found->still), " s, after step ", beat.step);
     return fault;
   }
   fault.what = text(name_of_rank(beat), " hangs ", doing(beat), ", ", number_text(found->still),
