@@ -7,9 +7,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <thread>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -277,9 +278,10 @@ int run_and_hand_on_signals(const std::vector<std::string>& command) {
   g_command = child;
   if (const int early = g_early.exchange(0); early != 0) hand_on(early);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) base::throw_errno("waiting for the training");
-  }
+  pid_t ended = 0;
+  // Asleep rather than in waitpid(): a handler runs at once then, under the thread sanitizer as well.
+  while ((ended = ::waitpid(child, &status, WNOHANG)) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  if (ended < 0) base::throw_errno("waiting for the training");
   g_command = 0;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

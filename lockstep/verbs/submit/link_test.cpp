@@ -294,15 +294,7 @@ TEST(LinkCommandTest, TellsHowItEnded) {
   EXPECT_EQ(run_and_hand_on_signals({"no-such-program-anywhere"}), 127);
 }
 
-// The thread sanitizer keeps a signal back for as long as waitpid() blocks.
-#ifdef __SANITIZE_THREAD__
-constexpr bool kSignalsComeLate = true;
-#else
-constexpr bool kSignalsComeLate = false;
-#endif
-
 TEST(LinkCommandTest, HandsSignalsOn) {
-  if (kSignalsComeLate) GTEST_SKIP() << "the thread sanitizer delivers no signal during waitpid()";
   const base::TemporaryFolder folder;
   const base::Path ready = folder.path() / "ready";
   std::jthread sender([&] {
@@ -314,7 +306,6 @@ TEST(LinkCommandTest, HandsSignalsOn) {
 }
 
 TEST(LinkCommandTest, AsksABareMpirunToPassTheWishOn) {
-  if (kSignalsComeLate) GTEST_SKIP() << "the thread sanitizer delivers no signal during waitpid()";
   const base::TemporaryFolder folder;
   const base::Path ready = folder.path() / "ready", mpirun = folder.path() / "mpirun";
   base::write_file(mpirun, "#!/bin/sh\ntrap 'exit 85' USR1; trap 'exit 1' TERM; : > '" + ready.string() +
