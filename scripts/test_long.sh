@@ -27,7 +27,7 @@ part() {
   faults=$((faults + $(awk '/^faults injected: [0-9]+$/ { sum += $3 } END { print sum + 0 }' "$said")))
   if [ "$code" = 0 ]; then passed=$((passed + 1)); results+=("ok    $name $took")
   elif [ "$code" = 77 ]; then skipped=$((skipped + 1)); results+=("skip  $name: this machine cannot (see above)")
-  else failed=$((failed + 1)); results+=("FAIL  $name $took, exit code $code"); fi
+  else failed=$((failed + 1)); results+=("FAIL  $name $took, exit code $code; its last lines:" "$(tail -n 15 "$said")"); fi
 }
 
 # The torch-free rooms under address and undefined-behaviour sanitizers (libtorch itself is not instrumented).

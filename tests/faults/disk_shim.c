@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to preload before a program: of the calls that change what lies below a folder named ".../checkpoints",
-// the one number SHIM_AT goes wrong as SHIM_HOW says: "kill" ends the process there and then, "torn" likewise after
+// A library to preload before a program: of the calls that change what lies below the folders whose paths hold SHIM_UNDER
+// ("/checkpoints" unless it is set), the one number SHIM_AT goes wrong as SHIM_HOW says: "kill" ends the process there and then, "torn" likewise after
 // half of a write or right behind another call; "enospc" and "eio" fail that call only, "enospc-on" and "eio-on" that
 // one and all later ones. SHIM_COUNT names a file to which each such call adds a line with its name, so that a first
 // run tells how many there are.
@@ -20,7 +20,10 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long calls;
 
-static int inside(const char* path) { return path && strstr(path, "/checkpoints") != NULL; }
+static int inside(const char* path) {
+  const char* under = getenv("SHIM_UNDER");
+  return path && strstr(path, under ? under : "/checkpoints") != NULL;
+}
 
 static int inside_fd(int fd) {
   char link[64], path[4096];
@@ -90,8 +93,9 @@ ONE_WRITE(pwrite64, (int fd, const void* bytes, size_t size, off_t at), (fd, byt
     return result;                                        \
   }
 
-// What a save uses, and what it could come to use.
+// What a save or a preparation uses, and what they could come to use.
 ONE_CALL(fsync, (int fd), (fd), inside_fd(fd))
+ONE_CALL(syncfs, (int fd), (fd), inside_fd(fd))
 ONE_CALL(fdatasync, (int fd), (fd), inside_fd(fd))
 ONE_CALL(ftruncate, (int fd, off_t size), (fd, size), inside_fd(fd))
 ONE_CALL(truncate, (const char* path, off_t size), (path, size), inside(path))

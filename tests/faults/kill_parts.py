@@ -13,13 +13,11 @@ all the time it takes) do not suffice for is left out and said; calls far apart 
 import hashlib
 import json
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 
-from supervised import LOCKSTEP, ROOT
+from supervised import LOCKSTEP, build_shim, folder_for, verdict
 
 JOB = {
     "name": "parts",
@@ -84,11 +82,8 @@ def scattered(numbers):
 def main():
     end = time.monotonic() + (float(sys.argv[1]) if len(sys.argv) > 1 else float("inf"))
     passed = failed = left_out = 0
-    with tempfile.TemporaryDirectory(prefix="lockstep-parts-") as name:
-        folder = pathlib.Path(name)
-        shim = folder / "shim.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", shim,
-                        ROOT / "tests/faults/disk_shim.c", "-ldl", "-lpthread"], check=True)
+    with folder_for("parts") as folder:
+        shim = build_shim(folder)
         kills = []
         for rank in (1, 0):
             first, second = calls_by_save(folder, shim, rank)
@@ -108,9 +103,7 @@ def main():
             if wrong:
                 print(f"rank {rank}, {how} at call {at}: {wrong}")
     print(f"{left_out} left out for time")
-    print(f"faults injected: {passed + failed}")
-    print(f"kill_parts: {passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return verdict("kill_parts", passed, failed, passed + failed)
 
 
 if __name__ == "__main__":

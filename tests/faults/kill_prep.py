@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills `lockstep prep` with SIGKILL at seeded moments until it ends: kill_prep.py [SECONDS] [SEED]
+"""Kills `lockstep prep` at every call by which it changes the disk, then at seeded moments: kill_prep.py [SECONDS] [SEED]
 
-Each round prepares the same folder of pictures through as many kills as fall into it, on one to four threads; every
-file must be that of the set that nobody disturbed, to the byte, finished shards are not written again, and nothing else
-is left in the folder. Rounds until SECONDS are over; the seed is printed.
+First a small set of each kind is made again and again; disk_shim.c, preloaded, lets the N-th such call go wrong: SIGKILL
+before it, SIGKILL in the middle of it or right behind it, ENOSPC, EIO. The same command must then complete the set.
+Then rounds until SECONDS are over: each packs the same folder of pictures through as many kills as fall into it, on one
+to four threads, and finished shards are not written again; the seed is printed. In both, every file must be that of the
+set that nobody disturbed, to the byte, and nothing else is left in the folder.
 """
+import concurrent.futures
 import hashlib
+import os
 import random
+import shutil
 import subprocess
 import sys
 import time
 
-from supervised import LOCKSTEP, folder_for, seed_from, verdict
+from supervised import LOCKSTEP, build_shim, folder_for, seed_from, verdict
 
 
 def content(folder):
@@ -26,29 +31,90 @@ def finished(folder):
             for note in (folder / ".work").glob("*-*.json")}
 
 
-def prepare(where, to, threads):
-    return subprocess.Popen([LOCKSTEP, "prep", "pictures/train", "--to", to, "--shard-size", "64 KiB", "--validate", "0.2",
-                             "--threads", str(threads)], cwd=where, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def prep(where, words, **variables):
+    return subprocess.Popen([LOCKSTEP, "prep", *words], cwd=where, env=dict(os.environ, **variables), text=True,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def run(where, words, **variables):
+    """Exit code and what it said."""
+    process = prep(where, words, **variables)
+    said = process.communicate(timeout=120)[1]
+    return process.returncode, said
+
+
+def must_run(where, words, **variables):
+    code, said = run(where, words, **variables)
+    if code != 0:
+        sys.exit(f"prep {' '.join(words)}: exit code {code}\n{said}")
+
+
+def shards(to, threads):
+    return ["pictures/train", "--to", to, "--shard-size", "64 KiB", "--validate", "0.2", "--threads", str(threads)]
+
+
+SMALL = ["--count", "10", "--classes", "2", "--image-size", "32", "--threads", "1"]
+SETS = {
+    "shards": ["few/train", "--shard-size", "64 KiB", "--validate", "0.2", "--threads", "1"],
+    "shapes": ["--synthesize", "shapes", *SMALL],
+    "coco": ["--synthesize", "coco", *SMALL],
+    "kitti": ["--synthesize", "kitti", *SMALL],
+    "captions": ["--synthesize", "captions", *SMALL],
+}
+
+
+def one_fault(where, shim, name, words, how, at, whole):
+    """Returns what went wrong, as a text; empty: nothing."""
+    to = where / f"prepared-{name}-{how}-{at}"
+    words = [*words, "--to", str(to)]
+    code, said = run(where, words, LD_PRELOAD=str(shim), SHIM_UNDER="/prepared-", SHIM_HOW=how, SHIM_AT=str(at))
+    if code not in ((-9,) if how in ("kill", "torn") else (0, 3)):
+        return f"exit code {code}\n{said}"
+    code, said = run(where, words)
+    if code != 0:
+        return f"did not go on, exit code {code}\n{said}"
+    if content(to) != whole:
+        return "other files than those of the undisturbed set"
+    shutil.rmtree(to)
+    return ""
+
+
+def every_call(where, shim, pool):
+    """Returns the numbers of faults that passed and failed."""
+    passed = failed = 0
+    for name, words in SETS.items():
+        count = where / f"{name}.calls"
+        must_run(where, [*words, "--to", str(where / f"prepared-{name}")], LD_PRELOAD=str(shim), SHIM_UNDER="/prepared-",
+                 SHIM_COUNT=str(count))
+        whole, calls = content(where / f"prepared-{name}"), count.read_text().split()
+        cases = [(how, at) for at in range(len(calls)) for how in ("kill", "torn", "enospc", "eio")]
+        results = pool.map(lambda case: one_fault(where, shim, name, words, *case, whole), cases)
+        for (how, at), wrong in zip(cases, results):
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            if wrong:
+                print(f"{name}: {how} at call {at}, {calls[at]}: {wrong}", flush=True)
+        print(f"{name}: {len(calls)} calls, each {len(cases) // len(calls)} ways", flush=True)
+    return passed, failed
 
 
 def one_round(where, to, rng, length, whole):
     """Returns the number of kills, or a text that says what went wrong."""
     for kills in range(200):
         before = finished(where / to) if (where / to / ".work").exists() else {}
-        process = prepare(where, to, rng.randint(1, 4))
+        process = prep(where, shards(to, rng.randint(1, 4)))
         try:
-            code = process.wait(timeout=rng.uniform(0.02, 0.6) * length if kills < 30 else 120)
+            said = process.communicate(timeout=rng.uniform(0.02, 0.6) * length if kills < 30 else 120)[1]
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            process.communicate()
             if (where / to / "dataset.json").exists():
                 continue  # all is written, the notes are being removed
             now = finished(where / to) if (where / to / ".work").exists() else {}
             if any(now.get(name) != inode for name, inode in before.items()):
                 return "a finished shard was written again"
             continue
-        if code != 0:
-            return f"exit code {code}"
+        if process.returncode != 0:
+            return f"exit code {process.returncode}\n{said}"
         return kills if content(where / to) == whole else "other bytes than the undisturbed set"
     return "never came to its end"
 
@@ -56,22 +122,26 @@ def one_round(where, to, rng, length, whole):
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60
     rng = random.Random(seed_from(sys.argv, 2))
-    with folder_for("prep") as where:
-        subprocess.run([LOCKSTEP, "prep", "--synthesize", "shapes", "--count", "600", "--image-size", "64", "--to", "pictures"],
-                       cwd=where, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with folder_for("prep") as where, concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        end = time.monotonic() + seconds
+        must_run(where, ["--synthesize", "shapes", "--count", "600", "--image-size", "64", "--to", "pictures"])
+        must_run(where, ["--synthesize", "shapes", "--count", "24", "--classes", "2", "--image-size", "128", "--to", "few"])
+        passed, failed = every_call(where, build_shim(where), pool)
+        faults = passed + failed
         begin = time.monotonic()
-        assert prepare(where, "whole", 2).wait() == 0
+        must_run(where, shards("whole", 2))
         length = time.monotonic() - begin
         whole = content(where / "whole")
-        rounds, kills, end = 0, 0, time.monotonic() + seconds
-        while rounds == 0 or time.monotonic() < end:
+        rounds, kills = 0, 0
+        while not failed and (rounds == 0 or time.monotonic() < end):
             result = one_round(where, f"round{rounds}", rng, length, whole)
             if isinstance(result, str):
                 print(f"round {rounds}: {result}")
-                return verdict("kill_prep", rounds, 1, kills)
-            rounds, kills = rounds + 1, kills + result
+                failed += 1
+            else:
+                rounds, kills = rounds + 1, kills + result
     print(f"{rounds} rounds, {kills} kills, {len(whole)} files, the same bytes each time")
-    return verdict("kill_prep", rounds, 0, kills)
+    return verdict("kill_prep", passed + rounds, failed, faults + kills)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import sys
 import time
 
 import check_history
-from supervised import LOCKSTEP, ROOT, Run, folder_for, verdict
+from supervised import LOCKSTEP, Run, build_shim, folder_for, verdict
 
 JOB = {
     "name": "saved",
@@ -101,9 +101,7 @@ def main():
     workers = int(sys.argv[1]) if len(sys.argv) > 1 else len(os.sched_getaffinity(0))
     passed = failed = 0
     with folder_for("saves") as folder:
-        shim = folder / "shim.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", shim,
-                        ROOT / "tests/faults/disk_shim.c", "-ldl", "-lpthread"], check=True)
+        shim = build_shim(folder)
         first, second = calls_by_save(folder, shim)
         traced = traced_calls(folder)
         print("strace cannot be used here: nobody checks the shim" if traced is None else

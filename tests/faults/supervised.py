@@ -205,6 +205,14 @@ def folder_for(name, job=None):
         yield folder
 
 
+def build_shim(folder):
+    """disk_shim.c as a library to preload."""
+    shim = folder / "shim.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", shim, ROOT / "tests/faults/disk_shim.c",
+                    "-ldl", "-lpthread"], check=True)
+    return shim
+
+
 def verdict(name, passed, failed, faults):
     """The last lines of a fault test, and its exit code. scripts/test_long.sh adds the faults up."""
     print(f"faults injected: {faults}")

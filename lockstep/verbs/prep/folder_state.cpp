@@ -27,6 +27,22 @@ const base::Json::Member* difference(const base::Json& file, const base::Json& d
   return nullptr;
 }
 
+// What a kill inside mark_begun() leaves of it.
+bool is_begun_litter(const std::string& name) {
+  return name.starts_with(text(kDatasetBegun, ".tmp-"));
+}
+
+bool holds_nothing(const Path& folder) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  while (!error && entry != std::filesystem::directory_iterator()) {
+    if (!is_begun_litter(entry->path().filename().string())) return false;
+    entry.increment(error);
+  }
+  if (error) throw Error(Blame::machine, text("cannot read the folder ", folder.string(), ": ", error.message()));
+  return true;
+}
+
 }  // namespace
 
 bool is_complete(const Path& folder, const base::Json& description) {
@@ -43,10 +59,32 @@ bool is_complete(const Path& folder, const base::Json& description) {
     throw Error(Blame::user, text((folder / name).string(), ": the folder holds another dataset (", other->key, ")"),
                 text("give another folder with --to, or remove this one: rm -r ", folder.string()));
   }
-  if (std::filesystem::is_empty(folder, error) && !error) return false;
-  if (error) throw Error(Blame::machine, text("cannot read the folder ", folder.string(), ": ", error.message()));
+  if (holds_nothing(folder)) return false;
   throw Error(Blame::user, text(folder.string(), ": the folder is not empty and holds no dataset of ours"),
               "give a new or empty folder with --to");
+}
+
+void mark_begun(const Path& folder, const base::Json& description) {
+  base::make_folders(folder);
+  base::write_json(folder / kDatasetBegun, description);
+}
+
+void unmark_begun(const Path& folder) {
+  std::error_code error;
+  const Path begun = folder / kDatasetBegun;
+  if (!std::filesystem::exists(begun, error)) return;  // removing what is not there fails on a read-only file system
+  std::filesystem::remove(begun, error);
+  if (error) throw Error(Blame::machine, text("cannot remove ", begun.string(), ": ", error.message()));
+}
+
+void remove_litter(const Path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find(".tmp-") != std::string::npos || (name.starts_with(".") && name.ends_with(".part"))) {
+      std::filesystem::remove(entry.path(), ignored);
+    }
+  }
 }
 
 void place_file(const Path& path, const std::string& content) {

@@ -14,6 +14,15 @@ constexpr const char* kDatasetBegun = "dataset.begun.json";  // stands there unt
 // User error: a file in its place, another dataset, or something that is no dataset of ours.
 bool is_complete(const base::Path& folder, const base::Json& description);
 
+// The first thing that is written to a folder: whatever a kill leaves there from then on is known as ours.
+void mark_begun(const base::Path& folder, const base::Json& description);
+
+// What mark_begun() wrote, once dataset.json is there. A kill may fall between the two: then the next command does it.
+void unmark_begun(const base::Path& folder);
+
+// Away with what a killed process left half-written in this folder.
+void remove_litter(const base::Path& folder);
+
 // Whole under its name or absent; no sync of its own.
 void place_file(const base::Path& path, const std::string& content);
 

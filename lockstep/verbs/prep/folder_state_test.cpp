@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep::verbs {
 namespace {
+
+using base::text;
 
 TEST(FolderStateTest, TellsNothingBegunAndCompleteApart) {
   const base::TemporaryFolder folder;
@@ -38,6 +41,20 @@ TEST(FolderStateTest, LeavesOtherPeoplesFoldersAlone) {
   base::write_file(folder.path() / "thesis.txt", "precious");
   EXPECT_THROW(is_complete(folder.path(), base::Json::object()), base::Error);
   EXPECT_THROW(is_complete(folder.path() / "thesis.txt", base::Json::object()), base::Error);
+}
+
+TEST(FolderStateTest, KnowsWhatAKillLeftOfItsFirstFile) {
+  const base::TemporaryFolder folder;
+  const base::Path torn = folder.path() / text(kDatasetBegun, ".tmp-4711");
+  base::write_file(torn, "{\"ki");
+  EXPECT_FALSE(is_complete(folder.path(), base::Json::object()));
+  mark_begun(folder.path(), base::Json::object());
+  remove_litter(folder.path());
+  EXPECT_FALSE(std::filesystem::exists(torn));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / kDatasetBegun));
+  unmark_begun(folder.path());
+  unmark_begun(folder.path());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(FolderStateTest, PlacesAFileWhole) {

@@ -55,20 +55,9 @@ class FolderLock {
   int descriptor_;
 };
 
-// What a killed process left half-written.
-void remove_litter(const Path& folder) {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.find(".tmp-") != std::string::npos || (name.starts_with(".") && name.ends_with(".part"))) {
-      std::filesystem::remove(entry.path(), ignored);
-    }
-  }
-}
-
 void remove_work(const Path& folder) {
   std::error_code ignored;
-  std::filesystem::remove(folder / kDatasetBegun, ignored);
+  unmark_begun(folder);
   std::filesystem::remove_all(folder / kWork, ignored);
 }
 
@@ -264,8 +253,8 @@ base::Json conclude(const PackRequest& request, const data::Source& source, cons
 // The folders, the lock and the note of what is being made; away with what a killed process left.
 void begin(const Path& folder, const base::Json& description, const std::vector<PlannedShard>& shards,
            std::optional<FolderLock>& lock) {
+  mark_begun(folder, description);
   base::make_folders(folder / kWork);
-  base::write_json(folder / kDatasetBegun, description);
   lock.emplace(folder);
   for (const auto& shard : shards) base::make_folders(folder / part_name(shard.part));
   for (const char* part : {"", kWork, "train", "validate", "test"}) remove_litter(folder / part);

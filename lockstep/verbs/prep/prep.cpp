@@ -145,13 +145,17 @@ Dataset from_file(const ShapesRequest& request) {
 Dataset prepare_shapes(const ShapesRequest& request, const std::function<void(int64_t, int64_t)>& progress) {
   const auto start = std::chrono::steady_clock::now();
   check(request);
-  if (is_complete(request.folder, description(request))) return from_file(request);
+  if (is_complete(request.folder, description(request))) {
+    unmark_begun(request.folder);
+    return from_file(request);
+  }
   const Plan plan(request);
+  base::Json file = description(request);
+  mark_begun(request.folder, file);
+  remove_litter(request.folder);
   for (const char* part : {"train", "validate"}) {
     for (const auto& name : plan.classes()) base::make_folders(request.folder / part / name);
   }
-  base::Json file = description(request);
-  base::write_json(request.folder / kDatasetBegun, file);
 
   Dataset dataset{.folder = request.folder, .classes = plan.classes()};
   base::Sha256 all;
@@ -167,7 +171,7 @@ Dataset prepare_shapes(const ShapesRequest& request, const std::function<void(in
   file["validate"] = dataset.num_validate;
   file["fingerprint"] = dataset.fingerprint;
   base::write_json(request.folder / kDatasetComplete, file);
-  std::filesystem::remove(request.folder / kDatasetBegun);
+  unmark_begun(request.folder);
   dataset.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return dataset;
 }

@@ -203,13 +203,15 @@ Dataset prepare_scenes(const ScenesRequest& request, const std::function<void(in
   dataset.num_validate = request.count / kEvery;
   dataset.num_train = request.count - dataset.num_validate;
   if (is_complete(request.folder, file)) {
+    unmark_begun(request.folder);
     dataset.fingerprint = base::read_json(request.folder / kDatasetComplete).at("fingerprint").as_string();
     dataset.was_complete = true;
     return dataset;
   }
   const auto layout = layout_of(request);
+  mark_begun(request.folder, file);
+  remove_litter(request.folder);
   for (const auto& folder : layout->folders()) base::make_folders(request.folder / folder);
-  base::write_json(request.folder / kDatasetBegun, file);
   base::Sha256 all;
   std::vector<data::SheetRow> rows;
   const int64_t threads = request.threads > 0 ? request.threads : site::usable_cores();
@@ -237,7 +239,7 @@ Dataset prepare_scenes(const ScenesRequest& request, const std::function<void(in
   file["validate"] = dataset.num_validate;
   file["fingerprint"] = dataset.fingerprint;
   base::write_json(request.folder / kDatasetComplete, file);
-  std::filesystem::remove(request.folder / kDatasetBegun);
+  unmark_begun(request.folder);
   dataset.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return dataset;
 }
