@@ -60,28 +60,29 @@ ShardList read_shard_list(const base::Path& folder) {
   return list;
 }
 
+ShardIndex open_shard(const base::Path& folder, const ShardSummary& shard) {
+  constexpr const char* kFix = "copy the folder again, or prepare it again";
+  const base::Path path = folder / (shard.name + ".tar");
+  ShardIndex index(folder / (shard.name + ".sxi"));
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) throw Error(Blame::user, text(path.string(), ": the shard is missing"), kFix);
+  if (index.size() != shard.num_samples || index.tar_bytes() != shard.tar_bytes || status.st_size != shard.tar_bytes) {
+    throw Error(Blame::user,
+                text(path.string(), ": ", status.st_size, " bytes; list and index say ", shard.tar_bytes, " and ",
+                     index.tar_bytes(), " with ", shard.num_samples, " and ", index.size(), " samples"),
+                kFix);
+  }
+  if (index.tar_crc32c() != shard.tar_crc32c) {
+    throw Error(Blame::user, text(path.string(), ": shard and index are of another dataset than the list (CRC-32C)"),
+                kFix);
+  }
+  return index;
+}
+
 ShardSet::ShardSet(const base::Path& folder) : folder_(folder), list_(read_shard_list(folder)) {
-  for (size_t i = 0; i < list_.shards.size(); ++i) {
-    const ShardSummary& shard = list_.shards[i];
-    const base::Path path = tar_path(static_cast<int64_t>(i));
-    const ShardIndex& index = indexes_.emplace_back(folder_ / (shard.name + ".sxi"));
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) {
-      throw Error(Blame::user, text(path.string(), ": the shard is missing"),
-                  "copy the folder again, or prepare it again");
-    }
-    if (index.size() != shard.num_samples || index.tar_bytes() != shard.tar_bytes ||
-        status.st_size != shard.tar_bytes) {
-      throw Error(Blame::user,
-                  text(path.string(), ": ", status.st_size, " bytes; list and index say ", shard.tar_bytes, " and ",
-                       index.tar_bytes(), " with ", shard.num_samples, " and ", index.size(), " samples"),
-                  "copy the folder again, or prepare it again");
-    }
-    if (index.tar_crc32c() != shard.tar_crc32c) {
-      throw Error(Blame::user, text(path.string(), ": shard and index are of another dataset than the list (CRC-32C)"),
-                  "copy the folder again, or prepare it again");
-    }
-    begins_.push_back(begins_.back() + index.size());
+  for (const auto& shard : list_.shards) {
+    indexes_.push_back(open_shard(folder_, shard));
+    begins_.push_back(begins_.back() + indexes_.back().size());
   }
 }
 

@@ -25,11 +25,13 @@ void write_shard_list(const base::Path& folder, const ShardList& list);
 // User error that names line and column, or the file that is missing.
 ShardList read_shard_list(const base::Path& folder);
 
+// One stat and one map, nothing a sample. User error: a missing or damaged file, a tar file of another length than its
+// index says, an index of another dataset.
+ShardIndex open_shard(const base::Path& folder, const ShardSummary& shard);
+
 // A folder of shards, opened: its list and every index, in order. Sample ids count through the shards.
 class ShardSet {
  public:
-  // One stat and one map a shard, nothing a sample. User error: a missing or damaged file, a tar file of another
-  // length than its index says.
   explicit ShardSet(const base::Path& folder);
 
   const base::Path& folder() const { return folder_; }

@@ -175,7 +175,8 @@ std::string verify_text(const VerifyResult& result) {
                          format_bytes(static_cast<double>(result.num_bytes)), ", checked in ",
                          base::duration_text(result.seconds), ": ");
   if (result.faults.empty()) return out + "all is as it was written\n";
-  out += text(format_count(static_cast<int64_t>(result.faults.size())), " faults\n");
+  out += text(format_count(static_cast<int64_t>(result.faults.size())),
+              result.faults.size() == 1 ? " fault\n" : " faults\n");
   for (const auto& fault : result.faults) out += text("  ", fault, "\n");
   return out;
 }

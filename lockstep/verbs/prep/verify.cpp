@@ -72,14 +72,25 @@ void check_dataset(const Path& folder, Faults& faults) {
     faults.push_back(text(path, ": the lists of shards are not those of this dataset (fingerprint)"));
 }
 
+struct OpenShard {
+  std::string path;  // of the tar file
+  data::ShardIndex index;
+  base::MappedFile tar;
+
+  std::span<const std::byte> bytes_of(const data::IndexedMember& member) const {
+    return tar.bytes().subspan(static_cast<size_t>(member.offset), static_cast<size_t>(member.size));
+  }
+  std::string name_of(int64_t sample) const { return text(path, "/", index.sample(sample).key); }
+};
+
 // The tar file against the index, header by header, and DALI's lines against both.
-void check_shard(const data::ShardSet& set, int64_t shard, const base::MappedFile& tar, Faults& faults) {
-  const data::ShardIndex& index = set.index(shard);
-  const std::string path = set.tar_path(shard).string();
-  const uint32_t sum = base::crc32c(tar.bytes());
-  if (sum != index.tar_crc32c()) faults.push_back(text(path, ": the file has changed since it was written (CRC-32C)"));
+void check_shard(const OpenShard& shard, Faults& faults) {
+  const data::ShardIndex& index = shard.index;
+  const uint32_t sum = base::crc32c(shard.tar.bytes());
+  if (sum != index.tar_crc32c())
+    faults.push_back(text(shard.path, ": the file has changed since it was written (CRC-32C)"));
   std::string dali = text("v1.2 ", index.size(), "\n");
-  data::TarReader reader(tar.bytes(), path);
+  data::TarReader reader(shard.tar.bytes(), shard.path);
   for (int64_t i = 0; i < index.size(); ++i) {
     const data::IndexedSample sample = index.sample(i);
     for (int64_t k = 0; k < sample.num_members; ++k) {
@@ -87,44 +98,38 @@ void check_shard(const data::ShardSet& set, int64_t shard, const base::MappedFil
       const std::string name = text(sample.key, ".", member.extension);
       const auto found = reader.next();
       if (!found || found->name != name || found->offset != member.offset || found->size != member.size) {
-        faults.push_back(text(path, "/", name, ": the index tells another place than the tar file"));
+        faults.push_back(text(shard.path, "/", name, ": the index tells another place than the tar file"));
         return;
       }
       dali += text(k == 0 ? "" : " ", member.extension, " ", member.offset, " ", member.size, " ", name);
     }
     dali += "\n";
   }
-  if (reader.next()) faults.push_back(text(path, ": members behind the last one of the index"));
-  Path beside = set.tar_path(shard);
+  if (reader.next()) faults.push_back(text(shard.path, ": members behind the last one of the index"));
+  Path beside = shard.path;
   if (base::read_file(beside.replace_extension(".idx")) != dali) {
     faults.push_back(text(beside.string(), ": does not tell what the tar file holds"));
   }
 }
 
-void check_sample(const data::ShardSet& set, const data::ShardSet::Place& place, const base::MappedFile& tar,
-                  Faults& faults) {
-  const data::ShardIndex& index = set.index(place.shard);
-  const data::IndexedSample sample = index.sample(place.sample);
-  const auto bytes_of = [&](const data::IndexedMember& member) {
-    return tar.bytes().subspan(static_cast<size_t>(member.offset), static_cast<size_t>(member.size));
-  };
-  const std::string name = text(set.tar_path(place.shard).string(), "/", sample.key);
+void check_sample(const OpenShard& shard, int64_t position, int64_t num_classes, Faults& faults) {
+  const data::IndexedSample sample = shard.index.sample(position);
+  const std::string name = shard.name_of(position);
   for (int64_t k = 0; k < sample.num_members; ++k) {
-    const data::IndexedMember member = index.member(place.sample, k);
-    if (base::crc32c(bytes_of(member)) != member.crc32c) {
+    const data::IndexedMember member = shard.index.member(position, k);
+    if (base::crc32c(shard.bytes_of(member)) != member.crc32c) {
       faults.push_back(text(name, ".", member.extension, ": the bytes have changed since they were written (CRC-32C)"));
       return;
     }
   }
-  if (const auto label = index.find(place.sample, "cls")) {
-    const auto bytes = bytes_of(*label);
+  if (const auto label = shard.index.find(position, "cls")) {
+    const auto bytes = shard.bytes_of(*label);
     const std::string_view words(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (words != std::to_string(sample.label) || sample.label >= static_cast<int64_t>(set.classes().size())) {
+    if (words != std::to_string(sample.label) || sample.label >= num_classes)
       faults.push_back(text(name, ".cls: not the label of the index, or no class of the list"));
-    }
   }
   if (!sample.picture) return;
-  const auto file = bytes_of(index.member(place.sample, sample.picture->member));
+  const auto file = shard.bytes_of(shard.index.member(position, sample.picture->member));
   if (data::read_image_info(file) != sample.picture->info)
     faults.push_back(text(name, ": a picture of another size than the index says"));
   (void)data::decode_image(file);
@@ -143,57 +148,89 @@ Faults faults_of(const std::string& name, const Check& check) {
   return faults;
 }
 
-// One folder of shards.
+// One folder of shards. As many shards are open at a time as there are threads: each is read once from the disk and
+// then from the page cache, and no more than these are held in memory.
 class PartVerifier {
  public:
-  PartVerifier(const Path& part, int64_t threads) : set_(part), threads_(threads) {
-    for (int64_t i = 0; i < set_.num_shards(); ++i) tars_.emplace_back(set_.tar_path(i));
+  PartVerifier(const Path& folder, int64_t threads, VerifyResult& result, std::unordered_set<std::string>& keys)
+      : folder_(folder), list_(data::read_shard_list(folder)), threads_(threads), result_(result), keys_(keys) {
+    for (const auto& shard : list_.shards) total_ += shard.num_samples;
   }
 
-  void run(VerifyResult& result, std::unordered_set<std::string>& keys,
-           const std::function<void(int64_t, int64_t)>& progress) const {
-    const auto collect = [&](int64_t, Faults&& faults) {
-      result.faults.insert(result.faults.end(), faults.begin(), faults.end());
-    };
-    data::work_in_order<Faults>(
-        set_.num_shards(), {threads_, threads_},
-        [this](int64_t shard) {
-          return faults_of(set_.tar_path(shard).string(),
-                           [&](Faults& faults) { check_shard(set_, shard, tar(shard), faults); });
-        },
-        collect);
-    data::work_in_order<Faults>(
-        set_.size(), {threads_, threads_ * 16},
-        [this](int64_t id) {
-          return faults_of(name_of(id), [&](Faults& faults) {
-            check_sample(set_, set_.place_of(id), tar(set_.place_of(id).shard), faults);
-          });
-        },
-        [&](int64_t id, Faults&& faults) {
-          collect(id, std::move(faults));
-          if (!keys.insert(key_of_sample(id)).second) {
-            result.faults.push_back(text(name_of(id), ": this key stands elsewhere in the dataset as well"));
-          }
-          if (progress) progress(id + 1, set_.size());
-        });
-    result.num_shards += set_.num_shards();
-    result.num_samples += set_.size();
-    for (const auto& file : tars_) result.num_bytes += static_cast<int64_t>(file.bytes().size());
+  void run(const std::function<void(int64_t, int64_t)>& progress) {
+    const size_t group = static_cast<size_t>(threads_);
+    for (size_t first = 0; first < list_.shards.size(); first += group) {
+      open(std::span(list_.shards).subspan(first, std::min(group, list_.shards.size() - first)));
+      check_shards();
+      check_samples(progress);
+    }
   }
 
  private:
-  const base::MappedFile& tar(int64_t shard) const { return tars_[static_cast<size_t>(shard)]; }
-  std::string key_of_sample(int64_t id) const {
-    const auto place = set_.place_of(id);
-    return std::string(set_.index(place.shard).sample(place.sample).key);
-  }
-  std::string name_of(int64_t id) const {
-    return text(set_.tar_path(set_.place_of(id).shard).string(), "/", key_of_sample(id));
+  struct Place {
+    const OpenShard* shard;
+    int64_t sample;
+  };
+
+  // Damaged ones become faults and are left out.
+  void open(std::span<const data::ShardSummary> shards) {
+    samples_.clear();
+    open_.clear();
+    open_.reserve(shards.size());  // samples_ points into it
+    for (const auto& shard : shards) {
+      try {
+        const Path tar = folder_ / (shard.name + ".tar");
+        open_.push_back({tar.string(), data::open_shard(folder_, shard), base::MappedFile(tar)});
+      } catch (const Error& error) {
+        if (error.blame() != Blame::user) throw;
+        result_.faults.emplace_back(error.what());
+        continue;
+      }
+      for (int64_t i = 0; i < shard.num_samples; ++i) samples_.push_back({&open_.back(), i});
+      ++result_.num_shards;
+      result_.num_bytes += shard.tar_bytes;
+    }
   }
 
-  data::ShardSet set_;
+  void check_shards() {
+    data::work_in_order<Faults>(
+        static_cast<int64_t>(open_.size()), {threads_, threads_},
+        [this](int64_t i) {
+          const OpenShard& shard = open_[static_cast<size_t>(i)];
+          return faults_of(shard.path, [&](Faults& faults) { check_shard(shard, faults); });
+        },
+        [this](int64_t, Faults&& faults) { append(faults); });
+  }
+
+  void check_samples(const std::function<void(int64_t, int64_t)>& progress) {
+    const auto num_classes = static_cast<int64_t>(list_.classes.size());
+    data::work_in_order<Faults>(
+        static_cast<int64_t>(samples_.size()), {threads_, threads_ * 16},
+        [&](int64_t i) {
+          const auto [shard, sample] = samples_[static_cast<size_t>(i)];
+          return faults_of(shard->name_of(sample),
+                           [&](Faults& faults) { check_sample(*shard, sample, num_classes, faults); });
+        },
+        [&](int64_t i, Faults&& faults) {
+          append(faults);
+          const auto [shard, sample] = samples_[static_cast<size_t>(i)];
+          if (!keys_.emplace(shard->index.sample(sample).key).second)
+            append({text(shard->name_of(sample), ": this key stands elsewhere in the dataset as well")});
+          ++result_.num_samples;
+          if (progress) progress(++done_, total_);
+        });
+  }
+
+  void append(const Faults& faults) { result_.faults.insert(result_.faults.end(), faults.begin(), faults.end()); }
+
+  Path folder_;
+  data::ShardList list_;
   int64_t threads_;
-  std::vector<base::MappedFile> tars_;
+  VerifyResult& result_;
+  std::unordered_set<std::string>& keys_;
+  int64_t total_ = 0, done_ = 0;  // samples
+  std::vector<OpenShard> open_;
+  std::vector<Place> samples_;  // of the open shards
 };
 
 }  // namespace
@@ -206,7 +243,7 @@ VerifyResult verify(const Path& folder, int64_t threads, const std::function<voi
   result.faults = faults_of(folder.string(), [&](Faults& faults) { check_dataset(folder, faults); });
   for (const auto& part : parts) {
     try {
-      PartVerifier(part, threads > 0 ? threads : site::usable_cores()).run(result, keys, progress);
+      PartVerifier(part, threads > 0 ? threads : site::usable_cores(), result, keys).run(progress);
     } catch (const Error& error) {
       if (error.blame() != Blame::user) throw;
       result.faults.emplace_back(error.what());

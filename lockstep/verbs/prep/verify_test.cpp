@@ -73,6 +73,25 @@ TEST_F(VerifyTest, NamesShardsOfAnotherDataset) {
   EXPECT_THAT(faults(), ElementsAre(HasSubstr("shard-000000.tar: shard and index are of another dataset")));
 }
 
+TEST_F(VerifyTest, NamesEveryDamagedShardAndChecksTheOthers) {
+  base::make_folders(folder_.path() / "train");
+  data::ShardList list{"", {"cat", "dog"}, {}};
+  for (int i = 0; i < 4; ++i) {
+    data::ShardWriter writer(folder_.path() / "train", base::text("shard-00000", i));
+    writer.add({base::text("key", i), 1, 0}, {{"jpg", picture_}, {"cls", i == 3 ? "0" : "1"}});
+    list.shards.push_back(writer.finish());
+  }
+  data::write_shard_list(folder_.path() / "train", list);
+  std::filesystem::remove(folder_.path() / "train/shard-000000.tar");
+  std::filesystem::resize_file(folder_.path() / "train/shard-000001.tar", 1000);
+  const VerifyResult result = verify(folder_.path(), 2, {});
+  EXPECT_THAT(result.faults, ElementsAre(HasSubstr("shard-000000.tar: the shard is missing"),
+                                         HasSubstr("shard-000001.tar: 1000 bytes"),
+                                         HasSubstr("key3.cls: not the label of the index")));
+  EXPECT_EQ(result.num_shards, 2);
+  EXPECT_EQ(result.num_samples, 2);
+}
+
 TEST_F(VerifyTest, NamesADatasetThatIsNotComplete) {
   base::write_file(folder_.path() / "dataset.begun.json", "{}");
   EXPECT_THAT(faults(), ElementsAre(HasSubstr("not complete")));
