@@ -3,7 +3,7 @@
 # Training through the walltime on a real Slurm: one job, three times. Undisturbed; as a chain of one-minute jobs that
 # queue their successors; as a chain queued from the login node. Both chains lose a node's power, the controller is
 # killed and restarted, and all three end with the same SHA-256. Meanwhile: srun --mpi=pmix, PBS scripts through
-# Slurm's qsub, --earliest, --status, --cancel, and what is refused. About 6 minutes.
+# Slurm's qsub, --earliest, --status, --cancel, a node on which every rank dies, and what is refused. About 4 minutes.
 # Exit code 77: this machine cannot run a virtual Slurm (the reason is printed).
 #   chain.sh             all of it
 #   chain.sh record N    a chain of N one-minute jobs alone, its figures to $LOCKSTEP_CHAIN_OUT (results/chain.json)
@@ -215,6 +215,25 @@ check "nothing is left in the queue" wait_for 30 queue_empty
 expect "srun found its ranks" '"ranks":2' cat pmix/journal.jsonl
 expect "PBS's variables were there" 'link 1 of at most .* after step 0' bash -c 'cat pbs/link-*.out'
 expect "promised and real end are told" 'promised end .* real end .* (later|earlier)' lockstep submit --status soon
+
+# A node on which every rank dies: its link gives up, the next one is kept away from it.
+make_job bad $((steps / 3))
+expect "a chain that meets a bad node" 'queued job' $submit bad.json --run bad --walltime 5min
+wait_for 60 saved_in_link bad 1
+bad=$(field bad 'of("begin")[0]["host"]')
+kill_ranks_of() { # kill_ranks_of HOST RUN: those of that node alone; the supervisor, which names the run too, is no rank
+  local pid
+  for pid in $(pgrep -f "lockstep train .*$2"); do
+    tr '\0' '\n' < "/proc/$pid/environ" 2> /dev/null | grep -q '^OMPI_COMM_WORLD_RANK=' \
+      && [ "$(nsenter -t "$pid" -u hostname 2> /dev/null)" = "$1" ] && kill -9 "$pid"
+  done
+}
+moved() { kill_ranks_of "$bad" bad; begun bad 2; }
+check "goes on with another link" wait_for 120 moved
+expect "which was kept away from it" "\"event\":\"exclude\".*\"$bad\"" cat bad/chain.jsonl
+expect "by the scheduler" "job [0-9]+ will not run on $bad" bash -c 'cat bad/link-*.out'
+check "and runs elsewhere" test "$(field bad 'of("begin")[1]["host"]')" != "$bad"
+check "to its end" wait_for 120 over bad
 
 make_job gone 100000
 expect "a chain to be cancelled" 'queued job' $submit gone.json --run gone --walltime 5min

@@ -224,7 +224,8 @@ bool Crew::blame(const std::string& host) {
 
 std::vector<std::string> Crew::to_blame(const std::string& host, std::vector<std::string> allocated) const {
   std::vector<std::string> all = left_out_;
-  const auto found = find_host(allocated, host);
+  const bool only_one = host.empty() && allocated.size() == 1;
+  const auto found = only_one ? allocated.begin() : find_host(allocated, host);
   if (found != allocated.end() && find_host(all, *found) == all.end()) all.push_back(*found);
   return all;
 }

@@ -96,6 +96,9 @@ TEST(CrewTest, NamesTheHostsToBlameAsTheSchedulerDoes) {
   EXPECT_EQ(crew.to_blame("n2", allocated), (std::vector<std::string>{"n2"}));
   EXPECT_EQ(crew.to_blame("laptop", allocated), (std::vector<std::string>{"n2"}));
   EXPECT_EQ(Crew(2, {"n1"}).to_blame("n1", {"n1"}), (std::vector<std::string>{"n1"}));
+  // All ranks gone at once, with nobody left to tell of them: where there is one host, it was that one.
+  EXPECT_EQ(Crew(2, {"n1"}).to_blame("", {"n1"}), (std::vector<std::string>{"n1"}));
+  EXPECT_TRUE(Crew(2, {"n1", "n2"}).to_blame("", {"n1", "n2"}).empty());
   EXPECT_TRUE(Crew(2, {}).to_blame("here", {}).empty());  // no allocation
 }
 
