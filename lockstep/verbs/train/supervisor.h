@@ -44,7 +44,8 @@ class Crew {
   const std::vector<std::string>& left_out() const { return left_out_; }
   // A process of a rank ended or hung there: once may be bad luck. True when it is time to leave the host out.
   bool blame(const std::string& host);
-  // Those left out, and the host of the last fault (unknown: empty), by their names in the allocation; none outside one.
+  // Those left out, and the host of the last fault (unknown: empty), by their names in the allocation; none outside
+  // one.
   std::vector<std::string> to_blame(const std::string& host, std::vector<std::string> allocated) const;
 
  private:
