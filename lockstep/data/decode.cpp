@@ -10,6 +10,7 @@
 #include "lockstep/data/jpeg_door.h"
 #include "lockstep/data/png_door.h"
 #include "lockstep/data/resample.h"
+#include "lockstep/data/turn.h"
 
 namespace lockstep::data {
 namespace {
@@ -96,16 +97,13 @@ Image decode_image(std::span<const std::byte> file) {
 
 Image orient(Image stored, int orientation) {
   if (orientation <= 1) return stored;
-  const int64_t w = stored.width, h = stored.height;
-  const bool swapped = orientation >= 5;
-  const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-  const bool from_bottom = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-  Image seen(swapped ? h : w, swapped ? w : h);
+  const Turn turn(orientation);
+  Image seen(turn.swaps ? stored.height : stored.width, turn.swaps ? stored.width : stored.height);
   uint8_t* out = seen.pixels.data();
   for (int64_t y = 0; y < seen.height; ++y) {
     for (int64_t x = 0; x < seen.width; ++x) {
-      const int64_t across = swapped ? y : x, down = swapped ? x : y;
-      const uint8_t* in = stored.row(from_bottom ? h - 1 - down : down) + 3 * (from_right ? w - 1 - across : across);
+      const Turn::Pixel from = turn.stored_at(x, y, stored.width, stored.height);
+      const uint8_t* in = stored.row(from.y) + 3 * from.x;
       *out++ = in[0];
       *out++ = in[1];
       *out++ = in[2];

@@ -123,7 +123,7 @@ std::vector<double> numbers_of(const Json& list) {
   return numbers;
 }
 
-std::vector<int64_t> runs_of(const Json& counts) {
+std::vector<int64_t> listed_runs(const Json& counts) {
   if (counts.is_string()) return parse_runs(counts.as_string());
   if (!counts.is_array()) fail("counts is a list or a string");
   std::vector<int64_t> runs;
@@ -179,6 +179,48 @@ std::vector<int64_t> parse_runs(std::string_view compressed) {
   return runs;
 }
 
+std::vector<int64_t> runs_of(const Mask& mask) {
+  std::vector<int64_t> runs{0};
+  bool inside = false;
+  for (int64_t x = 0; x < mask.width; ++x) {
+    for (int64_t y = 0; y < mask.height; ++y) {
+      const bool now = mask.inside[static_cast<size_t>(y * mask.width + x)] != 0;
+      if (now != inside) runs.push_back(0);
+      inside = now;
+      ++runs.back();
+    }
+  }
+  return runs;
+}
+
+std::string compress_runs(std::span<const int64_t> runs) {
+  std::string letters;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    int64_t value = i > 2 ? runs[i] - runs[i - 2] : runs[i];
+    bool more = true;
+    while (more) {
+      int64_t group = value & 31;
+      value >>= 5;
+      more = (group & 16) != 0 ? value != -1 : value != 0;
+      if (more) group |= 32;
+      letters += static_cast<char>(group + '0');
+    }
+  }
+  return letters;
+}
+
+Mask turn_mask(const Mask& stored, const Turn& turn) {
+  Mask seen(turn.swaps ? stored.height : stored.width, turn.swaps ? stored.width : stored.height);
+  uint8_t* out = seen.inside.data();
+  for (int64_t y = 0; y < seen.height; ++y) {
+    for (int64_t x = 0; x < seen.width; ++x) {
+      const Turn::Pixel from = turn.stored_at(x, y, stored.width, stored.height);
+      *out++ = stored.inside[static_cast<size_t>(from.y * stored.width + from.x)];
+    }
+  }
+  return seen;
+}
+
 Mask mask_of(const Json& segmentation, int64_t width, int64_t height) {
   check_size(width, height);
   Mask mask(width, height);
@@ -192,7 +234,7 @@ Mask mask_of(const Json& segmentation, int64_t width, int64_t height) {
   if (!size.is_array() || size.size() != 2 || size.items()[0].as_int() != height || size.items()[1].as_int() != width) {
     fail("its size is not that of the picture");
   }
-  add_runs(mask, runs_of(segmentation.at("counts")));
+  add_runs(mask, listed_runs(segmentation.at("counts")));
   return mask;
 }
 
@@ -214,7 +256,7 @@ void ObjectsPicture::add(const Mask* mask) {
   }
 }
 
-std::string ObjectsPicture::png() const {
+std::string ObjectsPicture::png(int orientation) const {
   const bool grey = areas_.size() < 256;
   Image picture(width_, height_);
   for (size_t i = 0; i < seen_.size(); ++i) {
@@ -223,7 +265,7 @@ std::string ObjectsPicture::png() const {
     picture.pixels[3 * i + 1] = grey ? low : high;
     picture.pixels[3 * i + 2] = grey ? low : 0;
   }
-  return encode_png(picture);
+  return encode_png(orient(std::move(picture), orientation));
 }
 
 }  // namespace lockstep::data

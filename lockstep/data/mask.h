@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
+#include "lockstep/data/turn.h"
 
 namespace lockstep::data {
 
@@ -32,6 +33,13 @@ void add_runs(Mask& mask, std::span<const int64_t> runs);
 // The same in COCO's compressed spelling.
 std::vector<int64_t> parse_runs(std::string_view compressed);
 
+// The other way round: the runs of a mask, and their compressed spelling.
+std::vector<int64_t> runs_of(const Mask& mask);
+std::string compress_runs(std::span<const int64_t> runs);
+
+// The mask of a stored picture as it lies on the one that is seen.
+Mask turn_mask(const Mask& stored, const Turn& turn);
+
 // What COCO writes as "segmentation": a list of polygons, or {"size": [height, width], "counts": runs}.
 // User error for anything else.
 Mask mask_of(const base::Json& segmentation, int64_t width, int64_t height);
@@ -45,8 +53,8 @@ class ObjectsPicture {
 
   ObjectsPicture(int64_t width, int64_t height);
   void add(const Mask* mask);  // null: the object has no outline, and a number all the same
-  // Up to 255 objects it is grey; with more a pixel's number is red + 256 green.
-  std::string png() const;
+  // Up to 255 objects it is grey; with more a pixel's number is red + 256 green. Turned by an EXIF orientation.
+  std::string png(int orientation = 1) const;
 
  private:
   int64_t width_;

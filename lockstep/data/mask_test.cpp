@@ -34,6 +34,17 @@ TEST(MaskTest, ReadsRunsDownTheColumnsPlainAndCompressed) {
   EXPECT_THAT(parse_runs("123O"), ElementsAre(1, 2, 3, 1));  // 'O': minus one to the one before last
 }
 
+TEST(MaskTest, WritesTheRunsThatItReads) {
+  for (const char* compressed : {"123", "123O", "06", "6"}) {
+    const std::vector<int64_t> runs = parse_runs(compressed);
+    EXPECT_EQ(compress_runs(runs), compressed);
+  }
+  const std::vector<int64_t> long_ones{0, 15, 16, 31, 32, 1023, 1024, 1, 1 << 25, 0, 7};
+  EXPECT_EQ(parse_runs(compress_runs(long_ones)), long_ones);
+  EXPECT_THAT(runs_of(from_json(R"({"size": [2, 3], "counts": [1, 2, 3]})", 3, 2)), ElementsAre(1, 2, 3));
+  EXPECT_THAT(runs_of(from_json(R"({"size": [2, 3], "counts": [0, 6]})", 3, 2)), ElementsAre(0, 6));
+}
+
 TEST(MaskTest, RefusesWhatIsNoOutline) {
   for (const char* words :
        {"[[1, 2, 3, 4]]", "[[1, 2, 3, 4, 5]]", R"([["a", 1, 2, 3, 4, 5]])", "7", R"({"counts": "123"})",

@@ -10,6 +10,8 @@
 #include "lockstep/data/coco_list.h"
 #include "lockstep/data/decode.h"
 #include "lockstep/data/mask.h"
+#include "lockstep/data/turn.h"
+#include "lockstep/data/turned_objects.h"
 
 namespace lockstep::data {
 namespace {
@@ -75,17 +77,13 @@ class CocoSource final : public Source {
     sample["image_id"] = first.id;
     sample["file_name"] = first.file_name;
     std::string picture = tree_->read(samples_[static_cast<size_t>(i)].name);
-    if (first.width > 0 && first.height > 0) {
-      sample["width"] = first.width;
-      sample["height"] = first.height;
-    } else {
-      const ImageInfo info = read_image_info(std::as_bytes(std::span(picture.data(), picture.size())));
-      sample["width"] = info.width;
-      sample["height"] = info.height;
-    }
+    const ImageInfo info = read_image_info(std::as_bytes(std::span(picture.data(), picture.size())));
+    const int orientation = set_size(entry, info, sample);
     for (const auto& at : entry.images) lists_[at.list].describe(at.image, labels_, sample);
+    std::string outlined = masks_ ? outlines(sample, orientation) : "";
+    turn_objects(sample, orientation);
     std::vector<SourceMember> members{{"", std::move(picture)}, {"json", sample.dump(-1)}};
-    if (masks_) members.push_back({"seg.png", outlines(sample)});
+    if (masks_) members.push_back({"seg.png", std::move(outlined)});
     return members;
   }
 
@@ -98,8 +96,29 @@ class CocoSource final : public Source {
     std::vector<ImageAt> images;  // the same picture in several lists
   };
 
-  // The objects of a sample as a picture; one without an outline has no pixel there.
-  static std::string outlines(const base::Json& sample) {
+  // "width" and "height" of what the lists draw on; without any the picture as stored. Returns the EXIF orientation by
+  // which that has to be turned. User error when a list says another size than the picture, or the others, have.
+  int set_size(const Entry& entry, const ImageInfo& info, base::Json& sample) const {
+    const bool swaps = Turn(info.orientation).swaps;
+    int64_t width = swaps ? info.height : info.width, height = swaps ? info.width : info.height;
+    std::optional<int> orientation;
+    for (const auto& at : entry.images) {
+      const CocoImage& image = lists_[at.list].images()[at.image];
+      if (image.width <= 0 || image.height <= 0) continue;
+      const int found = orientation_of_list(info, image.width, image.height);
+      if (orientation && *orientation != found)
+        throw Error(Blame::user, "one of its lists is drawn on the picture as stored, another on it turned upright");
+      orientation = found;
+      width = image.width;
+      height = image.height;
+    }
+    sample["width"] = width;
+    sample["height"] = height;
+    return orientation.value_or(info.orientation);
+  }
+
+  // The objects of a sample as a picture, turned; one without an outline has no pixel there.
+  static std::string outlines(const base::Json& sample, int orientation) {
     const int64_t width = sample.at("width").as_int(), height = sample.at("height").as_int();
     ObjectsPicture picture(width, height);
     if (const base::Json* objects = sample.find("objects")) {
@@ -110,7 +129,7 @@ class CocoSource final : public Source {
         picture.add(mask ? &*mask : nullptr);
       }
     }
-    return picture.png();
+    return picture.png(orientation);
   }
 
   // Where the pictures of a list lie below the root.

@@ -41,6 +41,9 @@ class KittiSource final : public Source {
     const std::string& name = samples_[static_cast<size_t>(i)].name;
     std::string picture = tree_.read(name);
     const ImageInfo info = read_image_info(std::as_bytes(std::span(picture.data(), picture.size())));
+    if (info.orientation != 1)
+      throw base::Error(base::Blame::user, "its EXIF orientation turns it away from its boxes and its calibration",
+                        "store it as KITTI does, without EXIF");
     base::Json sample = base::Json::object();
     sample["width"] = info.width;
     sample["height"] = info.height;

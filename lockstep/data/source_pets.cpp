@@ -8,6 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/decode.h"
 #include "lockstep/data/text_table.h"
+#include "lockstep/data/turned_objects.h"
 
 namespace lockstep::data {
 namespace {
@@ -17,6 +18,24 @@ using base::Error;
 using base::text;
 
 constexpr int kMaxBreeds = 100000;
+
+std::span<const std::byte> in_memory(const std::string& file) {
+  return std::as_bytes(std::span(file.data(), file.size()));
+}
+
+// The trimap as it lies on its picture as seen; byte for byte where nothing has to be turned. User error for a damaged
+// one, and one of another picture.
+std::string trimap_for(const std::string& picture, std::string file) {
+  Image trimap = decode_image(in_memory(file));
+  const int orientation = orientation_of_list(read_image_info(in_memory(picture)), trimap.width, trimap.height);
+  if (orientation == 1) return file;
+  for (size_t i = 0; i < trimap.pixels.size(); i += 3) {
+    const bool is_grey = trimap.pixels[i] == trimap.pixels[i + 1] && trimap.pixels[i] == trimap.pixels[i + 2];
+    if (!is_grey)
+      throw Error(Blame::user, "its trimap has colours, and has to be turned with its picture", "make it grey");
+  }
+  return encode_png(orient(std::move(trimap), orientation));
+}
 
 class PetSource final : public Source {
  public:
@@ -39,9 +58,8 @@ class PetSource final : public Source {
     const std::string& name = samples_[static_cast<size_t>(i)].name;
     std::vector<SourceMember> members{{"", tree_.read(name)}};
     if (masks_) {
-      std::string trimap = tree_.read(text("annotations/trimaps/", base::Path(name).stem().string(), ".png"));
-      decode_image(std::as_bytes(std::span(trimap.data(), trimap.size())));  // a damaged one is found now
-      members.push_back({"seg.png", std::move(trimap)});
+      const std::string file = text("annotations/trimaps/", base::Path(name).stem().string(), ".png");
+      members.push_back({"seg.png", trimap_for(members.front().bytes, tree_.read(file))});
     }
     return members;
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/data/decode.h"
 
 namespace lockstep::data {
 namespace {
@@ -35,6 +36,30 @@ TEST_F(PetSourceTest, NamesBreedsByTheirPictures) {
                                              SourceSample{"images/great_pyrenees_1.jpg", 1, Part::open, 3}));
   EXPECT_EQ(source->load(1)[0].bytes, "dog");
   EXPECT_EQ(source->refused().size(), 1u);
+}
+
+TEST_F(PetSourceTest, TurnsATrimapWithItsPicture) {
+  using std::string_literals::operator""s;
+  const std::string exif = "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"s;
+  const std::string upright = encode_jpeg(Image(30, 20), 90);
+  std::string turned = upright;
+  turned.insert(2, "\xFF\xE1\0"s + static_cast<char>(exif.size() + 2) + exif);
+  Image trimap(30, 20);
+  std::fill(trimap.pixels.begin(), trimap.pixels.end(), uint8_t{2});
+  std::fill_n(trimap.row(3), 3, uint8_t{1});  // x 0, y 3: turned by a quarter it is the 17th column's first
+  const std::string file = encode_png(trimap);
+  for (const char* name : {"a_1", "a_2", "a_3"}) put("images/" + std::string(name) + ".jpg", turned);
+  put("images/a_2.jpg", upright);
+  put("annotations/trimaps/a_1.png", file);
+  put("annotations/trimaps/a_2.png", file);
+  put("annotations/trimaps/a_3.png", encode_png(Image(31, 20)));
+  put("annotations/trainval.txt", "a_1 1 1 1\na_2 1 1 1\na_3 1 1 1\n");
+  const auto source = open_pets({.path = folder_.path(), .masks = true});
+  const std::string seen = source->load(0)[1].bytes;
+  EXPECT_EQ(decode_image(std::as_bytes(std::span(seen.data(), seen.size()))), orient(trimap, 6));
+  EXPECT_EQ(orient(trimap, 6).row(0)[3 * 16], 1);
+  EXPECT_EQ(source->load(1)[1].bytes, file) << "byte for byte";
+  EXPECT_THROW(source->load(2), base::Error) << "a trimap of another picture";
 }
 
 TEST_F(PetSourceTest, HasPartsWithBothLists) {

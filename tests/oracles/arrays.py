@@ -3,7 +3,8 @@
 """Arrays and outlines as others write and read them, through `lockstep prep`.
 
 HDF5 files of h5py (plain, in groups, compressed, big-endian) and MNIST's files packed by gzip come out as the same
-numbers; the outlines of a COCO list (polygons, runs, compressed runs) come out as the pixels that pycocotools takes.
+numbers; the outlines of a COCO list (polygons, runs, compressed runs) come out as the pixels that pycocotools takes,
+turned as PIL turns the picture (EXIF), and so do the runs and boxes in the json members.
 """
 import gzip
 import io
@@ -18,7 +19,7 @@ import tempfile
 
 import h5py
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 from pycocotools import mask as coco_mask
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -131,24 +132,36 @@ def outline(rng, width, height):
     return {"size": [height, width], "counts": counts}, inside
 
 
+def turned(array, orientation):
+    """What is seen of a stored array, by PIL."""
+    picture = Image.fromarray(array.astype(np.int32))
+    picture.getexif()[274] = orientation
+    return np.asarray(ImageOps.exif_transpose(picture)).astype(int)
+
+
 def coco(folder, rng):
     source = folder / "coco"
     source.mkdir()
-    images, annotations, expected = [], [], {}
+    images, annotations, expected, orientations, by_id = [], [], {}, {}, {}
     for i in range(60):
         width, height = (int(v) for v in rng.integers(3, 60, 2))
-        Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)).save(source / f"{i:03}.png")
-        images.append({"id": i, "file_name": f"{i:03}.png", "width": width, "height": height})
+        exif = Image.Exif()
+        exif[274] = orientations[i] = i % 8 + 1
+        name = f"{i:03}.jpg"
+        Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)).save(source / name, exif=exif)
+        images.append({"id": i, "file_name": name, "width": width, "height": height})
         masks = []
         for _ in range(int(rng.integers(0, 6)) if i else 300):
             segmentation, inside = outline(rng, width, height)
             masks.append(inside)
-            annotations.append({"id": len(annotations) + 1, "image_id": i, "category_id": 1, "bbox": [0, 0, 1, 1],
+            bbox = coco_mask.toBbox(coco_mask.encode(inside)).tolist() if inside.any() else [0, 0, 1, 1]
+            annotations.append({"id": len(annotations) + 1, "image_id": i, "category_id": 1, "bbox": bbox,
                                 "segmentation": segmentation})
+            by_id[len(annotations)] = turned(inside, orientations[i])
         canvas = np.zeros((height, width), dtype=int)
         for k in sorted(range(len(masks)), key=lambda k: -int(masks[k].sum())):
             canvas[masks[k] > 0] = k + 1
-        expected[i] = canvas
+        expected[i] = turned(canvas, orientations[i])
     document = {"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "thing"}]}
     (source / "instances_all.json").write_text(json.dumps(document))
     prep(source / "instances_all.json", folder / "coco-shards", "--masks")
@@ -157,7 +170,18 @@ def coco(folder, rng):
         got = pixels(found[i]["seg.png"]).astype(int)
         if got.ndim == 3:
             got = got[..., 0] + 256 * got[..., 1]
-        check(np.array_equal(got, canvas), f"outlines of picture {i}: {np.count_nonzero(got != canvas)} pixels differ")
+        check(np.array_equal(got, canvas), f"outlines of picture {i}: pixels differ")
+        sample = json.loads(found[i]["json"])
+        check((sample["height"], sample["width"]) == canvas.shape, f"size of picture {i}")
+        for one in sample.get("objects", []):
+            inside = np.asfortranarray(by_id[one["id"]].astype(np.uint8))
+            box = coco_mask.toBbox(coco_mask.encode(inside)).tolist()
+            check(one["bbox"] == box or not inside.any(), f"box of {one['id']}")
+            runs = one["segmentation"]
+            if isinstance(runs, dict):
+                if isinstance(runs["counts"], list):
+                    runs = coco_mask.frPyObjects(runs, *canvas.shape)
+                check(np.array_equal(coco_mask.decode(runs), inside), f"runs of {one['id']}")
 
 
 def main():
