@@ -72,6 +72,7 @@ void ImageReader::read(const PartRequest& request, DecodedPart& part) {
     part.x = part.y = 0;
     part.denominator = 1;
     decode_png(file_, part.image);
+    part.image = orient(std::move(part.image), info_.orientation);
     return;
   }
   if (info_.orientation == 1) return jpeg_->read(request, part);

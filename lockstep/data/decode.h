@@ -14,7 +14,7 @@ namespace lockstep::data {
 class JpegReader;
 
 // JPEG and PNG files in memory to RGB, 8 bits. Gray, CMYK, YCCK and palette images become RGB; 16 bits become 8; what
-// is transparent is laid on white; a JPEG's EXIF orientation is applied, so that width and height are as seen.
+// is transparent is laid on white; the EXIF orientation is applied, so that width and height are as seen.
 // User error with the reason (without a path: the caller knows it) for anything that is damaged, truncated, of another
 // format, or above kMaxPixels. Machine error when this build has no decoder for the format.
 constexpr int64_t kMaxPixels = int64_t{1} << 27;  // a header may promise 4 Gpx in 20 bytes: refused before any memory

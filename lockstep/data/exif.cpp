@@ -30,8 +30,12 @@ class TiffBytes {
 
 int exif_orientation(std::span<const std::byte> app1) {
   constexpr size_t kPrefix = 6;
-  if (app1.size() < kPrefix + 8 || std::memcmp(app1.data(), "Exif\0\0", kPrefix) != 0) return 1;
-  const auto tiff = app1.subspan(kPrefix);
+  if (app1.size() < kPrefix || std::memcmp(app1.data(), "Exif\0\0", kPrefix) != 0) return 1;
+  return tiff_orientation(app1.subspan(kPrefix));
+}
+
+int tiff_orientation(std::span<const std::byte> tiff) {
+  if (tiff.size() < 8) return 1;
   const bool big_endian = std::memcmp(tiff.data(), "MM\0*", 4) == 0;
   if (!big_endian && std::memcmp(tiff.data(), "II*\0", 4) != 0) return 1;
   const TiffBytes bytes(tiff, big_endian);

@@ -93,13 +93,13 @@ FinishedSample finish_sample(std::vector<SourceMember> members, const PictureOpt
     Image image = decode_image(file_bytes(first.bytes));
     done.was_shrunk = options.max_side > 0 && std::max(image.width, image.height) > options.max_side;
     const bool is_jpeg = info.format == ImageFormat::jpeg;
-    // A JPEG that is to stay byte for byte keeps its EXIF orientation: whoever decodes it turns it, as here.
-    const bool stays = is_jpeg && !options.restarts && !done.was_shrunk;
+    // A picture that is to stay byte for byte keeps its EXIF orientation: whoever decodes it turns it, as here.
+    const bool stays = !options.restarts && !done.was_shrunk;
     done.was_turned = info.orientation != 1 && !stays;
     first.extension = is_jpeg || done.was_shrunk ? "jpg" : "png";
     if (done.was_shrunk || done.was_turned) {
       image = fitted(std::move(image), options.max_side);
-      first.bytes = encode_jpeg(image, options.quality);
+      first.bytes = first.extension == "jpg" ? encode_jpeg(image, options.quality) : encode_png(image);
     }
     if (first.extension == "jpg" && options.restarts) first.bytes = with_restart_markers(file_bytes(first.bytes));
     for (size_t i = 1; i < members.size(); ++i) {  // no two of a sample share a name

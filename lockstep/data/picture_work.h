@@ -13,7 +13,7 @@ namespace lockstep::data {
 struct PictureOptions {
   int64_t max_side = 0;  // pixels of the longer side; larger pictures are shrunk. 0: none is
   int quality = 90;      // of the JPEGs that are encoded anew
-  bool restarts = true;  // JPEGs get a restart marker after each row of MCUs, without loss; without it they stay as
+  bool restarts = true;  // JPEGs get a restart marker after each row of MCUs, without loss; without it pictures stay as
                          // they are unless they are shrunk, their EXIF orientation with them
 
   bool operator==(const PictureOptions&) const = default;
@@ -44,7 +44,8 @@ struct FinishedSample {
 };
 
 // What `prep` does to one sample: decodes the picture (so that a damaged one is found), turns it upright, shrinks it,
-// adds restart markers, counts its pixels. PNGs stay PNGs unless they are shrunk; everything else stays byte for byte.
+// adds restart markers, counts its pixels. PNGs stay PNGs unless they are shrunk, byte for byte unless they are turned;
+// everything else stays byte for byte.
 // User error with the reason for a picture that cannot be decoded.
 FinishedSample finish_sample(std::vector<SourceMember> members, const PictureOptions& options);
 

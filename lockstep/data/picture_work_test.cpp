@@ -69,6 +69,26 @@ TEST(PictureWorkTest, TurnsAPictureUpright) {
   EXPECT_TRUE(finish_sample({{"", file}}, {.max_side = 20, .restarts = false}).was_turned);
 }
 
+TEST(PictureWorkTest, TurnsAPngUprightWithoutLoss) {
+  using std::string_literals::operator""s;
+  const Image stored = ramp(64, 32);
+  std::string file = encode_png(stored);
+  file.insert(33,
+              "\0\0\0\x1a"  // behind the header: 26 bytes, orientation 6, with their checksum
+              "eXIfII*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"
+              "\xb7\x48\x11\x29"s);
+  const FinishedSample done = finish_sample({{"", file}}, {});
+  EXPECT_TRUE(done.was_turned);
+  EXPECT_EQ(done.members[0].extension, "png");
+  EXPECT_EQ(read_image_info(as_file(done.members[0].bytes)), (ImageInfo{ImageFormat::png, 32, 64, 1}));
+  EXPECT_EQ(decode_image(as_file(done.members[0].bytes)), orient(stored, 6));
+  const FinishedSample small = finish_sample({{"", file}}, {.max_side = 32});
+  const Image seen = decode_image(as_file(small.members[0].bytes));
+  EXPECT_EQ(seen.width, 16);
+  EXPECT_LT(seen.row(1)[24], seen.row(30)[24]) << "the ramp runs downwards";
+  EXPECT_EQ(finish_sample({{"", file}}, {.restarts = false}).members[0].bytes, file) << "byte for byte";
+}
+
 TEST(PictureWorkTest, NoTwoMembersOfASampleShareAName) {
   const std::string picture = encode_jpeg(ramp(16, 8), 90);
   const FinishedSample done = finish_sample({{"", picture}, {"jpg", "another"}, {"png", "a third"}}, {});

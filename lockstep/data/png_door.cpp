@@ -9,6 +9,8 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/exif.h"
+#include "lockstep/data/turn.h"
 
 namespace lockstep::data {
 namespace {
@@ -97,12 +99,29 @@ class PngReader {
   char message_[128] = {};
 };
 
+// Of the eXIf chunk, which may stand before the pixels or behind them: looked for by hand, so that it is found without
+// reading the pixels. One that is cut off is none.
+int png_orientation(std::span<const std::byte> file) {
+  constexpr size_t kSignature = 8, kAround = 12;  // length and name before the content of a chunk, its checksum behind
+  for (size_t at = kSignature; at + kAround <= file.size();) {
+    size_t length = 0;
+    for (size_t i = 0; i < 4; ++i) length = length << 8 | std::to_integer<size_t>(file[at + i]);
+    if (length > file.size() - at - kAround) break;
+    if (std::memcmp(file.data() + at + 4, "eXIf", 4) == 0) return tiff_orientation(file.subspan(at + 8, length));
+    at += kAround + length;
+  }
+  return 1;
+}
+
 }  // namespace
 
 ImageInfo read_png_info(std::span<const std::byte> file) {
   PngReader reader(file);
   reader.read_header();
-  return {ImageFormat::png, reader.width(), reader.height(), 1};
+  const int orientation = png_orientation(file);
+  const bool swaps = Turn(orientation).swaps;
+  return {ImageFormat::png, swaps ? reader.height() : reader.width(), swaps ? reader.width() : reader.height(),
+          orientation};
 }
 
 void decode_png(std::span<const std::byte> file, Image& image) {

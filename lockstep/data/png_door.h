@@ -11,6 +11,7 @@ namespace lockstep::data {
 
 // libpng stands behind these; decode.cpp is their only caller. They throw as decode.h says.
 ImageInfo read_png_info(std::span<const std::byte> file);
+// In pixels as stored, before the orientation.
 void decode_png(std::span<const std::byte> file, Image& image);
 std::string encode_png_file(const Image& image);
 

@@ -86,6 +86,26 @@ TEST(PngDoorTest, LaysTransparencyOnWhite) {
             (Pixels{6, 5, 4, 255, 255, 255}));
 }
 
+TEST(PngDoorTest, TurnsAsItsExifSaysBeforeOrBehindThePixels) {
+  Image stored(5, 3);
+  for (size_t i = 0; i < stored.pixels.size(); ++i) stored.pixels[i] = static_cast<uint8_t>(i * 5);
+  const std::string plain = encode_png(stored);
+  const size_t behind_header = 8 + 12 + 13, before_end = plain.size() - 12;
+  for (int orientation = 0; orientation <= 9; ++orientation) {
+    const std::string exif =
+        "MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0"s + static_cast<char>(orientation) + "\0\0\0\0\0\0"s;
+    const int expected = orientation == 0 || orientation == 9 ? 1 : orientation;  // others mean nothing
+    for (const size_t at : {behind_header, before_end}) {
+      std::string file = plain;
+      file.insert(at, chunk("eXIf", exif));
+      const auto bytes = std::as_bytes(std::span(file.data(), file.size()));
+      const Image seen = orient(stored, expected);
+      EXPECT_EQ(read_image_info(bytes), (ImageInfo{ImageFormat::png, seen.width, seen.height, expected})) << at;
+      EXPECT_EQ(decode_image(bytes), seen) << orientation << " at " << at;
+    }
+  }
+}
+
 TEST(PngDoorTest, RejectsDamageAndAbsurdSizes) {
   const auto complaint = [](const std::string& file) {
     try {

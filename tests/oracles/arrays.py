@@ -147,7 +147,7 @@ def coco(folder, rng):
         width, height = (int(v) for v in rng.integers(3, 60, 2))
         exif = Image.Exif()
         exif[274] = orientations[i] = i % 8 + 1
-        name = f"{i:03}.jpg"
+        name = f"{i:03}." + ("png" if i % 3 else "jpg")
         Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)).save(source / name, exif=exif)
         images.append({"id": i, "file_name": name, "width": width, "height": height})
         masks = []
