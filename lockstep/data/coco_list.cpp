@@ -27,6 +27,15 @@ bool is_box(const Json& value) {
   return value.items()[2].as_double() >= 0 && value.items()[3].as_double() >= 0;
 }
 
+// The number alone is not enough: captions are numbered on their own, as are lists of different makers.
+std::string identity_of(const Json& annotation, const std::string& category) {
+  std::string all = text(annotation.at("id").dump(-1), " ", base::quote_json(category));
+  for (const char* key : {"bbox", "caption"}) {
+    if (const Json* value = annotation.find(key)) all += text(" ", key, " ", value->dump(-1));
+  }
+  return all;
+}
+
 }  // namespace
 
 CocoList::CocoList(std::string_view content, std::string source) : text_(content), source_(std::move(source)) {
@@ -68,17 +77,20 @@ CocoList::CocoList(std::string_view content, std::string source) : text_(content
   }
 }
 
-void CocoList::describe(size_t image, const std::map<std::string, int32_t>& labels, Json& sample) const {
+void CocoList::describe(size_t image, const std::map<std::string, int32_t>& labels, Json& sample,
+                        std::set<std::string>& told) const {
   Json objects = Json::array(), captions = Json::array();
   for (const JsonSlice slice : images_[image].annotations) {
     const Json annotation = parse_slice(text_, source_, slice);
+    const Json* const category = annotation.find("category_id");
+    const std::string name = category ? categories_.at(category->as_int()) : "";
+    if (annotation.contains("id") && !told.insert(identity_of(annotation, name)).second) continue;
     if (const Json* caption = annotation.find("caption")) {
       captions.push_back(caption->as_string());
       continue;
     }
     Json object = Json::object();
-    if (const Json* category = annotation.find("category_id")) {
-      const std::string& name = categories_.at(category->as_int());
+    if (category) {
       object["label"] = labels.at(name);
       object["category"] = name;
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,11 +28,15 @@ class CocoList {
   // User error that names the line: no such arrays, an annotation of an image that is not listed.
   CocoList(std::string_view text, std::string source);
 
+  const std::string& source() const { return source_; }
   const std::vector<CocoImage>& images() const { return images_; }
   const std::map<int64_t, std::string>& categories() const { return categories_; }  // by their number in the file
   // Adds what the annotations of an image say to `sample`: "objects" (each with "label" by `labels`, "category", "bbox"
-  // and all that stood in the file but the numbers of image and category), "captions".
-  void describe(size_t image, const std::map<std::string, int32_t>& labels, base::Json& sample) const;
+  // and all that stood in the file but the numbers of image and category), "captions". An annotation that stands in
+  // `told` is passed over (lists overlap: the same number, category and box, or the same caption); what is added is put
+  // there.
+  void describe(size_t image, const std::map<std::string, int32_t>& labels, base::Json& sample,
+                std::set<std::string>& told) const;
 
  private:
   std::string_view text_;

@@ -22,13 +22,34 @@ TEST(CocoListTest, KeepsBoxesPolygonsRleAndCaptions) {
   ASSERT_EQ(list.images().size(), 2u);
   EXPECT_EQ(list.images()[0].width, 9);
   base::Json first = base::Json::object(), second = base::Json::object();
-  list.describe(0, {{"person", 0}, {"dog", 1}}, first);
-  list.describe(1, {}, second);
+  std::set<std::string> told;
+  list.describe(0, {{"person", 0}, {"dog", 1}}, first, told);
+  list.describe(1, {}, second, told);
   EXPECT_EQ(
       first.at("objects").items()[0].dump(-1),
       R"({"label":1,"category":"dog","id":1,"bbox":[1,2.5,3,4],"area":12,"iscrowd":0,"segmentation":[[1,2,3,4,5,6]]})");
   EXPECT_EQ(first.at("objects").items()[1].at("segmentation").at("counts").size(), 2u);
   EXPECT_EQ(second.dump(-1), R"({"captions":["a dog"]})");
+}
+
+TEST(CocoListTest, TellsWhatStandsInSeveralListsOnce) {
+  const std::string head = R"({"images": [{"id": 7, "file_name": "a.jpg"}], "categories": [{"id": 1, "name": "dog"}],)";
+  const std::string one = R"({"id": 25, "image_id": 7, "category_id": 1, "bbox": [1, 2, 3, 4], "area": 12.5})";
+  const std::string same = R"({"bbox": [1, 2, 3, 4], "id": 25, "image_id": 7, "category_id": 1, "area": 12.50})";
+  const std::string other = R"({"id": 25, "image_id": 7, "category_id": 1, "bbox": [5, 2, 3, 4]})";
+  const std::string unnumbered = R"({"image_id": 7, "category_id": 1, "bbox": [1, 2, 3, 4]})";
+  const std::string words = R"({"id": 25, "image_id": 7, "caption": "a dog"})";
+  const std::string text = head + R"("annotations": [)" + one + "," + same + "," + other + "," + words + "]}";
+  const std::string overlap = head + R"("annotations": [)" + words + "," + unnumbered + "," + one + "]}";
+  base::Json sample = base::Json::object();
+  std::set<std::string> told;
+  CocoList(text, "x.json").describe(0, {{"dog", 0}}, sample, told);
+  CocoList(overlap, "y.json").describe(0, {{"dog", 0}}, sample, told);
+  ASSERT_EQ(sample.at("objects").size(), 3u) << "lists may number on their own; without a number nobody knows";
+  EXPECT_EQ(sample.at("objects").items()[0].at("area").as_double(), 12.5);
+  EXPECT_EQ(sample.at("objects").items()[1].at("bbox").dump(-1), "[5,2,3,4]");
+  EXPECT_FALSE(sample.at("objects").items()[2].contains("id"));
+  EXPECT_EQ(sample.at("captions").size(), 1u);
 }
 
 TEST(CocoListTest, NamesWhatContradictsItself) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -79,7 +80,8 @@ class CocoSource final : public Source {
     std::string picture = tree_->read(samples_[static_cast<size_t>(i)].name);
     const ImageInfo info = read_image_info(std::as_bytes(std::span(picture.data(), picture.size())));
     const int orientation = set_size(entry, info, sample);
-    for (const auto& at : entry.images) lists_[at.list].describe(at.image, labels_, sample);
+    std::set<std::string> told;
+    for (const auto& at : entry.images) lists_[at.list].describe(at.image, labels_, sample, told);
     std::string outlined = masks_ ? outlines(sample, orientation) : "";
     turn_objects(sample, orientation);
     std::vector<SourceMember> members{{"", std::move(picture)}, {"json", sample.dump(-1)}};
@@ -153,7 +155,7 @@ class CocoSource final : public Source {
       const std::string name = prefix + images[i].file_name;
       const auto [known, is_new] = by_name_.emplace(name, samples_.size());
       if (!is_new) {
-        if (known->second < entries_.size()) entries_[known->second].images.push_back({list, i});
+        join(known->second, {list, i}, file.part);
         continue;
       }
       try {
@@ -164,6 +166,21 @@ class CocoSource final : public Source {
         refused_.push_back({name, error.what()});
       }
     }
+  }
+
+  // The same picture in another list.
+  void join(size_t sample, ImageAt at, Part part) {
+    if (samples_[sample].part != part) {
+      const auto name_of = [](Part one) {
+        return one == Part::open ? "no part" : text("part ", kPartNames[static_cast<size_t>(one)]);
+      };
+      const std::string& first = lists_[entries_[sample].images.front().list].source();
+      throw Error(Blame::user,
+                  text("the picture ", base::quote_json(samples_[sample].name), " is in two parts: ", first, " (",
+                       name_of(samples_[sample].part), ") and ", lists_[at.list].source(), " (", name_of(part), ")"),
+                  "give the one list that is wanted as SOURCE, or keep only lists that share no picture in the folder");
+    }
+    entries_[sample].images.push_back(at);
   }
 
   bool masks_;

@@ -47,6 +47,27 @@ TEST_F(CocoSourceTest, JoinsTheListsOfAPart) {
   EXPECT_EQ(source->refused().size(), 2u);  // absent, in two lists
 }
 
+TEST_F(CocoSourceTest, APictureInListsOfTwoPartsIsAnErrorThatNamesBoth) {
+  put("images/1.jpg", picture_);
+  const std::string list = R"({"images": [{"id": 1, "file_name": "1.jpg"}], "categories": [{"id": 5, "name": "dog"}],
+      "annotations": [{"id": 25, "image_id": 1, "category_id": 5, "bbox": [1, 2, 3, 4]}]})";
+  put("annotations/instances_train2014.json", list);
+  put("annotations/instances_train2017.json", list);
+  const auto source = open_coco({.path = folder_.path()});
+  ASSERT_EQ(source->samples().size(), 1u);
+  EXPECT_EQ(base::parse_json(source->load(0)[1].bytes, "json").at("objects").size(), 1u);
+  put("annotations/instances_val2014.json", list);
+  try {
+    open_coco({.path = folder_.path()});
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    EXPECT_THAT(error.what(), testing::HasSubstr("instances_train2014.json (part train) and "));
+    EXPECT_THAT(error.what(), testing::HasSubstr("instances_val2014.json (part validate)"));
+    EXPECT_THAT(error.fix(), testing::HasSubstr("give the one list"));
+  }
+}
+
 // A JPEG of 64 x 32 pixels as stored, black but for a white field of x 8 to 24, y 4 to 12; lossless enough by its size.
 std::string turned_jpeg(int orientation) {
   using std::string_literals::operator""s;

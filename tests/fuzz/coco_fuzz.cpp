@@ -16,7 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     for (const auto& [id, name] : list.categories()) labels.emplace(name, static_cast<int32_t>(labels.size()));
     for (size_t i = 0; i < list.images().size(); ++i) {
       base::Json sample = base::Json::object();
-      list.describe(i, labels, sample);
+      std::set<std::string> told;
+      list.describe(i, labels, sample, told);
+      list.describe(i, labels, sample, told);  // an overlapping list
       (void)base::parse_json(sample.dump(-1), "sample");
     }
   } catch (const base::Error& error) {
