@@ -49,6 +49,11 @@ int64_t step_of(const Json& line) {
   return step && step->is_integer() ? step->as_int() : 0;
 }
 
+bool is_same_evaluation(const Json& a, const Json& b) {
+  return a.at("event") == b.at("event") && step_of(a) == step_of(b) &&
+         a.string_or("split", "") == b.string_or("split", "");
+}
+
 }  // namespace
 
 // Never made shorter: another process may be appending to it (submit --cancel beside a running link).
@@ -73,6 +78,9 @@ std::vector<Json> History::effective() const {
     if (event == "resume" || event == "rewind") {
       const int64_t from = step_of(line);
       std::erase_if(kept, [&](const Json& earlier) { return belongs_to_a_step(earlier) && step_of(earlier) > from; });
+    }
+    if (event == "evaluate") {
+      std::erase_if(kept, [&](const Json& earlier) { return is_same_evaluation(earlier, line); });
     }
     kept.push_back(line);
   }

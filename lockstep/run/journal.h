@@ -30,7 +30,8 @@ struct History {
   int64_t skipped = 0;             // lines that are not events: a torn end, an unknown version
 
   // The events that count: after a "resume" at step S or a "rewind" to it, earlier events of steps beyond S are void,
-  // because those steps were done again; a "start" makes everything before it void.
+  // because those steps were done again; a "start" makes everything before it void. Of one
+  // step's evaluations the last counts: a kill behind one that was made up for lets it be made again.
   std::vector<base::Json> effective() const;
   // Those of effective() with that name.
   std::vector<base::Json> named(std::string_view event) const;

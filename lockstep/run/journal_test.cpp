@@ -121,6 +121,26 @@ TEST(JournalTest, StepsDoneAgainAfterACrashCountOnce) {
   EXPECT_EQ(history.events.size(), 10U);  // the file keeps them all
 }
 
+TEST(JournalTest, AnEvaluationMadeAgainBehindTheSameStepCountsOnce) {
+  const base::TemporaryFolder folder;
+  const auto path = folder.path() / "journal.jsonl";
+  Journal journal(path);
+  for (int sitting = 0; sitting < 2; ++sitting) {
+    journal.append("resume", at_step(4));
+    Json fields = at_step(4);
+    fields["split"] = "validate";
+    fields["seconds"] = sitting;
+    journal.append("evaluate", fields);
+  }
+  Json fields = at_step(4);
+  fields["split"] = "test";
+  journal.append("evaluate", fields);
+  const auto evaluations = read_journal(path).named("evaluate");
+  ASSERT_EQ(evaluations.size(), 2U);
+  EXPECT_EQ(evaluations[0].at("seconds").as_int(), 1);
+  EXPECT_EQ(evaluations[1].at("split").as_string(), "test");
+}
+
 TEST(JournalTest, ARewindMakesTheStepsBeyondItVoid) {
   const base::TemporaryFolder folder;
   const auto path = folder.path() / "journal.jsonl";

@@ -70,6 +70,12 @@ void Session::check_virtual_ranks() const {
   }
 }
 
+const Stage* Session::next_stage() const {
+  if (stopped()) return nullptr;
+  if (owes_evaluation()) return &timetable_.stage_at(step_ - 1);  // as the step before it was taken
+  return step_ < timetable_.total_steps() ? &timetable_.stage_at(step_) : nullptr;
+}
+
 void Session::run(const Stage& stage) {
   const size_t from = stage.phase.train_from.empty() ? 0 : network_.index_of(stage.phase.train_from);
   if (ledger_ && from > 0) {
@@ -92,6 +98,7 @@ void Session::run(const Stage& stage) {
   if (ledger_) ledger_->phase(stage);
   if (rewound_) save(step, /*best=*/false);  // that these data are left out must outlive a crash
   rewound_ = false;
+  catch_up(step, source);
   while (step_ < stage.end && !stopped() && !rewound_) take_step(step, source);
   step.assemble();  // the next phase, and the end, find whole weights
   assemble_ = [] {};
@@ -128,8 +135,7 @@ void Session::take_step(step::Step& step, Source& source) {
   const step::Samples samples = next_samples(source, waited);
   activity.enter(run::Phase::computing);
   const double lr = timetable_.learning_rate(step_);
-  const bool evaluates = collections_.validate && timetable_.due(step_ + 1, job_.evaluation.every_epochs);
-  const std::string why = why_stop(evaluates);
+  const std::string why = why_stop(evaluation_due(step_ + 1));
   const step::StepResult result = replayed(step, samples, lr, !why.empty());
   activity.step_done(++step_);
   const double seconds = steady_seconds() - start;
@@ -166,7 +172,7 @@ void Session::after_step(step::Step& step, Source& source, bool stop) {
   check_ranks_agree();
   tell_of_staging();
   const auto best_before = best_;
-  const bool evaluates = !stop && collections_.validate && timetable_.due(step_, job_.evaluation.every_epochs);
+  const bool evaluates = !stop && evaluation_due(step_);
   const bool saves = stop || step_ == timetable_.total_steps() || save_is_due();
   if (evaluates) step.assemble();
   if (evaluates && agreed(evaluation_may_be_cut())) save(step, /*best=*/false);

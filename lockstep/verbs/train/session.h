@@ -33,13 +33,13 @@ class Session {
  public:
   Session(const spec::Job& job, const TrainOptions& options, comm::Group& group);
 
-  void resume();  // goes to the newest good checkpoint, if there is one
-  void run(const Stage& stage);
-  TrainResult finish();  // exports the weights, unless stopped
+  void resume();                 // goes to the newest good checkpoint, if there is one
+  void run(const Stage& stage);  // of next_stage()
+  TrainResult finish();          // exports the weights, unless stopped
 
-  const Timetable& timetable() const { return timetable_; }
-  int64_t step() const { return step_; }
   bool stopped() const { return !stop_reason_.empty(); }
+  // Where the run goes on; none: there is nothing left to do. A rewind may lead into an earlier stage.
+  const Stage* next_stage() const;
 
  private:
   struct Source;  // where a stage's batches come from
@@ -56,6 +56,9 @@ class Session {
   void take_step(step::Step& step, Source& source);
   step::Samples next_samples(Source& source, double& waited);
   void after_step(step::Step& step, Source& source, bool stop);
+  bool evaluation_due(int64_t step) const;
+  bool owes_evaluation() const;  // it was due where the run stands, and a stop or a kill came before it
+  void catch_up(step::Step& step, Source& source);
   bool evaluate(Source& source);  // true when it is the best so far
 
   // Saving: the state is copied, training goes on while a thread writes the copy. All ranks call these alike.
@@ -139,6 +142,7 @@ class Session {
   std::unique_ptr<run::BackgroundSave> saver_;  // rank 0; with node_part_ the first rank of each node
   std::unique_ptr<SampleHistory> history_;
   double evaluate_seconds_ = 0;
+  int64_t evaluated_ = 0;  // the last step behind which it was evaluated
   std::optional<double> best_, top1_, loss_;
 };
 

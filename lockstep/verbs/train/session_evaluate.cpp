@@ -9,16 +9,35 @@ namespace lockstep::verbs {
 
 using step::steady_seconds;
 
+bool Session::evaluation_due(int64_t step) const {
+  return collections_.validate && timetable_.due(step, job_.evaluation.every_epochs);
+}
+
+bool Session::owes_evaluation() const {
+  return step_ > 0 && evaluated_ < step_ && evaluation_due(step_);
+}
+
+// The whole time of a sitting is before it. Should that not do either, the next sitting goes on without it.
+void Session::catch_up(step::Step& step, Source& source) {
+  if (stopped() || !owes_evaluation()) return;
+  step.assemble();
+  evaluated_ = step_;
+  if (agreed(evaluation_may_be_cut())) save(step, /*best=*/false);
+  const auto best_before = best_;
+  if (agreed(evaluate(source))) save(step, /*best=*/true, best_before);
+}
+
 // A pass without backward is shorter than training on as many samples; three times that is taken for the worst. The
 // busiest rank counts: ranks have whole batches.
 bool Session::evaluation_may_be_cut() const {
-  if (!options_.seconds_left || evaluate_seconds_ > 0) return false;
+  if (!options_.seconds_left) return false;
   const auto ranks = static_cast<double>(group_.size());
   const auto samples = static_cast<double>(collections_.validate->samples.size());
   const double batch = std::min(samples, static_cast<double>(evaluation_batch()));
   const double rows = batch * std::ceil(std::ceil(samples / batch) / ranks);
   const double guess = 3 * step_seconds_ * std::ceil(rows * ranks / static_cast<double>(job_.training.global_batch));
-  return steady_seconds() - started_ + guess + 2 * save_seconds_ > *options_.seconds_left;
+  const double needed = evaluate_seconds_ > 0 ? 1.5 * evaluate_seconds_ : guess;
+  return steady_seconds() - started_ + needed + 2 * save_seconds_ > *options_.seconds_left;
 }
 
 bool Session::evaluate(Source& source) {
@@ -38,6 +57,7 @@ bool Session::evaluate(Source& source) {
   }
   if (ema_) ema_->swap();
   evaluate_seconds_ = steady_seconds() - start;
+  evaluated_ = step_;
   top1_ = metrics.top1();
   loss_ = metrics.loss();
   if (ledger_) ledger_->evaluate(step_, metrics, ema_ != nullptr, evaluate_seconds_);

@@ -79,6 +79,7 @@ void Session::resume() {
     seconds_before_ = state.double_or("seconds", 0);
     step_seconds_ = state.double_or("step_seconds", 0);
     save_seconds_ = state.double_or("save_seconds", save_seconds_);
+    evaluate_seconds_ = state.double_or("evaluate_seconds", 0);
     data_shift_ = state.int_or("data_shift", 0);
     rewinds_ = state.int_or("rewinds", 0);
     rewound_from_ = state.int_or("rewound_from", 0);
@@ -116,6 +117,7 @@ void Session::restore(const base::Path& folder) {
   if (ema_) restore_tensors(folder, "ema", ema_->averages());
   checkpoint_ = folder.string();
   step_ = state.at("step").as_int();
+  evaluated_ = state.int_or("evaluated", step_);  // earlier versions never made up for one
   options_.activity->step_done(step_);
   if (const Json* files = state.find("bad_samples"); files && files->is_array()) {
     for (const auto& file : files->items()) bad_files_.insert(file.as_string());

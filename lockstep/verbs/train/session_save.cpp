@@ -49,6 +49,8 @@ run::Save Session::describe_save(bool best) const {
   save.state["seconds"] = seconds();
   save.state["step_seconds"] = step_seconds_;
   save.state["save_seconds"] = save_seconds_;
+  save.state["evaluate_seconds"] = evaluate_seconds_;
+  save.state["evaluated"] = evaluated_;
   save.state["data_shift"] = data_shift_;
   save.state["rewinds"] = rewinds_;
   save.state["rewound_from"] = rewound_from_;

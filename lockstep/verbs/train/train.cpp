@@ -29,10 +29,7 @@ base::Json TrainResult::to_json() const {
 TrainResult train(const spec::Job& job, const TrainOptions& options, comm::Group& group) {
   Session session(job, options, group);
   session.resume();
-  const Timetable& timetable = session.timetable();
-  while (!session.stopped() && session.step() < timetable.total_steps()) {  // a rewind may lead into an earlier stage
-    session.run(timetable.stage_at(session.step()));
-  }
+  while (const Stage* stage = session.next_stage()) session.run(*stage);
   return session.finish();
 }
 

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <thread>
+
+#include "lockstep/base/text.h"
+#include "lockstep/run/checkpoint.h"
+#include "lockstep/run/folder.h"
+#include "lockstep/run/journal.h"
+#include "lockstep/verbs/train/train.h"
+
+namespace lockstep::verbs {
+namespace {
+
+// One step an epoch: an evaluation behind every step.
+spec::Job job_of_epochs(double epochs) {
+  spec::Job job;
+  job.name = "evaluated";
+  job.data.train = job.data.validate = "synthetic";
+  job.data.samples = job.training.global_batch = 24;
+  job.data.image_size = 8;
+  job.data.threads = job.training.threads = 1;
+  job.model.name = "mlp";
+  job.model.classes = 3;
+  job.model.width = 4;
+  job.training.epochs = epochs;
+  job.training.optimizer.lr = 0.6;
+  job.checkpoint.every_epochs = 1000;
+  return job;
+}
+
+TrainResult sit(const base::Path& run, const spec::Job& job, TrainOptions options = {}) {
+  const auto group = comm::single_group();
+  options.run = run;
+  return train(job, options, *group);
+}
+
+TrainOptions stopping_after(int64_t step) {
+  TrainOptions options;
+  options.stop = [step, asked = int64_t{0}]() mutable { return std::string(++asked == step ? "test" : ""); };
+  return options;
+}
+
+// Step and top-1 of each evaluation, and which checkpoint is marked best.
+std::vector<std::string> evaluations_of(const base::Path& run) {
+  std::vector<std::string> all;
+  for (const auto& event : run::read_journal(run / "journal.jsonl").named("evaluate")) {
+    all.push_back(base::text(event.at("step").as_int(), ": ", event.at("top1").as_double()));
+  }
+  const auto best = run::RunPaths{run}.checkpoints() / "best";
+  if (std::filesystem::exists(best)) all.push_back(base::read_file(best));
+  return all;
+}
+
+std::vector<int64_t> steps_evaluated(const base::Path& run) {
+  std::vector<int64_t> steps;
+  for (const auto& event : run::read_journal(run / "journal.jsonl").named("evaluate")) {
+    steps.push_back(event.at("step").as_int());
+  }
+  return steps;
+}
+
+TEST(SessionEvaluateTest, AStopWhereAnEvaluationIsDueLosesNone) {
+  const base::TemporaryFolder folder;
+  const auto job = job_of_epochs(8);
+  sit(folder.path() / "straight", job);
+  const auto straight = evaluations_of(folder.path() / "straight");
+  ASSERT_EQ(straight.size(), 8U + 1);
+  for (int64_t stop = 1; stop < 8; ++stop) {
+    const auto run = folder.path() / std::to_string(stop);
+    EXPECT_EQ(sit(run, job, stopping_after(stop)).step, stop);
+    EXPECT_EQ(steps_evaluated(run).size(), static_cast<size_t>(stop) - 1) << "a stop waits for none";
+    sit(run, job);
+    EXPECT_EQ(evaluations_of(run), straight) << "stopped after step " << stop;
+  }
+}
+
+TEST(SessionEvaluateTest, AStopAtTheEndOfAPhaseLosesNoEvaluation) {
+  const base::TemporaryFolder folder;
+  auto job = job_of_epochs(0);
+  job.model.name = "smallcnn";
+  job.data.image_size = 16;
+  job.training.phases.resize(2);
+  job.training.phases[0].epochs = job.training.phases[1].epochs = 1;
+  job.training.phases[0].train_from = "head";
+  job.training.phases[0].cache_features = true;
+  const auto straight = sit(folder.path() / "straight", job);
+  TrainOptions options;
+  options.stop = [&] {  // nothing is asked between the step and its evaluation, and it asks in the features too
+    run::Beat beat;
+    options.activity->write_into(beat);
+    return std::string(beat.phase == run::Phase::computing ? "test" : "");
+  };
+  EXPECT_EQ(sit(folder.path() / "run", job, options).step, 1);
+  EXPECT_EQ(sit(folder.path() / "run", job).weights_sha256, straight.weights_sha256);
+  EXPECT_EQ(evaluations_of(folder.path() / "run"), evaluations_of(folder.path() / "straight"));
+}
+
+TEST(SessionEvaluateTest, AWalltimeThatEndsInFrontOfAnEvaluationLosesNone) {
+  const base::TemporaryFolder folder;
+  const auto job = job_of_epochs(40);
+  sit(folder.path() / "straight", job);
+  TrainOptions options;
+  options.seconds_left = 3;  // two saves are taken to need 2 at first
+  options.stop = [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return std::string();
+  };
+  const auto first = sit(folder.path() / "run", job, options);
+  EXPECT_EQ(first.stop_reason, "walltime");
+  EXPECT_LT(first.step, 40);
+  EXPECT_TRUE(sit(folder.path() / "run", job).finished);
+  EXPECT_EQ(evaluations_of(folder.path() / "run"), evaluations_of(folder.path() / "straight"));
+}
+
+void change_newest(const base::Path& run, const std::function<void(base::Json&)>& change) {
+  run::CheckpointStore store(run::RunPaths{run}.checkpoints());
+  const auto newest = store.newest().checkpoint.value();
+  run::Save save{.step = newest.step, .state = newest.state, .parts = {}};
+  change(save.state);
+  for (const char* name : {"weights.safetensors", "optimizer.safetensors"}) {
+    const std::string content = base::read_file(newest.file(name));
+    save.parts.push_back({name, static_cast<int64_t>(content.size()), [content](const run::Sink& sink) {
+                            sink(std::as_bytes(std::span(content.data(), content.size())));
+                          }});
+  }
+  store.save(save);
+}
+
+// As an earlier version would have left it.
+TEST(SessionEvaluateTest, ACheckpointThatDoesNotSayWhenItWasEvaluatedOwesNothing) {
+  const base::TemporaryFolder folder;
+  const auto job = job_of_epochs(4);
+  sit(folder.path() / "run", job, stopping_after(2));
+  change_newest(folder.path() / "run", [](base::Json& state) { state.erase("evaluated"); });
+  EXPECT_EQ(sit(folder.path() / "run", job).resumed_at, 2);
+  EXPECT_EQ(steps_evaluated(folder.path() / "run"), (std::vector<int64_t>{1, 3, 4}));
+}
+
+// It is saved before an evaluation that may take too long; a kill within that leaves it as this does.
+TEST(SessionEvaluateTest, AKillWithinTheLastEvaluationLetsItBeMadeAgain) {
+  const base::TemporaryFolder folder;
+  const auto job = job_of_epochs(2);
+  const auto straight = sit(folder.path() / "run", job);
+  change_newest(folder.path() / "run", [](base::Json& state) {
+    state["evaluated"] = 1;
+    state.erase("top1");
+  });
+  const auto again = sit(folder.path() / "run", job);
+  EXPECT_EQ(again.resumed_at, 2);
+  EXPECT_EQ(again.top1, straight.top1);
+  EXPECT_EQ(again.state_sha256, straight.state_sha256);
+  EXPECT_EQ(steps_evaluated(folder.path() / "run"), (std::vector<int64_t>{1, 2}));
+}
+
+}  // namespace
+}  // namespace lockstep::verbs
