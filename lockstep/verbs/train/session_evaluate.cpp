@@ -10,7 +10,8 @@ namespace lockstep::verbs {
 using step::steady_seconds;
 
 bool Session::evaluation_due(int64_t step) const {
-  return collections_.validate && timetable_.due(step, job_.evaluation.every_epochs);
+  if (!collections_.validate) return false;
+  return step == timetable_.total_steps() || timetable_.due(step, job_.evaluation.every_epochs);
 }
 
 bool Session::owes_evaluation() const {

@@ -157,5 +157,15 @@ TEST(SessionEvaluateTest, AKillWithinTheLastEvaluationLetsItBeMadeAgain) {
   EXPECT_EQ(steps_evaluated(folder.path() / "run"), (std::vector<int64_t>{1, 2}));
 }
 
+TEST(SessionEvaluateTest, EveryZeroEpochsIsOnceAtTheEnd) {
+  const base::TemporaryFolder folder;
+  auto job = job_of_epochs(4);
+  job.evaluation.every_epochs = 0;
+  EXPECT_TRUE(sit(folder.path() / "run", job).top1.has_value());
+  EXPECT_EQ(steps_evaluated(folder.path() / "run"), (std::vector<int64_t>{4}));
+  job.data.validate.clear();
+  EXPECT_FALSE(sit(folder.path() / "none", job).top1.has_value());
+}
+
 }  // namespace
 }  // namespace lockstep::verbs
