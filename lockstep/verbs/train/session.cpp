@@ -94,9 +94,9 @@ void Session::run(const Stage& stage) {
   assemble_ = [&step] { step.assemble(); };
   Source source = open_source(stage, from);
   // A stop while features were computed: what the phase before has trained is not to be lost.
-  if (stopped() && step_ > resumed_at_) save(step, /*best=*/false);
+  if (stopped() && step_ > resumed_at_) save(step, {});
   if (ledger_) ledger_->phase(stage);
-  if (rewound_) save(step, /*best=*/false);  // that these data are left out must outlive a crash
+  if (rewound_) save(step, {});  // that these data are left out must outlive a crash
   rewound_ = false;
   catch_up(step, source);
   while (step_ < stage.end && !stopped() && !rewound_) take_step(step, source);
@@ -171,14 +171,13 @@ void Session::after_step(step::Step& step, Source& source, bool stop) {
   settle(Wait::no);
   check_ranks_agree();
   tell_of_staging();
-  const auto best_before = best_;
   const bool evaluates = !stop && evaluation_due(step_);
   const bool saves = stop || step_ == timetable_.total_steps() || save_is_due();
   if (evaluates) step.assemble();
-  if (evaluates && agreed(evaluation_may_be_cut())) save(step, /*best=*/false);
-  const bool best = evaluates && agreed(evaluate(source));
+  if (evaluates && agreed(evaluation_may_be_cut())) save(step, {});
+  const Verdict verdict = evaluates ? evaluate(source) : Verdict{};
   if (saves || evaluates || timetable_.ends_epoch(step_)) report_bad_samples(source.loader.get());
-  if (saves || best) save(step, best, best_before);
+  if (saves || verdict.best) save(step, verdict);
   if (ledger_ && timetable_.ends_epoch(step_)) {
     ledger_->end_epoch(step_);
     say_pace(source);

@@ -59,12 +59,16 @@ class Session {
   bool evaluation_due(int64_t step) const;
   bool owes_evaluation() const;  // it was due where the run stands, and a stop or a kill came before it
   void catch_up(step::Step& step, Source& source);
-  bool evaluate(Source& source);  // true when it is the best so far
+  struct Verdict {  // alike on every rank
+    bool best = false;
+    std::optional<double> best_before = {};  // what counts again when the save of this one fails
+  };
+  Verdict evaluate(Source& source);
 
   // Saving: the state is copied, training goes on while a thread writes the copy. All ranks call these alike.
   enum class Wait { no, yes };
   bool save_is_due();  // by the job's distance, or by the clock of rank 0
-  void save(const step::Step& step, bool best, std::optional<double> best_before = {});
+  void save(const step::Step& step, const Verdict& verdict);
   run::Save describe_save(bool best) const;
   void copy_whole(const step::Step& step, run::Save& save);  // rank 0 has everything
   // training.zero: nothing is gathered but a node's pieces; its first rank writes them. Every rank calls it.

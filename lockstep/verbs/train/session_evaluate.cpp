@@ -23,9 +23,8 @@ void Session::catch_up(step::Step& step, Source& source) {
   if (stopped() || !owes_evaluation()) return;
   step.assemble();
   evaluated_ = step_;
-  if (agreed(evaluation_may_be_cut())) save(step, /*best=*/false);
-  const auto best_before = best_;
-  if (agreed(evaluate(source))) save(step, /*best=*/true, best_before);
+  if (agreed(evaluation_may_be_cut())) save(step, {});
+  if (const Verdict verdict = evaluate(source); verdict.best) save(step, verdict);
 }
 
 // A pass without backward is shorter than training on as many samples; three times that is taken for the worst. The
@@ -41,9 +40,10 @@ bool Session::evaluation_may_be_cut() const {
   return steady_seconds() - started_ + needed + 2 * save_seconds_ > *options_.seconds_left;
 }
 
-bool Session::evaluate(Source& source) {
+Session::Verdict Session::evaluate(Source& source) {
   const run::Activity::During evaluating(*options_.activity, run::Phase::evaluating);
   if (saver_ && pending_.best) settle(Wait::yes);  // only what was saved is the best so far
+  const auto best_before = best_;
   const double start = steady_seconds();
   if (ema_) ema_->swap();
   task::Metrics metrics(job_.model.classes, 0);
@@ -62,9 +62,9 @@ bool Session::evaluate(Source& source) {
   top1_ = metrics.top1();
   loss_ = metrics.loss();
   if (ledger_) ledger_->evaluate(step_, metrics, ema_ != nullptr, evaluate_seconds_);
-  const bool better = agreed(!best_ || *top1_ > *best_);  // rank 0 alone knows whether the best so far was saved
-  if (better) best_ = top1_;
-  return better;
+  const bool best = agreed(!best_ || *top1_ > *best_);  // rank 0 alone knows whether the best so far was saved
+  if (best) best_ = top1_;
+  return {best, best_before};
 }
 
 }  // namespace lockstep::verbs

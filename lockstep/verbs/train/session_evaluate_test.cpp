@@ -4,9 +4,11 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <span>
 #include <thread>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
@@ -165,6 +167,57 @@ TEST(SessionEvaluateTest, EveryZeroEpochsIsOnceAtTheEnd) {
   EXPECT_EQ(steps_evaluated(folder.path() / "run"), (std::vector<int64_t>{4}));
   job.data.validate.clear();
   EXPECT_FALSE(sit(folder.path() / "none", job).top1.has_value());
+}
+
+// Takes no checkpoint but the first and the last, and says so only when the next evaluation has begun.
+class LateToFail : public run::Disk {
+ public:
+  LateToFail(std::shared_ptr<run::Activity> activity, int64_t last) : activity_(std::move(activity)), last_(last) {}
+  uint64_t free_bytes(const base::Path& folder) override { return real_->free_bytes(folder); }
+  void make_folder(const base::Path& path) override { real_->make_folder(path); }
+  std::unique_ptr<run::DiskFile> create(const base::Path& path) override {
+    const std::string name = path.parent_path().filename().string();
+    const int64_t step = name.starts_with(".saving-step-") ? std::stoll(name.substr(13)) : 0;
+    if (step <= 1 || step == last_) return real_->create(path);
+    run::Beat beat;
+    for (int tries = 0; tries < 10000 && beat.phase != run::Phase::evaluating; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      activity_->write_into(beat);
+    }
+    throw base::Error(base::Blame::machine, "a test of the disk", "");
+  }
+  void rename(const base::Path& from, const base::Path& to) override { real_->rename(from, to); }
+  void sync_folder(const base::Path& path) override { real_->sync_folder(path); }
+  void remove(const base::Path& path) override { real_->remove(path); }
+
+ private:
+  std::shared_ptr<run::Activity> activity_;
+  int64_t last_;
+  std::shared_ptr<run::Disk> real_ = run::real_disk();
+};
+
+// With 0.5 saved and 0.9 and 0.7 lost, 0.8 is the best so far.
+TEST(SessionEvaluateTest, WhatASaveLostIsMeasuredAgainstWhatIsSaved) {
+  const base::TemporaryFolder folder;
+  const int64_t last = 24;
+  TrainOptions options;
+  options.disk = std::make_shared<LateToFail>(options.activity, last);
+  sit(folder.path() / "run", job_of_epochs(static_cast<double>(last)), options);
+  std::map<int64_t, double> top1;
+  std::vector<int64_t> better, failed;
+  for (const auto& event : run::read_journal(folder.path() / "run" / "journal.jsonl").events) {
+    const int64_t step = event.int_or("step", 0);
+    if (event.at("event").as_string() == "evaluate") top1[step] = event.at("top1").as_double();
+    if (event.at("event").as_string() == "save_failed") failed.push_back(step);
+  }
+  int64_t dips = 0;  // lost, lower than the lost one before it, and yet better than what is saved
+  for (int64_t step = 2; step < last; ++step) {
+    if (top1[step] <= top1[1]) continue;
+    better.push_back(step);
+    dips += step > 3 && top1[step] < top1[step - 2] ? 1 : 0;
+  }
+  EXPECT_GT(dips, 0);
+  EXPECT_EQ(failed, better);
 }
 
 }  // namespace

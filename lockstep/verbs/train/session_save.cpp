@@ -107,7 +107,7 @@ std::string Session::state_sha256(const std::vector<model::Named>& optimizer) co
   return tensors_sha256(std::move(all), data_state().to_json().dump(-1));
 }
 
-void Session::save(const step::Step& step, bool best, std::optional<double> best_before) {
+void Session::save(const step::Step& step, const Verdict& verdict) {
   if (!saver_ && !node_part_) return;
   const run::Activity::During saving(*options_.activity, run::Phase::saving);
   const double start = steady_seconds();
@@ -115,10 +115,10 @@ void Session::save(const step::Step& step, bool best, std::optional<double> best
   if (folder_) folder_->ensure_held();  // not ours any more: this sitting ends
   const bool last = stopped() || step_ == timetable_.total_steps();
   run::Save save;
-  if (folder_) save = describe_save(best);
+  if (folder_) save = describe_save(verdict.best);
   node_part_ ? copy_pieces(step, save) : copy_whole(step, save);
   if (!folder_) return;
-  pending_ = {.best = best, .last = last, .stall = 0, .best_before = best_before};
+  pending_ = {.best = verdict.best, .last = last, .stall = 0, .best_before = verdict.best_before};
   saver_->start(std::move(save));
   clock_.began(steady_seconds());
   pending_.stall = steady_seconds() - start;
