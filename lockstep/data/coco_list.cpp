@@ -49,7 +49,8 @@ CocoList::CocoList(std::string_view content, std::string source) : text_(content
       const std::string id = id_of(image.at("id"));
       if (!by_id.emplace(id, images_.size()).second)
         throw Error(Blame::user, text(source_, ": the image ", id, " is listed twice"));
-      images_.push_back({image.at("file_name").as_string(), id, image.int_or("width", 0), image.int_or("height", 0)});
+      images_.push_back(
+          {image.at("file_name").as_string(), image.at("id"), image.int_or("width", 0), image.int_or("height", 0)});
     } else if (key == "categories") {
       const Json category = parse_slice(text_, source_, slice);
       categories_[category.at("id").as_int()] = category.at("name").as_string();
@@ -95,7 +96,7 @@ void CocoList::describe(size_t image, const std::map<std::string, int32_t>& labe
       object["category"] = name;
     }
     for (const auto& member : annotation.members()) {
-      if (member.key != "image_id" && member.key != "category_id") object[member.key] = member.value;
+      if (member.key != "image_id") object[member.key] = member.value;
     }
     objects.push_back(std::move(object));
   }

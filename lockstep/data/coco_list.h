@@ -15,7 +15,7 @@ namespace lockstep::data {
 
 struct CocoImage {
   std::string file_name;
-  std::string id;  // a number as a rule
+  base::Json id;  // a number as a rule
   int64_t width = 0;
   int64_t height = 0;
   std::vector<JsonSlice> annotations = {};
@@ -31,8 +31,8 @@ class CocoList {
   const std::string& source() const { return source_; }
   const std::vector<CocoImage>& images() const { return images_; }
   const std::map<int64_t, std::string>& categories() const { return categories_; }  // by their number in the file
-  // Adds what the annotations of an image say to `sample`: "objects" (each with "label" by `labels`, "category", "bbox"
-  // and all that stood in the file but the numbers of image and category), "captions". An annotation that stands in
+  // Adds what the annotations of an image say to `sample`: "objects" (each with "label" by `labels`, "category",
+  // "bbox" and all that stood in the file but the number of the image), "captions". An annotation that stands in
   // `told` is passed over (lists overlap: the same number, category and box, or the same caption); what is added is put
   // there.
   void describe(size_t image, const std::map<std::string, int32_t>& labels, base::Json& sample,

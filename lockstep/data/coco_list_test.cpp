@@ -27,7 +27,7 @@ TEST(CocoListTest, KeepsBoxesPolygonsRleAndCaptions) {
   list.describe(1, {}, second, told);
   EXPECT_EQ(
       first.at("objects").items()[0].dump(-1),
-      R"({"label":1,"category":"dog","id":1,"bbox":[1,2.5,3,4],"area":12,"iscrowd":0,"segmentation":[[1,2,3,4,5,6]]})");
+      R"({"label":1,"category":"dog","id":1,"category_id":18,"bbox":[1,2.5,3,4],"area":12,"iscrowd":0,"segmentation":[[1,2,3,4,5,6]]})");
   EXPECT_EQ(first.at("objects").items()[1].at("segmentation").at("counts").size(), 2u);
   EXPECT_EQ(second.dump(-1), R"({"captions":["a dog"]})");
 }

@@ -37,6 +37,11 @@ double number_of(std::string_view word, const std::string& where) {
   throw Error(Blame::user, text(where, ": ", base::quote_json(word), " is no number"), "is this a KITTI file?");
 }
 
+// KITTI writes hundredths of a pixel: 614.12 - 573.1 is 41.02, not 41.01999999999998.
+double extent(double from, double to) {
+  return std::round((to - from) * 1e6) / 1e6;
+}
+
 Json numbers(const std::vector<double>& all, size_t begin, size_t count) {
   Json list = Json::array();
   for (size_t i = begin; i < begin + count; ++i) list.push_back(all[i]);
@@ -72,7 +77,7 @@ Json parse_kitti_labels(std::string_view content, const std::string& source) {
     Json object = Json::object();
     object["label"] = type - kitti_types().begin();
     object["category"] = *type;
-    object["bbox"] = Json::array({values[3], values[4], values[5] - values[3], values[6] - values[4]});
+    object["bbox"] = Json::array({values[3], values[4], extent(values[3], values[5]), extent(values[4], values[6])});
     object["truncated"] = values[0];
     object["occluded"] = values[1];
     object["alpha"] = values[2];

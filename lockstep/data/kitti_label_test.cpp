@@ -20,7 +20,7 @@ TEST(KittiLabelTest, ReadsObjects) {
   const base::Json& car = objects.items()[0];
   EXPECT_EQ(car.at("label").as_int(), 0);
   EXPECT_EQ(car.at("category").as_string(), "Car");
-  EXPECT_NEAR(car.at("bbox").items()[2].as_double(), 27.11, 1e-9);
+  EXPECT_EQ(car.at("bbox").dump(-1), "[587.01,173.33,27.11,26.79]");
   EXPECT_EQ(car.at("dimensions").dump(-1), "[1.65,1.67,3.64]");
   EXPECT_EQ(car.at("rotation_y").as_double(), -1.59);
   EXPECT_EQ(objects.items()[1].at("label").as_int(), 8);

@@ -33,7 +33,7 @@ TEST_F(CocoSourceTest, JoinsTheListsOfAPart) {
   put("annotations/captions_train2017.json",
       "{" + images + R"(, "annotations": [{"image_id": 1, "caption": "a dog"}]})");
   put("annotations/instances_val2017.json",
-      R"({"images": [{"id": 2, "file_name": "2.jpg"}], "categories": [{"id": 5, "name": "dog"}]})");
+      R"({"images": [{"id": "two", "file_name": "2.jpg"}], "categories": [{"id": 5, "name": "dog"}]})");
   ASSERT_TRUE(looks_like_coco({.path = folder_.path()}));
   const auto source = open_coco({.path = folder_.path()});
   EXPECT_THAT(source->classes(), ElementsAre("dog"));
@@ -41,9 +41,9 @@ TEST_F(CocoSourceTest, JoinsTheListsOfAPart) {
   EXPECT_THAT(source->samples(), ElementsAre(SourceSample{"train2017/1.jpg", kNoLabel, Part::train, size},
                                              SourceSample{"val2017/2.jpg", kNoLabel, Part::validate, size}));
   EXPECT_EQ(source->load(0)[1].bytes,
-            R"({"image_id":"1","file_name":"1.jpg","width":30,"height":20,"captions":["a dog"],)"
-            R"("objects":[{"label":0,"category":"dog","bbox":[1,2,3,4]}]})");
-  EXPECT_EQ(source->load(1)[1].bytes, R"({"image_id":"2","file_name":"2.jpg","width":30,"height":20})");
+            R"({"image_id":1,"file_name":"1.jpg","width":30,"height":20,"captions":["a dog"],)"
+            R"("objects":[{"label":0,"category":"dog","category_id":5,"bbox":[1,2,3,4]}]})");
+  EXPECT_EQ(source->load(1)[1].bytes, R"({"image_id":"two","file_name":"2.jpg","width":30,"height":20})");
   EXPECT_EQ(source->refused().size(), 2u);  // absent, in two lists
 }
 

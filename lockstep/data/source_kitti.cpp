@@ -45,6 +45,8 @@ class KittiSource final : public Source {
       throw base::Error(base::Blame::user, "its EXIF orientation turns it away from its boxes and its calibration",
                         "store it as KITTI does, without EXIF");
     base::Json sample = base::Json::object();
+    sample["image_id"] = base::Path(name).stem().string();
+    sample["file_name"] = base::Path(name).filename().string();
     sample["width"] = info.width;
     sample["height"] = info.height;
     const std::string label = beside(name, "label_2"), calibration = beside(name, "calib");

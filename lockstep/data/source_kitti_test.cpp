@@ -29,6 +29,8 @@ TEST(KittiSourceTest, JoinsPictureLabelAndCalibration) {
   const auto members = source->load(0);
   EXPECT_EQ(members[0].bytes, picture);
   const base::Json sample = base::parse_json(members[1].bytes, "x");
+  EXPECT_EQ(sample.at("image_id").as_string(), "000000");
+  EXPECT_EQ(sample.at("file_name").as_string(), "000000.png");
   EXPECT_EQ(sample.at("width").as_int(), 40);
   EXPECT_EQ(sample.at("objects").items()[0].at("bbox").dump(-1), "[1,2,10,10]");
   EXPECT_EQ(sample.at("calibration").at("P2").size(), 2u);

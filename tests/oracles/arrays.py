@@ -155,14 +155,14 @@ def coco(folder, rng):
             segmentation, inside = outline(rng, width, height)
             masks.append(inside)
             bbox = coco_mask.toBbox(coco_mask.encode(inside)).tolist() if inside.any() else [0, 0, 1, 1]
-            annotations.append({"id": len(annotations) + 1, "image_id": i, "category_id": 1, "bbox": bbox,
+            annotations.append({"id": len(annotations) + 1, "image_id": i, "category_id": 18, "bbox": bbox,
                                 "segmentation": segmentation})
             by_id[len(annotations)] = turned(inside, orientations[i])
         canvas = np.zeros((height, width), dtype=int)
         for k in sorted(range(len(masks)), key=lambda k: -int(masks[k].sum())):
             canvas[masks[k] > 0] = k + 1
         expected[i] = turned(canvas, orientations[i])
-    document = {"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "thing"}]}
+    document = {"images": images, "annotations": annotations, "categories": [{"id": 18, "name": "thing"}]}
     (source / "instances_all.json").write_text(json.dumps(document))
     prep(source / "instances_all.json", folder / "coco-shards", "--masks")
     found, _ = samples(folder / "coco-shards")
@@ -173,7 +173,9 @@ def coco(folder, rng):
         check(np.array_equal(got, canvas), f"outlines of picture {i}: pixels differ")
         sample = json.loads(found[i]["json"])
         check((sample["height"], sample["width"]) == canvas.shape, f"size of picture {i}")
+        check(sample["image_id"] == i, f"number of picture {i}")
         for one in sample.get("objects", []):
+            check(one["category_id"] == 18 and one["label"] == 0, f"category of {one['id']}")
             inside = np.asfortranarray(by_id[one["id"]].astype(np.uint8))
             box = coco_mask.toBbox(coco_mask.encode(inside)).tolist()
             check(one["bbox"] == box or not inside.any(), f"box of {one['id']}")

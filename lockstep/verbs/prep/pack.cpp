@@ -118,6 +118,7 @@ class Packer {
   };
   struct Made {  // a finished sample, or why there is none
     std::optional<data::FinishedSample> sample;
+    std::vector<int64_t> objects;  // by class
     std::string reason;
   };
 
@@ -136,10 +137,12 @@ class Packer {
 
   Made make(int64_t id) const {
     try {
-      return {data::finish_sample(source_.load(id), request_.picture), ""};
+      Made made{data::finish_sample(source_.load(id), request_.picture), {}, ""};
+      made.objects = count_objects(*made.sample, source_.classes().size());
+      return made;
     } catch (const Error& error) {
       if (error.blame() != Blame::user) throw;
-      return {std::nullopt, error.what()};
+      return {std::nullopt, {}, error.what()};
     }
   }
 
@@ -150,15 +153,16 @@ class Packer {
     if (!reports_[number]) reports_[number].emplace();
     ShardReport& report = *reports_[number];
     if (made.sample) {
-      add(shard, listed, id, *made.sample, report);
+      add(shard, id, made, report);
     } else {
       report.refused.push_back({listed.name, made.reason});
     }
     if (id == shard.samples.back()) finish(shard, report);
   }
 
-  void add(const PlannedShard& shard, const data::SourceSample& listed, int64_t id, const data::FinishedSample& sample,
-           ShardReport& report) {
+  void add(const PlannedShard& shard, int64_t id, const Made& made, ShardReport& report) {
+    const data::SourceSample& listed = source_.samples()[static_cast<size_t>(id)];
+    const data::FinishedSample& sample = *made.sample;
     if (!writer_) writer_.emplace(part_folder(shard), shard.name);
     const std::string key = key_of(id, listed.name), label = std::to_string(listed.label);
     std::vector<data::NewMember> members;
@@ -166,7 +170,7 @@ class Packer {
     if (listed.label != data::kNoLabel) members.insert(members.begin() + 1, {"cls", label});
     try {
       writer_->add({key, listed.label, sample.content_hash}, members);
-      report.statistics.add(sample, listed.label);
+      report.statistics.add(sample, listed.label, made.objects);
     } catch (const Error& error) {
       if (error.blame() != Blame::user) throw;
       report.refused.push_back({listed.name, error.what()});
@@ -232,6 +236,7 @@ base::Json conclude(const PackRequest& request, const data::Source& source, cons
     data::write_shard_list(request.folder / part_name(part), list);
     Statistics& counted = statistics[part];
     counted.per_class.resize(source.classes().size());
+    if (!counted.objects_per_class.empty()) counted.objects_per_class.resize(source.classes().size());
     base::Json one = counted.for_people();
     one["shards"] = list.shards.size();
     int64_t tar_bytes = 0;

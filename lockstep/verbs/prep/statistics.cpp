@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/error.h"
+
 namespace lockstep::verbs {
 namespace {
 
@@ -30,11 +32,42 @@ base::Json rounded_list(const std::array<double, 3>& values) {
   return all;
 }
 
+void add_counts(std::vector<int64_t>& counts, const std::vector<int64_t>& others) {
+  counts.resize(std::max(counts.size(), others.size()));
+  for (size_t i = 0; i < others.size(); ++i) counts[i] += others[i];
+}
+
 }  // namespace
 
-void Statistics::add(const data::FinishedSample& sample, int32_t label) {
+std::vector<int64_t> count_objects(const data::FinishedSample& sample, size_t num_classes) {
+  const auto member = std::find_if(sample.members.begin(), sample.members.end(),
+                                   [](const auto& one) { return one.extension == "json"; });
+  if (member == sample.members.end() || member->bytes.find("\"objects\"") == std::string::npos) return {};
+  base::Json all;
+  try {
+    all = base::parse_json(member->bytes, "json", {.max_bytes = member->bytes.size()});
+  } catch (const base::Error& error) {
+    if (error.blame() != base::Blame::user) throw;
+    return {};
+  }
+  const base::Json* objects = all.is_object() ? all.find("objects") : nullptr;
+  if (!objects || !objects->is_array()) return {};
+  std::vector<int64_t> counts;
+  for (const auto& object : objects->items()) {
+    const base::Json* label = object.is_object() ? object.find("label") : nullptr;
+    if (!label || !label->is_integer()) continue;
+    const int64_t number = label->as_int();
+    if (number < 0 || number >= static_cast<int64_t>(num_classes)) continue;
+    counts.resize(std::max(counts.size(), static_cast<size_t>(number) + 1));
+    ++counts[static_cast<size_t>(number)];
+  }
+  return counts;
+}
+
+void Statistics::add(const data::FinishedSample& sample, int32_t label, const std::vector<int64_t>& objects) {
   Statistics one;
   one.num_samples = 1;
+  one.objects_per_class = objects;
   if (label >= 0) {
     one.per_class.resize(static_cast<size_t>(label) + 1);
     one.per_class.back() = 1;
@@ -53,8 +86,8 @@ void Statistics::add(const data::FinishedSample& sample, int32_t label) {
 }
 
 void Statistics::add(const Statistics& other) {
-  per_class.resize(std::max(per_class.size(), other.per_class.size()));
-  for (size_t i = 0; i < other.per_class.size(); ++i) per_class[i] += other.per_class[i];
+  add_counts(per_class, other.per_class);
+  add_counts(objects_per_class, other.objects_per_class);
   if (other.num_pictures > 0) {
     widen(min_width, max_width, num_pictures == 0, other.min_width, other.max_width);
     widen(min_height, max_height, num_pictures == 0, other.min_height, other.max_height);
@@ -74,6 +107,7 @@ base::Json Statistics::to_json() const {
   base::Json all = base::Json::object();
   all["samples"] = num_samples;
   all["per_class"] = base::Json::array_of(per_class);
+  all["objects_per_class"] = base::Json::array_of(objects_per_class);
   all["pictures"] = num_pictures;
   all["width"] = base::Json::array_of(std::array{min_width, max_width, sum_width});
   all["height"] = base::Json::array_of(std::array{min_height, max_height, sum_height});
@@ -91,6 +125,9 @@ Statistics Statistics::from_json(const base::Json& value) {
   Statistics all;
   all.num_samples = value.at("samples").as_int();
   for (const auto& item : value.at("per_class").items()) all.per_class.push_back(item.as_int());
+  if (const base::Json* objects = value.find("objects_per_class")) {  // notes of before have none
+    for (const auto& item : objects->items()) all.objects_per_class.push_back(item.as_int());
+  }
   all.num_pictures = value.at("pictures").as_int();
   std::array<int64_t, 3> width = {}, height = {};
   read_into(value.at("width"), width);
@@ -112,6 +149,7 @@ base::Json Statistics::for_people() const {
   const double count = static_cast<double>(std::max<int64_t>(num_pictures, 1));
   all["samples"] = num_samples;
   all["per_class"] = base::Json::array_of(per_class);
+  if (!objects_per_class.empty()) all["objects_per_class"] = base::Json::array_of(objects_per_class);
   all["bytes_in"] = bytes_in;
   all["bytes_out"] = bytes_out;
   all["shrunk"] = num_shrunk;

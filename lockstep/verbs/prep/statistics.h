@@ -11,10 +11,15 @@
 
 namespace lockstep::verbs {
 
+// How many objects of each class (by "label") the .json member of a sample lists; empty where it lists none. Labels
+// that are none of the classes are not counted: the member may be a foreign one.
+std::vector<int64_t> count_objects(const data::FinishedSample& sample, size_t num_classes);
+
 // What is counted while samples are written. Whole numbers only: the sum over the shards does not depend on order.
 struct Statistics {
   int64_t num_samples = 0;
-  std::vector<int64_t> per_class;  // by label
+  std::vector<int64_t> per_class;          // samples by label
+  std::vector<int64_t> objects_per_class;  // objects in samples, by label
   int64_t num_pictures = 0;
   int64_t min_width = 0, max_width = 0, sum_width = 0;
   int64_t min_height = 0, max_height = 0, sum_height = 0;
@@ -24,7 +29,7 @@ struct Statistics {
   int64_t num_turned = 0;
   data::PixelSums pixels;
 
-  void add(const data::FinishedSample& sample, int32_t label);
+  void add(const data::FinishedSample& sample, int32_t label, const std::vector<int64_t>& objects = {});
   void add(const Statistics& other);
   base::Json to_json() const;  // everything that from_json needs
   static Statistics from_json(const base::Json& value);

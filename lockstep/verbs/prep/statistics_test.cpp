@@ -20,14 +20,16 @@ data::FinishedSample sample(int64_t width, int64_t height) {
 TEST(StatisticsTest, TheSumOverShardsIsThatOverTheSamples) {
   Statistics all, first, second;
   for (int64_t i = 0; i < 6; ++i) {
-    all.add(sample(20 + 10 * i, 30), static_cast<int32_t>(i % 4));
-    (i < 2 ? first : second).add(sample(20 + 10 * i, 30), static_cast<int32_t>(i % 4));
+    const std::vector<int64_t> objects(static_cast<size_t>(i % 3), 1);
+    all.add(sample(20 + 10 * i, 30), static_cast<int32_t>(i % 4), objects);
+    (i < 2 ? first : second).add(sample(20 + 10 * i, 30), static_cast<int32_t>(i % 4), objects);
   }
   Statistics sum;
   sum.add(second);
   sum.add(first);
   EXPECT_EQ(sum, all);
   EXPECT_EQ(all.per_class, (std::vector<int64_t>{2, 2, 1, 1}));
+  EXPECT_EQ(all.objects_per_class, (std::vector<int64_t>{4, 2}));
   EXPECT_EQ(all.min_width, 20);
   EXPECT_EQ(all.max_width, 70);
   EXPECT_EQ(all.bytes_out, 42);
@@ -35,9 +37,25 @@ TEST(StatisticsTest, TheSumOverShardsIsThatOverTheSamples) {
   EXPECT_EQ(all.for_people().at("width_mean").as_double(), 45);
 }
 
+TEST(StatisticsTest, CountsTheObjectsOfASampleByTheirClass) {
+  const auto counts = [](const std::string& json) {
+    data::FinishedSample one;
+    one.members = {{"jpg", "x"}, {"json", json}};
+    return count_objects(one, 4);
+  };
+  EXPECT_EQ(counts(R"({"objects": [{"label": 2}, {"label": 0}, {"label": 2, "bbox": [1, 2, 3, 4]}]})"),
+            (std::vector<int64_t>{1, 0, 2}));
+  for (const char* foreign : {"{}", R"({"objects": 7})", R"({"objects": [7, {}, {"label": "cat"}, {"label": 1e9},
+      {"label": 4}, {"label": -1}]})",
+                              R"({"objects": [NaN]})", R"(["objects"])"}) {
+    EXPECT_EQ(counts(foreign), std::vector<int64_t>()) << foreign;
+  }
+  EXPECT_EQ(count_objects({}, 4), std::vector<int64_t>());
+}
+
 TEST(StatisticsTest, AShardsReportComesBackFromItsFile) {
   ShardReport report{{"shard-000003", 5, 10240, 0xFFFFFFFFu}, {}, {{"a/b.jpg", "the file is empty"}}};
-  report.statistics.add(sample(10, 12), 3);
+  report.statistics.add(sample(10, 12), 3, {0, 5});
   const base::Json file = base::parse_json(report.to_json().dump(), "x");
   EXPECT_EQ(ShardReport::from_json(file), report);
 }

@@ -41,15 +41,17 @@ std::string parts_table(const Json& parts) {
   return table.to_text();
 }
 
-// The classes by their number in the first part, the largest first, the smallest last.
-std::string balance_table(const Json& dataset) {
+// The classes by their number in the first part, the largest first, the smallest last. `counts`: the key of a part that
+// says how many samples, or objects in samples, each class has.
+std::string balance_table(const Json& dataset, const char* counts, const char* title) {
   const auto& classes = dataset.at("classes").items();
   const auto& parts = dataset.at("parts").members();
-  std::vector<base::Column> columns{{"class"}};
+  std::vector<base::Column> columns{{title}};
   for (const auto& part : parts) columns.push_back({part.key, base::Align::right});
   base::Table table(columns);
   const auto count = [&](size_t part, size_t label) {
-    return parts[part].value.at("per_class").items().at(label).as_int();
+    const Json* all = parts[part].value.find(counts);
+    return all ? all->items().at(label).as_int() : 0;
   };
   std::vector<size_t> order(classes.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -69,10 +71,11 @@ std::string balance_table(const Json& dataset) {
   return table.to_text();
 }
 
-bool has_labels(const Json& dataset) {
+bool has_any(const Json& dataset, const char* counts) {
   for (const auto& part : dataset.at("parts").members()) {
-    for (const auto& count : part.value.at("per_class").items()) {
-      if (count.as_int() > 0) return true;
+    const Json* all = part.value.find(counts);
+    for (size_t i = 0; all && i < all->size(); ++i) {
+      if (all->items()[i].as_int() > 0) return true;
     }
   }
   return false;
@@ -125,7 +128,8 @@ std::string packed_text(const Packed& packed, const base::Path& folder) {
                dataset.at("source").as_string(), " (", dataset.at("source_format").as_string(), ")\n");
   }
   out += parts_table(dataset.at("parts"));
-  if (has_labels(dataset)) out += "\n" + balance_table(dataset);
+  if (has_any(dataset, "per_class")) out += "\n" + balance_table(dataset, "per_class", "class");
+  if (has_any(dataset, "objects_per_class")) out += "\n" + balance_table(dataset, "objects_per_class", "objects of");
   const Json& first = dataset.at("parts").members().front().value;
   if (first.contains("mean")) {
     out += text("\n  mean ", triple(first.at("mean")), "; std ", triple(first.at("std")), "\n");

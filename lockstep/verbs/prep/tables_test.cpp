@@ -21,6 +21,21 @@ TEST(PrepTablesTest, VerifyNamesEveryFault) {
   EXPECT_THAT(bad, HasSubstr("2 faults\n  a.tar/b: changed\n  c.sxi: missing\n"));
 }
 
+TEST(PrepTablesTest, CountsTheObjectsOfEachClass) {
+  Packed packed;
+  packed.dataset = base::parse_json(R"({"source": "x", "source_format": "coco", "classes": ["cat", "dog"], "parts": {
+      "train": {"samples": 3, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0, "shrunk": 0,
+                "per_class": [0, 0], "objects_per_class": [3, 1234]},
+      "validate": {"samples": 1, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0, "shrunk": 0,
+                   "per_class": [0, 0]}},
+      "duplicates": {"groups": 0}, "num_unreadable": 0, "num_left_out": 0})",
+                                    "dataset.json");
+  const std::string all = packed_text(packed, "out");
+  EXPECT_THAT(all, testing::ContainsRegex("objects of +train +validate"));
+  EXPECT_THAT(all, testing::ContainsRegex("dog +1,234 +0"));
+  EXPECT_THAT(all, Not(testing::ContainsRegex("class +train")));
+}
+
 TEST(PrepTablesTest, ForecastSaysWhenItDoesNotFit) {
   PackForecast forecast;
   forecast.bytes_out = 100;
