@@ -91,6 +91,11 @@ void add_class(Collection& all, const std::string& name, int32_t label) {
     }
   }
   if (all.samples.size() == before) {
+    std::error_code error;
+    if (std::filesystem::exists(base::Path(folder) / kShardList, error)) {
+      throw Error(Blame::user, text(all.root, ": this dataset was made by lockstep prep, its parts lie below it"),
+                  text("name the part, such as ", folder));
+    }
     const std::string others = ignored ? text(" (", ignored, " other files, such as ", first_ignored, ")") : "";
     throw Error(Blame::user, text(folder, ": this class has no image", others),
                 "put .jpg, .jpeg or .png files into it, or remove the folder");

@@ -47,7 +47,7 @@ std::optional<Bottleneck> find_bottleneck(const Pace& pace) {
   found.waited_share = pace.waited / pace.seconds;
   // The steps alone would take seconds - waited; in that time the loader's work must be done.
   found.threads_needed = pace.stages.sum() / std::max(pace.seconds - pace.waited, 1e-3 * pace.seconds);
-  found.more_cores = std::max<int64_t>(1, std::llround(std::ceil(found.threads_needed)) - pace.threads);
+  found.more_cores = std::max<int64_t>(0, std::llround(std::ceil(found.threads_needed)) - pace.threads);
   return found;
 }
 
@@ -62,12 +62,13 @@ base::Json Bottleneck::to_json() const {
 }
 
 std::string Bottleneck::to_text() const {
-  const std::string mend = stage == "read" ? "a faster disk or shards (lockstep prep) would mend it"
-                                           : base::text(more_cores, more_cores == 1 ? " more core" : " more cores",
-                                                        " for data.threads would mend it");
+  const std::string mend =
+      stage == "read"  ? "a faster disk or shards (lockstep prep) would mend it"
+      : more_cores > 0 ? base::text(base::fixed(threads_needed, 1), " threads would keep up: ", more_cores,
+                                    more_cores == 1 ? " more core" : " more cores", " for data.threads would mend it")
+                       : "its threads would do, if the steps left a core to them (fewer training.threads)";
   return base::text("the loader holds the steps back: they waited ", percent(waited_share), " of the time; ", stage,
-                    " takes ", percent(stage_share), " of its work, ", base::fixed(threads_needed, 1),
-                    " threads would keep up; ", mend);
+                    " takes ", percent(stage_share), " of its work; ", mend);
 }
 
 }  // namespace lockstep::data

@@ -24,6 +24,14 @@ TEST(PaceTest, NamesTheStageAndTheCoresThatAreMissing) {
   EXPECT_THAT(found->to_text(), testing::HasSubstr("3 more cores"));
 }
 
+TEST(PaceTest, AsksForNoThreadWhereThoseThereWouldDo) {
+  // Two seconds of work for two threads in eight: they waited for a core, not for each other.
+  const auto found = find_bottleneck({{0, 2, 0, 0, 1000}, 2, 10, 2});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->more_cores, 0);
+  EXPECT_THAT(found->to_text(), testing::HasSubstr("if the steps left a core to them"));
+}
+
 TEST(PaceTest, CoresDoNotMendASlowDisk) {
   const auto found = find_bottleneck({{15, 3, 1, 1, 1000}, 2, 10, 5});
   ASSERT_TRUE(found);

@@ -159,6 +159,9 @@ void Session::say_pace(Source& source) {
   Json fields = found->to_json();
   fields["step"] = step_;
   ledger_->note("loader_bottleneck", fields);
+  constexpr double kMuchMore = 1.5;  // than was said before: a person needs to read it once
+  if (found->stage == source.told.stage && found->waited_share < kMuchMore * source.told.waited_share) return;
+  source.told = *found;
   ledger_->say(found->to_text());
 }
 

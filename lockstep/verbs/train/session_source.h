@@ -16,6 +16,7 @@ struct Session::Source {
   std::optional<Features> validate;       // likewise
   data::Batch batch;                      // keeps the memory of the samples in use
   std::unique_ptr<step::Feeder> feeder;   // of `loader`, one step ahead; null: each batch goes when it is needed
+  data::Bottleneck told = {};             // the last one that was said
   data::StageSeconds stages_before = {};  // at the beginning of the epoch, or of this sitting in it
   double seconds = 0;                     // of the steps since then
   double waited = 0;                      // of these, for batches
