@@ -120,8 +120,10 @@ FileTree::~FileTree() {
   ::close(descriptor_);
 }
 
-int FileTree::open_below(const std::string& name, int flags) const {
+int FileTree::open_below(const std::string& given, int flags) const {
   static std::atomic<bool> has_openat2 = true;
+  const std::string above = root_ == "/" ? "/" : root_.string() + "/";
+  const std::string name = given.starts_with(above) ? given.substr(above.size()) : given;
   if (name.find('\0') != std::string::npos) return errno = EINVAL, -1;
   if (leads_up(name)) return errno = EXDEV, -1;
   if (has_openat2) {
@@ -162,6 +164,8 @@ FileTree::Listing FileTree::list(const std::string& folder) const {
           all.refused.push_back({name, text(kLinkReason, reason_of(errno))});
         } else if (::fstat(target.get(), &status) == 0 && S_ISREG(status.st_mode)) {
           all.files.push_back({name, status.st_size});
+        } else {
+          all.refused.push_back({name, text(kLinkReason, "it leads to a folder, which is not entered")});
         }
       }
     }

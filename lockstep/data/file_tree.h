@@ -28,8 +28,9 @@ struct Refused {  // something of a source that is left out, and why
   bool operator==(const Refused&) const = default;
 };
 
-// The files below a folder. Whatever a name says, nothing outside of the folder is read: absolute names, "..", and
-// links that lead out are refused. Calls may come from any thread.
+// The files below a folder. Whatever a name says, nothing outside of the folder is read: absolute names of other
+// places,
+// "..", and links that lead out are refused. Calls may come from any thread.
 class FileTree {
  public:
   // User error when there is no such folder.
@@ -42,7 +43,7 @@ class FileTree {
 
   struct Listing {
     std::vector<TreeFile> files;   // sorted by name (bytes)
-    std::vector<Refused> refused;  // no UTF-8, links that lead out or nowhere
+    std::vector<Refused> refused;  // no UTF-8; links that lead out, nowhere or to a folder
   };
   // Every visible file below `folder` ("" is the root), to any depth; links to folders are not entered.
   Listing list(const std::string& folder = "") const;
@@ -55,7 +56,7 @@ class FileTree {
   std::string read(const std::string& name, int64_t max_bytes = int64_t{1} << 30) const;
 
  private:
-  int open_below(const std::string& name, int flags) const;  // -1 and errno
+  int open_below(const std::string& given, int flags) const;  // -1 and errno
 
   base::Path root_;
   int descriptor_ = -1;

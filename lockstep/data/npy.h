@@ -30,6 +30,10 @@ std::string npy_file(const std::string& type, std::span<const int64_t> shape, st
 // Slice `i` along the first axis as a .npy file of its own. The same bytes for the same content.
 std::string npy_slice(std::span<const std::byte> file, const NpyHeader& header, int64_t i);
 
+// The number in a file of one element, also where it stands as text ('<U4': numpy.save of a string). User error for
+// anything else.
+double npy_number(std::string_view file, const std::string& source);
+
 // Element `i` of an array of integers of any width.
 int64_t npy_integer(std::span<const std::byte> file, const NpyHeader& header, int64_t i);
 

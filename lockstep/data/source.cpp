@@ -5,7 +5,9 @@
 #include <cctype>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/source_affectnet.h"
 #include "lockstep/data/source_arrays.h"
 #include "lockstep/data/source_captions.h"
 #include "lockstep/data/source_coco.h"
@@ -34,6 +36,7 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {"kitti", "KITTI object: [training/]image_2, label_2, calib", looks_like_kitti, open_kitti},
     {"pets", "Oxford-IIIT Pet: images/, annotations/trainval.txt, test.txt", looks_like_pets, open_pets},
+    {"affectnet", "AffectNet: {train,val}_set/images and annotations/*_exp.npy", looks_like_affectnet, open_affectnet},
     {"coco", "COCO JSON, or a folder with annotations/instances_*.json", looks_like_coco, open_coco},
     {"captions", "TSV, CSV, JSON or JSON lines of image and caption", looks_like_captions, open_captions},
     {"webdataset", "tar files of KEY.jpg, KEY.cls, KEY.json, ...", looks_like_webdataset, open_webdataset},
@@ -53,22 +56,35 @@ void check_masks(const SourceOptions& options, const Kind& kind) {
 
 }  // namespace
 
+void Source::note_list(std::string_view content) {
+  const auto sum = base::crc32c(std::as_bytes(std::span(content.data(), content.size())));
+  list_sums_ += text(list_sums_.empty() ? "" : " ", sum);
+}
+
 Part part_named(std::string_view name) {
   std::string word;
   for (const char c : name) {
     if (std::isalpha(static_cast<unsigned char>(c)))
       word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
-  for (const char* known : {"train", "training"}) {
+  for (const char* known : {"train", "training", "trainset", "restval"}) {
     if (word == known) return Part::train;
   }
-  for (const char* known : {"val", "valid", "validate", "validation", "dev", "publictest"}) {
+  for (const char* known :
+       {"val", "valid", "validate", "validation", "valset", "dev", "eval", "evaluation", "minival", "publictest"}) {
     if (word == known) return Part::validate;
   }
-  for (const char* known : {"test", "testing", "privatetest"}) {
+  for (const char* known : {"test", "testing", "testset", "privatetest"}) {
     if (word == known) return Part::test;
   }
   return Part::open;
+}
+
+Part named_part(std::string_view word, const std::string& where) {
+  if (const Part part = part_named(word); part != Part::open) return part;
+  throw Error(
+      Blame::user, text(where, ": ", base::quote_json(std::string(word)), " is no part of a dataset"),
+      "call the parts train, validate (val, dev, eval) or test; or --split-column none, and prep splits by itself");
 }
 
 std::vector<SourceFormat> source_formats() {

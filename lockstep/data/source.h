@@ -15,8 +15,10 @@ namespace lockstep::data {
 
 enum class Part : int8_t { open = -1, train = 0, validate = 1, test = 2 };  // open: the split decides
 constexpr std::string_view kPartNames[] = {"train", "validate", "test"};
-// "train", "val", "valid", "validation", "dev", "test", "testing", "train2017", ...; open for anything else.
+// "train", "val", "valid", "validation", "dev", "eval", "test", "testing", "train2017", ...; open for anything else.
 Part part_named(std::string_view name);
+// The part that a list names at `where`; user error for a word that names none: its sample must not be trained on.
+Part named_part(std::string_view word, const std::string& where);
 
 // A sample as a source lists it: what there is, not yet its bytes.
 struct SourceSample {
@@ -46,12 +48,18 @@ class Source {
   const std::vector<std::string>& classes() const { return classes_; }
   const std::vector<SourceSample>& samples() const { return samples_; }
   const std::vector<Refused>& refused() const { return refused_; }  // left out while listing
-  double validate_share() const { return validate_share_; }         // where the source has no parts of its own
+  const std::string& list_sums() const {
+    return list_sums_;
+  }  // checksums of the lists it was read from: what samples() tells not
+  double validate_share() const { return validate_share_; }  // where the source has no parts of its own
 
  protected:
   std::vector<std::string> classes_;
   std::vector<SourceSample> samples_;
+  void note_list(std::string_view content);
+
   std::vector<Refused> refused_;
+  std::string list_sums_;
   double validate_share_ = 0.1;
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/source_captions.h"
 
+#include <algorithm>
 #include <map>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/json_slices.h"
 #include "lockstep/data/source_table.h"
-#include "lockstep/data/text_table.h"
 
 namespace lockstep::data {
 namespace {
@@ -28,10 +28,22 @@ struct Captioned {
   std::vector<std::string> captions;
 };
 
+// Without a header: a picture's name and something of several words.
+bool holds_sentences(const TextTable& table) {
+  if (!table.header().empty() || table.num_columns() != 2) return false;
+  const int64_t rows = std::min<int64_t>(table.size(), 1000);
+  int64_t sentences = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    const auto cells = table.row(i);
+    sentences += cells.size() == 2 && std::count(cells[1].begin(), cells[1].end(), ' ') >= 2;
+  }
+  return 2 * sentences > rows;
+}
+
 class CaptionReader {
  public:
-  explicit CaptionReader(const SourceOptions& options) : options_(options), source_(options.path.string()) {
-    const std::string content = base::read_file(options.path, kMaxCaptionList);
+  CaptionReader(const SourceOptions& options, const std::string& content)
+      : options_(options), source_(options.path.string()) {
     const std::string extension = extension_of(source_);
     if (extension == "jsonl" || extension == "ndjson") {
       read_lines(content);
@@ -46,6 +58,7 @@ class CaptionReader {
     if (all_.empty()) throw Error(Blame::user, text(source_, ": no caption in it"), "see lockstep prep --help");
   }
   std::vector<Captioned> take() { return std::move(all_); }
+  std::vector<Refused> take_refused() { return std::move(refused_); }
 
  private:
   void read_lines(const std::string& content) {
@@ -65,18 +78,28 @@ class CaptionReader {
     int64_t picture =
         options_.path_column.empty() ? table.find_column(kPictureColumns) : table.named_column(options_.path_column);
     int64_t caption = table.find_column(kCaptionColumns);
+    const int64_t part = part_column_of(table, options_);
     if (picture < 0) picture = 0;
     if (caption < 0) caption = table.num_columns() - 1;
     if (caption == picture)
       throw Error(Blame::user, text(source_, ": which column is the caption?"), "name it 'caption' in the first row");
     for (int64_t i = 0; i < table.size(); ++i) {
       const auto cells = table.row(i);
-      if (static_cast<int64_t>(cells.size()) <= std::max(picture, caption))
+      const auto count = static_cast<int64_t>(cells.size());
+      if (count <= std::max({picture, caption, part}))
         throw Error(Blame::user, text(table.where(i), ": too few columns"));
+      if (count > table.num_columns() && caption != table.num_columns() - 1) {
+        throw Error(Blame::user, text(table.where(i), ": ", count, " columns, the first row has ", table.num_columns()),
+                    "put a caption that holds the separator into quotes: \"A dog, running\"");
+      }
+      std::string sentence =
+          cells[static_cast<size_t>(caption)];  // the last column takes separators that nobody quoted
+      for (int64_t c = table.num_columns(); c < count; ++c)
+        sentence += text(table.separator(), " ", cells[static_cast<size_t>(c)]);
       const std::string& name = cells[static_cast<size_t>(picture)];
       const size_t number = name.rfind(".jpg#");  // Flickr8k counts captions behind the name
-      put(number == std::string::npos ? name : name.substr(0, number + 4), Part::open,
-          cells[static_cast<size_t>(caption)]);
+      put(number == std::string::npos ? name : name.substr(0, number + 4),
+          part < 0 ? Part::open : named_part(cells[static_cast<size_t>(part)], table.where(i)), sentence);
     }
   }
 
@@ -92,7 +115,9 @@ class CaptionReader {
       throw Error(Blame::user, text(source_, ": an entry names no image"), R"({"image": "a.jpg", "caption": "..."})");
     if (const Json* folder = entry.find("filepath"); folder && folder->is_string())
       name = text(folder->as_string(), "/", name);
-    const Part part = part_named(entry.string_or("split", ""));
+    const std::string split = options_.part_column.empty() ? entry.string_or("split", "") : "";
+    const Part part = split.empty() ? Part::open : named_part(split, text(source_, ": ", name));
+    const size_t before = num_captions_;
     for (const char* key : {"caption", "captions", "text", "sentences"}) {
       const Json* found = entry.find(key);
       if (!found) continue;
@@ -103,24 +128,32 @@ class CaptionReader {
       for (const auto& one : found->items())
         put(name, part, one.is_object() ? one.at("raw").as_string() : one.as_string());
     }
+    if (num_captions_ == before) refused_.push_back({name, "it has no caption"});
   }
 
   void put(const std::string& picture, Part part, const std::string& caption) {
     const auto [known, is_new] = places_.emplace(picture, all_.size());
     if (is_new) all_.push_back({picture, part, {}});
     all_[known->second].captions.push_back(caption);
+    ++num_captions_;
   }
 
   const SourceOptions& options_;
   std::string source_;
   std::map<std::string, size_t> places_;
   std::vector<Captioned> all_;
+  std::vector<Refused> refused_;
+  size_t num_captions_ = 0;
 };
 
 class CaptionSource final : public Source {
  public:
   explicit CaptionSource(const SourceOptions& options) {
-    std::vector<Captioned> all = CaptionReader(options).take();
+    const std::string content = base::read_file(options.path, kMaxCaptionList);
+    note_list(content);
+    CaptionReader reader(options, content);
+    std::vector<Captioned> all = reader.take();
+    refused_ = reader.take_refused();
     tree_ = std::make_unique<FileTree>(find_images(options, options.path, all.front().picture));
     for (auto& one : all) {
       try {
@@ -155,7 +188,8 @@ bool looks_like_captions(const SourceOptions& options) {
   const std::string stem = options.path.stem().string();
   if (extension == "token" || stem.find("caption") != std::string::npos) return true;
   const TextTable table(base::read_file(options.path, kMaxCaptionList), options.path.string());
-  return table.find_column(kCaptionColumns) >= 0;
+  if (!options.label_column.empty() || has_label_column(table)) return false;  // the others stay beside the label
+  return table.find_column(kCaptionColumns) >= 0 || holds_sentences(table);
 }
 
 std::unique_ptr<Source> open_captions(const SourceOptions& options) {

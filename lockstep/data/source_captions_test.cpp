@@ -62,6 +62,34 @@ TEST_F(CaptionSourceTest, KeepsPartsAndNamesMissingPictures) {
   EXPECT_EQ(source->refused()[0].name, "lost.jpg");
 }
 
+TEST_F(CaptionSourceTest, TakesPartsOfATableAndWholeCaptions) {
+  put("x.tsv", "image\tcaption\tsplit\na.jpg\tone\ttest\nb.jpg\ttwo\ttrain\n");
+  const auto source = open_captions({.path = folder_.path() / "x.tsv"});
+  EXPECT_EQ(source->samples()[0].part, Part::test);
+  EXPECT_EQ(source->samples()[1].part, Part::train);
+  put("x.tsv", "image\tcaption\tsplit\na.jpg\tone\tsecret\n");
+  EXPECT_THROW(open_captions({.path = folder_.path() / "x.tsv"}), base::Error);
+  EXPECT_EQ(captions("y.csv", "image,caption\na.jpg,A dog, running\n"),
+            (std::vector<std::string>{R"({"captions":["A dog, running"]})"}));
+  put("z.csv", "caption,image\nA dog, running,a.jpg\n");
+  EXPECT_THROW(open_captions({.path = folder_.path() / "z.csv"}), base::Error);
+}
+
+TEST_F(CaptionSourceTest, LabelsWinAndSentencesAreNoClasses) {
+  put("t.csv", "path,label,comment\na.jpg,1,looks fine to me\n");
+  EXPECT_FALSE(looks_like_captions({.path = folder_.path() / "t.csv"}));
+  EXPECT_EQ(captions("s.tsv", "a.jpg\ta dog on the grass\nb.jpg\ta cat in the house\n").size(), 2u);
+  put("c.tsv", "a.jpg\tdog\nb.jpg\tgolden retriever\n");
+  EXPECT_FALSE(looks_like_captions({.path = folder_.path() / "c.tsv"}));
+}
+
+TEST_F(CaptionSourceTest, NamesPicturesWithoutACaption) {
+  put("x.json", R"([{"image": "a.jpg", "captions": []}, {"image": "b.jpg", "captions": ["x"]}])");
+  const auto source = open_captions({.path = folder_.path() / "x.json"});
+  EXPECT_EQ(source->samples().size(), 1u);
+  EXPECT_EQ(source->refused(), (std::vector<Refused>{{"a.jpg", "it has no caption"}}));
+}
+
 TEST_F(CaptionSourceTest, RefusesEntriesWithoutAPicture) {
   EXPECT_THROW(captions("x.json", R"([{"caption": "x"}])"), base::Error);
   EXPECT_THROW(captions("x.json", R"([1])"), base::Error);

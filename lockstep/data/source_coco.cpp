@@ -62,8 +62,9 @@ class CocoSource final : public Source {
     for (const auto& file : files) {
       texts_.emplace_back(file.path);
       const auto bytes = texts_.back().bytes();
-      lists_.emplace_back(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-                          file.path.string());
+      const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      note_list(content);
+      lists_.emplace_back(content, file.path.string());
       for (const auto& [id, name] : lists_.back().categories()) {
         if (labels_.emplace(name, static_cast<int32_t>(classes_.size())).second) classes_.push_back(name);
       }

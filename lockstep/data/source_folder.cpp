@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -14,16 +15,34 @@ using base::Blame;
 using base::Error;
 using base::text;
 
-bool all_are_parts(const std::vector<std::string>& folders) {
-  return !folders.empty() &&
-         std::all_of(folders.begin(), folders.end(), [](const auto& name) { return part_named(name) != Part::open; });
+bool is_part(const std::string& name) {
+  return part_named(name) != Part::open;
+}
+
+// Whether the folders that hold pictures are parts. User error for a part (with folders in it: "train" alone may be a
+// class, beside "bus" and "ship") among others: the others would become classes, and so would the parts.
+bool has_parts(const FileTree& tree, const FileTree::Listing& listing) {
+  std::set<std::string> tops, deep;
+  for (const auto& file : listing.files) {
+    const size_t end = file.name.find('/');
+    if (!has_picture_name(file.name) || end == std::string::npos) continue;
+    tops.insert(file.name.substr(0, end));
+    if (file.name.find('/', end + 1) != std::string::npos) deep.insert(file.name.substr(0, end));
+  }
+  const auto other = std::find_if_not(tops.begin(), tops.end(), is_part);
+  if (other == tops.end()) return !tops.empty();
+  const auto part = std::find_if(deep.begin(), deep.end(), is_part);
+  if (part == deep.end()) return false;
+  throw Error(Blame::user,
+              text(tree.root().string(), ": ", *part, " is named as a part of a dataset, ", *other, " is not"),
+              "parts are train, validate (val) and test, with the classes in them; move what is none of them away");
 }
 
 class ImageFolder final : public Source {
  public:
   explicit ImageFolder(const base::Path& root) : tree_(root) {
-    const bool has_parts = all_are_parts(tree_.folders());
     FileTree::Listing listing = tree_.list();
+    const bool has_parts = data::has_parts(tree_, listing);
     refused_ = std::move(listing.refused);
     std::map<std::string, int32_t> labels;
     for (const auto& file : listing.files) {

@@ -45,6 +45,22 @@ TEST_F(ImageFolderTest, KeepsPartsOfItsOwn) {
   EXPECT_EQ(source->samples()[2], (SourceSample{"val/dog/2.jpg", 1, Part::validate, 1}));
 }
 
+TEST_F(ImageFolderTest, TellsPartsFromClassesOfTheirNames) {
+  put("train/1.jpg");
+  put("bus/2.jpg");
+  EXPECT_EQ(open()->classes(), (std::vector<std::string>{"bus", "train"}));  // the vehicle
+  put("train/cat/3.jpg");
+  try {
+    open();
+    FAIL() << "a part became a class";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("train is named as a part of a dataset, bus is not"));
+  }
+  std::filesystem::remove_all(folder_.path() / "bus");
+  put("annotations/list.csv");  // without pictures: in nobody's way
+  EXPECT_EQ(open()->classes(), (std::vector<std::string>{"cat"}));
+}
+
 TEST_F(ImageFolderTest, SaysWhenAllPicturesAreLinksThatLeadOut) {
   const base::TemporaryFolder outside;
   base::write_file(outside.path() / "a.jpg", "x");

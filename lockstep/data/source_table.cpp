@@ -10,7 +10,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/text_table.h"
+#include "lockstep/data/source_affectnet.h"
 
 namespace lockstep::data {
 namespace {
@@ -25,10 +25,10 @@ const std::vector<std::string> kPathColumns = {
 const std::vector<std::string> kLabelColumns = {"label",    "class",  "classname", "expression", "emotion",
                                                 "category", "target", "breed",     "y"};
 const std::vector<std::string> kPartColumns = {"split", "part", "partition", "set", "subset", "usage"};
-const std::vector<std::string> kAffectNet = {"Neutral", "Happy",   "Sad",   "Surprise",
-                                             "Fear",    "Disgust", "Anger", "Contempt"};
+constexpr const char* kNoColumn = "none";
 const std::vector<std::string> kRafDb = {"Surprise", "Fear", "Disgust", "Happiness", "Sadness", "Anger", "Neutral"};
 constexpr const char* kRafDbList = "list_patition_label.txt";  // as its authors spell it
+constexpr const char* kAffectNetLists = "Manually_Annotated_file_lists";
 constexpr int64_t kMaxList = int64_t{4} << 30;
 
 bool is_list_name(const std::string& name) {
@@ -44,9 +44,11 @@ std::vector<Path> lists_of(const Path& path) {
     if (std::filesystem::exists(path / below / kRafDbList, error)) return {path / below / kRafDbList};
   }
   std::vector<Path> lists;
-  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-    const std::string name = entry.path().filename().string();
-    if (is_list_name(name) && part_named(entry.path().stem().string()) != Part::open) lists.push_back(entry.path());
+  for (const char* below : {"", kAffectNetLists}) {
+    for (const auto& entry : std::filesystem::directory_iterator(path / below, error)) {
+      const std::string name = entry.path().filename().string();
+      if (is_list_name(name) && part_named(entry.path().stem().string()) != Part::open) lists.push_back(entry.path());
+    }
   }
   std::sort(lists.begin(), lists.end());
   return lists;
@@ -86,7 +88,7 @@ Columns columns_of(const TextTable& table, const SourceOptions& options) {
   };
   all.path = column(options.path_column, kPathColumns);
   all.label = column(options.label_column, kLabelColumns);
-  all.part = column(options.part_column, kPartColumns);
+  all.part = part_column_of(table, options);
   const std::vector<std::string> first = table.row(0);
   for (size_t i = 0; i < first.size() && all.path < 0; ++i) {
     if (has_picture_name(first[i])) all.path = static_cast<int64_t>(i);
@@ -104,7 +106,9 @@ class TableSource final : public Source {
     const std::vector<Path> lists = lists_of(options.path);
     if (lists.empty()) throw Error(Blame::user, text(options.path.string(), ": no list (.csv, .tsv) in it"));
     for (const auto& list : lists) {
-      tables_.emplace_back(base::read_file(list, kMaxList), list.string());
+      std::string content = base::read_file(list, kMaxList);
+      note_list(content);
+      tables_.emplace_back(std::move(content), list.string());
       columns_.push_back(columns_of(tables_.back(), options));
     }
     is_raf_db_ = lists.front().filename() == kRafDbList;
@@ -166,7 +170,7 @@ class TableSource final : public Source {
       }
     }
     if (is_affect_net_ || is_raf_db_) {
-      classes_ = is_affect_net_ ? kAffectNet : kRafDb;
+      classes_ = is_affect_net_ ? affectnet_classes() : kRafDb;
       for (size_t i = 0; i < classes_.size(); ++i)
         labels_[std::to_string(i + (is_raf_db_ ? 1 : 0))] = static_cast<int32_t>(i);
       return;
@@ -191,7 +195,7 @@ class TableSource final : public Source {
     const std::string name = picture_of(cells[static_cast<size_t>(columns.path)]);
     const auto known = labels_.find(label);
     if (known == labels_.end()) return refused_.push_back({name, text("label ", label, " is none of the classes")});
-    if (columns.part >= 0) part = part_named(cells[static_cast<size_t>(columns.part)]);
+    if (columns.part >= 0) part = named_part(cells[static_cast<size_t>(columns.part)], tables_[list].where(i));
     if (is_raf_db_) part = cells[static_cast<size_t>(columns.path)].starts_with("test") ? Part::test : Part::train;
     try {
       samples_.push_back({name, known->second, part, tree_->size_of(name)});
@@ -211,6 +215,15 @@ class TableSource final : public Source {
 };
 
 }  // namespace
+
+bool has_label_column(const TextTable& table) {
+  return table.find_column(kLabelColumns) >= 0;
+}
+
+int64_t part_column_of(const TextTable& table, const SourceOptions& options) {
+  if (options.part_column == kNoColumn) return -1;
+  return options.part_column.empty() ? table.find_column(kPartColumns) : table.named_column(options.part_column);
+}
 
 Path find_images(const SourceOptions& options, const Path& list, const std::string& first) {
   std::vector<Path> places;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "lockstep/data/source.h"
+#include "lockstep/data/text_table.h"
 
 namespace lockstep::data {
 
@@ -16,5 +17,9 @@ std::unique_ptr<Source> open_table(const SourceOptions& options);
 // The folder below which the pictures of a list lie: `options.images`, or the first of the customary places near the
 // list where `first` is. User error that tells where it was looked for.
 base::Path find_images(const SourceOptions& options, const base::Path& list, const std::string& first);
+
+bool has_label_column(const TextTable& table);  // by its name
+// The column that tells the part, -1 for none. User error for a name that the table has not.
+int64_t part_column_of(const TextTable& table, const SourceOptions& options);
 
 }  // namespace lockstep::data

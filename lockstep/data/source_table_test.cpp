@@ -42,6 +42,30 @@ TEST_F(TableSourceTest, KeepsFurtherColumnsAndParts) {
   EXPECT_THAT(source->refused()[1].reason, HasSubstr("leads out of the folder"));
 }
 
+TEST_F(TableSourceTest, RefusesAPartThatItDoesNotKnow) {
+  put("a.jpg", "A");
+  put("list.csv", "path,label,split\na.jpg,1,train\na.jpg,1,holdout\n");
+  try {
+    open("list.csv");
+    FAIL() << "held out, and trained on";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("list.csv:3: \"holdout\" is no part"));
+  }
+  SourceOptions options;
+  options.part_column = "none";
+  EXPECT_EQ(open("list.csv", options)->samples()[0].part, Part::open);
+}
+
+TEST_F(TableSourceTest, TakesAbsoluteNamesBelowThePictures) {
+  put("a.jpg", "A");
+  put("list.csv",
+      base::text("path,label\n", std::filesystem::canonical(folder_.path() / "a.jpg").string(), ",1\n/etc/b.jpg,1\n"));
+  const auto source = open("list.csv");
+  EXPECT_EQ(source->load(0)[0].bytes, "A");
+  ASSERT_EQ(source->refused().size(), 1u);
+  EXPECT_THAT(source->refused()[0].reason, HasSubstr("leads out of the folder"));
+}
+
 TEST_F(TableSourceTest, ACellThatANumberWouldChangeStaysText) {
   put("a.jpg", "A");
   put("list.csv",

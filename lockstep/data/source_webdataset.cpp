@@ -33,10 +33,15 @@ std::vector<Path> tar_files(const Path& path) {
   return files;
 }
 
+// By a word of its name ("imagenet-train-0001.tar"), else by its folder.
 Part part_of_tar(const Path& path) {
   const std::string stem = path.stem().string();
-  const Part by_name = part_named(stem.substr(0, stem.find_first_of("-_.")));
-  return by_name != Part::open ? by_name : part_named(path.parent_path().filename().string());
+  for (size_t begin = 0; begin < stem.size();) {
+    const size_t end = std::min(stem.find_first_of("-_.", begin), stem.size());
+    if (const Part part = part_named(stem.substr(begin, end - begin)); part != Part::open) return part;
+    begin = end + 1;
+  }
+  return part_named(path.parent_path().filename().string());
 }
 
 class WebDatasetSource final : public Source {

@@ -34,6 +34,15 @@ TEST(WebDatasetSourceTest, PutsMembersOfAKeyTogether) {
   EXPECT_THAT(source->load(0), ElementsAre(SourceMember{"", "J"}, SourceMember{"json", "{}"}));
 }
 
+TEST(WebDatasetSourceTest, FindsThePartAnywhereInTheName) {
+  const base::TemporaryFolder folder;
+  for (const char* name : {"imagenet-train-0000.tar", "imagenet-val-0000.tar"})
+    base::write_file(folder.path() / name, tar_member("1.jpg", "J") + std::string(1024, '\0'));
+  const auto source = open_webdataset({.path = folder.path()});
+  EXPECT_EQ(source->samples()[0].part, Part::train);
+  EXPECT_EQ(source->samples()[1].part, Part::validate);
+}
+
 TEST(WebDatasetSourceTest, TheFirstOfTwoPicturesIsTheSamples) {
   const base::TemporaryFolder folder;
   base::write_file(folder.path() / "x.tar",

@@ -20,6 +20,7 @@ class TextTable {
 
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }  // without the header
   const std::vector<std::string>& header() const { return header_; }   // empty: the file has none
+  char separator() const { return separator_; }                        // ' ': any run of blanks
   int64_t num_columns() const { return num_columns_; }                 // of the first row
   std::vector<std::string> row(int64_t i) const;
   int64_t line_of(int64_t i) const { return rows_[static_cast<size_t>(i)].line; }

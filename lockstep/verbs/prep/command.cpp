@@ -46,7 +46,7 @@ base::CommandLine command_line() {
            {"--images", "DIR", "where the pictures of a list lie; beside the list"},
            {"--path-column", "NAME", "of a table: which column names the picture"},
            {"--label-column", "NAME", "of a table: which column is the class"},
-           {"--split-column", "NAME", "of a table: which column says train, validate or test"},
+           {"--split-column", "NAME", "of a table: which column says train, validate or test (none: split anew)"},
            {"--masks", "", "of coco and pets: the outlines of the objects as a picture besides (seg.png)"},
            {"--validate", "SHARE", "of each class for validation; 0.1, or the source's own parts"},
            {"--test", "SHARE", "of each class for a test part; 0"},

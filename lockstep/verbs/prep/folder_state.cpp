@@ -18,11 +18,21 @@ using base::Error;
 using base::Path;
 using base::text;
 
+// "photos", "photos/" and "./photos" are one source.
+bool is_same_place(const base::Json& one, const base::Json& other) {
+  if (!one.is_string() || !other.is_string()) return false;
+  std::error_code error;
+  const bool same = std::filesystem::equivalent(one.as_string(), other.as_string(), error);
+  return same && !error;
+}
+
 // The first member of the description that the file has not, or has otherwise; null when it has all.
 const base::Json::Member* difference(const base::Json& file, const base::Json& description) {
   for (const auto& member : description.members()) {
     const base::Json* found = file.is_object() ? file.find(member.key) : nullptr;
-    if (!found || !(*found == member.value)) return &member;
+    if (!found || !(*found == member.value || (member.key == "source" && is_same_place(*found, member.value)))) {
+      return &member;
+    }
   }
   return nullptr;
 }
@@ -56,7 +66,11 @@ bool is_complete(const Path& folder, const base::Json& description) {
     const base::Json file = base::read_json(folder / name, {.max_bytes = size_t{1} << 30});
     const base::Json::Member* other = difference(file, description);
     if (!other) return name == kDatasetComplete;
-    throw Error(Blame::user, text((folder / name).string(), ": the folder holds another dataset (", other->key, ")"),
+    const base::Json* was = file.is_object() ? file.find(other->key) : nullptr;
+    const bool is_short = was && (was->is_string() || was->is_number());
+    throw Error(Blame::user,
+                text((folder / name).string(), ": the folder holds another dataset (", other->key, ")",
+                     is_short ? text(": it was ", was->dump(-1), " and is ", other->value.dump(-1)) : ""),
                 text("give another folder with --to, or remove this one: rm -r ", folder.string()));
   }
   if (holds_nothing(folder)) return false;

@@ -265,6 +265,19 @@ void begin(const Path& folder, const base::Json& description, const std::vector<
   for (const char* part : {"", kWork, "train", "validate", "test"}) remove_litter(folder / part);
 }
 
+// What was complete once may have lost files since.
+void check_shards_are_there(const Path& folder, const base::Json& dataset) {
+  for (const auto& part : dataset.at("parts").members()) {
+    try {
+      data::ShardSet(folder / part.key);
+    } catch (const Error& error) {
+      throw Error(error.blame(), text(folder.string(), " was complete and is damaged: ", error.what()),
+                  text("lockstep prep --verify ", folder.string(), " names all that is; to make it anew: rm -r ",
+                       folder.string(), ", then the same command"));
+    }
+  }
+}
+
 }  // namespace
 
 Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress, const Team& team) {
@@ -272,8 +285,7 @@ Packed pack(const PackRequest& request, const std::function<void(const PackProgr
   check_request(request);
   const data::OpenedSource opened = data::open_source(request.source);
   const data::Source& source = *opened.source;
-  if (source.samples().empty())
-    throw Error(Blame::user, text(request.source.path.string(), ": no sample in it"), "check SOURCE");
+  check_samples(request, source);
   const base::Json description = describe(request, opened);
   Packed packed;
   packed.was_complete = is_complete(request.folder, description);
@@ -281,6 +293,7 @@ Packed pack(const PackRequest& request, const std::function<void(const PackProgr
   if (packed.was_complete) {
     if (team.rank > 0) return packed;
     packed.dataset = base::read_json(request.folder / kDatasetComplete, {.max_bytes = size_t{1} << 30});
+    check_shards_are_there(request.folder, packed.dataset);
     remove_work(request.folder);  // killed between dataset.json and this
     return packed;
   }

@@ -166,6 +166,28 @@ TEST_F(PackTest, LeavesACompleteSetAloneAndRefusesAnother) {
   EXPECT_THAT(complaint(), HasSubstr("the folder holds another dataset (source_samples)"));
 }
 
+TEST_F(PackTest, KnowsItsSourceHoweverItIsSpelled) {
+  pack(request_, {});
+  request_.source.path = folder_.path() / "source" / "." / "";
+  EXPECT_TRUE(pack(request_, {}).was_complete);
+}
+
+TEST_F(PackTest, NoticesThatAListTellsOtherThings) {
+  request_.source.path = folder_.path() / "list.csv";
+  request_.source.images = folder_.path() / "source";
+  put("list.csv", "path,label,age\nant/0.jpg,1,30\ncow/2.jpg,2,40\n");
+  pack(request_, {});
+  EXPECT_TRUE(pack(request_, {}).was_complete);
+  put("list.csv", "path,label,age\nant/0.jpg,1,31\ncow/2.jpg,2,40\n");
+  EXPECT_THAT(complaint(), HasSubstr("the folder holds another dataset (source_lists_crc32c)"));
+}
+
+TEST_F(PackTest, SaysThatACompleteSetHasLostAShard) {
+  pack(request_, {});
+  std::filesystem::remove(request_.folder / "train/train-000000.tar");
+  EXPECT_THAT(complaint(), HasSubstr("was complete and is damaged"));
+}
+
 TEST_F(PackTest, SaysWhenNothingCanBeRead) {
   request_.source.path = folder_.path() / "bad";
   put("bad/a/1.jpg", "text");

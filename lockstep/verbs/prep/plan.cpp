@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/prep/plan.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
@@ -32,8 +33,50 @@ int64_t share_of(int64_t count, double share) {
   return static_cast<int64_t>(std::llround(static_cast<double>(count) * share));
 }
 
+// A sample of no part among those that have one would be trained on, wherever it comes from.
+void check_parts(const data::Source& source) {
+  const auto& samples = source.samples();
+  const auto is_open = [](const data::SourceSample& sample) { return sample.part == Part::open; };
+  const auto num_open = std::count_if(samples.begin(), samples.end(), is_open);
+  if (num_open == 0 || num_open == static_cast<int64_t>(samples.size())) return;
+  const auto open = std::find_if(samples.begin(), samples.end(), is_open);
+  const auto placed = std::find_if_not(samples.begin(), samples.end(), is_open);
+  throw Error(
+      Blame::user,
+      text("the source names no part for ", num_open, " of ", samples.size(), " samples, the first is ", open->name,
+           "; ", placed->name, " belongs to ", data::kPartNames[static_cast<size_t>(placed->part)]),
+      "name their files or folders by the part: train, validate (val, dev, eval) or test; or prepare them alone");
+}
+
+// How many of each class go to a part: rounded class by class, as long as that gives any; a set of small classes would
+// get an empty part, there the rounding is carried on from class to class.
+class Shares {
+ public:
+  Shares(const std::map<int32_t, std::vector<size_t>>& classes, double share) : share_(share) {
+    int64_t all = 0;
+    for (const auto& [label, members] : classes) {
+      const auto count = static_cast<int64_t>(members.size());
+      all += count;
+      rounded_ += share_of(count, share);
+    }
+    carries_ = rounded_ == 0 && share_of(all, share) > 0;
+  }
+  int64_t next(int64_t count) {
+    if (!carries_) return share_of(count, share_);
+    const int64_t before = share_of(seen_, share_);
+    seen_ += count;
+    return share_of(seen_, share_) - before;
+  }
+
+ private:
+  double share_;
+  int64_t rounded_ = 0, seen_ = 0;
+  bool carries_ = false;
+};
+
 // The part of every sample: its own, or by a seeded shuffle within its class.
 std::vector<Part> parts_of(const data::Source& source, const PackRequest& request) {
+  check_parts(source);
   const auto& samples = source.samples();
   std::vector<Part> parts;
   bool has_own = false;
@@ -53,9 +96,11 @@ std::vector<Part> parts_of(const data::Source& source, const PackRequest& reques
   }
   const double validate = request.validate.value_or(has_own ? 0 : source.validate_share());
   const uint64_t seed = base::derive_seed(static_cast<uint64_t>(request.seed), "split");
+  Shares validate_shares(open, validate), test_shares(open, request.test);
   for (const auto& [label, members] : open) {
     const auto count = static_cast<int64_t>(members.size());
-    const int64_t num_validate = share_of(count, validate), num_test = share_of(count, request.test);
+    const int64_t num_validate = validate_shares.next(count);
+    const int64_t num_test = std::min(test_shares.next(count), count - num_validate);
     const data::Order order(count, static_cast<int64_t>(seed >> 1), label + 1);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t place = order(i);
@@ -126,6 +171,7 @@ base::Json describe(const PackRequest& request, const data::OpenedSource& opened
   all["source_format"] = opened.format;
   all["source_samples"] = source.samples().size();
   all["source_list_sha256"] = list.hex();
+  if (!source.list_sums().empty()) all["source_lists_crc32c"] = source.list_sums();
   all["classes"] = base::Json::array_of(source.classes());
   all["seed"] = request.seed;
   if (request.keep_order) all["order"] = "the source's";
@@ -153,6 +199,16 @@ void check_apart(const base::Path& source, const base::Path& folder) {
 }
 
 }  // namespace
+
+void check_samples(const PackRequest& request, const data::Source& source) {
+  if (!source.samples().empty()) return;
+  const auto& refused = source.refused();
+  const std::string first = refused.empty() ? ""
+                                            : text("; ", refused.size(), " were left out, the first is ",
+                                                   base::quote_json(refused[0].name), ": ", refused[0].reason);
+  throw Error(Blame::user, text(request.source.path.string(), ": no sample in it", first),
+              refused.empty() ? "check SOURCE" : "mend that, or say with --images where the pictures lie");
+}
 
 void check_request(const PackRequest& request) {
   check_apart(request.source.path, request.folder);

@@ -47,5 +47,7 @@ base::Json describe(const PackRequest& request, const data::OpenedSource& opened
 
 // User error for numbers out of range.
 void check_request(const PackRequest& request);
+// User error: not one sample; says what was left out and why.
+void check_samples(const PackRequest& request, const data::Source& source);
 
 }  // namespace lockstep::verbs

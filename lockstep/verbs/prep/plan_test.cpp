@@ -66,6 +66,30 @@ TEST(PrepPlanTest, KeepsTheSourcesOwnPartsUnlessAskedForMore) {
   EXPECT_EQ(counts(source, plan_shards(source, request, 1)).at({Part::validate, 0}), 50);
 }
 
+TEST(PrepPlanTest, SmallClassesGetAValidationPartAsWell) {
+  std::vector<data::SourceSample> samples;
+  for (int i = 0; i < 240; ++i) samples.push_back({base::text(i, ".jpg"), i / 4, Part::open, 1000});
+  const ListedSource source(std::move(samples));
+  const auto found = counts(source, plan_shards(source, {}, 1));
+  int64_t validated = 0;
+  for (const auto& [place, count] : found) {
+    if (place.first != Part::validate) continue;
+    EXPECT_EQ(count, 1);
+    validated += count;
+  }
+  EXPECT_EQ(validated, 24);
+}
+
+TEST(PrepPlanTest, RefusesSamplesOfNoPartAmongThoseOfOne) {
+  const ListedSource source({{"train/a.jpg", 0, Part::train, 1}, {"extra/b.jpg", 0, Part::open, 1}});
+  try {
+    plan_shards(source, {}, 1);
+    FAIL() << "trained on";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("no part for 1 of 2 samples, the first is extra/b.jpg"));
+  }
+}
+
 TEST(PrepPlanTest, IsFixedByTheSeed) {
   const ListedSource source = two_classes();
   PackRequest request;

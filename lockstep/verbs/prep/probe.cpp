@@ -67,6 +67,7 @@ PackForecast forecast_pack(const PackRequest& request) {
   check_request(request);
   const data::OpenedSource opened = data::open_source(request.source);
   const data::Source& source = *opened.source;
+  check_samples(request, source);
   const Probed probed = probe(source, request.picture, kMaxSeconds);
   const double growth = growth_of(probed);
   PackForecast all;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <unordered_set>
 
 #include "lockstep/base/error.h"
@@ -49,8 +50,11 @@ void check_dataset(const Path& folder, Faults& faults) {
   std::error_code error;
   const std::string path = (folder / kDatasetComplete).string();
   if (!std::filesystem::exists(path, error)) {
-    if (std::filesystem::exists(folder / kDatasetBegun, error))
+    if (std::filesystem::exists(folder / kDatasetBegun, error)) {
       faults.push_back(text((folder / kDatasetBegun).string(), ": the dataset is not complete; prepare it again"));
+    } else if (!std::filesystem::exists(folder / data::kShardList, error)) {  // not one part alone
+      faults.push_back(text(path, ": missing"));
+    }
     return;
   }
   const base::Json dataset = dataset_of(folder);
@@ -64,9 +68,17 @@ void check_dataset(const Path& folder, Faults& faults) {
       faults.push_back(text((folder / part.key / data::kShardList).string(), ": missing; ", path, " tells of it"));
       return;
     }
-    for (const auto& shard : data::read_shard_list(folder / part.key).shards) {
+    const data::ShardList list = data::read_shard_list(folder / part.key);
+    int64_t num_samples = 0;
+    for (const auto& shard : list.shards) {
       fingerprint.update(text(part.key, "/", shard.name, " ", shard.tar_bytes, " ", shard.tar_crc32c, "\n"));
+      num_samples += shard.num_samples;
     }
+    if (base::Json::array_of(list.classes) != dataset.at("classes"))
+      faults.push_back(text((folder / part.key / data::kShardList).string(), ": other classes than in ", path));
+    if (part.value.at("samples").as_int() != num_samples)
+      faults.push_back(text(path, ": it tells of ", part.value.at("samples").as_int(), " samples in ", part.key,
+                            ", the list of ", num_samples));
   }
   if (fingerprint.hex() != dataset.at("fingerprint").as_string())
     faults.push_back(text(path, ": the lists of shards are not those of this dataset (fingerprint)"));
@@ -148,6 +160,19 @@ Faults faults_of(const std::string& name, const Check& check) {
   return faults;
 }
 
+// Tar files that a reader of *.tar would take and the list does not know.
+void check_strays(const Path& folder, const data::ShardList& list, Faults& faults) {
+  std::set<std::string> known;
+  for (const auto& shard : list.shards) known.insert(shard.name + ".tar");
+  std::error_code error;
+  std::set<std::string> strays;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() == ".tar" && name.front() != '.' && !known.contains(name)) strays.insert(name);
+  }
+  for (const auto& name : strays) faults.push_back(text((folder / name).string(), ": it stands in no list"));
+}
+
 // One folder of shards. As many shards are open at a time as there are threads: each is read once from the disk and
 // then from the page cache, and no more than these are held in memory.
 class PartVerifier {
@@ -158,6 +183,7 @@ class PartVerifier {
   }
 
   void run(const std::function<void(int64_t, int64_t)>& progress) {
+    check_strays(folder_, list_, result_.faults);
     const size_t group = static_cast<size_t>(threads_);
     for (size_t first = 0; first < list_.shards.size(); first += group) {
       open(std::span(list_.shards).subspan(first, std::min(group, list_.shards.size() - first)));

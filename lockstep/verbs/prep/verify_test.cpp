@@ -24,6 +24,7 @@ class VerifyTest : public testing::Test {
     data::write_shard_list(folder_.path() / part, {"", {"cat", "dog"}, {writer.finish()}});
   }
   std::vector<std::string> faults() const { return verify(folder_.path(), 1, {}).faults; }
+  std::vector<std::string> train_faults() const { return verify(folder_.path() / "train", 1, {}).faults; }
 
   // What prep writes last, over the parts that are there.
   void conclude(const std::vector<std::string>& names) const {
@@ -31,9 +32,11 @@ class VerifyTest : public testing::Test {
     base::Sha256 fingerprint;
     for (const auto& name : names) {
       parts[name] = base::Json::object();
+      parts[name]["samples"] = 1;
       for (const auto& shard : data::read_shard_list(folder_.path() / name).shards)
         fingerprint.update(base::text(name, "/", shard.name, " ", shard.tar_bytes, " ", shard.tar_crc32c, "\n"));
     }
+    dataset["classes"] = base::Json::array_of(std::vector<std::string>{"cat", "dog"});
     dataset["parts"] = std::move(parts);
     dataset["fingerprint"] = fingerprint.hex();
     base::write_json(folder_.path() / "dataset.json", dataset);
@@ -46,6 +49,7 @@ class VerifyTest : public testing::Test {
 TEST_F(VerifyTest, FindsNoFaultInAGoodSet) {
   write("train", "0-a", 1, "1");
   write("validate", "1-b", 0, "0");
+  conclude({"train", "validate"});
   const VerifyResult result = verify(folder_.path(), 1, {});
   EXPECT_THAT(result.faults, ElementsAre());
   EXPECT_EQ(result.num_shards, 2);
@@ -84,12 +88,32 @@ TEST_F(VerifyTest, NamesEveryDamagedShardAndChecksTheOthers) {
   data::write_shard_list(folder_.path() / "train", list);
   std::filesystem::remove(folder_.path() / "train/shard-000000.tar");
   std::filesystem::resize_file(folder_.path() / "train/shard-000001.tar", 1000);
-  const VerifyResult result = verify(folder_.path(), 2, {});
+  const VerifyResult result = verify(folder_.path() / "train", 2, {});
   EXPECT_THAT(result.faults, ElementsAre(HasSubstr("shard-000000.tar: the shard is missing"),
                                          HasSubstr("shard-000001.tar: 1000 bytes"),
                                          HasSubstr("key3.cls: not the label of the index")));
   EXPECT_EQ(result.num_shards, 2);
   EXPECT_EQ(result.num_samples, 2);
+}
+
+TEST_F(VerifyTest, NamesWhatChangesTheMeaningOfGoodShards) {
+  write("train", "0-a", 1, "1");
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("dataset.json: missing")));
+  EXPECT_THAT(verify(folder_.path() / "train", 1, {}).faults, ElementsAre());  // one part alone
+  conclude({"train"});
+  base::write_file(folder_.path() / "train/shard-000009.tar", "left by somebody");
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("train/shard-000009.tar: it stands in no list")));
+  std::filesystem::remove(folder_.path() / "train/shard-000009.tar");
+  auto list = data::read_shard_list(folder_.path() / "train");
+  std::swap(list.classes[0], list.classes[1]);
+  data::write_shard_list(folder_.path() / "train", list);
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("train/shards.json: other classes than in")));
+  std::swap(list.classes[0], list.classes[1]);
+  data::write_shard_list(folder_.path() / "train", list);
+  base::Json dataset = base::read_json(folder_.path() / "dataset.json");
+  dataset["parts"]["train"]["samples"] = 2;
+  base::write_json(folder_.path() / "dataset.json", dataset);
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("it tells of 2 samples in train, the list of 1")));
 }
 
 TEST_F(VerifyTest, NamesADatasetThatIsNotComplete) {
@@ -102,26 +126,27 @@ TEST_F(VerifyTest, NamesADatasetThatIsNotComplete) {
 TEST_F(VerifyTest, NamesAKeyThatStandsTwice) {
   write("train", "0-a", 1, "1");
   write("validate", "0-a", 0, "0");
+  conclude({"train", "validate"});
   EXPECT_THAT(faults(), ElementsAre(HasSubstr("validate/shard-000000.tar/0-a: this key stands elsewhere")));
 }
 
 TEST_F(VerifyTest, NamesALabelThatIsNotTheIndexs) {
   write("train", "0-a", 1, "0");
-  EXPECT_THAT(faults(), ElementsAre(HasSubstr("0-a.cls: not the label of the index")));
+  EXPECT_THAT(train_faults(), ElementsAre(HasSubstr("0-a.cls: not the label of the index")));
   write("train", "0-a", 2, "2");
-  EXPECT_THAT(faults(), ElementsAre(HasSubstr("no class of the list")));
+  EXPECT_THAT(train_faults(), ElementsAre(HasSubstr("no class of the list")));
 }
 
 TEST_F(VerifyTest, NamesAForeignIndexOfDali) {
   write("train", "0-a", 1, "1");
   base::write_file(folder_.path() / "train/shard-000000.idx", "v1.2 1\n");
-  EXPECT_THAT(faults(), ElementsAre(HasSubstr("shard-000000.idx: does not tell what the tar file holds")));
+  EXPECT_THAT(train_faults(), ElementsAre(HasSubstr("shard-000000.idx: does not tell what the tar file holds")));
 }
 
 TEST_F(VerifyTest, NamesADamagedPictureWithARightChecksum) {
   picture_ = picture_.substr(0, picture_.size() - 2);
   write("train", "0-a", 1, "1");
-  EXPECT_THAT(faults(), ElementsAre(HasSubstr("shard-000000.tar/0-a: truncated JPEG")));
+  EXPECT_THAT(train_faults(), ElementsAre(HasSubstr("shard-000000.tar/0-a: truncated JPEG")));
 }
 
 }  // namespace
