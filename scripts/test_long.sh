@@ -38,7 +38,7 @@ sanitized() {
 fuzz() { tests/fuzz/build.sh build/fuzz && tests/fuzz/run.sh 45 build/fuzz; }
 export -f sanitized fuzz
 
-part every-step 240 python3 tests/faults/every_step.py
+part every-step 320 python3 tests/faults/every_step.py
 part saves 120 python3 tests/faults/kill_saves.py
 part parts 80 python3 tests/faults/kill_parts.py 60
 part asan 400 bash -c 'sanitized asan'

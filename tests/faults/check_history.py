@@ -3,7 +3,7 @@
 """Proves from what every rank of a run wrote down (train --history) that each sample was taken once an epoch.
 
 check_history.py RUN [LIKE]: the steps that count are those of the last sitting that took them. Of these: no step is
-missing, the ranks of a step held the same weights, every sample of an epoch was taken exactly once (of an epoch that a
+missing, the ranks of a step held the same weights (those with training.zero 3: each its own piece), every sample of an epoch was taken exactly once (of an epoch that a
 rewind cut into: at most once; of a last epoch that is cut short: as many as its steps hold), and with LIKE, another run
 folder, the samples of each step and the weights after it were those of that run.
 """
@@ -52,6 +52,34 @@ def samples_of(lines):
     return sorted(sample for line in lines.values() for sample in line["samples"])
 
 
+def piece_of(line):
+    """What of the weights the line's checksum is of: None, all of them; else (rank, ranks) of training.zero 3."""
+    return tuple(line["piece"]) if "piece" in line else None
+
+
+def weights_of(lines):
+    """piece -> the checksums that the ranks of a step wrote down for it."""
+    weights = collections.defaultdict(set)
+    for line in lines.values():
+        weights[piece_of(line)].add(line["weights"])
+    return weights
+
+
+def pieces_amiss(lines):
+    """Whether some ranks of a step hold pieces and others do not, or not one piece each, or not that of their own rank."""
+    pieces = {rank: piece_of(line) for rank, line in lines.items()}
+    return any(pieces.values()) and pieces != {rank: (rank, len(lines)) for rank in lines}
+
+
+def stuck(steps):
+    """Pieces that have the same checksum after every step: then it is not of weights that are trained."""
+    by_piece = collections.defaultdict(list)
+    for lines in steps.values():
+        for piece, weights in weights_of(lines).items():
+            by_piece[piece] += weights
+    return [piece for piece, weights in by_piece.items() if len(weights) > 1 and len(set(weights)) == 1]
+
+
 def compare(steps, like, same_weights):
     """What is different from another run, whatever its ranks."""
     wrong, expected = [], effective_steps(like)[0]
@@ -59,7 +87,9 @@ def compare(steps, like, same_weights):
         other = expected.get(step)
         if other is None or samples_of(other) != samples_of(lines):
             wrong.append(f"step {step}: other samples than the undisturbed run")
-        elif same_weights and other[0]["weights"] != lines[0]["weights"]:
+        elif same_weights and weights_of(other).keys() != weights_of(lines).keys():
+            wrong.append(f"step {step}: other pieces of the weights than in the undisturbed run, nothing to compare")
+        elif same_weights and weights_of(other) != weights_of(lines):
             wrong.append(f"step {step}: other weights than the undisturbed run")
     return wrong
 
@@ -73,9 +103,12 @@ def check(run, like=None, same_weights=True):
     if sorted(steps) != list(range(1, start["total_steps"] + 1)):
         wrong.append(f"steps {len(steps)} of {start['total_steps']}")
     wrong += compare(steps, like, same_weights) if like else []
+    wrong += [f"the weights (piece {piece}) are the same after every step" for piece in stuck(steps)]
     seen, steps_in = collections.defaultdict(collections.Counter), collections.Counter()
     for step, lines in sorted(steps.items()):
-        if len({line["weights"] for line in lines.values()}) != 1:
+        if pieces_amiss(lines):
+            wrong.append(f"step {step}: the ranks do not hold one piece of the weights each")
+        if any(len(weights) != 1 for weights in weights_of(lines).values()):
             wrong.append(f"step {step}: the ranks hold different weights")
         steps_in[lines[0]["epoch"]] += 1
         for line in lines.values():

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL at every step of a 50-step run, three ways: every_step.py [STEPS] [SEED] [WAY...]
+"""SIGKILL at every step of a 50-step run, four ways: every_step.py [STEPS] [SEED] [WAY...]
 
 supervised  two ranks; one of them is killed, the supervisor starts both again, without help.
+pieces      likewise with training.zero 3: every rank has a piece of the weights, and its history is of that.
 virtual     supervisor, mpirun and ranks are killed together; the run goes on with 4, then 2, then 3 ranks, then 4 again.
             training.virtual_ranks: the bits of an undisturbed run on one rank.
 plain       likewise without virtual ranks: the weights of an undisturbed run within 1e-6.
@@ -49,6 +50,7 @@ class Way:
 WAYS = {
     "supervised": Way((2,), same_bits=True),
     "virtual": Way((4, 2, 3), same_bits=True, training={"virtual_ranks": 4}),
+    "pieces": Way((2,), same_bits=True, training={"zero": 3}),
     "plain": Way((4, 2, 3), same_bits=False, model=MLP),
 }
 

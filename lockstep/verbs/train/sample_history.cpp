@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/train/sample_history.h"
 
+#include <set>
+
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/verbs/train/snapshot.h"
@@ -12,6 +14,23 @@ namespace {
 base::Path history_file(const base::Path& run, int64_t rank) {
   base::make_folders(run / "history");
   return run / "history" / base::text("rank-", rank, ".jsonl");
+}
+
+bool in_pieces(const step::Shards* shards) {
+  return shards && shards->level() == 3;
+}
+
+// What this rank has of the weights. A parameter that is cut has nothing of its own in the network between steps; one
+// of a frozen block is whole on every rank.
+std::vector<model::Named> held_weights(const model::Network& network, const step::Shards* shards) {
+  if (!in_pieces(shards)) return all_tensors(network);
+  std::vector<model::Named> held = shards->weight_pieces();
+  std::set<std::string> cut;
+  for (const auto& piece : held) cut.insert(piece.name);
+  for (const auto& entry : all_tensors(network)) {
+    if (!cut.contains(entry.name)) held.push_back(entry);
+  }
+  return held;
 }
 
 }  // namespace
@@ -36,13 +55,15 @@ void SampleHistory::rewound(int64_t step, int64_t data_shift) {
   file_.append(line.dump(-1) + "\n");
 }
 
-void SampleHistory::step(int64_t step, const data::Batch& batch, const model::Network& network) {
+void SampleHistory::step(int64_t step, const data::Batch& batch, const model::Network& network,
+                         const step::Shards* shards) {
   base::Json line = base::Json::object();
   line["step"] = step;
   line["ranks"] = num_ranks_;
   line["epoch"] = batch.epoch;
   line["samples"] = base::Json::array_of(batch.sample_ids);
-  line["weights"] = static_cast<int64_t>(checksum(all_tensors(network)));
+  line["weights"] = static_cast<int64_t>(checksum(held_weights(network, shards)));
+  if (in_pieces(shards)) line["piece"] = base::Json::array_of(std::vector<int64_t>{shards->rank(), num_ranks_});
   file_.append(line.dump(-1) + "\n");
 }
 

@@ -8,6 +8,7 @@
 #include "lockstep/data/loader.h"
 #include "lockstep/model/network.h"
 #include "lockstep/run/record_file.h"
+#include "lockstep/step/shards.h"
 
 namespace lockstep::verbs {
 
@@ -20,7 +21,8 @@ class SampleHistory {
 
   void begin(const std::string& sitting, int64_t step);  // goes on after that step; one name on all ranks
   void rewound(int64_t step, int64_t data_shift);        // back at it
-  void step(int64_t step, const data::Batch& batch, const model::Network& network);  // the step number `step`
+  // The step number `step`. With shards of level 3 (null: none) this rank has pieces of the weights: of those.
+  void step(int64_t step, const data::Batch& batch, const model::Network& network, const step::Shards* shards);
 
  private:
   int64_t num_ranks_;

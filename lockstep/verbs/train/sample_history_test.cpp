@@ -19,7 +19,7 @@ TEST(SampleHistoryTest, KeepsOneLineForEachStepAcrossSittings) {
   for (int sitting = 0; sitting < 2; ++sitting) {
     SampleHistory history(folder.path(), 3, 4);
     history.begin(base::text("s", sitting), sitting);
-    history.step(sitting + 1, batch, network);
+    history.step(sitting + 1, batch, network, nullptr);
   }
   std::vector<std::string> lines;
   for (const auto& line : base::split(base::read_file(folder.path() / "history/rank-3.jsonl"), '\n')) {

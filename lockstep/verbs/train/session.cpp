@@ -144,7 +144,7 @@ void Session::take_step(step::Step& step, Source& source) {
   source.waited += waited;
   if (ledger_) ledger_->step(step_, result, lr, waited, seconds);
   if (history_) {
-    history_->step(step_, source.batch, network_);
+    history_->step(step_, source.batch, network_, step.shards());
     group_.barrier();  // no checkpoint of a step that a rank has not written down
   }
   if (watch_) {

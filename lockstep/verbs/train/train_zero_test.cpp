@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "lockstep/base/error.h"
@@ -45,6 +46,7 @@ struct World {
   int64_t ranks = 1;
   int64_t nodes = 1;        // rank r is on node r % nodes
   int64_t stop_after = -1;  // steps of this sitting
+  bool history = false;
   std::function<std::shared_ptr<run::Disk>(int64_t)> disk = [](int64_t) { return run::real_disk(); };  // of a rank
 };
 
@@ -55,6 +57,7 @@ TrainResult train_on(const World& world, const Path& folder, const spec::Job& jo
     options.run = folder;
     options.node = text("node-", group.rank() % world.nodes);
     options.disk = world.disk(group.rank());
+    options.history = world.history;
     int64_t asked = 0;
     options.stop = [&] { return ++asked == world.stop_after ? std::string("test") : std::string(); };
     const auto result = train(job, options, group);
@@ -122,6 +125,40 @@ TEST(TrainZeroTest, AStopChangesNoBitOfTheSameRanks) {
     EXPECT_FALSE(straight.state_sha256.empty());
     EXPECT_EQ(second.state_sha256, straight.state_sha256) << "zero " << zero;
     EXPECT_EQ(second.weights_sha256, straight.weights_sha256) << "zero " << zero;
+  }
+}
+
+// step -> the line that the rank wrote down for it last.
+std::map<int64_t, base::Json> history_of(const Path& run, int64_t rank) {
+  std::map<int64_t, base::Json> steps;
+  for (const auto& line : base::split(base::read_file(run / "history" / text("rank-", rank, ".jsonl")), '\n')) {
+    if (line.empty()) continue;
+    const auto said = base::parse_json(line, "history");
+    if (said.contains("step")) steps.insert_or_assign(said.at("step").as_int(), said);
+  }
+  return steps;
+}
+
+TEST(TrainZeroTest, TheHistoryOfARankIsOfTheWeightsThatItHas) {
+  for (const int64_t zero : {1, 3}) {
+    const base::TemporaryFolder folder;
+    const Path straight = folder.path() / "straight", run = folder.path() / "run";
+    train_on({.ranks = 2, .history = true}, straight, cut_job(zero));
+    train_on({.ranks = 2, .stop_after = 4, .history = true}, run, cut_job(zero));
+    train_on({.ranks = 2, .history = true}, run, cut_job(zero));
+    std::vector<std::set<int64_t>> sums(2);
+    for (const int64_t rank : {0, 1}) {
+      const auto steps = history_of(straight, rank), again = history_of(run, rank);
+      ASSERT_EQ(steps.size(), 9U);
+      ASSERT_EQ(again.size(), 9U);
+      for (const auto& [step, line] : steps) {
+        sums[static_cast<size_t>(rank)].insert(line.at("weights").as_int());
+        EXPECT_EQ(again.at(step).dump(-1), line.dump(-1)) << "zero " << zero;
+        EXPECT_EQ(line.contains("piece") ? line.at("piece").dump(-1) : "", zero == 3 ? text('[', rank, ",2]") : "");
+      }
+      EXPECT_EQ(sums[static_cast<size_t>(rank)].size(), 9U) << "zero " << zero << ": no two steps have the same";
+    }
+    EXPECT_EQ(sums[0] == sums[1], zero == 1) << "pieces differ, whole weights do not";
   }
 }
 
