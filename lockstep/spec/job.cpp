@@ -70,7 +70,8 @@ const Section& model_section() {
                "as torchvision or timm spells it: resnet50, densenet121, vit_base_patch16_224, smallcnn")
           .add("classes", &Model::classes, "classes", non_negative, "outputs of the head; 0: as many as the data has")
           .add("weights", &Model::weights, "", anything,
-               "safetensors or .pth file to start from; a head of another class count is made anew; empty: random")
+               "safetensors or .pth file, or folder of a checkpoint, to start from; a head of another class count is "
+               "made anew; empty: random")
           .add("width", &Model::width, "channels", non_negative,
                "width of the blocks; overrides the architecture's; 0 keeps it")
           .add("depth", &Model::depth, "blocks", non_negative,

@@ -9,11 +9,10 @@
 #include "lockstep/base/safetensors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/collection.h"
-#include "lockstep/model/weights.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
-#include "lockstep/run/saved_tensors.h"
 #include "lockstep/site/cores.h"
+#include "lockstep/verbs/train/snapshot.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -91,22 +90,6 @@ std::vector<std::string> class_names(const Source& source, const spec::Job& job)
   return data::scan_folder(job.data.train).classes;
 }
 
-// Those of a checkpoint may lie in pieces, in several files.
-model::LoadReport load(model::Network& network, const Path& weights) {
-  const Path folder = weights.parent_path();
-  if (!run::is_checkpoint(folder)) return model::load_weights(network, weights);
-  const run::SavedTensors saved(folder, weights.stem().string());
-  std::vector<std::vector<std::byte>> memory;
-  std::vector<base::TensorView> views;
-  for (size_t i = 0; i < saved.entries().size(); ++i) {
-    const auto& entry = saved.entries()[i];
-    auto& bytes = memory.emplace_back(base::tensor_bytes(entry.dtype, entry.shape).value());
-    saved.read(i, bytes);
-    views.push_back({entry.name, entry.dtype, entry.shape, bytes});
-  }
-  return model::load_weights(network, views, weights.string());
-}
-
 }  // namespace
 
 Trained load_trained(const TrainedOptions& options) {
@@ -117,7 +100,7 @@ Trained load_trained(const TrainedOptions& options) {
   Trained trained{
       job,        std::move(classes), model::make_network(job.model, job.data.image_size, 0, options.device),
       source.run, source.weights,     source.notes};
-  const auto report = load(trained.network, trained.weights);
+  const auto report = load_weights_from(trained.network, trained.weights);
   if (report.fresh.empty()) return trained;
   throw Error(Blame::user,
               text(trained.weights.string(), ": '", report.fresh.front(),

@@ -10,7 +10,6 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
-#include "lockstep/model/weights.h"
 #include "lockstep/site/processor.h"
 #include "lockstep/step/schedule.h"
 #include "lockstep/verbs/train/batch_rules.h"
@@ -66,7 +65,7 @@ void Session::resume() {
   if (keeps_order_) job_.data.order = order_of(first);
   if (checkpoint_.empty()) {
     if (!job_.model.weights.empty()) {
-      const auto report = model::load_weights(network_, job_.model.weights);
+      const auto report = load_weights_from(network_, job_.model.weights);
       if (ledger_ && !report.fresh.empty()) {
         ledger_->say(text("weights: ", report.loaded.size(), " tensors from ", job_.model.weights, "; made anew for ",
                           job_.model.classes, " classes: ", base::join(report.fresh, ", ")));

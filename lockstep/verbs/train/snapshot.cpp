@@ -109,6 +109,44 @@ void restore_tensors(const base::Path& checkpoint, const std::string& file, cons
   }
 }
 
+namespace {
+
+// Which of a checkpoint's tensors `path`, its folder or a file in it, stands for.
+std::string kind_of_weights(const base::Path& path, const base::Path& checkpoint) {
+  if (checkpoint == path) return std::filesystem::exists(path / "ema.safetensors") ? "ema" : "weights";
+  std::string kind = path.stem().string();
+  if (kind == "weights" || kind == "ema") return kind;
+  throw Error(Blame::user, text(path.string(), ": this file of a checkpoint does not have its weights"),
+              text("give the folder: ", checkpoint.string()));
+}
+
+}  // namespace
+
+model::LoadReport load_weights_from(model::Network& network, const base::Path& path) {
+  const bool is_folder = std::filesystem::is_directory(path);
+  const base::Path checkpoint = is_folder ? path : path.parent_path();
+  if (!run::is_checkpoint(checkpoint)) {
+    if (!is_folder) return model::load_weights(network, path);
+    throw Error(Blame::user, text(path.string(), ": this folder is not a checkpoint"),
+                "give a file of weights, or a checkpoint of a run: RUN/checkpoints/step-...");
+  }
+  const std::string kind = kind_of_weights(path, checkpoint);
+  if (const std::string why = run::damage(checkpoint); !why.empty()) {
+    throw Error(Blame::user, text(checkpoint.string(), ": this checkpoint is damaged: ", why),
+                text("take another one: ls ", checkpoint.parent_path().string()));
+  }
+  const run::SavedTensors saved(checkpoint, kind);
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<base::TensorView> views;
+  for (size_t i = 0; i < saved.entries().size(); ++i) {
+    const auto& entry = saved.entries()[i];
+    auto& bytes = memory.emplace_back(base::tensor_bytes(entry.dtype, entry.shape).value());
+    saved.read(i, bytes);
+    views.push_back({entry.name, entry.dtype, entry.shape, bytes});
+  }
+  return model::load_weights(network, views, path.string());
+}
+
 std::string name_of_now() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return text(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());

@@ -9,6 +9,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/safetensors.h"
 #include "lockstep/model/network.h"
+#include "lockstep/model/weights.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/spec/job.h"
 
@@ -35,6 +36,12 @@ std::vector<model::Named> read_tensors(const base::Path& checkpoint, const std::
 
 // Copies those tensors into those of the same name. User error naming the first that is missing or differs.
 void restore_tensors(const base::Path& checkpoint, const std::string& file, const std::vector<model::Named>& into);
+
+// Weights to begin with or to judge: a file (safetensors, .pth), or a checkpoint, as its folder (then the moving
+// average where there is one, which training was judged by) or the "weights" or "ema" file in it; those may lie in
+// pieces, in several files. User error when they are of another network, or no checksum of the checkpoint shows them
+// whole.
+model::LoadReport load_weights_from(model::Network& network, const base::Path& path);
 
 // The time as text, for names that nothing before has had; in the order of time.
 std::string name_of_now();

@@ -12,6 +12,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/run/faulty_disk.h"
 #include "lockstep/run/journal.h"
+#include "lockstep/verbs/train/snapshot.h"
 #include "lockstep/verbs/train/train.h"
 
 namespace lockstep::verbs {
@@ -160,6 +161,58 @@ TEST(TrainZeroTest, TheHistoryOfARankIsOfTheWeightsThatItHas) {
     }
     EXPECT_EQ(sums[0] == sums[1], zero == 1) << "pieces differ, whole weights do not";
   }
+}
+
+std::vector<model::Named> copies_from(const spec::Model& what, const Path& weights) {
+  auto network = model::make_network(what, 8, 99, at::kCPU);
+  load_weights_from(network, weights);
+  return all_tensors(network);
+}
+
+TEST(TrainZeroTest, WeightsToBeginWithMayLieInThePiecesOfACheckpoint) {
+  const base::TemporaryFolder folder;
+  const auto job = cut_job(3);
+  train_on({.ranks = 2, .nodes = 2}, folder.path() / "cut", job);
+  const Path last = folder.path() / "cut" / "checkpoints" / "step-00000009";
+  const auto expected = copies_from(job.model, folder.path() / "cut" / "weights.safetensors");
+  for (const Path& from : {last, last / "", last / "weights.safetensors"}) {
+    const auto loaded = copies_from(job.model, from);
+    ASSERT_EQ(loaded.size(), expected.size());
+    for (size_t i = 0; i < loaded.size(); ++i) {
+      EXPECT_TRUE(loaded[i].tensor.equal(expected[i].tensor)) << from << " " << loaded[i].name;
+    }
+    // A run that trains none of it but the head begins, and ends, with the same rest.
+    auto next = cut_job(0);
+    next.model.weights = from.string();
+    next.training.epochs = 0;
+    next.training.phases.resize(1);
+    next.training.phases[0].epochs = 1;
+    next.training.phases[0].train_from = "head";
+    EXPECT_TRUE(train_on({}, folder.path() / "next", next).finished);
+    const auto ended = copies_from(job.model, folder.path() / "next" / "weights.safetensors");
+    EXPECT_TRUE(ended[0].tensor.equal(expected[0].tensor)) << ended[0].name;
+    std::filesystem::remove_all(folder.path() / "next");
+  }
+}
+
+TEST(TrainZeroTest, WeightsOfADamagedCheckpointAreRefused) {
+  const base::TemporaryFolder folder;
+  train_on({.ranks = 2, .nodes = 2}, folder.path(), cut_job(3));
+  const Path last = folder.path() / "checkpoints" / "step-00000009";
+  const auto error_from = [&](const Path& path) -> std::string {
+    try {
+      copies_from(cut_job(3).model, path);
+    } catch (const base::Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(error_from(last / "part-0001.safetensors").find("does not have its weights"), std::string::npos);
+  EXPECT_NE(error_from(folder.path()).find("not a checkpoint"), std::string::npos);
+  std::string bytes = base::read_file(last / "part-0001.safetensors");
+  bytes[bytes.size() - 20] = static_cast<char>(bytes[bytes.size() - 20] ^ 4);
+  base::write_file(last / "part-0001.safetensors", bytes);
+  EXPECT_NE(error_from(last).find("part-0001.safetensors has a wrong checksum"), std::string::npos);
 }
 
 TEST(TrainZeroTest, ADamagedPartOfAnyNodeSendsItToTheCheckpointBefore) {
