@@ -211,6 +211,10 @@ class RunFolder::Heartbeat {
 
 RunFolder::RunFolder(const Path& root, const std::function<void(std::string_view)>& say)
     : paths_{root}, self_(this_process()) {
+  std::error_code error;
+  if (std::filesystem::exists(root, error) && !std::filesystem::is_directory(root, error))
+    throw Error(Blame::user, text(root.string(), ": this is a file, not the folder of a run"),
+                "give a folder with --run");
   base::make_folders(root);
   const Path lock = paths_.lock();
   std::optional<double> renewed;  // when we first looked

@@ -43,6 +43,11 @@ struct RunPaths {
   Path lock() const { return root / "lock"; }
 };
 
+// Within a run: what its supervisor and its ranks tell each other; the supervisor holds it like a run of its own.
+inline Path supervisors_folder(const Path& run) {
+  return run / "ranks";
+}
+
 // A run folder held for writing: made when absent, locked until the end of the scope. One process holds it (rank 0).
 // The lock is a file, made atomically, that names host and pid; no file lock of the kernel, which network file systems
 // may not have. A thread renews its time stamp every 5 s, so that a holder on another host is known to be dead after

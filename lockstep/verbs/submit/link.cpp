@@ -102,7 +102,9 @@ class Link {
     record_.begin(job_, number_, step_, host_name());
     options_.say(text("link ", number_, " of at most ", chain_.terms.max_links, ", job ", job_, " on ", host_name(),
                       ", after step ", step_));
-    if (rest && free_dead_lock(run_, chain_, *rest)) options_.say("took the run over from a job that is no more");
+    bool freed = false;
+    for (const auto& held : {run_, run::supervisors_folder(run_)}) freed |= rest && free_dead_lock(held, chain_, *rest);
+    if (freed) options_.say("took the run over from a job that is no more");
     // Started anew it has a successor already; where nobody answers whether it still stands, none is better than two.
     if (rest ? rest->empty() : !again) queue_successor();
     tell_end();

@@ -190,10 +190,13 @@ TEST_F(LinkTest, TakesOverFromADeadNodeOnly) {
   command("squeue", "exit 1");  // nobody knows whether job 10 still runs
   link(85);
   EXPECT_TRUE(std::filesystem::exists(run() / "lock"));
+  base::make_folders(run() / "ranks");
+  std::filesystem::copy_file(run() / "lock", run() / "ranks/lock");  // the supervisor's
   ChainRecord(run()).begin("12", 3, 0, "n9");
   command("squeue", "");
   link(85);
   EXPECT_FALSE(std::filesystem::exists(run() / "lock"));
+  EXPECT_FALSE(std::filesystem::exists(run() / "ranks/lock"));
 }
 
 TEST_F(LinkTest, QueuesNobodyWhenTheChainWasCancelledMeanwhile) {

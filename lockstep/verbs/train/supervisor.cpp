@@ -76,7 +76,7 @@ class Supervisor {
   int run() {
     while (true) {
       const WorldEnd end = run_world(plan_world(), inbox_, wish_);
-      if (!end.fault) return tidy(end.code);
+      if (!end.fault) return end.code;
       if (const auto code = after(end)) return *code;
     }
   }
@@ -158,15 +158,6 @@ class Supervisor {
     run::Journal journal(run::RunPaths{order_.run}.journal());
     journal.append("gave_up", fields);
     journal.sync();
-  }
-
-  // The beats are evidence after a failure, and litter after a good end.
-  int tidy(int code) const {
-    std::error_code ignored;
-    if (code == base::kExitDone || code == base::kExitRequeue) {
-      std::filesystem::remove_all(order_.run / "ranks", ignored);
-    }
-    return code;
   }
 
   const Supervision& order_;
@@ -259,7 +250,17 @@ int supervise(const Supervision& supervision) {
         text(supervision.run.string(), ": this run is in use by process ", holder->pid, " on host ", holder->host),
         "wait for it, end it, or choose another --run folder");
   }
-  return Supervisor(supervision).run();
+  const base::Path ranks = run::supervisors_folder(supervision.run);
+  int code = 0;
+  {
+    // Rank 0 takes the run's own lock later: two supervisors that start together would end each other's ranks.
+    const run::RunFolder held(ranks, [&](std::string_view line) { supervision.say(std::string(line)); });
+    code = Supervisor(supervision).run();
+  }
+  // The beats are evidence after a failure, and litter after a good end.
+  std::error_code ignored;
+  if (code == base::kExitDone || code == base::kExitRequeue) std::filesystem::remove_all(ranks, ignored);
+  return code;
 }
 
 }  // namespace lockstep::verbs
