@@ -160,6 +160,7 @@ Planned ask_plan(const PlanQuestion& question) {
     estimate_nodes(plan, question, planned);
   }
   if (!said.good()) {
+    planned.is_users_fault = said.code == static_cast<int>(base::Blame::user);
     planned.why_not = said.code == -1 ? "lockstep plan did not answer within 10 minutes" : in_one_line(said.err);
   }
   return planned;

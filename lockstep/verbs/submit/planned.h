@@ -27,7 +27,8 @@ struct PlannedShape {
 
 struct Planned {
   std::vector<PlannedShape> shapes;
-  std::string why_not;  // what `lockstep plan` said when it could not plan
+  std::string why_not;          // what `lockstep plan` said when it could not plan
+  bool is_users_fault = false;  // the job itself is at fault: training would refuse it as well
 
   const PlannedShape* of(int64_t nodes) const;
 };

@@ -133,6 +133,12 @@ Candidate candidate_of(const SubmitRequest& request, const std::string& device, 
   const int64_t ranks = script.shape.gpus ? machine.gpus_per_node : std::max<int64_t>(1, machine.sockets_per_node);
   script.shape.ranks_per_node = request.ranks_per_node > 0 ? request.ranks_per_node : ranks;
   script.shape.walltime = walltime_of(request, planned, limit);
+  if (const int64_t all = nodes * script.shape.ranks_per_node; all > request.job.training.global_batch) {
+    throw Error(Blame::user,
+                text(nodes, nodes == 1 ? " node has " : " nodes have ", all, " ranks for training.global_batch ",
+                     request.job.training.global_batch, ": some would have no sample"),
+                "raise training.global_batch, or take fewer --nodes or --ranks-per-node");
+  }
   return candidate;
 }
 
@@ -282,6 +288,10 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
   check_run(request);
   Prepared prepared;
   const Planned planned = planned_of(request, device, limit);
+  if (planned.shapes.empty() && planned.is_users_fault) {
+    throw Error(Blame::user, text("the job would fail after its time in the queue: ", planned.why_not),
+                "mend the job; --no-plan submits it all the same");
+  }
   if (planned.shapes.empty() && !planned.why_not.empty()) {
     prepared.notes.push_back(text("not planned: ", planned.why_not));
   }
