@@ -43,10 +43,10 @@ void forget_the_highest() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
-ReadEpoch read_epoch(data::Loader& loader, int64_t num_samples, int64_t resident_before) {
+// `counted`: what the epochs before have read; what was read ahead belongs to the epoch that delivered meanwhile.
+ReadEpoch read_epoch(data::Loader& loader, int64_t num_samples, int64_t resident_before, data::ReadCounts& counted) {
   ReadEpoch epoch;
   std::vector<uint8_t> seen(static_cast<size_t>(num_samples));
-  const data::ReadCounts before = loader.reads();
   const double start = clock_seconds(CLOCK_MONOTONIC), cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
   for (int64_t step = 0; step < loader.steps_per_epoch(); ++step) {
     data::Batch batch = loader.next();
@@ -59,8 +59,9 @@ ReadEpoch read_epoch(data::Loader& loader, int64_t num_samples, int64_t resident
   epoch.seconds = clock_seconds(CLOCK_MONOTONIC) - start;
   epoch.cpu_seconds = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
   const data::ReadCounts after = loader.reads();
-  epoch.read_bytes = after.bytes - before.bytes;
-  epoch.reads = after.reads - before.reads;
+  epoch.read_bytes = after.bytes - counted.bytes;
+  epoch.reads = after.reads - counted.reads;
+  counted = after;
   epoch.missed = std::count_if(seen.begin(), seen.end(), [](uint8_t times) { return times != 1; });
   epoch.resident_bytes = memory_line("VmRSS:") - resident_before;
   epoch.peak_bytes = memory_line("VmHWM:") - resident_before;
@@ -99,8 +100,10 @@ ReadFigures bench_reading(const ReadBench& bench) {
   figures.resident_bytes = memory_line("VmRSS:");
   const auto loader = data::make_loader(collection, options, {options.seed, 0, 0});
   figures.open_seconds = clock_seconds(CLOCK_MONOTONIC) - start;
+  data::ReadCounts counted;
   for (int64_t i = 0; i < bench.epochs; ++i) {
-    const ReadEpoch& epoch = figures.epochs.emplace_back(read_epoch(*loader, figures.samples, figures.resident_bytes));
+    const ReadEpoch& epoch =
+        figures.epochs.emplace_back(read_epoch(*loader, figures.samples, figures.resident_bytes, counted));
     bench.say(text("epoch ", i, ": ", base::fixed(static_cast<double>(figures.samples) / epoch.seconds, 0),
                    " samples/s, resident ", base::format_bytes(static_cast<double>(epoch.resident_bytes)), ", at most ",
                    base::format_bytes(static_cast<double>(epoch.peak_bytes)), " of ",

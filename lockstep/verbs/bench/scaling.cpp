@@ -83,14 +83,15 @@ Efficiency efficiency_of(const ScalingPoint& point, const ScalingPoint& base) {
 std::optional<double> planned_rate(const ScalingPoint& point, const ScalingPoint& base,
                                    const std::optional<forecast::Network>& link) {
   if (!link || point.ranks == base.ranks || base.ranks != 1) return std::nullopt;
-  const double share = static_cast<double>(point.batch) / static_cast<double>(point.ranks * base.batch);
-  const forecast::RankCosts costs{.step_seconds = base.step_seconds() * share, .gradient_bytes = point.gradient_bytes};
+  const double samples = point.rate() * point.step_seconds();  // of a step: the last batch of an epoch is smaller
+  const forecast::RankCosts costs{.step_seconds = samples / static_cast<double>(point.ranks) / base.rate(),
+                                  .gradient_bytes = point.gradient_bytes};
   const auto planned = forecast::forecast_ranks(costs, point.ranks, [&](double bytes, int64_t ranks) {
     forecast::Network network = *link;
     network.ranks = ranks;
     return forecast::mpi_collective_seconds(forecast::CollectiveKind::all_reduce, bytes, network);
   });
-  return static_cast<double>(point.batch) / planned.step;
+  return samples / planned.step;
 }
 
 std::vector<std::string> point_overrides(const ScalingBench& bench, int64_t ranks) {

@@ -111,6 +111,9 @@ TEST(ScalingTest, AnInstantLinkPlansIdealScaling) {
   const forecast::Network link{.ranks = 2, .intra_rate = 1e15, .intra_latency = 1e-12};
   EXPECT_NEAR(*planned_rate(point_of(4, 16, {30}), base, link), 40, .5);
   EXPECT_NEAR(*planned_rate(point_of(4, 64, {30}), base, link), 40, .5);
+  auto uneven = point_of(4, 64, {30});  // 64 and 16 samples in turn: 40 a step
+  uneven.runs[0].step_seconds = 40. / 30;
+  EXPECT_NEAR(*planned_rate(uneven, base, link), 40, .5);
   EXPECT_FALSE(planned_rate(base, base, link));
   EXPECT_FALSE(planned_rate(point_of(4, 16, {30}), base, std::nullopt));
 }
