@@ -73,16 +73,15 @@ Json thin_steps(const std::vector<Json>& steps) {
 
 // Where the time went, in seconds; "other" is what no part accounts for.
 Json time_split(const std::vector<Json>& events) {
-  double data = 0, compute = 0, communication = 0, save = 0, step_save = 0, evaluation = 0, features = 0, stepping = 0;
+  double data = 0, compute = 0, communication = 0, save = 0, evaluation = 0, features = 0, stepping = 0;
   for (const auto& line : events) {
     if (is_event(line, "step")) {
       data += number(line, "data");
       compute += number(line, "compute");
       communication += number(line, "communication");
-      step_save += number(line, "save");
+      save += number(line, "save");  // what the steps waited; the rest of a save runs beside them
       stepping += number(line, "seconds") - number(line, "save");
     }
-    if (is_event(line, "save")) save += number(line, "seconds");
     if (is_event(line, "evaluate")) evaluation += number(line, "seconds");
     if (is_event(line, "features")) features += number(line, "seconds");
   }
@@ -90,7 +89,7 @@ Json time_split(const std::vector<Json>& events) {
   split["data wait"] = data;
   split["compute"] = compute;
   split["communication"] = communication;
-  split["save"] = save > 0 ? save : step_save;
+  split["save"] = save;
   split["evaluation"] = evaluation;
   split["cached features"] = features;
   split["other"] = std::max(0.0, stepping - data - compute - communication);
