@@ -37,7 +37,9 @@ std::vector<model::Named> held_weights(const model::Network& network, const step
 
 SampleHistory::SampleHistory(const base::Path& run, int64_t rank, int64_t num_ranks)
     : num_ranks_(num_ranks), file_(history_file(run, rank)) {
-  file_.append("\n");  // ends a line that a kill has torn
+  std::error_code error;
+  if (std::filesystem::file_size(history_file(run, rank), error) > 0 && !error)
+    file_.append("\n");  // ends a line that a kill has torn
 }
 
 void SampleHistory::begin(const std::string& sitting, int64_t step) {

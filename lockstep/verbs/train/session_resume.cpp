@@ -58,6 +58,12 @@ void Session::resume() {
     const auto newest = run::CheckpointStore(folder_->paths().checkpoints(), options_.disk).newest();
     for (const auto& line : newest.passed_over) ledger_->say(text("passed over a damaged checkpoint: ", line));
     if (newest.checkpoint) found = newest.checkpoint->folder.string();
+    if (found.empty() && !newest.passed_over.empty()) {
+      throw base::Error(base::Blame::machine,
+                        text(folder_->paths().checkpoints().string(), ": every checkpoint is damaged"),
+                        text("bring one back from a backup; or begin anew, knowingly: rm -r ",
+                             folder_->paths().checkpoints().string()));
+    }
   }
   checkpoint_ = comm::broadcast_text(group_, found);
   Json first = Json::object();  // one order for all, should nodes see the shards through different file systems

@@ -203,7 +203,7 @@ std::string Session::check_walltime() const {
     return "walltime";
   }
   throw Error(Blame::user,
-              text("the walltime is too short: ", base::duration_text(*options_.seconds_left),
+              text("the walltime is too short: ", base::duration_text(std::max(0.0, *options_.seconds_left)),
                    " from the start, of which ", base::duration_text(elapsed),
                    " are over; one step and saving it need ", base::duration_text(needed - elapsed)),
               "ask the scheduler for more time, or raise limits.walltime");
