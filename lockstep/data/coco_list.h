@@ -6,9 +6,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "lockstep/base/json.h"
+#include "lockstep/data/file_tree.h"
 #include "lockstep/data/json_slices.h"
 
 namespace lockstep::data {
@@ -25,11 +27,14 @@ struct CocoImage {
 // in memory. `text` must outlive the list.
 class CocoList {
  public:
-  // User error that names the line: no such arrays, an annotation of an image that is not listed.
+  // User error that names line and column: no such arrays, values of a wrong kind, a category that is not listed, one
+  // number for two pictures. What is common in lists and does no harm is left out: see left_out().
   CocoList(std::string_view text, std::string source);
 
   const std::string& source() const { return source_; }
   const std::vector<CocoImage>& images() const { return images_; }
+  // Annotations of images that are not listed, those whose box has no area, images that are listed twice.
+  const std::vector<Refused>& left_out() const { return left_out_; }
   const std::map<int64_t, std::string>& categories() const { return categories_; }  // by their number in the file
   // Adds what the annotations of an image say to `sample`: "objects" (each with "label" by `labels`, "category",
   // "bbox" and all that stood in the file but the number of the image), "captions". An annotation that stands in
@@ -39,9 +44,13 @@ class CocoList {
                 std::set<std::string>& told) const;
 
  private:
+  void add_image(JsonSlice slice, std::unordered_map<std::string, size_t>& by_id);
+  void add_annotation(JsonSlice slice, const std::unordered_map<std::string, size_t>& by_id);
+
   std::string_view text_;
   std::string source_;
   std::vector<CocoImage> images_;
+  std::vector<Refused> left_out_;
   std::map<int64_t, std::string> categories_;
 };
 

@@ -9,7 +9,9 @@
 namespace lockstep::data {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 TEST(CocoListTest, KeepsBoxesPolygonsRleAndCaptions) {
   const std::string text = R"({"annotations": [
@@ -52,29 +54,46 @@ TEST(CocoListTest, TellsWhatStandsInSeveralListsOnce) {
   EXPECT_EQ(sample.at("captions").size(), 1u);
 }
 
-TEST(CocoListTest, NamesWhatContradictsItself) {
+TEST(CocoListTest, NamesThePlaceAndTheFixOfWhatContradictsItself) {
   const auto complaint = [](const std::string& text) {
     try {
       const CocoList list(text, "x.json");
     } catch (const base::Error& error) {
       EXPECT_EQ(error.blame(), base::Blame::user);
+      EXPECT_NE(error.fix(), "") << error.what();
       return std::string(error.what());
     }
     return std::string("no complaint");
   };
+  const std::string image = "{\"images\": [{\"id\": 1, \"file_name\": \"a\"}";
   EXPECT_THAT(complaint("{}"), HasSubstr("it lists no images"));
-  EXPECT_THAT(complaint(R"({"images": [{"id": 1}]})"), HasSubstr("file_name"));
-  EXPECT_THAT(complaint(R"({"images": [{"id": 1, "file_name": "a"}], "annotations": [{"image_id": 2}]})"),
-              HasSubstr("the image 2, which is not listed"));
+  EXPECT_THAT(complaint("{\"images\":\n [{\"id\": 1}]}"), AllOf(StartsWith("x.json:2:3: "), HasSubstr("file_name")));
+  EXPECT_EQ(complaint(image + "],\n\"annotations\": [{\"image_id\": 1, \"category_id\": 3}]}"),
+            "x.json:2:48: the category 3 is not listed in \"categories\"");
+  EXPECT_EQ(complaint(image + "],\n\"annotations\": [{\"image_id\": 1, \"category_id\": \"3\"}]}"),
+            "x.json:2:48: an integer is expected, this is a string");
+  EXPECT_EQ(complaint(image + ",\n{\"id\": 1, \"file_name\": \"b\"}]}"),
+            "x.json:2:8: the image 1 is \"b\" here, and \"a\" before");
+  EXPECT_EQ(complaint(image + "],\n\"annotations\": [{\"image_id\": 1, \"bbox\": [1, 2, 3]}]}"),
+            "x.json:2:41: the box [1,2,3] is no x, y, width, height");
+}
+
+TEST(CocoListTest, LeavesOutAndCountsWhatIsCommonAndHarmless) {
+  const std::string text = R"({"images": [{"id": 1, "file_name": "a"}, {"id": 1, "file_name": "a"}], "annotations": [
+      {"id": 10, "image_id": 2}, {"id": 11, "image_id": 1, "bbox": [1, 2, -3, 4]}, {"image_id": 1, "bbox": [1, 2, 3, 0]},
+      {"id": 13, "image_id": 1, "bbox": [-1, -2, 3, 4]}]})";
+  const CocoList list(text, "x.json");
   EXPECT_THAT(
-      complaint(R"({"images": [{"id": 1, "file_name": "a"}], "annotations": [{"image_id": 1, "category_id": 3}]})"),
-      HasSubstr("category 3, which is not listed"));
-  EXPECT_THAT(complaint(R"({"images": [{"id": 1, "file_name": "a"}, {"id": 1, "file_name": "b"}]})"),
-              HasSubstr("listed twice"));
-  EXPECT_THAT(
-      complaint(
-          R"({"images": [{"id": 1, "file_name": "a"}], "annotations": [{"image_id": 1, "bbox": [1, 2, -3, 4]}]})"),
-      HasSubstr("is no x, y, width, height"));
+      list.left_out(),
+      testing::ElementsAre(Refused{"x.json: image 1", "listed twice"},
+                           Refused{"x.json: annotation 10", "of the image 2, which is not listed"},
+                           Refused{"x.json: annotation 11", "the box [1,2,-3,4] of image 1 has no area"},
+                           Refused{"x.json: annotation without a number", "the box [1,2,3,0] of image 1 has no area"}));
+  ASSERT_EQ(list.images().size(), 1u);
+  base::Json sample = base::Json::object();
+  std::set<std::string> told;
+  list.describe(0, {}, sample, told);
+  EXPECT_EQ(sample.dump(-1), R"({"objects":[{"id":13,"bbox":[-1,-2,3,4]}]})");
 }
 
 }  // namespace

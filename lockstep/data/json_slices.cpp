@@ -14,6 +14,7 @@ using base::Blame;
 using base::Error;
 
 constexpr int kMaxDepth = 64;
+constexpr base::JsonLimits kSliceLimits{.max_bytes = size_t{64} << 20, .max_depth = kMaxDepth, .comments = false};
 
 int64_t line_at(std::string_view text, size_t at) {
   return 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(std::min(at, text.size())), '\n');
@@ -147,15 +148,29 @@ void for_each_element(std::string_view text, const std::string& source,
 }
 
 base::Json parse_slice(std::string_view text, const std::string& source, JsonSlice slice) {
-  const std::string_view part = text.substr(slice.offset, slice.size);
-  const base::JsonLimits limits{.max_bytes = size_t{64} << 20, .max_depth = kMaxDepth, .comments = false};
   try {
-    return base::parse_json(part, "", limits);
-  } catch (const Error& error) {
-    throw Error(Blame::user,
-                base::text(source, ": in the value at line ", line_at(text, slice.offset), ": ", error.what()),
-                error.fix());
+    return base::parse_json(text.substr(slice.offset, slice.size), "", kSliceLimits);
+  } catch (const Error&) {
+    return parse_placed_slice(text, source, slice);
   }
+}
+
+base::Json parse_placed_slice(std::string_view text, const std::string& source, JsonSlice slice) {
+  if (slice.size > kSliceLimits.max_bytes) {
+    throw Error(Blame::user,
+                base::text(source, ":", line_at(text, slice.offset), ": a value of ", slice.size, " bytes, more than ",
+                           kSliceLimits.max_bytes),
+                "is this the right file, and whole?");
+  }
+  // Blanks in place of all that stands before it: the parser counts the lines and columns.
+  const size_t before = slice.offset == 0 ? std::string_view::npos : text.rfind('\n', slice.offset - 1);
+  const size_t line_start = before == std::string_view::npos ? 0 : before + 1;
+  std::string padded(static_cast<size_t>(line_at(text, slice.offset)) - 1, '\n');
+  padded.append(slice.offset - line_start, ' ');
+  padded += text.substr(slice.offset, slice.size);
+  base::JsonLimits limits = kSliceLimits;
+  limits.max_bytes = padded.size();
+  return base::parse_json(padded, source, limits);
 }
 
 }  // namespace lockstep::data

@@ -59,7 +59,14 @@ TEST(JsonSlicesTest, ParsesASliceAndNamesItsLine) {
     parse_slice(text, "x.json", all[2]);
     FAIL();
   } catch (const base::Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("x.json: in the value at line 3"));
+    EXPECT_THAT(error.what(), HasSubstr("x.json:3:7: "));
+  }
+  const auto read = [](const base::Json& value) { return value.at("a").as_string(); };
+  try {
+    read_slice(text, "x.json", all[1], read);
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_STREQ(error.what(), "x.json:2:7: a string is expected, this is an integer");
   }
 }
 

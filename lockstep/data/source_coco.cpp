@@ -69,7 +69,10 @@ class CocoSource final : public Source {
         if (labels_.emplace(name, static_cast<int32_t>(classes_.size())).second) classes_.push_back(name);
       }
     }
-    for (size_t list = 0; list < files.size(); ++list) add_images(list, files[list]);
+    for (size_t list = 0; list < files.size(); ++list) {
+      add_images(list, files[list]);
+      refused_.insert(refused_.end(), lists_[list].left_out().begin(), lists_[list].left_out().end());
+    }
   }
 
   std::vector<SourceMember> load(int64_t i) const override {
@@ -135,17 +138,18 @@ class CocoSource final : public Source {
     return picture.png(orientation);
   }
 
-  // Where the pictures of a list lie below the root.
+  // Where the pictures of a list lie below the root: the first one may be missing.
   std::string prefix_of(const CocoList& list, const ListFile& file) const {
     if (list.images().empty()) return "";
-    const std::string& first = list.images().front().file_name;
-    for (const std::string& prefix :
-         {std::string(), file.suffix + "/", text("images/", file.suffix, "/"), std::string("images/")}) {
-      if (tree_->has_file(prefix + first)) return prefix;
+    for (const auto& image : list.images()) {
+      for (const std::string& prefix :
+           {std::string(), file.suffix + "/", text("images/", file.suffix, "/"), std::string("images/")}) {
+        if (tree_->has_file(prefix + image.file_name)) return prefix;
+      }
     }
     throw Error(Blame::user,
-                text(file.path.string(), ": the picture ", base::quote_json(first), " is not found below ",
-                     tree_->root().string()),
+                text(file.path.string(), ": not one of its pictures (", base::quote_json(list.images()[0].file_name),
+                     ", ...) is found below ", tree_->root().string()),
                 "say where the pictures lie with --images DIR");
   }
 

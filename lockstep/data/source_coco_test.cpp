@@ -129,6 +129,18 @@ TEST_F(CocoSourceTest, RefusesAPictureOfAnotherSizeThanListed) {
   }
 }
 
+TEST_F(CocoSourceTest, OneMissingPictureIsLeftOutEvenTheFirst) {
+  put("pictures/b.jpg", picture_);
+  put("x.json", R"({"images": [{"id": 1, "file_name": "gone.jpg"}, {"id": 2, "file_name": "b.jpg"}],
+      "annotations": [{"id": 5, "image_id": 3}]})");
+  const auto source = open_coco({.path = folder_.path() / "x.json", .images = folder_.path() / "pictures"});
+  ASSERT_EQ(source->samples().size(), 1u);
+  EXPECT_EQ(source->samples()[0].name, "b.jpg");
+  ASSERT_EQ(source->refused().size(), 2u);
+  EXPECT_EQ(source->refused()[0].name, "gone.jpg");
+  EXPECT_THAT(source->refused()[1].name, testing::HasSubstr("x.json: annotation 5"));
+}
+
 TEST_F(CocoSourceTest, FindsThePicturesOfOneFileBesideIt) {
   put("annotations/heads.json", R"({"images": [{"id": 1, "file_name": "a.jpg"}]})");
   put("images/a.jpg", picture_);

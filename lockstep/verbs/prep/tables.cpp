@@ -143,7 +143,7 @@ std::string packed_text(const Packed& packed, const base::Path& folder) {
   if (shrunk > 0) out += text("  ", format_count(shrunk), " pictures shrunk\n");
   out += duplicates_text(dataset.at("duplicates"));
   out += refused_text(dataset, "unreadable", "samples could not be read and are left out");
-  out += refused_text(dataset, "left_out", "files are no samples");
+  out += refused_text(dataset, "left_out", "files or entries of lists are left out");
   return out + text("  ", (folder / "contact.jpg").string(), ": a look at it\n");
 }
 
