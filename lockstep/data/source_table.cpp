@@ -10,6 +10,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/decode.h"
 #include "lockstep/data/source_affectnet.h"
 
 namespace lockstep::data {
@@ -137,7 +138,13 @@ class TableSource final : public Source {
       if (column == columns_[list].path || column == columns_[list].label || column == columns_[list].part) continue;
       others[c < table.header().size() ? table.header()[c] : text("column", c + 1)] = value_of(cells[c]);
     }
-    if (others.size() > 0) members.push_back({"json", others.dump(-1)});
+    if (others.size() == 0) return members;
+    // Columns may be coordinates (AffectNet's are), and the picture may be shrunk: they are of this size.
+    const std::string& picture = members.front().bytes;
+    const ImageInfo info = read_image_info(std::as_bytes(std::span(picture.data(), picture.size())));
+    if (!others.contains("width")) others["width"] = info.width;
+    if (!others.contains("height")) others["height"] = info.height;
+    members.push_back({"json", others.dump(-1)});
     return members;
   }
 

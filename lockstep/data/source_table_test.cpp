@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/data/decode.h"
 
 namespace lockstep::data {
 namespace {
@@ -24,19 +25,22 @@ class TableSourceTest : public testing::Test {
     return open_table(options);
   }
   base::TemporaryFolder folder_;
+  std::string picture_ = encode_png(Image(30, 20));
+  int64_t size_ = static_cast<int64_t>(picture_.size());
 };
 
 TEST_F(TableSourceTest, KeepsFurtherColumnsAndParts) {
-  put("images/a.jpg", "A");
-  put("images/b.jpg", "B");
+  put("images/a.jpg", picture_);
+  put("images/b.jpg", picture_);
   put("list.csv",
       "path,label,age,split,note\na.jpg,10,7,train,\"x, y\"\nb.jpg,9,2.5,val,\nc.jpg,9,1,val,\n../d.jpg,9,1,val,\n");
   const auto source = open("list.csv");
   EXPECT_THAT(source->classes(), ElementsAre("9", "10"));
-  EXPECT_THAT(source->samples(),
-              ElementsAre(SourceSample{"a.jpg", 1, Part::train, 1}, SourceSample{"b.jpg", 0, Part::validate, 1}));
-  EXPECT_THAT(source->load(0), ElementsAre(SourceMember{"", "A"}, SourceMember{"json", R"({"age":7,"note":"x, y"})"}));
-  EXPECT_EQ(source->load(1)[1].bytes, R"({"age":2.5,"note":""})");
+  EXPECT_THAT(source->samples(), ElementsAre(SourceSample{"a.jpg", 1, Part::train, size_},
+                                             SourceSample{"b.jpg", 0, Part::validate, size_}));
+  EXPECT_THAT(source->load(0), ElementsAre(SourceMember{"", picture_},
+                                           SourceMember{"json", R"({"age":7,"note":"x, y","width":30,"height":20})"}));
+  EXPECT_EQ(source->load(1)[1].bytes, R"({"age":2.5,"note":"","width":30,"height":20})");
   ASSERT_EQ(source->refused().size(), 2u);
   EXPECT_THAT(source->refused()[0].reason, HasSubstr("list.csv:4: c.jpg: there is no such file"));
   EXPECT_THAT(source->refused()[1].reason, HasSubstr("leads out of the folder"));
@@ -67,25 +71,32 @@ TEST_F(TableSourceTest, TakesAbsoluteNamesBelowThePictures) {
 }
 
 TEST_F(TableSourceTest, ACellThatANumberWouldChangeStaysText) {
-  put("a.jpg", "A");
+  put("a.jpg", picture_);
   put("list.csv",
       "path,label,id,code,none,big,zero,less,exact\n"
       "a.jpg,1,1234567890123456789,00123,Nan,1e999,0,-12,0.25\n");
   EXPECT_EQ(
       open("list.csv")->load(0)[1].bytes,
-      R"({"id":"1234567890123456789","code":"00123","none":"Nan","big":"1e999","zero":0,"less":-12,"exact":0.25})");
+      R"({"id":"1234567890123456789","code":"00123","none":"Nan","big":"1e999","zero":0,"less":-12,"exact":0.25,"width":30,"height":20})");
+}
+
+TEST_F(TableSourceTest, KeepsASizeThatTheTableSays) {
+  put("a.jpg", picture_);
+  put("list.csv", "path,label,width\na.jpg,1,60\n");
+  EXPECT_EQ(open("list.csv")->load(0)[1].bytes, R"({"width":60,"height":20})");
 }
 
 TEST_F(TableSourceTest, ReadsTheLayoutOfAffectNet) {
-  put("Manually_Annotated_Images/12/x.jpg");
+  put("Manually_Annotated_Images/12/x.jpg", picture_);
   const std::string header = "subDirectory_filePath,face_x,face_y,expression,valence,arousal\n";
   put("training.csv", header + "12/x.jpg,1,2,3,-0.5,0.25\n12/x.jpg,1,2,9,-2,-2\n");
   put("validation.csv", header + "12/x.jpg,1,2,0,0.1,0.2\n");
   const auto source = open("");
   EXPECT_EQ(source->classes().size(), 8u);
-  EXPECT_THAT(source->samples(),
-              ElementsAre(SourceSample{"12/x.jpg", 3, Part::train, 1}, SourceSample{"12/x.jpg", 0, Part::validate, 1}));
-  EXPECT_EQ(source->load(0)[1].bytes, R"({"face_x":1,"face_y":2,"valence":-0.5,"arousal":0.25})");
+  EXPECT_THAT(source->samples(), ElementsAre(SourceSample{"12/x.jpg", 3, Part::train, size_},
+                                             SourceSample{"12/x.jpg", 0, Part::validate, size_}));
+  EXPECT_EQ(source->load(0)[1].bytes,
+            R"({"face_x":1,"face_y":2,"valence":-0.5,"arousal":0.25,"width":30,"height":20})");
   EXPECT_THAT(source->refused(), ElementsAre(Refused{"12/x.jpg", "label 9 is none of the classes"}));
 }
 
