@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::data {
