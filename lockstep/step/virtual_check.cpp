@@ -44,6 +44,16 @@ std::string fix_for(int64_t batch) {
               another);
 }
 
+// Rows of the smallest pass that any rank makes of a batch; a rank without rows makes none.
+int64_t smallest_pass(int64_t batch, int64_t ranks, int64_t micro) {
+  int64_t smallest = batch;
+  for (const int64_t share : {batch / ranks, (batch + ranks - 1) / ranks}) {
+    if (share == 0) continue;
+    smallest = std::min(smallest, micro > 0 && share % micro > 0 ? share % micro : micro > 0 ? micro : share);
+  }
+  return smallest;
+}
+
 }  // namespace
 
 void check_slices(const model::Network& network, const StepOptions& options, int64_t num_samples, int64_t image_size) {
@@ -59,6 +69,25 @@ void check_slices(const model::Network& network, const StepOptions& options, int
                          " samples leave one sample to some, and batch norm (", norm,
                          ") would see one value a channel at ", image_size, " pixels"),
                     fix_for(smallest));
+}
+
+void check_shares(const model::Network& network, const StepOptions& options, int64_t num_samples, int64_t image_size,
+                  int64_t ranks) {
+  const auto& training = options.training;
+  const bool is_local = training.batch_norm == spec::BatchNorm::local || ranks == 1;
+  if (training.virtual_ranks > 0 || !is_local) return;
+  for (const int64_t batch : {training.global_batch, num_samples % training.global_batch}) {
+    if (batch == 0 || batch > num_samples || smallest_pass(batch, ranks, training.micro_batch) > 1) continue;
+    const std::string norm = norm_without_variance(network, options, image_size);
+    if (norm.empty()) return;
+    throw base::Error(
+        base::Blame::user,
+        text("a batch of ", batch, batch == 1 ? " sample" : " samples", " on ", ranks, ranks == 1 ? " rank" : " ranks",
+             " leaves a pass of one sample, and batch norm (", norm, ") would see one value a channel at ", image_size,
+             " pixels"),
+        "choose a training.global_batch (and micro_batch) that leaves two samples at least to every pass, "
+        "the last of an epoch too; or fewer ranks, or training.batch_norm=sync");
+  }
 }
 
 }  // namespace lockstep::step

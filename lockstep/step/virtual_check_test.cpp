@@ -32,6 +32,33 @@ TEST(VirtualCheckTest, RefusesASliceWithOneValueAChannel) {
   EXPECT_TRUE(at::equal(before, network.buffers().front().tensor));
 }
 
+TEST(VirtualCheckTest, RefusesAShareWithOneValueAChannel) {
+  const auto network = tiny::network();
+  StepOptions options;
+  options.training.global_batch = 8;
+  const auto refused = [&](int64_t samples, int64_t ranks) {
+    try {
+      check_shares(network, options, samples, tiny::kSize, ranks);
+      return std::string();
+    } catch (const base::Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(refused(24, 1), "");
+  EXPECT_EQ(refused(24, 4), "");
+  EXPECT_THAT(refused(25, 1), testing::HasSubstr("a batch of 1 sample on 1 rank leaves a pass of one sample"));
+  EXPECT_THAT(refused(24, 8), testing::HasSubstr("a batch of 8 samples on 8 ranks"));
+  EXPECT_THAT(refused(27, 2), testing::HasSubstr("a batch of 3 samples on 2 ranks"));
+  options.training.micro_batch = 7;
+  EXPECT_THAT(refused(24, 1), testing::HasSubstr("a batch of 8 samples on 1 rank"));
+  options.training.batch_norm = spec::BatchNorm::sync;
+  EXPECT_EQ(refused(24, 8), "");
+  options = {};
+  options.training.global_batch = 8;
+  options.freeze_norm = true;
+  EXPECT_EQ(refused(25, 1), "");
+}
+
 TEST(VirtualCheckTest, TakesWhatHasAVariance) {
   const auto network = tiny::network();
   check_slices(network, eight_slices(64), 64 * 3, tiny::kSize);       // no smaller batch

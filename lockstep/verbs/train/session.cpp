@@ -45,7 +45,7 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
       clock_(job_.checkpoint.mean_time_between_failures, steady_seconds()) {
   check_batch_on_ranks(job_.training, group.size());
   at::set_num_threads(static_cast<int>(agree_on_threads(compute_threads(job_.training), group)));
-  check_virtual_ranks();
+  check_batch_norms();
   if (options.history) history_ = std::make_unique<SampleHistory>(options.run, group.rank(), group.size());
   if (job_.training.zero > 0 && group.size() > 1) {
     node_part_ =
@@ -58,7 +58,7 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
   if (folder_) ledger_ = std::make_unique<Ledger>(folder_->paths(), timetable_, options.voice);
 }
 
-void Session::check_virtual_ranks() const {
+void Session::check_batch_norms() const {
   for (const Stage& stage : timetable_.stages()) {
     step::StepOptions options;
     options.training = job_.training;
@@ -67,6 +67,8 @@ void Session::check_virtual_ranks() const {
     options.freeze_norm = stage.phase.freeze_norm;
     step::check_slices(network_, options, static_cast<int64_t>(collections_.train.samples.size()),
                        job_.data.image_size);
+    step::check_shares(network_, options, static_cast<int64_t>(collections_.train.samples.size()), job_.data.image_size,
+                       group_.size());
   }
 }
 

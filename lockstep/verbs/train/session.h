@@ -94,7 +94,7 @@ class Session {
   bool evaluation_may_be_cut() const;  // its length is not known yet and the time that is left may not do
   base::Json start_fields() const;
   std::string validate_sha256() const { return collections_.validate ? collections_.validate->fingerprint() : ""; }
-  void check_virtual_ranks() const;                                            // user error before any sample is read
+  void check_batch_norms() const;                                            // user error before any sample is read
   std::string state_sha256(const std::vector<model::Named>& optimizer) const;  // of all that is saved; on rank 0
   double seconds() const;                                                      // of training, all sittings
 
