@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace lockstep::forecast {
 namespace {
 
-// Times that something is done which is due every `every` epochs and at the end of the run.
-double occurrences(double epochs, double every) {
-  return every > 0 ? std::max(1.0, std::ceil(epochs / every - 1e-9)) : 1.0;
+// Times that something is done which is due every `epochs` and at the end of the run.
+int64_t occurrences(const Length& length, double epochs) {
+  if (epochs <= 0 || length.steps_per_epoch == 0) return 1;
+  return times_due(steps_of(epochs, length.steps_per_epoch), length.steps);
 }
 
 // Seconds that the steps wait for a save when so much time lies between two: for the copy, and for the one before it
@@ -19,8 +21,8 @@ double wait_for_save(const Pace& pace, double between) {
 }
 
 // A run of `training` seconds: as often as the job or the clock says, and at the end.
-void count_saves(const Workload& work, const Pace& pace, double epochs, double training, Length& length) {
-  length.num_saves = std::llround(occurrences(epochs, work.save_every));
+void count_saves(const Workload& work, const Pace& pace, double training, Length& length) {
+  length.num_saves = occurrences(length, work.save_every);
   double between = training / static_cast<double>(length.num_saves);
   if (work.save_every <= 0 && pace.save_interval > 0 && training > pace.first_save) {
     length.num_saves += 1 + static_cast<int64_t>((training - pace.first_save) / pace.save_interval);
@@ -54,8 +56,19 @@ void count_jobs(const Pace& pace, double step, Length& length) {
 
 }  // namespace
 
+Workload workload_of(const spec::Job& job, int64_t samples, int64_t validation_samples) {
+  Workload work;
+  work.samples = samples;
+  work.validation_samples = validation_samples;
+  work.global_batch = job.training.global_batch;
+  work.span = span_of(job.training);
+  work.evaluate_every = job.evaluation.every_epochs;
+  work.save_every = job.checkpoint.every_epochs;
+  return work;
+}
+
 std::optional<Length> length_of(const Workload& work, const Pace& pace) {
-  if (work.steps <= 0 && work.samples <= 0) return std::nullopt;
+  if (work.span.steps <= 0 && work.samples <= 0) return std::nullopt;
   Length length;
   const auto batch = static_cast<double>(work.global_batch);
   const double loading = pace.loader_rate > 0 ? batch / pace.loader_rate : 0;
@@ -74,18 +87,14 @@ std::optional<Length> length_of(const Workload& work, const Pace& pace) {
       length.epoch *= 1 + wait_for_save(pace, pace.save_interval) / pace.save_interval;
     }
   }
-  double epochs = work.epochs;
-  double stepping = 0;
-  if (work.steps > 0) {
-    length.steps = work.steps;
-    epochs = work.samples > 0 ? static_cast<double>(work.steps) / static_cast<double>(length.steps_per_epoch) : 0;
-    stepping = work.samples > 0 ? steps_epoch * epochs : step * static_cast<double>(work.steps);
-  } else {
-    length.steps = std::llround(std::ceil(epochs * static_cast<double>(length.steps_per_epoch) - 1e-9));
-    stepping = steps_epoch * epochs;
-  }
-  length.evaluations = evaluation * occurrences(epochs, work.evaluate_every);
-  count_saves(work, pace, epochs, stepping + length.evaluations, length);
+  const std::vector<int64_t> phases = phase_steps(work.span, length.steps_per_epoch);
+  length.steps = std::accumulate(phases.begin(), phases.end(), int64_t{0});
+  const int64_t whole_epochs = work.samples > 0 ? length.steps / length.steps_per_epoch : 0;
+  const int64_t more = length.steps - whole_epochs * length.steps_per_epoch;  // whole batches all of them
+  const double stepping = steps_epoch * static_cast<double>(whole_epochs) + step * static_cast<double>(more);
+  length.num_evaluations = work.validation_samples > 0 ? occurrences(length, work.evaluate_every) : 0;
+  length.evaluations = evaluation * static_cast<double>(length.num_evaluations);
+  count_saves(work, pace, stepping + length.evaluations, length);
   length.useful = stepping + length.evaluations + length.saves;
   count_jobs(pace, step, length);
   return length;

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "lockstep/forecast/calendar.h"
+#include "lockstep/spec/job.h"
+
 namespace lockstep::forecast {
 
 // What the job asks for: the length of the run and how often it evaluates and saves.
@@ -11,11 +14,13 @@ struct Workload {
   int64_t samples = 0;             // of one epoch; 0: not known
   int64_t validation_samples = 0;  // of one evaluation; 0: none, or not known
   int64_t global_batch = 1;
-  double epochs = 0;  // epochs or steps
-  int64_t steps = 0;
+  Span span = {};
   double evaluate_every = 1;  // epochs; 0: only at the end
   double save_every = 1;      // epochs; 0: by the clock (Pace::save_interval), or only at the end
 };
+
+// Of so many samples in an epoch and an evaluation.
+Workload workload_of(const spec::Job& job, int64_t samples, int64_t validation_samples);
 
 // What one machine does with it. Seconds; `loader_rate` in samples per second over all ranks, 0: no limit known.
 struct Pace {
@@ -32,9 +37,10 @@ struct Pace {
 };
 
 struct Length {
-  int64_t steps_per_epoch = 0;   // the last, smaller batch included; 0: the samples are not known
-  int64_t last_batch = 0;        // samples of it
-  int64_t steps = 0;             // of the run
+  int64_t steps_per_epoch = 0;  // the last, smaller batch included; 0: the samples are not known
+  int64_t last_batch = 0;       // samples of it
+  int64_t steps = 0;            // of the run
+  int64_t num_evaluations = 0;
   double epoch = 0;              // seconds: steps, evaluation and save; 0: not known
   double evaluations = 0;        // seconds of all of them
   double saves = 0;              // that the steps wait for them
@@ -47,7 +53,8 @@ struct Length {
 };
 
 // The length of the run, or nothing when neither steps nor samples say how long it is.
-// A step never takes less than the loader needs for its samples; the last batch takes its share of a step.
+// A step never takes less than the loader needs for its samples; the last batch takes its share of a step. Steps, and
+// when they evaluate, are those of the run itself (calendar.h).
 std::optional<Length> length_of(const Workload& work, const Pace& pace);
 
 }  // namespace lockstep::forecast

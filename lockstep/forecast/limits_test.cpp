@@ -6,7 +6,7 @@
 namespace lockstep::forecast {
 namespace {
 
-const Workload kRun{.samples = 7050, .global_batch = 1000, .epochs = 10};
+const Workload kRun{.samples = 7050, .global_batch = 1000, .span = {.epochs = 10}};
 
 TEST(LimitsTest, CountsTheLastSmallerBatchAsItsShareOfAStep) {
   const auto length = length_of(kRun, {.step = 2});
@@ -49,7 +49,7 @@ TEST(LimitsTest, SavesByTheClockAsOftenAsItStrikes) {
   EXPECT_EQ(length->num_saves, 5);
   EXPECT_DOUBLE_EQ(length->saves, 4 * 0.25 + 3);
   EXPECT_DOUBLE_EQ(length->epoch, 14.1 * 1.01);
-  work.epochs = 4;  // over before the clock strikes
+  work.span.epochs = 4;  // over before the clock strikes
   EXPECT_EQ(length_of(work, pace)->num_saves, 1);
 }
 
@@ -61,12 +61,12 @@ TEST(LimitsTest, LetsASlowLoaderSetThePace) {
 }
 
 TEST(LimitsTest, NeedsNoSampleCountWhenTheRunIsGivenInSteps) {
-  const auto length = length_of({.global_batch = 256, .steps = 1000}, {.step = 0.5});
+  const auto length = length_of({.global_batch = 256, .span = {.steps = 1000}}, {.step = 0.5});
   ASSERT_TRUE(length);
   EXPECT_EQ(length->steps, 1000);
   EXPECT_EQ(length->steps_per_epoch, 0);
   EXPECT_DOUBLE_EQ(length->total, 500);
-  EXPECT_FALSE(length_of({.global_batch = 256, .epochs = 3}, {.step = 0.5}));
+  EXPECT_FALSE(length_of({.global_batch = 256, .span = {.epochs = 3}}, {.step = 0.5}));
 }
 
 TEST(LimitsTest, SplitsARunIntoJobsThatEachStartRestoreAndSave) {
@@ -88,7 +88,7 @@ TEST(LimitsTest, FindsNoJobWhenTheWalltimeIsShorterThanStartSaveAndOneStep) {
 
 TEST(LimitsTest, RunsAShortJobUnderAShortWalltime) {
   const auto length =
-      length_of({.global_batch = 1, .steps = 2}, {.step = 1, .start_up = 10, .restore = 50, .walltime = 20});
+      length_of({.global_batch = 1, .span = {.steps = 2}}, {.step = 1, .start_up = 10, .restore = 50, .walltime = 20});
   EXPECT_EQ(length->jobs, 1);
 }
 

@@ -33,7 +33,7 @@ class OptionTest : public testing::Test {
   catalogue::Catalogue catalogue_ = catalogue::load_embedded();
   Calibration calibration_{{invented_device()}};
   Recordings recordings_{invented_step};
-  Task task_{.work = {.samples = 6400, .global_batch = 64, .epochs = 10}, .levers = {"fp32", {}, 0}};
+  Task task_{.work = {.samples = 6400, .global_batch = 64, .span = {.epochs = 10}}, .levers = {"fp32", {}, 0}};
 };
 
 TEST_F(OptionTest, DividesTheBatchAmongRanksAndPasses) {

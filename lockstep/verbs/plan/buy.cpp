@@ -66,7 +66,7 @@ PlannedJob plan_job(const std::string& file, const std::vector<Build>& builds, c
     }
   }
   PlannedJob job{file, make_plan(asked, request.catalogue, request.calibration), {}};
-  if (job.plan.task.work.samples == 0 && job.plan.task.work.steps == 0) {
+  if (job.plan.task.work.samples == 0 && job.plan.task.work.span.steps == 0) {
     throw Error(Blame::user, text(file, ": the number of samples is not known, so neither are the hours"),
                 "data.samples in the job, or --samples N for all jobs");
   }

@@ -132,6 +132,7 @@ void add_length(const Option& option, Json& all) {
   }
   if (length.jobs > 0) all["total_seconds"] = length.total;
   all["jobs"] = length.jobs;
+  all["evaluations"] = length.num_evaluations;
   all["evaluation_seconds"] = length.evaluations;
   all["saves"] = length.num_saves;
   all["saves_seconds"] = length.saves;

@@ -101,14 +101,7 @@ class JobTracer {
 forecast::Task task_of(const PlanRequest& request) {
   const spec::Job& job = request.job;
   forecast::Task task;
-  task.work.samples = request.lengths.samples;
-  task.work.validation_samples = request.lengths.validation_samples;
-  task.work.global_batch = job.training.global_batch;
-  task.work.epochs = job.training.epochs;
-  for (const auto& phase : job.training.phases) task.work.epochs += phase.epochs;
-  task.work.steps = job.training.steps;
-  task.work.evaluate_every = job.evaluation.every_epochs;
-  task.work.save_every = job.checkpoint.every_epochs;
+  task.work = forecast::workload_of(job, request.lengths.samples, request.lengths.validation_samples);
   if (job.checkpoint.every_epochs <= 0) {
     const double failures = job.checkpoint.mean_time_between_failures;
     // The rule of the run itself; the thread that writes is taken to be busy for as long as it takes.

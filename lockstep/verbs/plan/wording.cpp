@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
@@ -143,8 +144,10 @@ std::string description(const Plan& plan) {
   std::string words = text(plan.title, ", ", base::format_short_count(static_cast<double>(plan.parameters)),
                            " parameters, ", plan.task.levers.precision, ", batch ", work.global_batch);
   if (plan.task.levers.micro_batch > 0) words += text(" in passes of ", plan.task.levers.micro_batch);
-  if (work.steps > 0) return words + text("; ", base::format_count(work.steps), " steps");
-  if (work.epochs > 0) words += text("; ", work.epochs, " epochs");
+  const forecast::Span& span = work.span;
+  if (span.steps > 0) return words + text("; ", base::format_count(span.steps), " steps");
+  const double epochs = std::accumulate(span.phases.begin(), span.phases.end(), span.epochs);
+  if (epochs > 0) words += text("; ", epochs, " epochs");
   if (work.samples > 0) words += text(" of ", base::format_count(work.samples), " samples");
   return words;
 }

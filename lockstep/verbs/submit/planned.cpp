@@ -54,7 +54,7 @@ PlannedShape estimated(const Json& option, int64_t nodes, double all_reduce, dou
   const auto share = static_cast<double>(nodes);
   const double save = number_or(option, "save_seconds", 0);
   forecast::Workload work;
-  work.steps = static_cast<int64_t>(number_or(option, "steps", 0));
+  work.span.steps = static_cast<int64_t>(number_or(option, "steps", 0));
   work.validation_samples = 1;  // what is not a step: all evaluations, and the saves beside the last
   work.evaluate_every = work.save_every = 0;
   forecast::Pace pace;

@@ -10,8 +10,7 @@ namespace lockstep::verbs {
 using step::steady_seconds;
 
 bool Session::evaluation_due(int64_t step) const {
-  if (!collections_.validate) return false;
-  return step == timetable_.total_steps() || timetable_.due(step, job_.evaluation.every_epochs);
+  return collections_.validate && timetable_.due_or_last(step, job_.evaluation.every_epochs);
 }
 
 bool Session::owes_evaluation() const {

@@ -2,10 +2,10 @@
 #include "lockstep/verbs/train/timetable.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "lockstep/base/error.h"
 #include "lockstep/data/order.h"
+#include "lockstep/forecast/calendar.h"
 
 namespace lockstep::verbs {
 
@@ -13,14 +13,11 @@ Timetable::Timetable(const spec::Training& training, int64_t num_samples)
     : training_(training), steps_per_epoch_(data::num_steps(num_samples, training.global_batch)) {
   std::vector<spec::Phase> phases = training.phases;
   if (phases.empty()) phases.emplace_back().epochs = training.epochs;
+  const auto lengths = forecast::phase_steps(forecast::span_of(training), steps_per_epoch_);
   int64_t begin = 0;
-  for (const auto& phase : phases) {
-    const auto by_epochs = std::llround(phase.epochs * static_cast<double>(steps_per_epoch_));
-    const bool by_steps = training.phases.empty() && training.steps > 0;
-    const int64_t length = by_steps ? training.steps : std::max<int64_t>(1, by_epochs);
-    if (phase.epochs <= 0 && !by_steps) continue;
-    stages_.push_back({phase, begin, begin + length});
-    begin += length;
+  for (size_t i = 0; i < phases.size(); ++i) {
+    if (lengths[i] > 0) stages_.push_back({phases[i], begin, begin + lengths[i]});
+    begin += lengths[i];
   }
   if (stages_.empty()) {
     throw base::Error(base::Blame::user, "the job has no length", "give training.epochs, training.steps or phases");
@@ -56,13 +53,15 @@ double Timetable::learning_rate(int64_t step) const {
 }
 
 bool Timetable::due(int64_t step, double every_epochs) const {
-  if (every_epochs <= 0) return false;
-  if (step == total_steps()) return true;
-  return step % steps_of(every_epochs) == 0;
+  return every_epochs > 0 && due_or_last(step, every_epochs);
+}
+
+bool Timetable::due_or_last(int64_t step, double every_epochs) const {
+  return forecast::is_due(step, every_epochs > 0 ? steps_of(every_epochs) : 0, total_steps());
 }
 
 int64_t Timetable::steps_of(double epochs) const {
-  return std::max<int64_t>(1, std::llround(epochs * static_cast<double>(steps_per_epoch_)));
+  return forecast::steps_of(epochs, steps_per_epoch_);
 }
 
 }  // namespace lockstep::verbs
