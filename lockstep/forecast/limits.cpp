@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "lockstep/forecast/sittings.h"
+
 namespace lockstep::forecast {
 namespace {
 
@@ -20,15 +22,31 @@ double wait_for_save(const Pace& pace, double between) {
   return pace.stall + std::max(0.0, pace.save - between);
 }
 
-// A run of `training` seconds: as often as the job or the clock says, and at the end.
-void count_saves(const Workload& work, const Pace& pace, double training, Length& length) {
-  length.num_saves = occurrences(length, work.save_every);
-  double between = training / static_cast<double>(length.num_saves);
-  if (work.save_every <= 0 && pace.save_interval > 0 && training > pace.first_save) {
-    length.num_saves += 1 + static_cast<int64_t>((training - pace.first_save) / pace.save_interval);
-    between = pace.save_interval;
-  }
-  length.saves = static_cast<double>(length.num_saves - 1) * wait_for_save(pace, between) + pace.save;
+Course course_of(const Workload& work, const Length& length, double stepping) {
+  const auto steps = [&](double epochs) {
+    return epochs > 0 && length.steps_per_epoch > 0 ? steps_of(epochs, length.steps_per_epoch) : 0;
+  };
+  Course course;
+  course.steps = length.steps;
+  course.step = stepping / static_cast<double>(length.steps);
+  course.evaluates = length.num_evaluations > 0;
+  if (course.evaluates) course.evaluation = length.evaluations / static_cast<double>(length.num_evaluations);
+  course.evaluate_every = steps(work.evaluate_every);
+  course.save_every = work.save_every > 0 && length.steps_per_epoch == 0 ? length.steps : steps(work.save_every);
+  course.milestone_every = steps(work.milestone_every);
+  course.saves_best = work.saves_best;
+  return course;
+}
+
+// Of a run in one piece.
+void count_saves(Course course, Pace pace, Length& length) {
+  pace.walltime = 0;
+  const Sittings most = sit_through(course, pace);
+  length.most_saves = length.num_saves = most.saves;
+  length.saves = most.waits;
+  if (!course.evaluates || !course.saves_best) return;
+  course.saves_best = false;
+  length.num_saves = sit_through(course, pace).saves;
 }
 
 // A job starts up, restores (not the first), works, and saves before its time is over. What it may work is shorter by
@@ -64,6 +82,8 @@ Workload workload_of(const spec::Job& job, int64_t samples, int64_t validation_s
   work.span = span_of(job.training);
   work.evaluate_every = job.evaluation.every_epochs;
   work.save_every = job.checkpoint.every_epochs;
+  work.milestone_every = job.checkpoint.milestone_epochs;
+  work.saves_best = !job.data.validate.empty();
   return work;
 }
 
@@ -94,7 +114,14 @@ std::optional<Length> length_of(const Workload& work, const Pace& pace) {
   const double stepping = steps_epoch * static_cast<double>(whole_epochs) + step * static_cast<double>(more);
   length.num_evaluations = work.validation_samples > 0 ? occurrences(length, work.evaluate_every) : 0;
   length.evaluations = evaluation * static_cast<double>(length.num_evaluations);
-  count_saves(work, pace, stepping + length.evaluations, length);
+  if (length.steps == 0) {  // the epoch is known, the run has no length
+    length.jobs = 1;
+    length.total = pace.start_up;
+    return length;
+  }
+  const Course course = course_of(work, length, stepping);
+  if (course.milestone_every > 0) length.milestones = length.steps / course.milestone_every;
+  count_saves(course, pace, length);
   length.useful = stepping + length.evaluations + length.saves;
   count_jobs(pace, step, length);
   return length;

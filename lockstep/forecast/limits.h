@@ -15,8 +15,10 @@ struct Workload {
   int64_t validation_samples = 0;  // of one evaluation; 0: none, or not known
   int64_t global_batch = 1;
   Span span = {};
-  double evaluate_every = 1;  // epochs; 0: only at the end
-  double save_every = 1;      // epochs; 0: by the clock (Pace::save_interval), or only at the end
+  double evaluate_every = 1;   // epochs; 0: only at the end
+  double save_every = 1;       // epochs; 0: by the clock (Pace::save_interval), or only at the end
+  double milestone_every = 0;  // epochs; 0: none
+  bool saves_best = false;     // an evaluation that is the best so far
 };
 
 // Of so many samples in an epoch and an evaluation.
@@ -44,7 +46,9 @@ struct Length {
   double epoch = 0;              // seconds: steps, evaluation and save; 0: not known
   double evaluations = 0;        // seconds of all of them
   double saves = 0;              // that the steps wait for them
-  int64_t num_saves = 0;         // with the one at the end
+  int64_t num_saves = 0;         // with the one at the end, without those of the best evaluations
+  int64_t most_saves = 0;        // should every evaluation be the best so far; the seconds are of this many
+  int64_t milestones = 0;        // that are kept
   double useful = 0;             // seconds of the run without start-ups, restores and the saves that end a job
   double total = 0;              // seconds with them, without waiting in the queue
   int64_t jobs = 0;              // under the walltime; 0: no job would ever come forward

@@ -69,6 +69,14 @@ TEST(LimitsTest, NeedsNoSampleCountWhenTheRunIsGivenInSteps) {
   EXPECT_FALSE(length_of({.global_batch = 256, .span = {.epochs = 3}}, {.step = 0.5}));
 }
 
+TEST(LimitsTest, KnowsTheEpochOfARunWithoutLength) {
+  const auto length = length_of({.samples = 7050, .global_batch = 1000}, {.step = 2, .start_up = 3});
+  ASSERT_TRUE(length);
+  EXPECT_DOUBLE_EQ(length->epoch, 14.1);
+  EXPECT_EQ(length->jobs, 1);
+  EXPECT_DOUBLE_EQ(length->total, 3);
+}
+
 TEST(LimitsTest, SplitsARunIntoJobsThatEachStartRestoreAndSave) {
   // 1410 s of steps and 10 saves that cost 5 s each; a job of 600 s.
   const Pace pace{.step = 20, .start_up = 60, .restore = 15, .save = 5, .stall = 5, .walltime = 600};

@@ -145,8 +145,7 @@ void count_disk(Application& application) {
   for (const auto& estimate : application.estimates) {
     const auto runs = static_cast<int64_t>(estimate.experiment.runs * estimate.experiment.seeds);
     const int64_t weights = estimate.plan.parameters * kBytesOfAWeight;
-    const int64_t kept = estimate.plan.job.checkpoint.keep + 1;  // the best one besides
-    checkpoints = std::max(checkpoints, kept * estimate.plan.checkpoint_bytes);
+    checkpoints = std::max(checkpoints, disk_bytes(estimate.plan, estimate.option));
     application.moved_out_bytes += runs * weights;
   }
   application.moved_in_bytes = project.dataset_bytes;

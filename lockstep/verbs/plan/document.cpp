@@ -135,6 +135,7 @@ void add_length(const Option& option, Json& all) {
   all["evaluations"] = length.num_evaluations;
   all["evaluation_seconds"] = length.evaluations;
   all["saves"] = length.num_saves;
+  all["saves_at_most"] = length.most_saves;
   all["saves_seconds"] = length.saves;
 }
 
@@ -221,6 +222,7 @@ Json option_json(const Plan& plan, const Option& option, bool with_curve) {
   all["host_memory"] = host_json(option.host);
   add_time(option, all);
   add_length(option, all);
+  all["disk_bytes"] = disk_bytes(plan, option);
   all["loader"] = option.loader ? loader_json(option) : Json();
   all["energy_joules"] = option.energy ? Json(option.energy->joules) : Json();
   all["energy"] = energy_json(option, plan.assumptions.power);

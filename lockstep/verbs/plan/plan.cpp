@@ -9,6 +9,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/data/collection.h"
+#include "lockstep/run/most_checkpoints.h"
 #include "lockstep/run/save_clock.h"
 #include "lockstep/trace/trace.h"
 #include "lockstep/verbs/plan/recorded.h"
@@ -290,6 +291,12 @@ Lengths lengths_of(const spec::Job& job, int64_t samples, int64_t validation_sam
         text(job.data.validate, " is not here: evaluation is not counted; --validation-samples N counts it"));
   }
   return lengths;
+}
+
+int64_t disk_bytes(const Plan& plan, const forecast::Option& option) {
+  const int64_t milestones = option.length ? option.length->milestones : 0;
+  return plan.checkpoint_bytes *
+         run::most_checkpoints(plan.job.checkpoint.keep, !plan.job.data.validate.empty(), milestones);
 }
 
 Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue,

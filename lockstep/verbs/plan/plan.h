@@ -50,6 +50,9 @@ struct Plan {
   int64_t num_traced = 0;
 };
 
+// Of all checkpoints of the run that lie on the disk at once.
+int64_t disk_bytes(const Plan& plan, const forecast::Option& option);
+
 // Traces the job's step on a simulated device and judges every place. Nothing is printed, no real device is opened.
 // User error: more ranks than samples in a batch, an operator that cannot be simulated.
 Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue,

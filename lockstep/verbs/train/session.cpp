@@ -28,6 +28,12 @@ std::unique_ptr<run::RunFolder> hold(const TrainOptions& options, const comm::Gr
   return group.rank() == 0 ? std::make_unique<run::RunFolder>(options.run, options.voice.say) : nullptr;
 }
 
+int64_t stored_bytes(const std::vector<model::Named>& tensors) {
+  int64_t bytes = 0;
+  for (const auto& entry : tensors) bytes += static_cast<int64_t>(entry.tensor.nbytes());
+  return bytes;
+}
+
 }  // namespace
 
 Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group& group)
@@ -84,6 +90,7 @@ void Session::run(const Stage& stage) {
     ledger_->say(text("phase: training from block '", stage.phase.train_from, "' on, ", from, " blocks frozen, steps ",
                       stage.begin + 1, " to ", stage.end));
   }
+  const int64_t weights = stored_bytes(all_tensors(network_));  // whole still, whatever training.zero
   step::Step step(network_, group_,
                   {.training = job_.training,
                    .device = options_.device,
@@ -93,6 +100,7 @@ void Session::run(const Stage& stage) {
   if (step_ > stage.begin) {
     step.load_state(read_tensors(checkpoint_, "optimizer"));
   }
+  say_budget(weights + step.state_bytes() + (ema_ ? stored_bytes(ema_->averages()) : 0));
   assemble_ = [&step] { step.assemble(); };
   Source source = open_source(stage, from);
   // A stop while features were computed: what the phase before has trained is not to be lost.

@@ -73,11 +73,10 @@ class Session {
   void copy_whole(const step::Step& step, run::Save& save);  // rank 0 has everything
   // training.zero: nothing is gathered but a node's pieces; its first rank writes them. Every rank calls it.
   void copy_pieces(const step::Step& step, run::Save& save);
-  void settle(Wait wait);   // takes the outcome of a save under way, if it is done, and tells it
-  void say_budget() const;  // what the checkpoints will need of the disk
+  void settle(Wait wait);          // takes the outcome of a save under way, if it is done, and tells it
+  void say_budget(int64_t bytes);  // what checkpoints of so much will need of the disk; again only when it is more
   // Why to stop before the first step; empty: go on.
   std::string check_walltime() const;
-  int64_t checkpoint_bytes() const;
 
   // What goes wrong inside training. Alike on every rank.
   void check_finite(const step::StepResult& result);
@@ -133,7 +132,8 @@ class Session {
   double save_seconds_ = 1;  // until durable
   double stall_seconds_ = 0;
   int64_t saves_ = 0;
-  int64_t next_look_ = 0;  // the step after which the ranks hear from rank 0 whether to save
+  int64_t told_bytes_ = 0;  // of a checkpoint
+  int64_t next_look_ = 0;   // the step after which the ranks hear from rank 0 whether to save
   run::SaveClock clock_;
   HostCopy copy_;
   struct Pending {  // about the save under way

@@ -109,7 +109,6 @@ void Session::resume() {
   if (!checkpoint_.empty()) ledger_->say(text("going on after step ", step_, " of ", timetable_.total_steps()));
   const std::string late = check_walltime();
   if (options_.restarted) stop_reason_ = comm::broadcast_text(group_, late);
-  say_budget();
   stage_shards();
 }
 

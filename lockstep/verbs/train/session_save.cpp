@@ -9,6 +9,7 @@
 #include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/run/most_checkpoints.h"
 #include "lockstep/verbs/train/session.h"
 
 namespace lockstep::verbs {
@@ -160,29 +161,19 @@ void Session::settle(Wait wait) {
   }
 }
 
-int64_t Session::checkpoint_bytes() const {
-  const auto bytes_of = [](const std::vector<model::Named>& tensors) {
-    int64_t bytes = 0;
-    for (const auto& entry : tensors) bytes += static_cast<int64_t>(entry.tensor.nbytes());
-    return bytes;
-  };
-  const int64_t network = bytes_of(all_tensors(network_));
-  const std::string optimizer(name_of(job_.training.optimizer.name));
-  const int64_t slots = optimizer == "adamw" || optimizer == "lamb" ? 2 : 1;  // tensors kept for each parameter
-  return network * (ema_ ? 2 : 1) + slots * bytes_of(network_.parameters());
-}
-
-void Session::say_budget() const {
+void Session::say_budget(int64_t bytes) {
+  if (!ledger_ || bytes <= told_bytes_) return;
+  told_bytes_ = bytes;
   const auto& checkpoint = job_.checkpoint;
-  const auto each = static_cast<double>(checkpoint_bytes());
-  int64_t count = checkpoint.keep + 1;
+  const auto each = static_cast<double>(bytes);
   std::string which = text(checkpoint.keep, " newest, one being written");
-  if (collections_.validate) ++count, which += ", the best";
+  if (collections_.validate) which += ", the best";
+  int64_t milestones = 0;
   if (checkpoint.milestone_epochs > 0) {
-    const int64_t milestones = timetable_.total_steps() / timetable_.steps_of(checkpoint.milestone_epochs);
-    count += milestones;
+    milestones = timetable_.total_steps() / timetable_.steps_of(checkpoint.milestone_epochs);
     which += text(", ", milestones, " milestones");
   }
+  const int64_t count = run::most_checkpoints(checkpoint.keep, collections_.validate.has_value(), milestones);
   const double all = each * static_cast<double>(count);
   const auto free = static_cast<double>(options_.disk->free_bytes(folder_->paths().root));
   ledger_->say(text("checkpoints: ", base::format_bytes(each), " each, up to ", count, " at once (", which,
