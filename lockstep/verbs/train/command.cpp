@@ -123,6 +123,11 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
   step::keep_freed_memory();
   const auto group = options.device.is_cuda() ? comm::join_cuda_group(options.device, options.run) : comm::join_group();
   const CallsWatched watched(*options.activity, *group);
+  const int64_t asked = arguments.int_or("--ranks", group->size());
+  if (!pulse && asked != group->size()) {  // under a supervisor some may have been left out
+    throw base::Error(base::Blame::user, text("--ranks ", asked, ", but the launcher has started ", group->size()),
+                      "leave --ranks to the launcher, or start lockstep without one");
+  }
   check_ranks(job, group->size());
   base::Progress progress(base::progress_for_stderr());
   if (group->rank() == 0) {
