@@ -22,12 +22,12 @@ Path shards_folder(const Path& checkpoints, const std::string& token) {
   return checkpoints / (".shards-" + token);
 }
 
-// Appears whole or not at all.
+// Appears whole or not at all. Nothing needs it after the power was gone: the folder is not synced, and may be none any
+// more, because who commits takes the row and removes the folder as soon as it is there.
 void write_row(Disk& disk, const Path& folder, const std::string& name, const Json& row) {
   const Path draft = folder / ("." + name + ".row");
   write_text(disk, draft, row.dump() + "\n");
   disk.rename(draft, folder / (name + ".row"));
-  disk.sync_folder(folder);
 }
 
 // Until the row is there.

@@ -73,6 +73,23 @@ TEST(PartFileTest, AShardThatCouldNotBeWrittenFailsTheSaveAndTheNextOneSucceeds)
   EXPECT_FALSE(std::filesystem::exists(folder.path() / ".shards-t1"));
 }
 
+// A disk on which who commits is as fast as can be: behind the row the folder is gone.
+class RemovedAtOnce : public FaultyDisk {
+ public:
+  RemovedAtOnce() : FaultyDisk(Fault::none, 0) {}
+  void rename(const base::Path& from, const base::Path& to) override {
+    FaultyDisk::rename(from, to);
+    if (to.extension() == ".row") FaultyDisk::remove(to.parent_path());
+  }
+};
+
+TEST(PartFileTest, AWriterDoesNotTouchWhatWasTakenFromIt) {
+  const base::TemporaryFolder folder;
+  RemovedAtOnce disk;
+  write_shard(disk, folder.path(), "t1", bytes_part("optimizer-1.safetensors", "1"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / ".shards-t1"));
+}
+
 TEST(PartFileTest, ANodeThatNeverWritesIsNamed) {
   const base::TemporaryFolder folder;
   Save save = save_with_shards(4, "t1");
