@@ -2,6 +2,7 @@
 #include "lockstep/run/checkpoint.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <set>
 
@@ -184,6 +185,16 @@ CheckpointPart safetensors_part(std::string name, const std::vector<base::Tensor
             sink(std::as_bytes(std::span(pieces->head.data(), pieces->head.size())));
             for (const auto piece : pieces->data) sink(piece);
           }};
+}
+
+std::optional<Stamp> newest_stamp(const Path& checkpoints) {
+  const auto entries = entries_of(checkpoints);
+  if (entries.empty()) return std::nullopt;
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(entries[0].folder, error);
+  if (error) return Stamp{entries[0].step, 0};  // it was removed meanwhile: a newer one is there
+  const auto time = std::chrono::file_clock::to_sys(written).time_since_epoch();
+  return Stamp{entries[0].step, std::chrono::duration<double>(time).count()};
 }
 
 bool is_checkpoint(const Path& folder) {

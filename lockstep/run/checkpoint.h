@@ -81,6 +81,13 @@ class CheckpointStore {
   void tidy(const Save& save, const std::string& name);
 };
 
+// The newest checkpoint by its name alone: one under a final name is whole, and this reads none of it.
+struct Stamp {
+  int64_t step = 0;
+  double time = 0;  // Unix seconds, when its last file was written
+};
+std::optional<Stamp> newest_stamp(const base::Path& checkpoints);
+
 // By the look of its files, good or not.
 bool is_checkpoint(const base::Path& folder);
 

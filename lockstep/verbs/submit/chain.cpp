@@ -6,6 +6,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
 
 namespace lockstep::verbs {
@@ -235,7 +236,8 @@ std::optional<GivenUp> given_up(const base::Path& run, double since) {
 
 int64_t saved_step(const base::Path& run) {
   const auto save = last_event(run, "save");
-  return save ? save->int_or("step", 0) : 0;
+  const auto stamp = run::newest_stamp(run::RunPaths{run}.checkpoints());
+  return std::max(save ? save->int_or("step", 0) : 0, stamp ? stamp->step : 0);
 }
 
 }  // namespace lockstep::verbs

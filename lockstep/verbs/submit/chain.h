@@ -93,7 +93,8 @@ class ChainRecord {
 
 // The last event of that name in the run's journal; nothing when there is none.
 std::optional<base::Json> last_event(const base::Path& run, std::string_view name);
-// The last step that the run's journal tells as saved; 0: none.
+// The last step that was saved; 0: none. By the journal and by the names of the checkpoints: a job that is killed in
+// the step behind a save has not told of it.
 int64_t saved_step(const base::Path& run);
 
 // That the supervisor started the ranks no more (the journal's event gave_up), where it did so after `since`.

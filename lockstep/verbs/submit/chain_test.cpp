@@ -103,5 +103,16 @@ TEST(ChainTest, FindsTheLastSavedStepOfAJournal) {
   EXPECT_EQ(saved_step(folder.path()), 10);
 }
 
+TEST(ChainTest, CountsACheckpointThatAKilledJobDidNotTellOf) {
+  const base::TemporaryFolder folder;
+  base::write_file(folder.path() / "journal.jsonl", R"({"v":1,"t":1.0,"event":"save","step":10})"
+                                                    "\n");
+  base::make_folders(folder.path() / "checkpoints/step-00000010");
+  base::make_folders(folder.path() / "checkpoints/.saving-step-00000014");
+  EXPECT_EQ(saved_step(folder.path()), 10);
+  base::make_folders(folder.path() / "checkpoints/step-00000012");
+  EXPECT_EQ(saved_step(folder.path()), 12);
+}
+
 }  // namespace
 }  // namespace lockstep::verbs

@@ -11,6 +11,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/checkpoint.h"
 #include "lockstep/run/journal.h"
 #include "lockstep/site/command.h"
 #include "lockstep/verbs/train/post.h"
@@ -33,23 +34,6 @@ std::string short_name(const std::string& host) {
 std::vector<std::string>::iterator find_host(std::vector<std::string>& hosts, const std::string& host) {
   return std::find_if(hosts.begin(), hosts.end(),
                       [&](const std::string& other) { return short_name(other) == short_name(host); });
-}
-
-struct Saved {
-  int64_t step = 0;
-  double time = 0;  // Unix seconds; of the first event when nothing was saved
-};
-
-// From the journal: what the ranks will go on from, as far as it can be told without reading every checkpoint.
-Saved newest_save(const base::Path& run) {
-  Saved saved;
-  if (!std::filesystem::exists(run::RunPaths{run}.journal())) return saved;
-  for (const Json& event : run::read_journal(run::RunPaths{run}.journal()).effective()) {
-    const std::string& name = event.at("event").as_string();
-    if (name == "save") saved.step = event.int_or("step", 0);
-    if (name == "save" || name == "start") saved.time = event.double_or("t", 0);
-  }
-  return saved;
 }
 
 std::string fix_for(const Fault& fault, const base::Path& run) {
@@ -171,6 +155,21 @@ class Supervisor {
 };
 
 }  // namespace
+
+Saved newest_save(const base::Path& run) {
+  const run::RunPaths paths{run};
+  Saved saved;
+  if (!std::filesystem::exists(paths.journal())) return saved;
+  for (const Json& event : run::read_journal(paths.journal()).effective()) {
+    const std::string& name = event.at("event").as_string();
+    if (name == "save") saved.step = event.int_or("step", 0);
+    if (name == "save" || name == "start") saved.time = event.double_or("t", 0);
+  }
+  // The journal tells of a save one step after it is on the disk: ranks that die in between have come further.
+  const auto stamp = run::newest_stamp(paths.checkpoints());
+  if (stamp && stamp->step > saved.step) saved = {stamp->step, stamp->time};
+  return saved;
+}
 
 std::string RestartRule::refusal(int64_t saved_step) const {
   if (done_ >= most_) return text("--restarts allows ", most_);

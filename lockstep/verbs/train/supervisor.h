@@ -30,6 +30,13 @@ class RestartRule {
   int64_t saved_step_ = -1;
 };
 
+// What the ranks of a run will go on from, as far as it can be told without reading every checkpoint.
+struct Saved {
+  int64_t step = 0;
+  double time = 0;  // Unix seconds; of the first event when nothing was saved
+};
+Saved newest_save(const base::Path& run);
+
 // The hosts that ranks run on, and those that no longer do. Without a scheduler's hosts there is this one alone, which
 // is never left out.
 class Crew {

@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <ctime>
 #include <thread>
 
 #include "lockstep/base/error.h"
+#include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
+#include "lockstep/run/journal.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -39,6 +42,39 @@ TEST(RestartRuleTest, StopsAtTheNumberThatTheUserGave) {
   rule.count(5);
   EXPECT_THAT(rule.refusal(9), HasSubstr("--restarts allows 1"));
   EXPECT_THAT(RestartRule(0).refusal(0), HasSubstr("--restarts allows 0"));
+}
+
+// Ranks that die in the step behind each save, before the journal tells of it, come further every time.
+TEST(NewestSaveTest, CountsACheckpointThatTheJournalDoesNotTellOfYet) {
+  const base::TemporaryFolder folder;
+  const run::RunPaths paths{folder.path()};
+  EXPECT_EQ(newest_save(folder.path()).step, 0);
+  base::Json told = base::Json::object();
+  told["step"] = 4;
+  run::Journal journal(paths.journal());
+  journal.append("start", base::Json::object());
+  journal.append("save", told);
+  run::CheckpointStore store(paths.checkpoints());
+  run::Save save;
+  save.state = base::Json::object();
+  save.keep = 3;
+  RestartRule rule(100);
+  for (save.step = 4; save.step <= 9; ++save.step) {
+    store.save(save);
+    const Saved saved = newest_save(folder.path());
+    EXPECT_EQ(saved.step, save.step);
+    EXPECT_NEAR(saved.time, static_cast<double>(std::time(nullptr)), 60);
+    ASSERT_EQ(rule.refusal(saved.step), "");
+    rule.count(saved.step);
+  }
+}
+
+TEST(NewestSaveTest, BelievesTheJournalWhereTheFolderIsNotThere) {
+  const base::TemporaryFolder folder;
+  base::Json told = base::Json::object();
+  told["step"] = 4;
+  run::Journal(run::RunPaths{folder.path()}.journal()).append("save", told);
+  EXPECT_EQ(newest_save(folder.path()).step, 4);
 }
 
 TEST(CrewTest, LeavesAHostOutWithItsRanks) {
