@@ -237,7 +237,8 @@ check "to its end" wait_for 120 over bad
 
 make_job gone 100000
 expect "a chain to be cancelled" 'queued job' $submit gone.json --run gone --walltime 5min
-wait_for 30 begun gone 1
+two_queued() { [ "$(field gone 'len(of("queued"))')" -ge 2 ]; }
+check "and queues its second link" wait_for 60 two_queued
 expect "is cancelled" 'cancelled [0-9]+, [0-9]+.*exit 0' lockstep submit --cancel gone
 check "and leaves the queue" wait_for 30 queue_empty
 

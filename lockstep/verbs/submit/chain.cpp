@@ -72,6 +72,7 @@ void take_in(Chain& chain, const Json& event) {
     chain.submitted = time;
   } else if (kind == "queued") {
     chain.queued.push_back(event.string_or("job", ""));
+    if (const std::string by = event.string_or("by", ""); !by.empty()) chain.followed.push_back(by);
   } else if (kind == "refused") {
     if (chain.first_refusal.empty()) chain.first_refusal = event.string_or("words", "");
   } else if (kind == "exclude") {

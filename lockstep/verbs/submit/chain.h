@@ -53,6 +53,7 @@ struct ChainLink {
 struct Chain {
   ChainTerms terms;
   std::vector<std::string> queued;     // every job that was ever queued for it
+  std::vector<std::string> followed;   // the jobs that have queued a successor
   std::vector<ChainLink> links;        // those that have begun, in order
   std::string over;                    // "", or why it is: done, failed, cap, no progress, cancelled
   double submitted = 0;                // Unix seconds

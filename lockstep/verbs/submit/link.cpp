@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include "lockstep/base/error.h"
@@ -97,16 +98,18 @@ class Link {
       options_.say(text("job ", other->id, " of this chain is running: it goes on, this one ends"));
       return base::kExitDone;
     }
-    const bool again = chain_.find(job_) != nullptr;  // the scheduler started this job anew
     begun_ = unix_now();
-    record_.begin(job_, number_, step_, host_name());
     options_.say(text("link ", number_, " of at most ", chain_.terms.max_links, ", job ", job_, " on ", host_name(),
                       ", after step ", step_));
+    // Before all else: a node that dies here leaves somebody to go on. Started anew by the scheduler this job may have
+    // one already; where nobody answers whether it still stands, none is better than two.
+    const bool followed = std::count(chain_.followed.begin(), chain_.followed.end(), job_) > 0;
+    const auto successor = (rest ? rest->empty() : !followed) ? queue_successor() : std::nullopt;
+    record_.begin(job_, number_, step_, host_name());
     bool freed = false;
     for (const auto& held : {run_, run::supervisors_folder(run_)}) freed |= rest && free_dead_lock(held, chain_, *rest);
     if (freed) options_.say("took the run over from a job that is no more");
-    // Started anew it has a successor already; where nobody answers whether it still stands, none is better than two.
-    if (rest ? rest->empty() : !again) queue_successor();
+    if (successor) keep_away({*successor});
     tell_end();
     const int code = options_.run(command);
     return conclude(code);
@@ -129,23 +132,28 @@ class Link {
     ::setenv(site::kJobEndVariable, text(static_cast<int64_t>(unix_now() + seconds)).c_str(), 1);
   }
 
-  // True when there is one now.
-  bool queue_successor() {
-    if (chain_.terms.submit_from != spec::SubmitFrom::job || number_ >= chain_.terms.max_links) return false;
+  // Its job, when there is one now. Never one that is not written down: on a full disk every link would fail and leave
+  // another behind, which nobody counts.
+  std::optional<std::string> queue_successor() {
+    if (chain_.terms.submit_from != spec::SubmitFrom::job || number_ >= chain_.terms.max_links) return std::nullopt;
     const auto submitted =
         site::submit_script(chain_.terms.scheduler, run_ / "submit.sh", {site::Waits::For::failure_of, job_});
     if (!submitted.id.empty()) {
       chain_.queued.push_back(submitted.id);  // PBS finds jobs by their ids alone
-      record_.queued(submitted.id, job_);
-      keep_away({submitted.id});
-      return true;
+      try {
+        record_.queued(submitted.id, job_);
+      } catch (const Error&) {
+        site::cancel_jobs(chain_.terms.scheduler, {submitted.id});
+        throw;
+      }
+      return submitted.id;
     }
     record_.refused(job_, submitted.refusal);
     options_.say(
         text("could not queue the next link: ", submitted.refusal,
              "\n  this one trains all the same; then go on by hand, or where the site refuses jobs from inside "
              "a job: lockstep submit ... --site submit_from=login"));
-    return false;
+    return std::nullopt;
   }
 
   // Keeps waiting links away from hosts on which ranks failed again and again. The newest of them alone: a job that may
@@ -207,11 +215,13 @@ class Link {
     const auto rest = others(chain_, job_);
     std::vector<std::string> waiting;
     for (const auto& job : rest.value_or(Jobs{})) waiting.push_back(job.id);
+    if (rest && waiting.empty()) {
+      if (const auto queued = queue_successor()) waiting.push_back(*queued);
+    }
     keep_away(waiting);
-    const bool queued = rest && waiting.empty() && queue_successor();
-    const char* next = !rest                        ? "the scheduler does not say whether the next link still waits"
-                       : queued || !waiting.empty() ? "the next link goes on"
-                                                    : "no link is left in the queue, submit it again to go on";
+    const char* next = !rest              ? "the scheduler does not say whether the next link still waits"
+                       : !waiting.empty() ? "the next link goes on"
+                                          : "no link is left in the queue, submit it again to go on";
     options_.say(text("stopped after step ", step_, " (exit code ", code, "): ", next));
   }
 

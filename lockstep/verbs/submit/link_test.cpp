@@ -10,6 +10,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/small_disk.h"
 #include "lockstep/site/fake_scheduler.h"
 
 namespace lockstep::verbs {
@@ -76,6 +77,39 @@ TEST_F(LinkTest, QueuesItsSuccessorBeforeItWorks) {
   EXPECT_THAT(chain.queued, testing::Contains("12"));
   EXPECT_EQ(chain.links[0].step_after, 40);
   EXPECT_EQ(chain.over, "");
+}
+
+// A node that dies in between must leave a successor, not a link that has begun without one.
+TEST_F(LinkTest, QueuesItsSuccessorBeforeItIsWrittenDownAsBegun) {
+  const std::string chain = chain_file(run()).string();
+  command("sbatch",
+          base::text("while read -r line; do echo \"$line\"; done < '", chain, "' > '", chain, ".then'; echo 12"));
+  std::string then;
+  meanwhile_ = [&] { then = base::read_file(chain + ".then"); };
+  link(85, 40);
+  EXPECT_THAT(then, HasSubstr("\"event\":\"chain\""));
+  EXPECT_THAT(then, testing::Not(HasSubstr("\"event\":\"begin\"")));
+  const std::string now = base::read_file(chain);
+  EXPECT_LT(now.find("\"event\":\"queued\""), now.find("\"event\":\"begin\""));
+}
+
+TEST_F(LinkTest, StartedAgainItQueuesTheSuccessorThatItsFirstStartDidNot) {
+  command("squeue", "exit 1");  // nobody tells what waits
+  ChainRecord(run()).begin("11", 1, 0, "n1");
+  link(85, 40);
+  EXPECT_THAT(calls_before_work_, HasSubstr("afternotok:11"));
+  std::filesystem::remove(run() / "calls");
+  link(85, 50);  // now there is one
+  EXPECT_THAT(calls(), testing::Not(HasSubstr("sbatch")));
+}
+
+TEST_F(LinkTest, ASuccessorThatCannotBeWrittenDownIsTakenBack) {
+  ChainRecord(run()).refused("9", std::string(10000, 'x'));  // the calls of the commands stay smaller
+  const run::SmallDisk full(std::filesystem::file_size(chain_file(run())));
+  EXPECT_THROW(link(85, 40), base::Error);
+  EXPECT_THAT(calls(), HasSubstr("sbatch"));
+  EXPECT_THAT(calls(), HasSubstr("scancel 12\n"));
+  EXPECT_TRUE(ran_.empty());
 }
 
 TEST_F(LinkTest, CancelsItsSuccessorWhenTheRunIsDone) {
