@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::verbs {
@@ -33,14 +34,24 @@ TEST(LaunchTest, ReturnsTheExitCodeOfWhatItRan) {
 }
 
 TEST(LaunchTest, ASecondInterruptEndsRanksThatDoNotStop) {
+  const base::TemporaryFolder folder;
+  signal(SIGINT, SIG_DFL);  // so that it can be seen when run_ranks() listens
+  const auto listens = [] {
+    struct sigaction now {};
+    sigaction(SIGINT, nullptr, &now);
+    return now.sa_handler != SIG_DFL;
+  };
   const auto start = std::chrono::steady_clock::now();
-  std::jthread user([] {
-    for (int i = 0; i < 2; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      kill(getpid(), SIGINT);
-    }
+  std::jthread user([&] {
+    const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+    while (!listens() || !std::filesystem::exists(folder.path() / "ready")) pause();
+    kill(getpid(), SIGINT);
+    while (!std::filesystem::exists(folder.path() / "asked")) pause();
+    kill(getpid(), SIGINT);
   });
-  EXPECT_EQ(run_ranks({"sh", "-c", "trap '' USR1; exec sleep 30"}), 128 + SIGINT);
+  const std::string script = base::text("cd '", folder.path().string(), "'; trap ': > asked' USR1; : > ready; ",
+                                        "i=0; while [ $i -lt 600 ]; do i=$((i + 1)); sleep 0.05; done");
+  EXPECT_EQ(run_ranks({"sh", "-c", script}), 128 + SIGINT);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 

@@ -56,6 +56,7 @@ class World {
       if (reap(WNOHANG)) break;
       if (wish_.why.empty() && asked_to_stop(launcher_)) heed(SIGTERM);
       look();
+      remind();
       fault = judge(sightings(), plan_.patience);
     }
     noticed_ = unix_seconds();
@@ -131,6 +132,17 @@ class World {
     } else if (first) {
       ::kill(launcher_, SIGUSR1);
     }
+  }
+
+  // A launcher that had not started its ranks when the wish came had nobody to pass it on to. Once more when all of
+  // them speak, and so hear: who heard it before loses nothing. Never to a rank that is about to go.
+  void remind() {
+    if (all_spoke_) return;
+    all_spoke_ = std::all_of(seen_.begin(), seen_.end(), [](const Seen& rank) { return rank.beat.has_value(); });
+    const bool ending = std::any_of(seen_.begin(), seen_.end(), [](const Seen& rank) {
+      return rank.beat && (rank.beat->end || rank.beat->phase == run::Phase::ending);
+    });
+    if (all_spoke_ && !ending && !wish_.why.empty() && wish_.interrupts < 2) ::kill(launcher_, SIGUSR1);
   }
 
   bool reap(int options) {
@@ -212,6 +224,7 @@ class World {
   double probed_ = 0;
   pid_t launcher_ = 0;
   bool gone_ = false;
+  bool all_spoke_ = false;
   int code_ = 0;
   double looked_ = 0;
   double noticed_ = 0;

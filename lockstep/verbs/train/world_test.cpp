@@ -10,10 +10,12 @@
 #include <thread>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep::verbs {
 namespace {
 
+using base::text;
 using ::testing::HasSubstr;
 
 // A world of two ranks whose launcher is an ordinary program; the ranks' words are the test's own.
@@ -44,6 +46,12 @@ class WorldTest : public ::testing::Test {
         run::write_beat(run::beat_path(plan_.run, rank), beat);
       }
     });
+  }
+
+  // A script says by a file how far it is; a test that only slept would depend on the load.
+  std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
+  void await(const std::string& name) const {
+    while (!std::filesystem::exists(file(name))) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 
   base::TemporaryFolder folder_;
@@ -106,15 +114,34 @@ TEST_F(WorldTest, ASilentRankIsNamed) {
 }
 
 TEST_F(WorldTest, AWishToStopGoesToTheRanksOnce) {
-  std::jthread user([] {
-    for (int i = 0; i < 2; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      ::kill(::getpid(), SIGTERM);
-    }
+  std::jthread user([this] {
+    await("ready");
+    ::kill(::getpid(), SIGTERM);
+    await("got");
+    ::kill(::getpid(), SIGTERM);
+    base::write_file(file("asked twice"), "");
   });
-  const WorldEnd end = run({"sh", "-c", "trap 'test \"$got\" && exit 9; got=1' USR1; sleep 0.5; sleep 0.7; exit 85"});
+  const WorldEnd end = run({"sh", "-c",
+                            text("cd '", folder_.path().string(), "'; trap 'test -e got && exit 9; : > got' USR1; ",
+                                 ": > ready; until test -e 'asked twice'; do sleep 0.01; done; ",
+                                 "for i in 1 2 3 4 5; do sleep 0.1; done; exit 85")});
   EXPECT_EQ(end.code, 85);
   EXPECT_EQ(wish_.why, "SIGTERM");
+}
+
+TEST_F(WorldTest, AWishThatCameBeforeTheRanksReachesThemWhenTheySpeak) {
+  std::jthread user([this] {
+    await("ready");
+    ::kill(::getpid(), SIGTERM);
+    await("has ranks");
+    ranks_that([](run::Beat&) {}).join();
+  });
+  const WorldEnd end = run({"sh", "-c",
+                            text("cd '", folder_.path().string(), "'; trap ': > lost' USR1; : > ready; ",
+                                 "until test -e lost; do sleep 0.01; done; trap 'exit 85' USR1; : > 'has ranks'; ",
+                                 "i=0; while [ $i -lt 600 ]; do i=$((i + 1)); sleep 0.05; done; exit 9")});
+  EXPECT_FALSE(end.fault);
+  EXPECT_EQ(end.code, 85);
 }
 
 TEST_F(WorldTest, ItsOwnLauncherServesAsWell) {
@@ -122,11 +149,15 @@ TEST_F(WorldTest, ItsOwnLauncherServesAsWell) {
   EXPECT_EQ(run({"sh", "-c", "exit $LOCKSTEP_RANK"}).fault->what,
             "sh ended with code 1 after step 0, before the ranks said anything");
   EXPECT_EQ(run({"sh", "-c", "exit $((3 * LOCKSTEP_RANK))"}).code, 3);
-  std::jthread user([] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  std::jthread user([this] {
+    for (const char* rank : {"0", "1"}) await(rank);
     ::kill(::getpid(), SIGTERM);
   });
-  EXPECT_EQ(run({"sh", "-c", "trap 'exit 85' USR1; while :; do sleep 0.01; done"}).code, 85);
+  const std::string place = folder_.path().string();
+  EXPECT_EQ(
+      run({"sh", "-c", text("trap 'exit 85' USR1; : > '", place, "/'$LOCKSTEP_RANK; while :; do sleep 0.01; done")})
+          .code,
+      85);
 }
 
 TEST_F(WorldTest, ATermAtTheLauncherIsAWishToStop) {
