@@ -76,6 +76,12 @@ void Session::copy_whole(const step::Step& step, run::Save& save) {
 void Session::copy_pieces(const step::Step& step, run::Save& save) {
   const step::CutState cut = step.cut_state();
   auto part = node_part_->take(cut);
+  if (folder_) {
+    try {  // one makes it for all: they would all try at once
+      options_.disk->make_folder(folder_->paths().checkpoints());
+    } catch (const Error&) {  // the save itself says so
+    }
+  }
   group_.barrier();  // no writer is at the attempt before: rank 0 removes what that left
   const std::string token = comm::broadcast_text(group_, text(step_, "-", name_of_now()));
   if (!folder_) {
