@@ -48,7 +48,7 @@ part slurm 300 tests/slurm/slurm.sh run bash -c 'tests/slurm/login_node.sh && te
 part faults 130 python3 tests/faults/kill_resume.py 120
 part virtual-ranks 60 python3 tests/faults/kill_virtual.py
 part ranks 60 python3 tests/faults/kill_ranks.py
-part signals 90 python3 tests/faults/signals.py
+part signals 110 python3 tests/faults/signals.py
 part out-of-memory 20 python3 tests/faults/out_of_memory.py
 part detect 120 python3 tests/faults/detect.py
 part cut-link 60 tests/faults/cut_link.sh

@@ -30,6 +30,7 @@ FAULTS = [("rank", signal.SIGKILL, 6, "mended"), ("rank", signal.SIGSTOP, 2, "me
           ("mpirun", signal.SIGUSR1, 1, "stopped"), ("supervisor", signal.SIGTERM, 1, "stopped"),
           ("supervisor", signal.SIGUSR1, 1, "stopped"), ("supervisor", signal.SIGKILL, 1, "all gone")]
 LIMIT = 120  # seconds for anything to happen
+FRUITLESS = 2  # restarts from one checkpoint that the supervisor allows (RestartRule), whatever --restarts says
 
 
 class Wrong(Exception):
@@ -43,9 +44,17 @@ def victim(run, who, rng):
     return run.launcher() if who == "mpirun" else run.process.pid
 
 
+def may_restart(run):
+    """Whether the supervisor would mend one more fault: progress since its last restarts is a newer checkpoint."""
+    last = [row["saved_step"] for row in run.events("restart")[-FRUITLESS:]]
+    return len(last) < FRUITLESS or len(set(last)) > 1 or run.saved() > last[-1]
+
+
 def suffer(run, rng, times):
     """One fault and what follows. Returns what was done, or None when the run was over before."""
     who, number, _, outcome = rng.choices(FAULTS, weights=[fault[2] for fault in FAULTS])[0]
+    if outcome == "mended" and not until(lambda: not run.running() or may_restart(run), LIMIT):
+        raise Wrong(f"no checkpoint after {FRUITLESS} restarts")
     if not until(lambda: not run.running() or len(run.living_ranks()) == run.ranks, LIMIT):
         raise Wrong("the ranks did not come up")
     time.sleep(rng.uniform(0, 2.5))

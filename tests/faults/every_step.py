@@ -25,7 +25,7 @@ import sys
 import time
 
 import check_history
-from supervised import Run, folder_for, seed_from, send, until, verdict
+from supervised import Run, folder_for, process, seed_from, send, until, verdict
 
 JOB = {
     "name": "every_step",
@@ -122,8 +122,11 @@ class Killer:
             self.run.kill()
             return alive
         victims = self.living()
+        victim = self.rng.choice(victims)["pid"] if victims else None
+        if victim is None or not process(victim) or not send(victim, signal.SIGKILL):
+            return False
         self.dead_worlds = {beat["world"] for beat in victims}
-        return bool(victims) and send(self.rng.choice(victims)["pid"], signal.SIGKILL)
+        return True
 
     def kill_through(self):
         while self.wanted - self.hit and self.await_ranks():

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from supervised import LOCKSTEP, build_shim, folder_for, verdict
+from supervised import LOCKSTEP, build_shim, folder_for, own_environment, verdict
 
 JOB = {
     "name": "parts",
@@ -37,7 +37,7 @@ def train(folder, run, rank=None, shim=None, **variables):
             variables_here.update(variables, LD_PRELOAD=str(shim))
         words += ["-n", "1", "env"] + [f"{name}={value}" for name, value in variables_here.items()]
         words += [LOCKSTEP, "train", "job.json", "--run", run] + ([":"] if number == 0 else [])
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
+    return subprocess.run(words, cwd=folder, env=own_environment(folder), capture_output=True, text=True, timeout=300)
 
 
 def digest(folder, run):

@@ -30,6 +30,11 @@ def losses(run):
     return {(row["step"], row["steps"]): row["loss"] for row in run.events("step")}
 
 
+def reached(run):
+    """The last step that the ranks of this start told of."""
+    return max((row["step"] for row in run.since_start("step")), default=0)
+
+
 def run_kind(folder, kind):
     """(whether all is well, the undisturbed losses, the number of kills)"""
     (folder / "job.json").write_text(json.dumps({**JOB, "data": {**JOB["data"], **KINDS[kind]}}))
@@ -37,7 +42,7 @@ def run_kind(folder, kind):
     killed = Run(folder, f"{kind}-killed", 2)
     for ranks, step in ((2, 25), (3, 75)):
         killed.start(ranks)
-        until(lambda: not killed.running() or max(losses(killed), default=(0, 0))[0] >= step, 300, 0.1)
+        until(lambda: not killed.running() or reached(killed) >= step, 300, 0.05)
         if not killed.running():
             sys.exit("ended before the kill:\n" + killed.tail())
         killed.kill()

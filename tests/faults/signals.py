@@ -3,19 +3,29 @@
 """A signal anywhere is one decision of all ranks: SIGTERM and SIGUSR1 on each of three ranks, on mpirun, on the
 supervisor. Each time all ranks stop after the same step, everything is saved, the exit code is 85, no process is left and
 nothing was restarted; at the end the weights are those of the undisturbed run."""
+import json
 import signal
 import sys
 
 from supervised import Run, folder_for, gone, send, until, verdict
 
 RANKS = 3
+SECONDS = 40  # of training: ten stops, each after a second or two of it, and as much again in reserve
+LEAST_EPOCHS, PACE_EPOCHS = 150, 20  # the pace of a machine that is busy only then tells too few
 JOB = {
     "name": "signals",
     "data": {"train": "synthetic", "samples": 96, "image_size": 64},
     "model": {"name": "smallcnn", "classes": 3},
-    "training": {"global_batch": 12, "epochs": 150, "optimizer": {"name": "sgd", "lr": 0.001}, "threads": 1},
+    "training": {"global_batch": 12, "epochs": PACE_EPOCHS, "optimizer": {"name": "sgd", "lr": 0.001}, "threads": 1},
     "checkpoint": {"every_epochs": 1000},  # nothing but the stops themselves saves
 }
+
+
+def epochs_for(folder, seconds):
+    """How many epochs train for that long on this machine as busy as it is, by a short run."""
+    steps = Run(folder, "pace", RANKS).finish().events("step")
+    trained = sum(row["seconds"] for row in steps)
+    return max(LEAST_EPOCHS, round(PACE_EPOCHS * seconds / trained))
 
 
 def one(run, target, number):
@@ -41,6 +51,9 @@ def one(run, target, number):
 def main():
     passed = failed = sent = 0
     with folder_for("signals", JOB) as folder:
+        epochs = epochs_for(folder, SECONDS)
+        print(f"{epochs} epochs", flush=True)
+        (folder / "job.json").write_text(json.dumps(JOB | {"training": JOB["training"] | {"epochs": epochs}}))
         run = Run(folder, "signalled", RANKS)
         for target in [*range(RANKS), "mpirun", "supervisor"]:
             for number in (signal.SIGTERM, signal.SIGUSR1):

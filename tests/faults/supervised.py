@@ -19,17 +19,19 @@ BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
 LOCKSTEP = str(BUILD / "bin/lockstep")
 
 
+def process(pid):
+    """(parent's pid, session) of a process; None when there is none, or a zombie, which signals no longer reach."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return (int(fields[1]), int(fields[3])) if fields[0] != "Z" else None
+
+
 def processes():
     """pid -> (parent's pid, session) of every process that is not a zombie."""
-    found = {}
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[0] != "Z":
-            found[int(stat.parent.name)] = (int(fields[1]), int(fields[3]))
-    return found
+    found = {int(entry): process(entry) for entry in os.listdir("/proc") if entry.isdigit()}
+    return {pid: row for pid, row in found.items() if row}
 
 
 def parents():
@@ -48,6 +50,12 @@ atexit.register(end_all)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
 
 
+def own_environment(folder):
+    """Ranks that are killed leave the files of their shared memory behind: in the test's folder, not in /dev/shm."""
+    (folder / "shared").mkdir(exist_ok=True)
+    return {**os.environ, "OMPI_MCA_btl_vader_backing_directory": str(folder / "shared")}
+
+
 class Run:
     """`lockstep train job.json --ranks N` in `folder`, started as often as needed, also on other numbers of ranks;
     everything it says is in one log. One rank is a process without a supervisor."""
@@ -56,14 +64,16 @@ class Run:
         self.folder, self.name, self.path, self.ranks = folder, name, folder / name, ranks
         self.job, self.log = job, folder / f"{name}.log"
         self.words = [LOCKSTEP, "train", job, "--run", name, *words]
-        self.process = None
+        self.process, self.sittings_before = None, 0
         STARTED.append(self)
 
     def start(self, ranks=None):
         self.ranks = ranks or self.ranks
         words = self.words + (["--ranks", str(self.ranks)] if self.ranks > 1 else [])
+        self.sittings_before = len(self.events("start", "resume"))
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(words, cwd=self.folder, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(words, cwd=self.folder, env=own_environment(self.folder), stdout=log, stderr=log,
+                                            start_new_session=True)
         return self
 
     def finish(self, ranks=None, seconds=600):
@@ -123,6 +133,15 @@ class Run:
             except ValueError:
                 continue  # a kill tore it
             if not names or row["event"] in names:
+                rows.append(row)
+        return rows
+
+    def since_start(self, *names):
+        """Events of what was started last, not of earlier sittings; none before its own `start` or `resume`."""
+        rows, sittings = [], 0
+        for row in self.events():
+            sittings += row["event"] in ("start", "resume")
+            if sittings > self.sittings_before and row["event"] in names:
                 rows.append(row)
         return rows
 
