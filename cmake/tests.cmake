@@ -17,7 +17,7 @@ function(lockstep_test name folder kind)
   endif()
   set_target_properties(test_${name} PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   add_test(NAME unit.${name} COMMAND test_${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 120)
+  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 600)  # for a hang, not for a slow machine
   if(kind STREQUAL "torch")
     # Small tensors: on a busy machine more threads only wait for each other (test_model: 12 s, with one 0.5 s).
     set_tests_properties(unit.${name} PROPERTIES ENVIRONMENT OMP_NUM_THREADS=1)

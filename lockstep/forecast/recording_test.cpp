@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "lockstep/base/error.h"
 #include "lockstep/forecast/recording_text.h"
@@ -107,10 +107,14 @@ TEST(RecordingTest, ReadsAHundredThousandEventsInATenthOfASecond) {
     recording.events.push_back(storage(EventKind::death, 100 + i));
   }
   const std::string text = print_recording(recording);
-  const auto start = std::chrono::steady_clock::now();
+  const auto processor_seconds = [] {  // of this thread: others may have the machine meanwhile
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  };
+  const double start = processor_seconds();
   EXPECT_EQ(parse_recording(text, "a.rec").events.size(), recording.events.size());
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(took.count(), 0.5);  // 0.03 s; the rest is for a busy machine and sanitizers
+  EXPECT_LT(processor_seconds() - start, 0.5);  // 0.03 s; the rest is for sanitizers
 }
 
 }  // namespace

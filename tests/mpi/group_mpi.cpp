@@ -102,9 +102,9 @@ TEST(MpiGroupTest, TellsAWatcherWhichCollectiveItWaitsIn) {
   EXPECT_EQ(before.waiting, "");
   EXPECT_EQ(before.started, before.answered);
   const bool late = group.rank() == 1;
-  if (late) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  if (late) std::this_thread::sleep_for(std::chrono::seconds(3));
   std::jthread watcher([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::this_thread::sleep_for(std::chrono::seconds(1));
     const CallState now = teller->calls();
     if (late) return;
     EXPECT_EQ(now.waiting, "all-reduce");

@@ -134,7 +134,7 @@ TEST(TrainTest, ANearWalltimeStopsInTime) {
   const auto group = comm::single_group();
   TrainOptions options;
   options.run = folder.path() / "run";
-  options.seconds_left = 3;  // two saves are taken to need 2 at first, and some margin
+  options.seconds_left = 8;  // two saves are taken to need 2 at first, and some margin; the rest is for a busy machine
   auto what = job();
   what.training.epochs = 100000;
   what.checkpoint.every_epochs = 1000;
@@ -142,7 +142,7 @@ TEST(TrainTest, ANearWalltimeStopsInTime) {
   EXPECT_FALSE(result.finished);
   EXPECT_EQ(result.stop_reason, "walltime");
   EXPECT_GE(result.step, 1);
-  EXPECT_LT(result.seconds, 3);
+  EXPECT_LT(result.seconds, 8);
 }
 
 TEST(TrainTest, AWalltimeTooShortForOneStepIsRefusedBeforeIt) {
