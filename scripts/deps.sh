@@ -18,6 +18,9 @@ oracle_wheels=(torch==2.11.0 torchvision==0.26.0 timm==1.0.30 safetensors==0.8.0
   pillow==13.0.0 jsonschema==4.26.0 scikit-learn==1.9.1 webdataset==1.0.2 wids==0.1.11 nvidia-dali-cuda130==2.4.0
   pycocotools==2.0.11 h5py==3.16.0 nvidia-cuda-crt==13.0.88)  # the last one: headers for plugins/cuda/nccl_plugin.cpp
 
+# Mirrors and networks have bad moments: once more after a while.
+twice() { "$@" || { echo "failed: $1 $2 ...; once more in 20 s" >&2; sleep 20; "$@"; }; }
+
 install_debian() {
   local missing=()
   for package in "$@"; do
@@ -30,8 +33,8 @@ install_debian() {
     sudo=(sudo)
   fi
   echo "installing Debian packages: ${missing[*]}"
-  "${sudo[@]}" apt-get update -q >/dev/null
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+  twice "${sudo[@]}" apt-get update -q >/dev/null
+  twice "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # Filled under another name and renamed (and the oracles stamped), so that an interrupted install is not taken for a whole one.
@@ -39,7 +42,7 @@ install_torch() {
   [ -e .deps/libtorch/torch/lib/libtorch_cpu.so ] && return
   echo "installing libtorch 2.11.0 (CPU part) into .deps/libtorch"
   rm -rf .deps/libtorch.part .deps/pip && mkdir -p .deps && python3 -m venv .deps/pip
-  .deps/pip/bin/pip install -q --no-deps --no-compile --target .deps/libtorch.part "${torch_wheels[@]}"
+  twice .deps/pip/bin/pip install -q --upgrade --no-deps --no-compile --target .deps/libtorch.part "${torch_wheels[@]}"
   mv .deps/libtorch.part .deps/libtorch
 }
 
@@ -48,15 +51,15 @@ install_oracles() {
   [ "$(cat .deps/oracles/wheels 2>/dev/null)" = "$stamp" ] && return
   echo "installing the oracles into .deps/oracles"
   rm -rf .deps/oracles && mkdir -p .deps && python3 -m venv .deps/oracles
-  .deps/oracles/bin/pip install -q --no-compile "${oracle_wheels[@]}"
+  twice .deps/oracles/bin/pip install -q --no-compile "${oracle_wheels[@]}"
   echo "$stamp" > .deps/oracles/wheels
 }
 
 install_ffcv() {
   install_debian libopencv-dev libturbojpeg0-dev pkg-config
   install_oracles
-  .deps/oracles/bin/pip install -q --no-compile setuptools wheel numba opencv-python-headless pandas tqdm
-  .deps/oracles/bin/pip install -q --no-compile --no-build-isolation --no-deps ffcv==1.0.2
+  twice .deps/oracles/bin/pip install -q --no-compile setuptools wheel numba opencv-python-headless pandas tqdm
+  twice .deps/oracles/bin/pip install -q --no-compile --no-build-isolation --no-deps ffcv==1.0.2
 }
 
 for part in "$@"; do

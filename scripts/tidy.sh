@@ -8,7 +8,7 @@ base=${1:-}
 if [ -z "$base" ]; then
   base=HEAD~1
   if git rev-parse -q --verify origin/main >/dev/null && [ "$(git rev-parse origin/main)" != "$(git rev-parse HEAD)" ]; then
-    base=$(git merge-base origin/main HEAD)
+    base=$(git merge-base origin/main HEAD) || base=HEAD~1  # a shallow clone does not reach back to it
   fi
 fi
 if [ "$base" = all ] || ! git rev-parse -q --verify "$base" >/dev/null; then
