@@ -188,7 +188,7 @@ TEST(TrainTest, AFirstEvaluationThatTheWalltimeMayCutComesAfterASave) {
     const base::TemporaryFolder folder;
     const auto group = comm::single_group();
     auto what = job();
-    what.data.samples = 2400;  // as many to validate on: one at a time they would take long
+    what.data.samples = 2400;   // as many to validate on: one at a time they would take long
     what.data.image_size = 32;  // batch norm sees more than one value of one sample
     what.training.global_batch = 1;
     what.training.epochs = 0;
