@@ -95,8 +95,10 @@ Ask ask_for(const Place& place, const Levers& levers, int64_t micro_batch, int64
 // What is traced for a step of this trial. Slices are all executed: what is kept between them grows with their number.
 Ask step_ask(const Ground& ground, const Place& place, const Levers& levers, const Trial& trial, int64_t most_passes) {
   const int64_t slices = ground.task.virtual_ranks;
-  if (slices == 0) return ask_for(place, levers, trial.micro_batch, std::min(most_passes, trial.passes));
-  Ask ask = ask_for(place, levers, trial.micro_batch, trial.passes);
+  const int64_t passes = slices == 0 ? std::min(most_passes, trial.passes) : trial.passes;
+  Ask ask = ask_for(place, levers, trial.micro_batch, passes);
+  ask.evaluation_rows = evaluation_rows(ground, place, levers);
+  if (slices == 0) return ask;
   ask.slices = slices;
   ask.ranks = slices / trial.passes;
   return ask;
@@ -170,7 +172,8 @@ void add_upload(double seconds, TimeForecast& time) {
 
 double evaluation_sample(const Ground& ground, const Place& place, const Levers& levers, const Trial& trial) {
   if (!ground.evaluation || !trial.time || ground.task.work.validation_samples == 0) return 0;
-  Ask ask = ask_for(place, levers, trial.micro_batch, 1);
+  const int64_t rows = evaluation_rows(ground, place, levers);
+  Ask ask = ask_for(place, levers, rows > 0 ? rows : trial.micro_batch, 1);
   ask.recompute.clear();
   ask.reduced = false;
   ask.zero = ask.ranks = 0;
@@ -373,6 +376,11 @@ Workload work_at(const Ground& ground, const Place& place) {
   Workload work = ground.task.work;
   if (ground.task.weak) work.global_batch *= place.ranks();
   return work;
+}
+
+int64_t evaluation_rows(const Ground& ground, const Place& place, const Levers& levers) {
+  const auto& rule = ground.task.evaluation_rows;
+  return rule ? rule(levers.micro_batch, place.ranks(), place.gpus > 0) : 0;
 }
 
 bool fits_safely(const Trial& trial) {

@@ -76,6 +76,8 @@ struct Task {
   int64_t virtual_ranks = 0;  // slices of a batch, each a pass of its own, whatever the ranks; 0: none
   // The run's own rule, given what a save costs: seconds for the copy, seconds until written. None: by epochs.
   std::function<SaveTimes(double copy, double write)> save_clock = {};
+  // The run's own rule: samples of an evaluation pass, given the micro-batch as the job has it. None: no evaluation.
+  std::function<int64_t(int64_t micro_batch, int64_t ranks, bool gpu)> evaluation_rows = {};
   bool weak = false;  // each rank takes `global_batch`: a user's recording cannot be cut smaller
 };
 
@@ -91,6 +93,9 @@ struct Ground {
 
 // The job on that place: the batch grows with the ranks where a share cannot be cut.
 Workload work_at(const Ground& ground, const Place& place);
+
+// Samples of an evaluation pass there; 0: none.
+int64_t evaluation_rows(const Ground& ground, const Place& place, const Levers& levers);
 
 // Memory and step of one place with one set of levers: what the search compares.
 struct Trial {

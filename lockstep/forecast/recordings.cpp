@@ -7,7 +7,11 @@
 namespace lockstep::forecast {
 namespace {
 
+constexpr int64_t kAsAPass = -1;
+
+// An evaluation of as many samples as a pass has grows with it; of another number it stays as it is.
 Ask without_batch(Ask ask) {
+  if (ask.evaluation_rows == ask.micro_batch) ask.evaluation_rows = kAsAPass;
   ask.micro_batch = 0;
   return ask;
 }
@@ -15,8 +19,8 @@ Ask without_batch(Ask ask) {
 std::string key_of(const Ask& ask, const MemoryRules& rules) {
   return base::text(ask.precision, "/", base::join(ask.recompute, ","), "/", ask.attention, "/", ask.reduced, "/",
                     ask.micro_batch, "/", ask.passes, "/", ask.zero, "/", ask.ranks, "/", ask.slices, "/",
-                    rules.capacity, "/", rules.expandable_segments, "/", rules.cublas_workspace, "/", rules.context,
-                    "/", rules.nccl, "/", rules.compute_capability);
+                    ask.evaluation_rows, "/", rules.capacity, "/", rules.expandable_segments, "/",
+                    rules.cublas_workspace, "/", rules.context, "/", rules.nccl, "/", rules.compute_capability);
 }
 
 }  // namespace

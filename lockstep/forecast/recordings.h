@@ -25,6 +25,8 @@ struct Ask {
   int64_t ranks = 0;   // over how many: where that decides, with zero or slices; else 0
   int64_t slices = 0;  // of the whole batch, added up in one order (virtual ranks); `passes`: this rank's, all of them
 
+  int64_t evaluation_rows = 0;  // samples of an evaluation pass between two steps; 0: none
+
   auto operator<=>(const Ask&) const = default;  // NOLINT(modernize-use-nullptr): the tool sees a 0 in it
 };
 

@@ -14,8 +14,8 @@
 namespace lockstep::step {
 namespace {
 
-void add(task::Metrics& metrics, const at::Tensor& logits, const data::Batch& batch) {
-  const at::Tensor rows = logits.to(at::kCPU, at::kFloat).contiguous();  // [samples, classes]
+// rows: [samples, classes]
+void add(task::Metrics& metrics, const at::Tensor& rows, const data::Batch& batch) {
   const int64_t classes = rows.size(1);
   for (int64_t i = 0; i < batch.size(); ++i) {
     const auto k = static_cast<size_t>(i);
@@ -27,6 +27,11 @@ void add(task::Metrics& metrics, const at::Tensor& logits, const data::Batch& ba
 
 }  // namespace
 
+at::Tensor evaluate_pass(const model::Network& network, const at::Tensor& values, spec::Precision precision) {
+  const at::Tensor logits = network.forward(values.to(compute_type(precision)), model::Mode::evaluate).logits;
+  return logits.to(at::kCPU, at::kFloat).contiguous();
+}
+
 task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm::Group& group,
                        const EvaluateOptions& options) {
   const c10::AutoGradMode no_gradients(false);
@@ -37,8 +42,7 @@ task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm
     seen += batch.size();
     if (batch.size() > 0) {
       const Samples samples = to_samples(batch, options.device);
-      add(mine, network.forward(samples.values.to(compute_type(options.precision)), model::Mode::evaluate).logits,
-          batch);
+      add(mine, evaluate_pass(network, samples.values, options.precision), batch);
     }
     if (options.seen) options.seen(seen);
   }
@@ -52,6 +56,12 @@ EvaluationShare evaluation_share(int64_t samples, int64_t batch, const comm::Gro
 
 int64_t evaluation_batch(const spec::Job& job) {
   return job.evaluation.batch > 0 ? job.evaluation.batch : std::min<int64_t>(32, job.training.global_batch);
+}
+
+int64_t evaluation_rows(const spec::Job& job, int64_t ranks, bool on_card) {
+  if (!on_card || job.evaluation.batch > 0) return evaluation_batch(job);
+  const int64_t share = std::max<int64_t>(1, job.training.global_batch / ranks);
+  return job.training.micro_batch > 0 ? std::min(job.training.micro_batch, share) : share;
 }
 
 task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group) {

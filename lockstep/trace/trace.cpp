@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "lockstep/base/error.h"
+#include "lockstep/step/evaluate.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 #include "lockstep/trace/attention.h"
@@ -56,6 +57,33 @@ void classify_gradients(const step::Step& step) {
   }
 }
 
+// Whole weights, where the step leaves none in the network.
+void assemble(step::Step& step, const model::Network& network) {
+  step.assemble();
+  for (const auto& parameter : network.parameters()) {
+    recorder().classify(storage_id(parameter.tensor), MemoryClass::weights);
+  }
+}
+
+void evaluate_batch(const spec::Job& job, const model::Network& network, int64_t rows, int64_t step) {
+  const step::Samples samples = make_samples(job, rows, 1, step);
+  step::evaluate_pass(network, samples.values, job.training.precision);
+}
+
+// As a run does it between two steps (Session::evaluate).
+void evaluate_between(const spec::Job& job, int64_t rows, step::Step& step, const model::Network& network,
+                      step::Ema* ema) {
+  recorder().evaluation_begin();
+  assemble(step, network);
+  if (ema) ema->swap();
+  {
+    const c10::AutoGradMode no_gradients(false);
+    const step::PassPrecision precision(network, job.training.precision, SimulatedDevice::device());
+    evaluate_batch(job, network, rows, 0);
+  }
+  if (ema) ema->swap();
+}
+
 model::Network simulated_network(const spec::Job& job) {
   const int64_t first = recorder().next_storage();
   model::Network network = model::make_network(job.model, job.data.image_size, job.training.seed,
@@ -90,6 +118,7 @@ void check(const spec::Job& job, const Simulation& simulation) {
   base::ensure(job.model.classes > 0, "the number of classes is known when a job is traced");
   base::ensure(simulation.ranks > 0 && simulation.steps > 0 && simulation.rows >= 0,
                "a simulation has ranks, steps and rows");
+  base::ensure(simulation.evaluation_rows == 0 || simulation.steps >= 2, "an evaluation stands between two steps");
 }
 
 }  // namespace
@@ -125,8 +154,12 @@ forecast::Recording trace_step(const spec::Job& job, const Simulation& simulatio
       base::ensure(result.finite && result.samples == samples.global_size, "a simulated step is an ordinary one");
       classify_gradients(step);
     }
+    if (simulation.evaluation_rows > 0 && i == simulation.steps - 2) {
+      evaluate_between(job, simulation.evaluation_rows, step, network, ema.get());
+    }
     recorder->step_end();
   }
+  if (simulation.evaluation_rows == 0) assemble(step, network);
   forecast::Recording recording = recorder->finish();
   describe(recording, job, simulation, network);
   recording.checkpoint_bytes = recording.parameter_bytes + bytes_of(network.buffers()) + step.state_bytes() +
@@ -147,11 +180,7 @@ forecast::Recording trace_evaluation(const spec::Job& job, const Simulation& sim
   for (int64_t i = 0; i < simulation.steps; ++i) {
     recorder->step_begin();
     recorder->evaluation_begin();
-    {
-      const step::Samples samples = make_samples(job, rows_of(job, simulation), simulation.ranks, i);
-      const at::Tensor values = samples.values.to(step::compute_type(job.training.precision));
-      network.forward(values, model::Mode::evaluate).logits.to(at::kCPU, at::kFloat);
-    }
+    evaluate_batch(job, network, rows_of(job, simulation), i);
     recorder->step_end();
   }
   forecast::Recording recording = recorder->finish();

@@ -18,13 +18,16 @@ struct Simulation {
   Attention attention = Attention::flash;  // the kernel that the card's generation takes for 16-bit attention
   int64_t ranks = 1;                       // data-parallel ranks; the reducer runs over a backend that does nothing
   int64_t rows = 0;                        // samples of this rank a step; 0: global_batch / ranks, rounded up
+  int64_t evaluation_rows = 0;             // of an evaluation before the last step; 0: none
   int64_t steps = 3;                       // from process start; the first one makes what later ones find
 };
 
 // Executes the job's own step (step::Step) on a simulated CUDA device and records it. No GPU, no data, no weights in
-// memory. An operator that the simulation does not know is a user error with its name; nothing is guessed. Call once
-// or more; the process must not have opened real CUDA and never may afterwards.
-// REQUIRES: model.classes is known.
+// memory. With evaluation_rows a batch of that many is evaluated behind the last step but one, as training does it; a
+// run puts whole weights together at its end anyway (training.zero 3), behind the last step. An operator that the
+// simulation does not know is a user error with its name; nothing is guessed. Call once or more; the process must not
+// have opened real CUDA and never may afterwards. REQUIRES: model.classes is known; with evaluation_rows at least two
+// steps.
 forecast::Recording trace_step(const spec::Job& job, const Simulation& simulation = {});
 
 // One evaluation pass (no gradients) over `rows` samples, likewise.

@@ -4,6 +4,7 @@
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -74,7 +75,8 @@ std::vector<at::Tensor> tensors_in(const std::vector<model::Named>& named) {
 }
 
 // Of rank 0, in the storages that its tensors lie in.
-KeptBytes measured_bytes(const spec::Job& job, int64_t ranks) {
+enum class After { step, assembled };
+KeptBytes measured_bytes(const spec::Job& job, int64_t ranks, After after = After::step) {
   KeptBytes kept;
   comm::run_thread_ranks(ranks, [&](comm::Group& group) {
     at::set_num_threads(1);
@@ -85,6 +87,7 @@ KeptBytes measured_bytes(const spec::Job& job, int64_t ranks) {
     for (int64_t i = 0; i < 2; ++i) {
       step.run({i, 0, job.training.global_batch, images, at::arange(rows, at::kLong), 0}, 0.001);
     }
+    if (after == After::assembled) step.assemble();
     if (group.rank() != 0) return;
     auto weights = tensors_in(network.parameters());
     if (step.shards()) {
@@ -126,13 +129,64 @@ TEST(ZeroTest, ARankKeepsWhatTheTraceSaysAndItsShareOfTheWhole) {
   }
 }
 
+// All that is alive when the network has whole weights between two steps, or behind the last one.
+int64_t promised_weights_of_the_end(const Recording& recording) {
+  std::map<int64_t, int64_t> alive;
+  for (const Event& event : recording.events) {
+    if (event.kind == EventKind::birth && event.memory == MemoryClass::weights) alive[event.id] = event.bytes;
+    if (event.kind == EventKind::death) alive.erase(event.id);
+  }
+  int64_t bytes = 0;
+  for (const auto& [id, size] : alive) bytes += size;
+  return bytes;
+}
+
+TEST(ZeroTest, WholeWeightsBesideTheirPartsAreInTheTrace) {
+  for (const int64_t zero : {0, 3}) {
+    const spec::Job job = small_transformer(zero);
+    const KeptBytes kept = measured_bytes(job, 4, After::assembled);
+    const Recording recording = trace_step(job, {.ranks = 4});
+    expect_near(kept.weights, promised_weights_of_the_end(recording), "whole weights", zero, 4);
+    EXPECT_GE(kept.weights, recording.parameter_bytes);
+  }
+}
+
+int64_t most_weights(const Recording& recording) {
+  std::map<int64_t, int64_t> alive;
+  int64_t bytes = 0, most = 0;
+  for (const Event& event : recording.events) {
+    if (event.kind == EventKind::birth && event.memory == MemoryClass::weights) {
+      bytes += alive[event.id] = event.bytes;
+    } else if (event.kind == EventKind::death && alive.contains(event.id)) {
+      bytes -= alive[event.id];
+    } else if (event.kind == EventKind::step_begin) {
+      most = event.id == 1 ? bytes : std::max(most, bytes);  // of warm steps: weights are whole before the first
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+TEST(ZeroTest, AnEvaluationBetweenStepsHasWholeWeightsAndTheLastStepHasNone) {
+  const spec::Job job = small_transformer(3);
+  const Recording recording = trace_step(job, {.ranks = 4, .evaluation_rows = 2});
+  EXPECT_GE(most_weights(recording), recording.parameter_bytes);
+  expect_near(promised_bytes(recording).weights, promised_bytes(trace_step(job, {.ranks = 4})).weights, "parts", 3, 4);
+  const bool evaluates = std::any_of(recording.operators.begin(), recording.operators.end(),
+                                     [](const auto& call) { return call.phase == forecast::Phase::evaluate; });
+  EXPECT_TRUE(evaluates);
+}
+
 // Bytes of each kind that one step hands to the network, of tensors larger than a handful of numbers.
 std::map<CollectiveKind, int64_t> bytes_handed_over(const Recording& recording) {
   std::map<CollectiveKind, int64_t> bytes;
   std::set<int64_t> open;
+  bool in_step = false;
   for (const Event& event : recording.events) {
+    if (event.kind == EventKind::step_begin) in_step = true;
+    if (event.kind == EventKind::step_end) in_step = false;
     if (event.kind == EventKind::collective) {
-      if (event.bytes > 4096) bytes[event.collective] += event.bytes;
+      if (in_step && event.bytes > 4096) bytes[event.collective] += event.bytes;
       EXPECT_TRUE(open.insert(event.id).second);
     } else if (event.kind == EventKind::wait) {
       EXPECT_EQ(open.erase(event.id), 1U) << "waited for once";

@@ -11,6 +11,7 @@
 #include "lockstep/data/collection.h"
 #include "lockstep/run/most_checkpoints.h"
 #include "lockstep/run/save_clock.h"
+#include "lockstep/step/evaluate.h"
 #include "lockstep/trace/trace.h"
 #include "lockstep/verbs/plan/recorded.h"
 
@@ -85,6 +86,7 @@ class JobTracer {
     if (!ask.attention.empty()) simulation.attention = choice_of<trace::Attention>(ask.attention);
     simulation.ranks = ranks_of(ask);
     simulation.rows = ask.micro_batch * ask.passes;
+    simulation.evaluation_rows = ask.evaluation_rows;
     return simulation;
   }
   spec::Job job_for(const Ask& ask) const {
@@ -98,6 +100,17 @@ class JobTracer {
   spec::Job job_;
   double seconds_ = 0;
 };
+
+// As the run evaluates. A collection that is not here is taken to be large.
+std::function<int64_t(int64_t, int64_t, bool)> evaluation_rule(const PlanRequest& request) {
+  const int64_t samples = request.lengths.validation_samples;
+  if (request.job.evaluation.every_epochs <= 0 || (request.job.data.validate.empty() && samples == 0)) return {};
+  return [job = request.job, samples](int64_t micro_batch, int64_t ranks, bool gpu) mutable {
+    job.training.micro_batch = micro_batch;
+    const int64_t rows = step::evaluation_rows(job, ranks, gpu);
+    return samples > 0 ? std::min(samples, rows) : rows;
+  };
+}
 
 forecast::Task task_of(const PlanRequest& request) {
   const spec::Job& job = request.job;
@@ -116,7 +129,10 @@ forecast::Task task_of(const PlanRequest& request) {
   task.image_size = job.data.image_size;
   task.walltime = job.limits.walltime;
   task.decodes = !request.recording && job.data.train != "synthetic";
-  if (!request.recording) return task;
+  if (!request.recording) {
+    task.evaluation_rows = evaluation_rule(request);
+    return task;
+  }
   const Recording& recording = *request.recording;
   task.weak = true;
   task.virtual_ranks = 0;
@@ -238,11 +254,14 @@ class Planner {
   const std::vector<forecast::BlockSaving>& order(const Place& place) {
     if (order_.empty() && place.gpu) {
       const Levers& levers = ground_.task.levers;
+      Place alone = place;
+      alone.gpus = 1;
       const Ask ask{.precision = levers.precision,
                     .recompute = levers.recompute,
                     .attention = forecast::attention_of(&*place.gpu, levers.precision),
                     .micro_batch = levers.micro_batch > 0 ? levers.micro_batch : ground_.task.work.global_batch,
-                    .passes = 1};
+                    .passes = 1,
+                    .evaluation_rows = forecast::evaluation_rows(ground_, alone, levers)};
       order_ = forecast::recompute_order(forecast::block_savings(ground_.recordings.of(ask)));
     }
     return order_;

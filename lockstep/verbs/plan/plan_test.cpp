@@ -87,6 +87,23 @@ TEST(PlanTest, ForetellsManyPassesAsTheirOwnTraceDoes) {
   }
 }
 
+TEST(PlanTest, CountsTheMemoryAndTheTimeOfTheEvaluationThatTheJobAsksFor) {
+  spec::Job job = small_job();
+  job.data.image_size = 64;
+  job.data.samples = 100'000;
+  const int64_t alone = plan_of(job, {"a100-80"}).options[0].trial.memory.total;
+  job.data.validate = "synthetic";
+  const Plan usual = plan_of(job, {"a100-80"});
+  EXPECT_EQ(usual.options[0].trial.memory.total, alone) << "a pass without gradients is smaller than one with them";
+  job.evaluation.batch = 4096;
+  const Plan large = plan_of(job, {"a100-80"});
+  EXPECT_GT(large.options[0].trial.memory.total, 2 * alone);
+  EXPECT_THAT(large.options[0].trial.memory.moment, HasSubstr("evaluate"));
+  EXPECT_LT(large.options[0].pace.evaluation_sample, usual.options[0].pace.evaluation_sample);
+  job.evaluation.every_epochs = 0;
+  EXPECT_EQ(plan_of(job, {"a100-80"}).options[0].trial.memory.total, alone);
+}
+
 // Slices are a step's passes whatever the ranks, and no lever turns them: train would refuse it.
 TEST(PlanTest, PlansVirtualRanksAsTheirOwnTraceDoes) {
   spec::Job job = small_job();

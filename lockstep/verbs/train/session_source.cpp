@@ -52,11 +52,8 @@ std::unique_ptr<data::Loader> Session::validation_loader() const {
   return data::make_loader(*collections_.validate, options, share.from);
 }
 
-// On a card small batches cost time and equal bits are not promised: there it is a pass of training, as `plan` counts.
 int64_t Session::evaluation_batch() const {
-  if (!options_.device.is_cuda() || job_.evaluation.batch > 0) return step::evaluation_batch(job_);
-  const int64_t share = std::max<int64_t>(1, job_.training.global_batch / group_.size());
-  return job_.training.micro_batch > 0 ? std::min(job_.training.micro_batch, share) : share;
+  return step::evaluation_rows(job_, group_.size(), options_.device.is_cuda());
 }
 
 data::LoaderState Session::data_state() const {
