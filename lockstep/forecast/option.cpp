@@ -107,7 +107,7 @@ Ask step_ask(const Ground& ground, const Place& place, const Levers& levers, con
 // A step's samples lie on the card together, also those of passes that were not traced.
 void add_inputs(const Ground& ground, int64_t traced_rows, Trial& trial) {
   const int64_t pixels = ground.task.image_size * ground.task.image_size;
-  const int64_t bytes = (trial.rows - traced_rows) * kColours * pixels * static_cast<int64_t>(sizeof(float));
+  const int64_t bytes = (trial.rows - traced_rows) * kColours * pixels * ground.task.pixel_bytes.kept;
   if (bytes <= 0) return;
   MemoryForecast& memory = trial.memory;
   for (int64_t* sum : {&memory.peak_allocated, &memory.peak_reserved, &memory.cold_peak_reserved, &memory.total,
@@ -160,14 +160,16 @@ void fill_time(const Ground& ground, const Place& place, const Levers& levers, T
 double upload_seconds(const Ground& ground, const Place& place, double samples) {
   if (!place.gpu || ground.task.weak) return 0;
   const auto side = static_cast<double>(ground.task.image_size);
-  return samples * 3 * side * side * sizeof(float) / ground.assumptions.upload_rate;
+  return samples * 3 * side * side * static_cast<double>(ground.task.pixel_bytes.sent) / ground.assumptions.upload_rate;
 }
 
-void add_upload(double seconds, TimeForecast& time) {
-  time.step.value += seconds;
-  time.step.low += seconds;
-  time.step.high += seconds;
-  time.by_class[OperatorClass::copy] += seconds;
+// What is sent ahead takes time only where it takes longer than the step before it.
+void add_upload(double seconds, bool ahead, TimeForecast& time) {
+  const double before = time.step.value;
+  for (double* step : {&time.step.value, &time.step.low, &time.step.high}) {
+    *step = ahead ? std::max(*step, seconds) : *step + seconds;
+  }
+  time.by_class[OperatorClass::copy] += time.step.value - before;
 }
 
 double evaluation_sample(const Ground& ground, const Place& place, const Levers& levers, const Trial& trial) {
@@ -406,7 +408,10 @@ Trial try_levers(const Ground& ground, const Place& place, const Levers& levers,
   if (const int64_t slices = ground.task.virtual_ranks; slices > 0) cut_into_slices(batch, slices, ranks, trial);
   fill_memory(ground, place, levers, trial);
   if (trial.fits || depth == Depth::all) fill_time(ground, place, levers, trial);
-  if (trial.time) add_upload(upload_seconds(ground, place, static_cast<double>(trial.rows)), *trial.time);
+  if (trial.time) {
+    add_upload(upload_seconds(ground, place, static_cast<double>(trial.rows)), ground.task.pixel_bytes.ahead,
+               *trial.time);
+  }
   return trial;
 }
 

@@ -57,7 +57,7 @@ const Section& data_section() {
           .add("pixels", &Data::pixels, "", anything,
                "what a batch holds on its way to the device: fp32; bf16 (half the bytes) or uint8 (a quarter, "
                "normalised "
-               "there), which on a card also go one step ahead of the computing; plan counts fp32")
+               "there), which on a card also go one step ahead of the computing")
           .add("window", &Data::window, "extents", positive, "of windows: how many extents' samples are mixed")
           .done();
   return section;

@@ -21,6 +21,10 @@
 
 namespace lockstep::step {
 
+bool is_fed(spec::Pixels pixels, at::Device device) {
+  return device.is_cuda() && pixels != spec::Pixels::fp32;
+}
+
 struct Feeder::State {
   enum class Stage { free, filled, in_use };
   struct Slot {

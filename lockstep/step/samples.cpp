@@ -35,11 +35,20 @@ at::Tensor shown_pixels(const at::Tensor& pixels, const data::Normalisation& nor
   return pixels.to(at::kFloat).mul_(factor.to(device)).add_(offset.to(device)).permute({0, 3, 1, 2});
 }
 
+at::Tensor pixels_on(at::Device device, const at::Tensor& pixels, const data::Normalisation& normalisation) {
+  // Looked at as channels-last first: so a copy keeps the order of the memory.
+  return shown_pixels(pixels.permute({0, 3, 1, 2}).to(device).permute({0, 2, 3, 1}), normalisation);
+}
+
+at::ScalarType pixel_type(spec::Pixels pixels) {
+  return pixels == spec::Pixels::fp32 ? at::kFloat : pixels == spec::Pixels::bf16 ? at::kBFloat16 : at::kByte;
+}
+
 Samples to_samples(const data::Batch& batch, at::Device device) {
   const at::Tensor labels = at::from_blob(const_cast<int64_t*>(batch.targets.data()), {batch.size()}, at::kLong);
-  // Looked at as channels-last first: so a copy keeps the order of the memory.
-  const at::Tensor pixels = host_pixels(batch).permute({0, 3, 1, 2}).to(device).permute({0, 2, 3, 1});
-  return {batch.step, batch.epoch, batch.global_size, shown_pixels(pixels, batch.normalisation), labels.to(device), 0};
+  return {batch.step,        batch.epoch,
+          batch.global_size, pixels_on(device, host_pixels(batch), batch.normalisation),
+          labels.to(device), 0};
 }
 
 }  // namespace lockstep::step

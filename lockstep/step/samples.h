@@ -27,6 +27,11 @@ at::Tensor host_pixels(const data::Batch& batch);
 // looked at another way.
 at::Tensor shown_pixels(const at::Tensor& pixels, const data::Normalisation& normalisation);
 
+// A batch's pixels, in main memory, on the device and as the network takes them.
+at::Tensor pixels_on(at::Device device, const at::Tensor& pixels, const data::Normalisation& normalisation);
+
+at::ScalarType pixel_type(spec::Pixels pixels);
+
 // The images as a channels-last tensor over the batch's own memory (on the CPU: no copy; the batch must live on), or of
 // bytes a new one.
 Samples to_samples(const data::Batch& batch, at::Device device);

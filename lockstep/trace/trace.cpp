@@ -8,6 +8,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/step/evaluate.h"
+#include "lockstep/step/feeder.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 #include "lockstep/trace/attention.h"
@@ -34,20 +35,62 @@ int64_t bytes_of(const std::vector<model::Named>& named) {
   return bytes;
 }
 
+at::Tensor empty_pixels(const spec::Job& job, int64_t rows, at::Device device) {
+  const int64_t size = job.data.image_size;
+  return at::empty({rows, size, size, 3}, at::TensorOptions(step::pixel_type(job.data.pixels)).device(device));
+}
+
 // One rank's samples, copied to the card as the loader's batch is (step::to_samples). The host's memory is asked for,
 // but never touched.
-step::Samples make_samples(const spec::Job& job, int64_t rows, int64_t ranks, int64_t step) {
+step::Samples make_samples(const spec::Job& job, int64_t rows) {
   const int64_t first = recorder().next_storage();
-  const int64_t size = job.data.image_size;
   const at::Device device = SimulatedDevice::device();
   step::Samples samples;
-  samples.step = step;
-  samples.global_size = rows * ranks;
-  samples.values = at::empty({rows, size, size, 3}).permute({0, 3, 1, 2}).to(device);
+  samples.global_size = rows;
+  samples.values = step::pixels_on(device, empty_pixels(job, rows, at::kCPU), data::Normalisation());
   samples.targets = at::empty({rows}, at::kLong).to(device);
   recorder().classify_from(first, MemoryClass::inputs);
   return samples;
 }
+
+// What a training step is given, step after step. Where the run has a feeder, its two lasting slots take turns; what
+// goes into them travels on a stream of its own and is no part of the step.
+class Inputs {
+ public:
+  Inputs(const spec::Job& job, int64_t rows) : job_(job), rows_(rows) {
+    if (!step::is_fed(job.data.pixels, SimulatedDevice::device())) return;
+    const int64_t first = recorder().next_storage();
+    for (int64_t i = 0; i < 2; ++i) {
+      slots_.push_back({empty_pixels(job, rows, SimulatedDevice::device()),
+                        at::empty({rows}, at::TensorOptions(at::kLong).device(SimulatedDevice::device()))});
+    }
+    recorder().classify_from(first, MemoryClass::inputs);
+  }
+
+  step::Samples next(int64_t ranks, int64_t step) const {
+    step::Samples samples = slots_.empty() ? make_samples(job_, rows_) : from(slots_[static_cast<size_t>(step % 2)]);
+    samples.step = step;
+    samples.global_size = rows_ * ranks;
+    return samples;
+  }
+
+ private:
+  struct Slot {
+    at::Tensor pixels, targets;
+  };
+  static step::Samples from(const Slot& slot) {
+    const int64_t first = recorder().next_storage();
+    step::Samples samples;
+    samples.values = step::shown_pixels(slot.pixels, data::Normalisation());
+    samples.targets = slot.targets;
+    recorder().classify_from(first, MemoryClass::inputs);
+    return samples;
+  }
+
+  const spec::Job& job_;
+  int64_t rows_;
+  std::vector<Slot> slots_;
+};
 
 // A gradient that lies in what was made before the first step is part of a bucket of the reducer, or of a rank's sums.
 void classify_gradients(const step::Step& step) {
@@ -65,8 +108,8 @@ void assemble(step::Step& step, const model::Network& network) {
   }
 }
 
-void evaluate_batch(const spec::Job& job, const model::Network& network, int64_t rows, int64_t step) {
-  const step::Samples samples = make_samples(job, rows, 1, step);
+void evaluate_batch(const spec::Job& job, const model::Network& network, int64_t rows) {
+  const step::Samples samples = make_samples(job, rows);
   step::evaluate_pass(network, samples.values, job.training.precision);
 }
 
@@ -79,7 +122,7 @@ void evaluate_between(const spec::Job& job, int64_t rows, step::Step& step, cons
   {
     const c10::AutoGradMode no_gradients(false);
     const step::PassPrecision precision(network, job.training.precision, SimulatedDevice::device());
-    evaluate_batch(job, network, rows, 0);
+    evaluate_batch(job, network, rows);
   }
   if (ema) ema->swap();
 }
@@ -145,11 +188,11 @@ forecast::Recording trace_step(const spec::Job& job, const Simulation& simulatio
       recorder->classify(storage_id(part), MemoryClass::weights);
   }
 
-  const int64_t rows = rows_of(job, simulation);
+  const Inputs inputs(job, rows_of(job, simulation));
   for (int64_t i = 0; i < simulation.steps; ++i) {
     recorder->step_begin();
     {
-      const step::Samples samples = make_samples(job, rows, simulation.ranks, i);
+      const step::Samples samples = inputs.next(simulation.ranks, i);
       const step::StepResult result = step.run(samples, job.training.optimizer.lr);
       base::ensure(result.finite && result.samples == samples.global_size, "a simulated step is an ordinary one");
       classify_gradients(step);
@@ -180,7 +223,7 @@ forecast::Recording trace_evaluation(const spec::Job& job, const Simulation& sim
   for (int64_t i = 0; i < simulation.steps; ++i) {
     recorder->step_begin();
     recorder->evaluation_begin();
-    evaluate_batch(job, network, rows_of(job, simulation), i);
+    evaluate_batch(job, network, rows_of(job, simulation));
     recorder->step_end();
   }
   forecast::Recording recording = recorder->finish();

@@ -278,6 +278,31 @@ TEST(TraceTest, RecomputedBlocksKeepTheirInputsAndRunAgainInBackward) {
   EXPECT_EQ(forward, backward);
 }
 
+// Most bytes of a class that are alive at once.
+int64_t most_alive(const Recording& recording, MemoryClass memory) {
+  std::map<int64_t, int64_t> alive;
+  int64_t bytes = 0, most = 0;
+  for (const Event& event : recording.events) {
+    if (event.kind == EventKind::birth && event.memory == memory) bytes += alive[event.id] = event.bytes;
+    if (event.kind == EventKind::death && alive.contains(event.id)) bytes -= alive[event.id];
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+// Two slots of the feeder take turns; of bytes there are floats besides.
+TEST(TraceTest, PixelsLieOnTheCardAsTheFeederKeepsThem) {
+  const std::map<spec::Pixels, int64_t> bytes_of_a_value = {
+      {spec::Pixels::fp32, 4}, {spec::Pixels::bf16, 2 * 2}, {spec::Pixels::uint8, 2 * 1 + 4}};
+  for (const auto& [pixels, bytes] : bytes_of_a_value) {
+    spec::Job job = job_of("resnet18", 4);
+    job.data.pixels = pixels;
+    const int64_t values = 4 * 3 * job.data.image_size * job.data.image_size;
+    const auto found = static_cast<double>(most_alive(trace_step(job), MemoryClass::inputs));
+    EXPECT_NEAR(found, static_cast<double>(values * bytes), 256) << name_of(pixels) << ": beside them targets";
+  }
+}
+
 TEST(TraceTest, EvaluationKeepsNoActivations) {
   const auto job = job_of("resnet50", 32);
   const Recording recording = trace_evaluation(job, {.steps = 1});

@@ -12,6 +12,7 @@
 #include "lockstep/run/most_checkpoints.h"
 #include "lockstep/run/save_clock.h"
 #include "lockstep/step/evaluate.h"
+#include "lockstep/step/feeder.h"
 #include "lockstep/trace/trace.h"
 #include "lockstep/verbs/plan/recorded.h"
 
@@ -112,6 +113,14 @@ std::function<int64_t(int64_t, int64_t, bool)> evaluation_rule(const PlanRequest
   };
 }
 
+// Of a feeder there are two slots; bytes become floats besides.
+forecast::PixelBytes pixel_bytes_of(spec::Pixels pixels) {
+  const auto sent = static_cast<int64_t>(c10::elementSize(step::pixel_type(pixels)));
+  const bool fed = step::is_fed(pixels, at::Device(at::kCUDA));
+  const auto shown = static_cast<int64_t>(pixels == spec::Pixels::uint8 ? sizeof(float) : 0);
+  return {.sent = sent, .kept = fed ? 2 * sent + shown : sent, .ahead = fed};
+}
+
 forecast::Task task_of(const PlanRequest& request) {
   const spec::Job& job = request.job;
   forecast::Task task;
@@ -131,6 +140,7 @@ forecast::Task task_of(const PlanRequest& request) {
   task.decodes = !request.recording && job.data.train != "synthetic";
   if (!request.recording) {
     task.evaluation_rows = evaluation_rule(request);
+    task.pixel_bytes = pixel_bytes_of(job.data.pixels);
     return task;
   }
   const Recording& recording = *request.recording;

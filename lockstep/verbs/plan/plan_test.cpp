@@ -104,6 +104,26 @@ TEST(PlanTest, CountsTheMemoryAndTheTimeOfTheEvaluationThatTheJobAsksFor) {
   EXPECT_EQ(plan_of(job, {"a100-80"}).options[0].trial.memory.total, alone);
 }
 
+TEST(PlanTest, PixelsOfOtherTypesTakeOtherMemoryAndTimeToGoToACard) {
+  spec::Job job = small_job();
+  job.data.image_size = 224;  // large enough that what the allocator rounds up is nothing
+  job.training.global_batch = 1024;
+  job.training.micro_batch = 256;
+  std::map<spec::Pixels, forecast::Trial> trials;
+  for (const auto pixels : {spec::Pixels::fp32, spec::Pixels::bf16, spec::Pixels::uint8}) {
+    job.data.pixels = pixels;
+    trials[pixels] = plan_of(job, {"a100-80"}).options[0].trial;
+  }
+  const auto inputs = [&](spec::Pixels pixels) {
+    return static_cast<double>(trials[pixels].memory.by_class.at(forecast::MemoryClass::inputs));
+  };
+  EXPECT_NEAR(inputs(spec::Pixels::uint8) / inputs(spec::Pixels::fp32), 6.0 / 4, 0.01);
+  EXPECT_NEAR(inputs(spec::Pixels::bf16) / inputs(spec::Pixels::fp32), 1, 0.01);
+  const double upload = 1024.0 * 3 * 224 * 224 * 4 / forecast::Assumptions().upload_rate;
+  const double fp32 = trials[spec::Pixels::fp32].time->step.value;
+  EXPECT_NEAR(trials[spec::Pixels::bf16].time->step.value, std::max(fp32 - upload, upload / 2), 0.02 * fp32);
+}
+
 // Slices are a step's passes whatever the ranks, and no lever turns them: train would refuse it.
 TEST(PlanTest, PlansVirtualRanksAsTheirOwnTraceDoes) {
   spec::Job job = small_job();

@@ -134,8 +134,7 @@ Session::Source Session::open_source(const Stage& stage, size_t from) {
   Source source;
   if (!stage.phase.cache_features) {
     source.loader = loader(collections_.train, data::Use::train);
-    // Single precision stays with the plain way, which is what `plan` forecasts.
-    if (options_.device.is_cuda() && job_.data.pixels != spec::Pixels::fp32 && !history_) {
+    if (step::is_fed(job_.data.pixels, options_.device) && !history_) {
       source.feeder = std::make_unique<step::Feeder>(*source.loader, options_.device);
     }
     return source;
