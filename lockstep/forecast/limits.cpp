@@ -49,27 +49,12 @@ void count_saves(Course course, Pace pace, Length& length) {
   length.num_saves = sit_through(course, pace).saves;
 }
 
-// A job starts up, restores (not the first), works, and saves before its time is over. What it may work is shorter by
-// one step, since it stops at the end of one.
-void count_jobs(const Pace& pace, double step, Length& length) {
-  length.shortest_walltime = pace.start_up + pace.restore + pace.save + step;
-  if (pace.walltime <= 0) {
-    length.jobs = 1;
-    length.total = pace.start_up + length.useful;
-    return;
-  }
-  const double first = pace.walltime - pace.start_up - pace.save;
-  if (length.useful <= first) {
-    length.jobs = 1;
-    length.total = pace.start_up + length.useful;
-    return;
-  }
-  if (pace.walltime < length.shortest_walltime) return;
-  const double later = std::max(step, first - pace.restore - step);
-  const double rest = length.useful - std::max(step, first - step);
-  length.jobs = 1 + std::max<int64_t>(1, static_cast<int64_t>(std::ceil(rest / later - 1e-9)));
-  const auto more = static_cast<double>(length.jobs - 1);
-  length.total = length.useful + (more + 1) * pace.start_up + more * (pace.restore + pace.save);
+// By the run's own rule of when to stop.
+void count_jobs(const Course& course, const Pace& pace, Length& length) {
+  length.shortest_walltime = pace.start_up + pace.restore + least_of({.save = pace.save, .step = course.step});
+  const Sittings all = sit_through(course, pace);
+  length.jobs = all.jobs;
+  if (all.jobs > 0) length.total = all.seconds;
 }
 
 }  // namespace
@@ -123,7 +108,7 @@ std::optional<Length> length_of(const Workload& work, const Pace& pace) {
   if (course.milestone_every > 0) length.milestones = length.steps / course.milestone_every;
   count_saves(course, pace, length);
   length.useful = stepping + length.evaluations + length.saves;
-  count_jobs(pace, step, length);
+  count_jobs(course, pace, length);
   return length;
 }
 

@@ -82,16 +82,17 @@ TEST(LimitsTest, SplitsARunIntoJobsThatEachStartRestoreAndSave) {
   const Pace pace{.step = 20, .start_up = 60, .restore = 15, .save = 5, .stall = 5, .walltime = 600};
   const auto length = length_of(kRun, pace);
   EXPECT_DOUBLE_EQ(length->useful, 1460);
-  // First job 600 - 60 - 5 - 20 = 515 s, the others 500: 945 s are left, two jobs more.
-  EXPECT_EQ(length->jobs, 3);
-  EXPECT_DOUBLE_EQ(length->total, 1460 + 3 * 60 + 2 * (15 + 5));
+  // A step takes 17.625 s with the share of the last; 2 saves, 2 steps and 30 s are kept back: 75.25 s. The first job
+  // stops after the step that begins at 533.25 s, its 27th, the others after 26: one step is left to a fourth.
+  EXPECT_EQ(length->jobs, 4);
+  EXPECT_DOUBLE_EQ(length->total, 1460 + 4 * 60 + 3 * (15 + 5));
 }
 
-TEST(LimitsTest, FindsNoJobWhenTheWalltimeIsShorterThanStartSaveAndOneStep) {
+TEST(LimitsTest, FindsNoJobWhenTheWalltimeIsShorterThanStartOneStepAndTwoSaves) {
   const Pace pace{.step = 20, .start_up = 60, .restore = 15, .save = 5, .walltime = 90};
   const auto length = length_of(kRun, pace);
   EXPECT_EQ(length->jobs, 0);
-  EXPECT_DOUBLE_EQ(length->shortest_walltime, 100);
+  EXPECT_DOUBLE_EQ(length->shortest_walltime, 60 + 15 + 17.625 + 2 * 5);
 }
 
 TEST(LimitsTest, RunsAShortJobUnderAShortWalltime) {

@@ -17,7 +17,7 @@ class Walk {
   Sittings all() {
     while (done_ < course_.steps) {
       now_ = pace_.start_up + (done_ > 0 ? pace_.restore : 0);
-      if (pace_.walltime > 0 && now_ + course_.step + 2 * pace_.save > pace_.walltime) {
+      if (now_ + least_of({.save = pace_.save, .step = course_.step}) > limit()) {
         result_.jobs = 0;
         return result_;
       }
@@ -131,6 +131,10 @@ class Walk {
 double reserve_of(double walltime, const Keeping& keeping) {
   const double margin = std::min(60.0, 0.05 * walltime);
   return (keeping.saving ? 3 : 2) * keeping.save + 2 * keeping.step + 1.5 * keeping.evaluation + margin;
+}
+
+double least_of(const Keeping& keeping) {
+  return keeping.step + 2 * keeping.save;
 }
 
 Sittings sit_through(const Course& course, const Pace& pace) {

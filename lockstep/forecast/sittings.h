@@ -35,6 +35,8 @@ struct Keeping {
   bool saving = false;    // a save under way comes to its end first
 };
 double reserve_of(double walltime, const Keeping& keeping);
+// Without so much left behind its start-up a sitting is refused: it could not save one step.
+double least_of(const Keeping& keeping);
 
 // A sitting after another, event by event, as the run itself goes: it stops when no more than the reserve is left and
 // makes up for an evaluation that a stop came before. Of pace: start_up, restore, save, stall, the clock and walltime.

@@ -55,12 +55,13 @@ PlannedShape estimated(const Json& option, int64_t nodes, double all_reduce, dou
   const double save = number_or(option, "save_seconds", 0);
   forecast::Workload work;
   work.span.steps = static_cast<int64_t>(number_or(option, "steps", 0));
-  work.validation_samples = 1;  // what is not a step: all evaluations, and the saves beside the last
-  work.evaluate_every = work.save_every = 0;
+  work.save_every = 0;
   forecast::Pace pace;
-  pace.step = option.at("step_seconds").at("value").as_double() / share + all_reduce;
-  pace.evaluation_sample =
+  // Evaluations, and the saves beside the last, are spread over the steps.
+  const double others =
       number_or(option, "evaluation_seconds", 0) / share + std::max(0.0, number_or(option, "saves_seconds", 0) - save);
+  pace.step = option.at("step_seconds").at("value").as_double() / share + all_reduce +
+              others / static_cast<double>(std::max<int64_t>(1, work.span.steps));
   pace.start_up = number_or(option, "start_up_seconds", 0);
   pace.restore = number_or(option, "restore_seconds", 0);
   pace.save = save;

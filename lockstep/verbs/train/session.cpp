@@ -8,6 +8,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/forecast/sittings.h"
 #include "lockstep/site/launch.h"
 #include "lockstep/step/virtual_check.h"
 #include "lockstep/verbs/train/batch_rules.h"
@@ -167,14 +168,14 @@ void Session::take_step(step::Step& step, Source& source) {
   after_step(step, source, stopped());
 }
 
-// Stop when the clock leaves time for saving twice and little more: one save may be slow, and a late one is lost.
 std::string Session::why_stop(bool evaluates) const {
   std::string why = options_.stop();
   if (!why.empty() || !options_.seconds_left) return why;
-  const double margin = std::min(60.0, 0.05 * *options_.seconds_left);
-  const double saves = saver_ && saver_->under_way() ? 3 : 2;  // one under way comes to its end first
-  const double needed = saves * save_seconds_ + 2 * step_seconds_ + (evaluates ? 1.5 * evaluate_seconds_ : 0) + margin;
-  return steady_seconds() - started_ + needed > *options_.seconds_left ? "walltime" : "";
+  const double reserve = forecast::reserve_of(*options_.seconds_left, {.save = save_seconds_,
+                                                                       .step = step_seconds_,
+                                                                       .evaluation = evaluates ? evaluate_seconds_ : 0,
+                                                                       .saving = saver_ && saver_->under_way()});
+  return steady_seconds() - started_ + reserve > *options_.seconds_left ? "walltime" : "";
 }
 
 void Session::after_step(step::Step& step, Source& source, bool stop) {

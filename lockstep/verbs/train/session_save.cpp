@@ -9,6 +9,7 @@
 #include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/forecast/sittings.h"
 #include "lockstep/run/most_checkpoints.h"
 #include "lockstep/verbs/train/session.h"
 
@@ -193,7 +194,7 @@ void Session::say_budget(int64_t bytes) {
 std::string Session::check_walltime() const {
   if (!options_.seconds_left || step_ == timetable_.total_steps()) return "";
   const double elapsed = steady_seconds() - started_;
-  const double needed = elapsed + step_seconds_ + 2 * save_seconds_;
+  const double needed = elapsed + forecast::least_of({.save = save_seconds_, .step = step_seconds_});
   if (needed <= *options_.seconds_left) return "";
   if (options_.restarted) {
     ledger_->say("too little time is left for another step");
