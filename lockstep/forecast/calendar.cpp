@@ -21,6 +21,7 @@ std::vector<int64_t> phase_steps(const Span& span, int64_t steps_per_epoch) {
   std::vector<double> phases = span.phases;
   if (phases.empty()) phases.push_back(span.epochs);
   std::vector<int64_t> steps;
+  steps.reserve(phases.size());
   for (const double epochs : phases) {
     steps.push_back(epochs > 0 && steps_per_epoch > 0 ? steps_of(epochs, steps_per_epoch) : 0);
   }

@@ -21,6 +21,7 @@ using base::text;
 
 double median_over(const std::vector<ScalingRun>& runs, double ScalingRun::*member) {
   std::vector<double> values;
+  values.reserve(runs.size());
   for (const auto& run : runs) values.push_back(run.*member);
   return median(values);
 }

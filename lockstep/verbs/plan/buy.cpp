@@ -196,6 +196,7 @@ Advice advise_buy(const AdviceRequest& request) {
   const auto own = words_of(arguments, "--against");
   if (!own.empty()) builds.push_back(shelf.listed(own));
   std::vector<PlannedJob> jobs;
+  jobs.reserve(files.size());
   for (const auto& file : files) jobs.push_back(plan_job(file, builds, request));
   // Needs are known only now; the same order, with memory and disk that are enough.
   const BuildNeeds needs = needs_of(jobs);

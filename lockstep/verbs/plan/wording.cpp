@@ -135,6 +135,7 @@ std::vector<std::string> undriven(const Plan& plan) {
     if (std::find(names.begin(), names.end(), gpu.id) == names.end()) names.push_back(gpu.id);
   }
   std::vector<std::string> lines;
+  lines.reserve(by_reason.size());
   for (const auto& [reason, names] : by_reason) lines.push_back(text(base::join(names, ", "), ": ", reason));
   return lines;
 }

@@ -233,9 +233,9 @@ class PartVerifier {
     data::work_in_order<Faults>(
         static_cast<int64_t>(samples_.size()), {threads_, threads_ * 16},
         [&](int64_t i) {
-          const auto [shard, sample] = samples_[static_cast<size_t>(i)];
-          return faults_of(shard->name_of(sample),
-                           [&](Faults& faults) { check_sample(*shard, sample, num_classes, faults); });
+          const Place& at = samples_[static_cast<size_t>(i)];
+          return faults_of(at.shard->name_of(at.sample),
+                           [&](Faults& faults) { check_sample(*at.shard, at.sample, num_classes, faults); });
         },
         [&](int64_t i, Faults&& faults) {
           append(faults);

@@ -17,8 +17,6 @@
 
 namespace lockstep::verbs {
 
-using base::Blame;
-using base::Error;
 using base::Json;
 using base::text;
 using step::steady_seconds;
