@@ -15,8 +15,8 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/budget.h"
 #include "lockstep/data/fetch.h"
+#include "lockstep/data/loader_needs.h"
 #include "lockstep/data/order.h"
 #include "lockstep/data/quiet_thread.h"
 #include "lockstep/data/render.h"
@@ -36,8 +36,9 @@ std::span<const std::byte> bytes_of(const std::string& content) {
   return std::as_bytes(std::span(content.data(), content.size()));
 }
 
-int64_t bytes_of(spec::Pixels pixels) {
-  return pixels == spec::Pixels::fp32 ? 4 : pixels == spec::Pixels::bf16 ? 2 : 1;
+LoaderOptions with_threads(LoaderOptions options) {
+  if (options.threads == 0) options.threads = site::usable_cores();
+  return options;
 }
 
 // The memory of a batch's pixels, of whichever kind they are.
@@ -106,9 +107,9 @@ class ThreadedLoader final : public Loader {
         store_(collection.is_synthetic() ? nullptr : open_store(collection)),
         options_(options),
         num_samples_(static_cast<int64_t>(collection.samples.size())),
-        num_threads_(options.threads > 0 ? options.threads : site::usable_cores()),
-        extents_(find_extents()),
-        shares_(share_memory(needs())),
+        num_threads_(options.threads),
+        extents_(loader_extents(collection, options, store_.get())),
+        shares_(share_memory(loader_needs(options, num_samples_, store_.get(), extents_))),
         fetcher_(collection.shards ? std::make_unique<Fetcher>(*store_, fetch_options()) : nullptr),
         sequence_(sequence_kind(), num_samples_, options.seed, &extents_, options.data.window),
         state_{options.seed, from.epoch, from.consumed},
@@ -180,35 +181,9 @@ class ThreadedLoader final : public Loader {
   }
 
  private:
-  Extents find_extents() const {
-    if (!is_training() && !collection_.shards) return {};  // the order is training's; files of their own are no matter
-    const bool windows = settle_order(collection_, options_.data.order) == spec::SampleOrder::windows;
-    return windows ? Extents(*store_, num_samples_, options_.data.extent) : Extents();
-  }
-
   Sequence::Kind sequence_kind() const {
     if (!is_training()) return Sequence::Kind::in_order;
     return extents_.empty() ? Sequence::Kind::full : Sequence::Kind::windows;
-  }
-
-  MemoryNeeds needs() const {
-    const Range batch{0, options_.global_batch};
-    const int64_t share =
-        std::max<int64_t>(1, rank_range(batch, options_.rank, options_.num_ranks, options_.num_slices).size());
-    MemoryNeeds needs{.memory = options_.data.memory,
-                      .share = options_.memory_share,
-                      .batch = std::min(share, num_samples_) * row_length() * bytes_of(options_.data.pixels),
-                      .prefetch = options_.prefetch,
-                      .threads = num_threads_};
-    if (store_) {
-      needs.largest_picture = store_->largest_picture();
-      needs.largest_file = store_->largest_file();
-    }
-    for (const Extent& extent : extents_.all()) needs.largest_extent = std::max(needs.largest_extent, extent.size);
-    // A rank's share of each batch lies in its share of the window's extents, and in one more at its edge.
-    const int64_t num_extents = std::min(options_.data.window, static_cast<int64_t>(extents_.all().size()));
-    if (num_extents > 0) needs.window = (num_extents / options_.num_ranks + 1) * options_.data.extent;
-    return needs;
   }
 
   Fetcher::Options fetch_options() const {
@@ -448,7 +423,7 @@ spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder w
 std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,
                                     const LoaderState& from) {
   check(collection, options, from);
-  return std::make_unique<ThreadedLoader>(collection, options, from);
+  return std::make_unique<ThreadedLoader>(collection, with_threads(options), from);
 }
 
 std::vector<float> load_image(const std::string& path, const spec::Data& data) {

@@ -37,6 +37,11 @@ std::string norm_without_variance(const model::Network& network, const StepOptio
   return found;
 }
 
+int64_t smallest_batch(const spec::Training& training, int64_t num_samples) {
+  const int64_t last = num_samples % training.global_batch;  // 0: all batches are full
+  return last > 0 ? last : training.global_batch;
+}
+
 std::string fix_for(int64_t batch) {
   const std::string another = "choose a training.global_batch that leaves more samples for the last batch";
   if (batch < 4) return another;
@@ -54,14 +59,31 @@ int64_t smallest_pass(int64_t batch, int64_t ranks, int64_t micro) {
   return smallest;
 }
 
+bool has_slices_of_one(const spec::Training& training, int64_t num_samples) {
+  return training.virtual_ranks > 0 && smallest_batch(training, num_samples) / training.virtual_ranks < 2;
+}
+
+// The batch, a full one or the last of an epoch, that leaves some rank a pass of one sample to norm by itself; 0: none.
+int64_t batch_with_a_pass_of_one(const spec::Training& training, int64_t num_samples, int64_t ranks) {
+  const bool is_local = training.batch_norm == spec::BatchNorm::local || ranks == 1;
+  if (training.virtual_ranks > 0 || !is_local) return 0;
+  for (const int64_t batch : {training.global_batch, num_samples % training.global_batch}) {
+    if (batch == 0 || batch > num_samples || smallest_pass(batch, ranks, training.micro_batch) > 1) continue;
+    return batch;
+  }
+  return 0;
+}
+
 }  // namespace
+
+bool has_passes_of_one(const spec::Training& training, int64_t num_samples, int64_t ranks) {
+  return has_slices_of_one(training, num_samples) || batch_with_a_pass_of_one(training, num_samples, ranks) > 0;
+}
 
 void check_slices(const model::Network& network, const StepOptions& options, int64_t num_samples, int64_t image_size) {
   const auto& training = options.training;
-  if (training.virtual_ranks == 0) return;
-  const int64_t last = num_samples % training.global_batch;  // 0: all batches are full
-  const int64_t smallest = last > 0 ? last : training.global_batch;
-  if (smallest / training.virtual_ranks >= 2) return;
+  if (!has_slices_of_one(training, num_samples)) return;
+  const int64_t smallest = smallest_batch(training, num_samples);
   const std::string norm = norm_without_variance(network, options, image_size);
   if (norm.empty()) return;
   throw base::Error(base::Blame::user,
@@ -73,21 +95,16 @@ void check_slices(const model::Network& network, const StepOptions& options, int
 
 void check_shares(const model::Network& network, const StepOptions& options, int64_t num_samples, int64_t image_size,
                   int64_t ranks) {
-  const auto& training = options.training;
-  const bool is_local = training.batch_norm == spec::BatchNorm::local || ranks == 1;
-  if (training.virtual_ranks > 0 || !is_local) return;
-  for (const int64_t batch : {training.global_batch, num_samples % training.global_batch}) {
-    if (batch == 0 || batch > num_samples || smallest_pass(batch, ranks, training.micro_batch) > 1) continue;
-    const std::string norm = norm_without_variance(network, options, image_size);
-    if (norm.empty()) return;
-    throw base::Error(
-        base::Blame::user,
-        text("a batch of ", batch, batch == 1 ? " sample" : " samples", " on ", ranks, ranks == 1 ? " rank" : " ranks",
-             " leaves a pass of one sample, and batch norm (", norm, ") would see one value a channel at ", image_size,
-             " pixels"),
-        "choose a training.global_batch (and micro_batch) that leaves two samples at least to every pass, "
-        "the last of an epoch too; or fewer ranks, or training.batch_norm=sync");
-  }
+  const int64_t batch = batch_with_a_pass_of_one(options.training, num_samples, ranks);
+  if (batch == 0) return;
+  const std::string norm = norm_without_variance(network, options, image_size);
+  if (norm.empty()) return;
+  throw base::Error(base::Blame::user,
+                    text("a batch of ", batch, batch == 1 ? " sample" : " samples", " on ", ranks,
+                         ranks == 1 ? " rank" : " ranks", " leaves a pass of one sample, and batch norm (", norm,
+                         ") would see one value a channel at ", image_size, " pixels"),
+                    "choose a training.global_batch (and micro_batch) that leaves two samples at least to every pass, "
+                    "the last of an epoch too; or fewer ranks, or training.batch_norm=sync");
 }
 
 }  // namespace lockstep::step

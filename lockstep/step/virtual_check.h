@@ -5,6 +5,10 @@
 
 namespace lockstep::step {
 
+// Whether some pass of a batch may have one sample only: a slice of virtual ranks, or of what else a rank computes at
+// once. Batch norms are to be asked then.
+bool has_passes_of_one(const spec::Training& training, int64_t num_samples, int64_t ranks);
+
 // Before a run with virtual ranks over `num_samples` images: user error with the fix when some batch, mostly the last
 // of an epoch, leaves a slice so small that a trained batch norm would see one value a channel, which has no variance.
 void check_slices(const model::Network& network, const StepOptions& options, int64_t num_samples, int64_t image_size);

@@ -8,6 +8,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/step/schedule.h"
+#include "lockstep/step/virtual_check.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -69,6 +70,21 @@ void check_batch_on_ranks(const spec::Training& training, int64_t ranks) {
         text("training.ghost_batch is ", training.ghost_batch, ", and of a batch of ", training.global_batch, " on ",
              ranks, ranks == 1 ? " rank" : " ranks", " a slice of one sample is left, which has no statistics"),
         "a training.ghost_batch that divides the share of every rank, or another number of ranks");
+  }
+}
+
+void check_norms_of_phases(const spec::Job& job, const model::Network& network, at::Device device, int64_t num_samples,
+                           int64_t ranks) {
+  std::vector<spec::Phase> phases = job.training.phases;
+  if (phases.empty()) phases.emplace_back();
+  for (const spec::Phase& phase : phases) {
+    step::StepOptions options;
+    options.training = job.training;
+    options.device = device;
+    options.train_from = phase.train_from.empty() ? 0 : network.index_of(phase.train_from);
+    options.freeze_norm = phase.freeze_norm;
+    step::check_slices(network, options, num_samples, job.data.image_size);
+    step::check_shares(network, options, num_samples, job.data.image_size, ranks);
   }
 }
 

@@ -7,6 +7,11 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
 #include "lockstep/data/order.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/step/precision.h"
@@ -48,7 +53,49 @@ void exchange(Features& features, int64_t num_samples, comm::Group& group) {
   features.targets.sub_(1);
 }
 
+// The rows that could be read. logits: [samples, classes], of the samples from `first` on.
+void add_known(task::Metrics& metrics, const at::Tensor& logits, const at::Tensor& targets, int64_t first) {
+  const at::Tensor known = targets.ge(0).nonzero().flatten();
+  const at::Tensor rows = logits.index_select(0, known).contiguous();
+  const at::Tensor labels = targets.index_select(0, known).contiguous();
+  const at::Tensor ids = known.add(first).contiguous();
+  const auto count = static_cast<size_t>(known.numel());
+  metrics.add({rows.const_data_ptr<float>(), static_cast<size_t>(rows.numel())},
+              {labels.const_data_ptr<int64_t>(), count}, {ids.const_data_ptr<int64_t>(), count});
+}
+
 }  // namespace
+
+int64_t feature_row_bytes(const model::Network& network, size_t to, int64_t image_size, at::Device device) {
+  const c10::AutoGradMode no_gradients(false);
+  const at::Tensor image = at::zeros({1, 3, image_size, image_size}, at::TensorOptions(device));
+  const int64_t values = network.run(image, model::Mode::evaluate, 0, to).numel();
+  return values * static_cast<int64_t>(sizeof(float));
+}
+
+std::vector<FeatureNeeds> feature_needs(const spec::Job& job, const model::Network& network, at::Device device,
+                                        int64_t samples) {
+  std::vector<FeatureNeeds> all;
+  for (const spec::Phase& phase : job.training.phases) {
+    if (!phase.cache_features) continue;
+    const size_t to = network.index_of(phase.train_from);
+    all.push_back({phase.train_from, samples, feature_row_bytes(network, to, job.data.image_size, device)});
+  }
+  return all;
+}
+
+void check_feature_memory(const FeatureNeeds& needs, int64_t local_ranks, int64_t node_memory) {
+  const int64_t bytes = needs.bytes() * local_ranks;
+  if (bytes <= node_memory) return;
+  const auto shown = [](int64_t count) { return base::format_bytes(static_cast<double>(count)); };
+  throw base::Error(
+      base::Blame::user,
+      base::text("cached features of ", needs.samples, " samples before block '", needs.train_from, "' take ",
+                 shown(bytes), " of a node's main memory (", shown(needs.row_bytes), " a sample, on each of ",
+                 local_ranks, local_ranks == 1 ? " rank" : " ranks", "); it has ", shown(node_memory)),
+      "a later train_from (\"head\" has the smallest features), cache_features false in that phase, or fewer ranks a "
+      "node");
+}
 
 std::optional<Features> compute_features(const model::Network& network, data::Loader& loader, int64_t num_samples,
                                          comm::Group& group, const FeatureRequest& request) {
@@ -94,22 +141,19 @@ step::Samples feature_batch(const Features& features, const spec::Training& trai
           features.from};
 }
 
-task::Metrics evaluate_features(const model::Network& network, const Features& features, int64_t classes,
-                                comm::Group& group, at::Device device) {
+task::Metrics evaluate_features(const model::Network& network, const Features& features, int64_t batch,
+                                comm::Group& group, const step::EvaluateOptions& options) {
   const c10::AutoGradMode no_gradients(false);
+  const step::PassPrecision precision(network, options.precision, options.device);
   const data::Range mine = data::rank_range({0, features.num_samples()}, group.rank(), group.size());
-  task::Metrics metrics(classes, 0);
-  if (mine.size() > 0) {
-    const at::Tensor values = features.values.narrow(0, mine.begin, mine.size()).to(device);
-    const at::Tensor logits =
-        network.run(values, model::Mode::evaluate, features.from, network.blocks().size()).to(at::kCPU, at::kFloat);
-    const at::Tensor known = features.targets.narrow(0, mine.begin, mine.size()).ge(0).nonzero().flatten();
-    const at::Tensor rows = logits.index_select(0, known).contiguous();
-    const at::Tensor targets = features.targets.narrow(0, mine.begin, mine.size()).index_select(0, known).contiguous();
-    const at::Tensor ids = known.add(mine.begin).contiguous();
-    const auto count = static_cast<size_t>(known.numel());
-    metrics.add({rows.const_data_ptr<float>(), count * static_cast<size_t>(classes)},
-                {targets.const_data_ptr<int64_t>(), count}, {ids.const_data_ptr<int64_t>(), count});
+  task::Metrics metrics(options.classes, options.worst);
+  for (int64_t start = mine.begin; start < mine.end; start += batch) {
+    const data::Range rows{start, std::min(start + batch, mine.end)};
+    const at::Tensor values = features.values.narrow(0, rows.begin, rows.size());
+    const at::Tensor logits = network.run(values.to(options.device, step::compute_type(options.precision)),
+                                          model::Mode::evaluate, features.from, network.blocks().size());
+    add_known(metrics, logits.to(at::kCPU, at::kFloat), features.targets.narrow(0, rows.begin, rows.size()),
+              rows.begin);
   }
   return step::over_ranks(metrics, group);
 }

@@ -3,11 +3,14 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "lockstep/comm/group.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/model/network.h"
 #include "lockstep/spec/job.h"
+#include "lockstep/step/evaluate.h"
 #include "lockstep/step/step.h"
 #include "lockstep/task/metrics.h"
 
@@ -22,6 +25,23 @@ struct Features {
 
   int64_t num_samples() const { return targets.size(0); }
 };
+
+// Bytes of one sample in `values`: blocks [0, to) are run once, on an image of nothing.
+int64_t feature_row_bytes(const model::Network& network, size_t to, int64_t image_size, at::Device device);
+
+// All that the ranks of one node keep at once in one phase: of training and validation samples together.
+struct FeatureNeeds {
+  std::string train_from = {};
+  int64_t samples = 0;
+  int64_t row_bytes = 0;
+
+  int64_t bytes() const { return samples * row_bytes; }  // of one rank: each keeps all of them
+};
+// One for each phase of the job that caches features. `network` is the job's, on `device`.
+std::vector<FeatureNeeds> feature_needs(const spec::Job& job, const model::Network& network, at::Device device,
+                                        int64_t samples);
+// User error that names the bytes when they are more than the node's memory; to be asked before anything is computed.
+void check_feature_memory(const FeatureNeeds& needs, int64_t local_ranks, int64_t node_memory);
 
 struct FeatureRequest {
   size_t to = 0;  // blocks [0, to) are run
@@ -39,8 +59,9 @@ std::optional<Features> compute_features(const model::Network& network, data::Lo
 step::Samples feature_batch(const Features& features, const spec::Training& training, const data::LoaderState& state,
                             int64_t step, const comm::Group& group, at::Device device);
 
-// Metrics of the blocks from `features.from` on over all samples, on every rank.
-task::Metrics evaluate_features(const model::Network& network, const Features& features, int64_t classes,
-                                comm::Group& group, at::Device device);
+// Metrics of the blocks from `features.from` on over all samples, on every rank; `batch` of them at a time on the
+// device, in the precision of training.
+task::Metrics evaluate_features(const model::Network& network, const Features& features, int64_t batch,
+                                comm::Group& group, const step::EvaluateOptions& options);
 
 }  // namespace lockstep::verbs

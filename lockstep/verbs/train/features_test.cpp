@@ -2,10 +2,12 @@
 #include "lockstep/verbs/train/features.h"
 
 #include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "lockstep/base/error.h"
 #include "lockstep/step/tiny_network.h"
 
 namespace lockstep::verbs {
@@ -24,6 +26,10 @@ std::optional<Features> tiny_features(
                           {.to = network.index_of("head"), .stop = std::move(stop)});
 }
 
+step::EvaluateOptions tiny_evaluation() {
+  return {.classes = step::tiny::kClasses};
+}
+
 TEST(FeaturesTest, OneRowForEverySample) {
   const auto group = comm::single_group();
   const auto network = step::tiny::network();
@@ -33,7 +39,65 @@ TEST(FeaturesTest, OneRowForEverySample) {
   for (int64_t i = 0; i < 10; ++i) {
     EXPECT_EQ(features.targets[i].item<int64_t>(), collection.samples[static_cast<size_t>(i)].label);
   }
-  EXPECT_EQ(evaluate_features(network, features, step::tiny::kClasses, *group, at::kCPU).samples(), 10);
+  EXPECT_EQ(evaluate_features(network, features, 4, *group, tiny_evaluation()).samples(), 10);
+}
+
+// A card holds one piece of them, whatever their number.
+TEST(FeaturesTest, EvaluatesInPiecesOfAnySize) {
+  const auto group = comm::single_group();
+  const auto network = step::tiny::network();
+  Features features = tiny_features(network, data::synthetic_collection(20, step::tiny::kClasses), *group).value();
+  features.targets[8].fill_(-1);  // could not be read
+  const auto whole = evaluate_features(network, features, 20, *group, tiny_evaluation());
+  EXPECT_EQ(whole.samples(), 19);
+  for (const int64_t piece : {1, 7}) {
+    const auto metrics = evaluate_features(network, features, piece, *group, tiny_evaluation());
+    EXPECT_EQ(metrics.samples(), 19);
+    EXPECT_EQ(metrics.top1(), whole.top1());
+    EXPECT_NEAR(metrics.loss(), whole.loss(), 1e-6) << piece;
+    ASSERT_EQ(metrics.worst().size(), whole.worst().size());
+    EXPECT_EQ(metrics.worst()[0].sample_id, whole.worst()[0].sample_id);
+  }
+}
+
+// Alike: the network that is evaluated is the one that is trained.
+TEST(FeaturesTest, EvaluatesInThePrecisionOfTraining) {
+  const auto group = comm::single_group();
+  const auto network = step::tiny::network();
+  const Features features =
+      tiny_features(network, data::synthetic_collection(20, step::tiny::kClasses), *group).value();
+  auto bf16 = tiny_evaluation();
+  bf16.precision = spec::Precision::bf16;
+  const double exact = evaluate_features(network, features, 20, *group, tiny_evaluation()).loss();
+  const double rounded = evaluate_features(network, features, 20, *group, bf16).loss();
+  EXPECT_NE(rounded, exact);
+  EXPECT_NEAR(rounded, exact, 0.01 * exact);
+}
+
+TEST(FeaturesTest, KnowsTheBytesOfASampleBeforehand) {
+  const auto group = comm::single_group();
+  const auto network = step::tiny::network();
+  const Features features = tiny_features(network, data::synthetic_collection(4, step::tiny::kClasses), *group).value();
+  spec::Job job;
+  job.data.image_size = step::tiny::kSize;
+  job.training.phases = {{.train_from = "block3"}, {.train_from = "head", .cache_features = true}};
+  const auto needs = feature_needs(job, network, at::kCPU, 4);
+  ASSERT_EQ(needs.size(), 1U);
+  EXPECT_EQ(needs[0].bytes(), static_cast<int64_t>(features.values.nbytes()));
+}
+
+TEST(FeaturesTest, RefusesMoreThanANodeHasAndNamesTheBytes) {
+  const FeatureNeeds needs{"layer4", 1'281'167, 512 * 7 * 7 * 4};
+  check_feature_memory(needs, 4, 4 * needs.bytes());
+  try {
+    check_feature_memory(needs, 4, int64_t{256} << 30);
+    FAIL() << "four ranks cannot keep that much";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    EXPECT_THAT(error.what(), testing::HasSubstr("before block 'layer4' take 514 GB"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("on each of 4 ranks"));
+    EXPECT_THAT(error.fix(), testing::HasSubstr("cache_features"));
+  }
 }
 
 TEST(FeaturesTest, ARankWithoutASampleKnowsTheShape) {

@@ -8,9 +8,9 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/loader_needs.h"
 #include "lockstep/forecast/sittings.h"
 #include "lockstep/site/launch.h"
-#include "lockstep/step/virtual_check.h"
 #include "lockstep/verbs/train/batch_rules.h"
 #include "lockstep/verbs/train/session_source.h"
 #include "lockstep/verbs/train/threads.h"
@@ -50,7 +50,11 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
       clock_(job_.checkpoint.mean_time_between_failures, steady_seconds()) {
   check_batch_on_ranks(job_.training, group.size());
   at::set_num_threads(static_cast<int>(agree_on_threads(compute_threads(job_.training), group)));
-  check_batch_norms();
+  check_norms_of_phases(job_, network_, options.device, static_cast<int64_t>(collections_.train.samples.size()),
+                        group.size());
+  check_features();
+  // Made first when the first epoch is over, which is late to hear of it.
+  if (collections_.validate) data::check_loader_memory(*collections_.validate, validation_loader(job_, seat()));
   if (options.history) history_ = std::make_unique<SampleHistory>(options.run, group.rank(), group.size());
   if (job_.training.zero > 0 && group.size() > 1) {
     node_part_ =
@@ -61,20 +65,6 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
     saver_ = std::make_unique<run::BackgroundSave>(run::CheckpointStore(paths.checkpoints(), options.disk));
   }
   if (folder_) ledger_ = std::make_unique<Ledger>(folder_->paths(), timetable_, options.voice);
-}
-
-void Session::check_batch_norms() const {
-  for (const Stage& stage : timetable_.stages()) {
-    step::StepOptions options;
-    options.training = job_.training;
-    options.device = options_.device;
-    options.train_from = stage.phase.train_from.empty() ? 0 : network_.index_of(stage.phase.train_from);
-    options.freeze_norm = stage.phase.freeze_norm;
-    step::check_slices(network_, options, static_cast<int64_t>(collections_.train.samples.size()),
-                       job_.data.image_size);
-    step::check_shares(network_, options, static_cast<int64_t>(collections_.train.samples.size()), job_.data.image_size,
-                       group_.size());
-  }
 }
 
 const Stage* Session::next_stage() const {

@@ -17,6 +17,7 @@
 #include "lockstep/verbs/train/collections.h"
 #include "lockstep/verbs/train/features.h"
 #include "lockstep/verbs/train/ledger.h"
+#include "lockstep/verbs/train/loader_rules.h"
 #include "lockstep/verbs/train/node_part.h"
 #include "lockstep/verbs/train/plan_watch.h"
 #include "lockstep/verbs/train/sample_history.h"
@@ -44,10 +45,9 @@ class Session {
  private:
   struct Source;  // where a stage's batches come from
   Source open_source(const Stage& stage, size_t from);
-  data::LoaderOptions loader_options(data::Use use) const;
+  LoaderSeat seat() const;
   std::unique_ptr<data::Loader> loader(const data::Collection& collection, data::Use use) const;
-  std::unique_ptr<data::Loader> validation_loader() const;  // of this rank's whole batches
-  int64_t evaluation_batch() const;
+  std::unique_ptr<data::Loader> validation_reader() const;
   void stage_shards();     // data.stage: says how long it takes, starts it; nobody waits for it
   void tell_of_staging();  // once, when the copies are there
   // Nothing when a stop was asked for meanwhile; stop_reason_ says why.
@@ -93,7 +93,7 @@ class Session {
   bool evaluation_may_be_cut() const;  // its length is not known yet and the time that is left may not do
   base::Json start_fields() const;
   std::string validate_sha256() const { return collections_.validate ? collections_.validate->fingerprint() : ""; }
-  void check_batch_norms() const;                                            // user error before any sample is read
+  void check_features() const;                                                 // user error before any sample is read
   std::string state_sha256(const std::vector<model::Named>& optimizer) const;  // of all that is saved; on rank 0
   double seconds() const;                                                      // of training, all sittings
 

@@ -31,9 +31,9 @@ void Session::catch_up(step::Step& step, Source& source) {
 bool Session::evaluation_may_be_cut() const {
   if (!options_.seconds_left) return false;
   const auto ranks = static_cast<double>(group_.size());
-  const auto samples = static_cast<double>(collections_.validate->samples.size());
-  const double batch = std::min(samples, static_cast<double>(evaluation_batch()));
-  const double rows = batch * std::ceil(std::ceil(samples / batch) / ranks);
+  const auto samples = static_cast<int64_t>(collections_.validate->samples.size());
+  const int64_t batch = evaluation_batch(job_, group_.size(), options_.device.is_cuda());
+  const auto rows = static_cast<double>(evaluation_rows(samples, batch, group_.size()));
   const double guess = 3 * step_seconds_ * std::ceil(rows * ranks / static_cast<double>(job_.training.global_batch));
   const double needed = evaluate_seconds_ > 0 ? 1.5 * evaluate_seconds_ : guess;
   return steady_seconds() - started_ + needed + 2 * save_seconds_ > *options_.seconds_left;
@@ -46,12 +46,13 @@ Session::Verdict Session::evaluate(Source& source) {
   const double start = steady_seconds();
   if (ema_) ema_->swap();
   task::Metrics metrics(job_.model.classes, 0);
+  const step::EvaluateOptions how{
+      .classes = job_.model.classes, .worst = 0, .precision = job_.training.precision, .device = options_.device};
   if (source.validate) {
-    metrics = evaluate_features(network_, *source.validate, job_.model.classes, group_, options_.device);
+    metrics = evaluate_features(network_, *source.validate,
+                                evaluation_batch(job_, group_.size(), options_.device.is_cuda()), group_, how);
   } else {
-    const auto reader = validation_loader();
-    step::EvaluateOptions how{
-        .classes = job_.model.classes, .worst = 0, .precision = job_.training.precision, .device = options_.device};
+    const auto reader = validation_reader();
     metrics = step::evaluate(network_, *reader, group_, how);
     report_bad_samples(reader.get());
   }

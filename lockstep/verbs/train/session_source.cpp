@@ -8,6 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/data/stage.h"
+#include "lockstep/site/memory.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/verbs/train/threads.h"
 
@@ -17,43 +18,27 @@ using base::Json;
 using base::text;
 using step::steady_seconds;
 
-data::LoaderOptions Session::loader_options(data::Use use) const {
-  const bool train = use == data::Use::train;
-  data::LoaderOptions options;
-  options.data = job_.data;
-  options.use = use;
-  options.global_batch = train ? job_.training.global_batch : evaluation_batch();
-  options.seed = job_.training.seed;
-  options.threads = job_.data.threads > 0 ? job_.data.threads : compute_threads(job_.training);
-  options.augment = train;
-  // On a card the only thread that matters is the one that launches: each rank of the node keeps a core for it.
-  if (options_.device.is_cuda()) options.free_cores = comm::locality().size;
-  if (collections_.validate) options.memory_share = train ? 0.75 : 0.25;  // both live while a validation runs
-  return options;
+LoaderSeat Session::seat() const {
+  return {.rank = group_.rank(),
+          .ranks = group_.size(),
+          .local_ranks = comm::locality().size,
+          .threads = compute_threads(job_.training),
+          .card = options_.device.is_cuda(),
+          .validates = collections_.validate.has_value()};
 }
 
-// A global batch at a time, of which each rank gets its share: to train, and for the features that training takes.
 std::unique_ptr<data::Loader> Session::loader(const data::Collection& collection, data::Use use) const {
-  const bool train = use == data::Use::train;
-  data::LoaderOptions options = loader_options(use);
-  if (!train) options.global_batch *= group_.size();
-  options.rank = group_.rank();
-  options.num_ranks = group_.size();
-  options.num_slices = train ? job_.training.virtual_ranks : 0;
-  return data::make_loader(collection, options, train ? data_state() : data::LoaderState{.seed = job_.training.seed});
+  if (use == data::Use::train) return data::make_loader(collection, training_loader(job_, seat()), data_state());
+  return data::make_loader(collection, feature_loader(job_, seat()), {.seed = job_.training.seed});
 }
 
-std::unique_ptr<data::Loader> Session::validation_loader() const {
-  data::LoaderOptions options = loader_options(data::Use::evaluate);
+std::unique_ptr<data::Loader> Session::validation_reader() const {
+  data::LoaderOptions options = validation_loader(job_, seat());
   const auto count = static_cast<int64_t>(collections_.validate->samples.size());
   step::EvaluationShare share = step::evaluation_share(count, options.global_batch, group_);
   share.from.seed = options.seed;
   options.batches = share.batches;
   return data::make_loader(*collections_.validate, options, share.from);
-}
-
-int64_t Session::evaluation_batch() const {
-  return step::evaluation_rows(job_, group_.size(), options_.device.is_cuda());
 }
 
 data::LoaderState Session::data_state() const {
@@ -97,6 +82,15 @@ void Session::tell_of_staging() {
   ledger_->note("staged", fields);
   ledger_->say(progress.trouble.empty() ? text("all ", progress.shards, " shards are copied to this node and in use")
                                         : text("the shards are read from their source: ", progress.trouble));
+}
+
+void Session::check_features() const {
+  const auto usable = static_cast<int64_t>(site::read_memory().usable());
+  auto samples = static_cast<int64_t>(collections_.train.samples.size());
+  if (collections_.validate) samples += static_cast<int64_t>(collections_.validate->samples.size());
+  for (const FeatureNeeds& needs : feature_needs(job_, network_, options_.device, samples)) {
+    check_feature_memory(needs, comm::locality().size, usable);
+  }
 }
 
 std::optional<Features> Session::features(const data::Collection& collection, size_t to, const char* what) {

@@ -10,8 +10,12 @@
 namespace lockstep::verbs {
 
 int64_t compute_threads(const spec::Training& training) {
+  return compute_threads(training, site::usable_cores(), comm::locality().size);
+}
+
+int64_t compute_threads(const spec::Training& training, int64_t cores, int64_t local_ranks) {
   if (training.threads > 0) return training.threads;
-  return std::max<int64_t>(1, site::usable_cores() / comm::locality().size);
+  return std::max<int64_t>(1, cores / local_ranks);
 }
 
 int64_t agree_on_threads(int64_t mine, comm::Group& group) {

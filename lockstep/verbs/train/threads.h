@@ -8,6 +8,8 @@ namespace lockstep::verbs {
 
 // How many threads this process may compute with: as the job says, else its share of the node's cores.
 int64_t compute_threads(const spec::Training& training);
+// Likewise on a node with so many.
+int64_t compute_threads(const spec::Training& training, int64_t cores, int64_t local_ranks);
 
 // The smallest of what the ranks name, on every rank. A sum over many numbers depends on the threads that make it:
 // ranks with different ones would clip by different norms, and their weights would part.

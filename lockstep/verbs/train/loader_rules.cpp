@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/train/loader_rules.h"
+
+#include <algorithm>
+
+#include "lockstep/data/order.h"
+#include "lockstep/step/evaluate.h"
+
+namespace lockstep::verbs {
+namespace {
+
+data::LoaderOptions loader_of(const spec::Job& job, const LoaderSeat& seat, data::Use use) {
+  const bool train = use == data::Use::train;
+  data::LoaderOptions options;
+  options.data = job.data;
+  options.use = use;
+  options.global_batch = train ? job.training.global_batch : evaluation_batch(job, seat.ranks, seat.card);
+  options.seed = job.training.seed;
+  options.threads = job.data.threads > 0 ? job.data.threads : seat.threads;
+  options.augment = train;
+  // On a card the only thread that matters is the one that launches: each rank of the node keeps a core for it.
+  if (seat.card) options.free_cores = seat.local_ranks;
+  if (seat.validates) options.memory_share = train ? 0.75 : 0.25;  // both live while a validation runs
+  return options;
+}
+
+}  // namespace
+
+int64_t evaluation_batch(const spec::Job& job, int64_t ranks, bool card) {
+  return step::evaluation_rows(job, ranks, card);
+}
+
+int64_t evaluation_rows(int64_t samples, int64_t batch, int64_t ranks) {
+  const int64_t batches = data::num_steps(samples, batch);
+  const int64_t most = (batches + ranks - 1) / ranks * batch;
+  // Where one rank alone has one more than the others it is the last one, and so is the smaller batch.
+  const int64_t missing = batches % ranks == 1 ? batches * batch - samples : 0;
+  return std::min(samples, most - missing);
+}
+
+data::LoaderOptions training_loader(const spec::Job& job, const LoaderSeat& seat) {
+  data::LoaderOptions options = loader_of(job, seat, data::Use::train);
+  options.rank = seat.rank;
+  options.num_ranks = seat.ranks;
+  options.num_slices = job.training.virtual_ranks;
+  return options;
+}
+
+data::LoaderOptions feature_loader(const spec::Job& job, const LoaderSeat& seat) {
+  data::LoaderOptions options = loader_of(job, seat, data::Use::evaluate);
+  options.global_batch *= seat.ranks;
+  options.rank = seat.rank;
+  options.num_ranks = seat.ranks;
+  return options;
+}
+
+data::LoaderOptions validation_loader(const spec::Job& job, const LoaderSeat& seat) {
+  return loader_of(job, seat, data::Use::evaluate);
+}
+
+}  // namespace lockstep::verbs

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lockstep/data/loader.h"
+#include "lockstep/spec/job.h"
+
+// How a run loads its samples: asked by the run, and by `plan` before there is one.
+namespace lockstep::verbs {
+
+// One rank, as far as its loaders care.
+struct LoaderSeat {
+  int64_t rank = 0;
+  int64_t ranks = 1;
+  int64_t local_ranks = 1;  // of its node
+  int64_t threads = 1;      // that the rank may compute with
+  bool card = false;        // a GPU computes
+  bool validates = false;
+};
+
+// Samples of one pass of an evaluation. On a card small batches cost time and equal bits are not promised: there it is
+// a pass of training.
+int64_t evaluation_batch(const spec::Job& job, int64_t ranks, bool card);
+
+// Samples of an evaluation on the rank that has the most: ranks have whole batches (step::evaluation_share).
+int64_t evaluation_rows(int64_t samples, int64_t batch, int64_t ranks);
+
+// A global batch at a time, of which each rank gets its share: to train, and for the features that training takes.
+data::LoaderOptions training_loader(const spec::Job& job, const LoaderSeat& seat);
+data::LoaderOptions feature_loader(const spec::Job& job, const LoaderSeat& seat);
+// Of one rank's whole batches.
+data::LoaderOptions validation_loader(const spec::Job& job, const LoaderSeat& seat);
+
+}  // namespace lockstep::verbs
