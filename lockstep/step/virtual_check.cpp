@@ -43,7 +43,7 @@ int64_t smallest_batch(const spec::Training& training, int64_t num_samples) {
 }
 
 std::string fix_for(int64_t batch) {
-  const std::string another = "choose a training.global_batch that leaves more samples for the last batch";
+  std::string another = "choose a training.global_batch that leaves more samples for the last batch";
   if (batch < 4) return another;
   return text("--set training.virtual_ranks=", std::bit_floor(static_cast<uint64_t>(batch / 2)), " or fewer, or ",
               another);
