@@ -237,6 +237,18 @@ std::vector<std::string> dead_hosts(const std::vector<std::string>& hosts,
   return dead.size() == hosts.size() ? std::vector<std::string>{} : dead;
 }
 
+namespace {
+
+// They are evidence after a failure, and litter after a good end.
+void remove_beats(const base::Path& ranks) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(ranks, ignored)) {
+    if (entry.path().filename() != "lock") std::filesystem::remove_all(entry.path(), ignored);
+  }
+}
+
+}  // namespace
+
 int supervise(const Supervision& supervision) {
   auto holder = run::holder_of(supervision.run);
   for (int i = 0; i < 10 * supervision.wait_for_folder && holder; ++i) {
@@ -250,15 +262,15 @@ int supervise(const Supervision& supervision) {
         "wait for it, end it, or choose another --run folder");
   }
   const base::Path ranks = run::supervisors_folder(supervision.run);
+  std::error_code ignored;
   int code = 0;
   {
     // Rank 0 takes the run's own lock later: two supervisors that start together would end each other's ranks.
     const run::RunFolder held(ranks, [&](std::string_view line) { supervision.say(std::string(line)); });
     code = Supervisor(supervision).run();
+    if (code == base::kExitDone || code == base::kExitRequeue) remove_beats(ranks);
   }
-  // The beats are evidence after a failure, and litter after a good end.
-  std::error_code ignored;
-  if (code == base::kExitDone || code == base::kExitRequeue) std::filesystem::remove_all(ranks, ignored);
+  std::filesystem::remove(ranks, ignored);  // only when it is empty: another supervisor may have begun
   return code;
 }
 
