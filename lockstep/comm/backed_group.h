@@ -27,10 +27,9 @@ class BackedGroup : public Group {
 
  protected:
   void release() { group_.reset(); }  // for one whose backend must end before something else of it
-
- private:
   void wait(const c10::intrusive_ptr<c10d::Work>& work);
 
+ private:
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
   double seconds_waited_ = 0;
 };

@@ -307,6 +307,8 @@ class ThreadBackend : public c10d::Backend {
 class ThreadGroup : public BackedGroup {
  public:
   using BackedGroup::BackedGroup;
+  // libtorch's own way to the backend keeps a tensor in a static variable, which threads would free twice.
+  void barrier() override { wait(group()->getBackend(c10::DeviceType::CPU)->barrier(c10d::BarrierOptions())); }
   [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
 };
 

@@ -34,6 +34,19 @@ TEST_P(SingleContractTest, Holds) {
 INSTANTIATE_TEST_SUITE_P(All, SingleContractTest, ::testing::ValuesIn(kGroupContract),
                          [](const auto& info) { return std::string(info.param.name); });
 
+TEST(ThreadGroupTest, RanksMeetAtManyBarriers) {
+  constexpr int kBarriers = 5000;
+  std::atomic<int> met = 0;
+  run_thread_ranks(4, [&](Group& group) {
+    for (int i = 0; i < kBarriers; ++i) {
+      ++met;
+      group.barrier();
+      EXPECT_GE(met, 4 * (i + 1));  // nobody is past a barrier that somebody has not reached
+    }
+  });
+  EXPECT_EQ(met, 4 * kBarriers);
+}
+
 TEST(ThreadGroupTest, ARankThatIsGoneIsNamed) {
   try {
     run_thread_ranks(3, [](Group& group) {
