@@ -8,14 +8,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace lockstep::data {
 
 void settle_quiet_thread(const std::string& name) {
   pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
   const sched_param parameters{};
   pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);
-  // Linux has a nice value for each thread, under the process's number for it.
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 5);
+  // Linux has a nice value for each thread, under the process's number for it. Never less than the process has: root's
+  // jobs under `nice -n 15` would load at 5.
+  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
+  setpriority(PRIO_PROCESS, thread, std::max(5, getpriority(PRIO_PROCESS, thread)));
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
