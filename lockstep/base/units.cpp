@@ -142,12 +142,19 @@ double parse_rate(std::string_view words) {
   auto factor = factor_of(kByteUnits, unit);
   if (!factor) factor = factor_of(kBitUnits, unit);
   if (!factor) refuse(words, text("has the unknown unit '", unit, "/s'"), kRateFix);
-  return *number * *factor;
+  const double rate = *number * *factor;
+  if (!std::isfinite(rate)) refuse(words, "is too large", kRateFix);
+  return rate;
 }
 
 double parse_duration(std::string_view words) {
+  constexpr double kLongest = 1e10;
+  constexpr const char* kTooLong = "is longer than 300 years";
   if (words == "none") return 0;
-  if (const auto clock = parse_clock(trim(words))) return *clock;
+  if (const auto clock = parse_clock(trim(words))) {
+    if (*clock > kLongest) refuse(words, kTooLong, kDurationFix);
+    return *clock;
+  }
   double seconds = 0;
   std::string_view rest = words;
   do {
@@ -159,7 +166,7 @@ double parse_duration(std::string_view words) {
     if (!factor) refuse(words, text("has the unknown unit '", unit, "'"), kDurationFix);
     seconds += *number * *factor;
   } while (!trim(rest).empty());
-  if (seconds > 1e10) refuse(words, "is longer than 300 years", kDurationFix);
+  if (seconds > kLongest) refuse(words, kTooLong, kDurationFix);
   return seconds;
 }
 

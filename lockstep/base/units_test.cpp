@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/units.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
@@ -59,6 +60,12 @@ TEST(UnitsTest, RefusesDurationsThatCouldMeanTwoThings) {
   EXPECT_EQ(refusal(parse_duration, "1:75:00"), "'1:75:00' is not a duration");
   EXPECT_EQ(refusal(parse_duration, "-2 h"), "'-2 h' is not a duration");
   EXPECT_EQ(refusal(parse_duration, ""), "'' is not a duration");
+}
+
+TEST(UnitsTest, RefusesWhatNobodyCanMean) {
+  EXPECT_EQ(refusal(parse_duration, "115741-00:00:00"), "'115741-00:00:00' is longer than 300 years");
+  EXPECT_EQ(refusal(parse_duration, "115741 d"), "'115741 d' is longer than 300 years");
+  EXPECT_THAT(refusal(parse_rate, std::string(300, '9') + " TB/s"), testing::HasSubstr("is too large"));
 }
 
 TEST(UnitsTest, PrintsForPeople) {

@@ -35,6 +35,10 @@ base::Json parse_set_value(const Field& field, const std::string& words, const s
 class Override {
  public:
   explicit Override(const std::string& words) : source_(std::string(kSetSource) + words) {
+    if (!base::is_utf8(words)) {  // it would come back from the run's job.json as something else
+      throw base::Error(base::Blame::user, base::text(source_, ": is not valid UTF-8"),
+                        "a document holds text; rename a file whose name is none");
+    }
     const size_t equals = words.find('=');
     if (equals == std::string::npos || equals == 0) {
       throw base::Error(base::Blame::user, base::text(source_, ": '=' is missing"),

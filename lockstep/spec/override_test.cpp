@@ -58,6 +58,10 @@ TEST(OverrideTest, RefusesKeysThatDoNotExist) {
   EXPECT_THAT(set_complaint("=3"), testing::HasSubstr("'=' is missing"));
 }
 
+TEST(OverrideTest, RefusesBytesThatNoDocumentHolds) {
+  EXPECT_THAT(set_complaint("data.train=caf\xE9"), testing::HasSubstr("is not valid UTF-8"));
+}
+
 TEST(OverrideTest, AWrongValueIsBlamedOnTheSet) {
   try {
     parse_job(base::parse_json(R"({"name": "a", "data": {"train": "a"}, "model": {"name": "m"}})", "job.json"),

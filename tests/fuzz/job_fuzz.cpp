@@ -4,8 +4,10 @@
 // document that prints and reads back equal, or a user error.
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "lockstep/base/error.h"
@@ -18,15 +20,25 @@ namespace {
 using namespace lockstep;
 
 template <class Parse>
-void read_and_print(Parse parse, const base::Json& document, const std::vector<std::string>& sets) {
+using Document = std::invoke_result_t<Parse, const base::Json&, const std::vector<std::string>&>;
+
+template <class Parse>
+std::optional<Document<Parse>> read(Parse parse, const base::Json& document, const std::vector<std::string>& sets) {
   try {
-    const auto value = parse(document, sets);
-    const base::Json resolved = base::parse_json(spec::to_json(value).dump(), "resolved.json");
-    if (!(parse(resolved, {}) == value)) std::abort();
-    if (!(parse(spec::changed_json(value), {}) == value)) std::abort();
+    return parse(document, sets);
   } catch (const base::Error& error) {
     if (error.blame() != base::Blame::user) std::abort();
+    return std::nullopt;
   }
+}
+
+template <class Parse>
+void read_and_print(Parse parse, const base::Json& document, const std::vector<std::string>& sets) {
+  const auto value = read(parse, document, sets);
+  if (!value) return;
+  const std::string printed = spec::to_json(*value).dump();
+  if (!(parse(base::parse_json(printed, "resolved.json"), {}) == *value)) std::abort();
+  if (!(parse(spec::changed_json(*value), {}) == *value)) std::abort();
 }
 
 }  // namespace
@@ -39,12 +51,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     sets.emplace_back(first);
     content.remove_prefix(std::min(content.size(), first.size() + 1));
   }
+  base::Json document;
   try {
-    const base::Json document = base::parse_json(content, "fuzz.json");
-    read_and_print(spec::parse_job, document, sets);
-    read_and_print(spec::parse_machine, document, sets);
+    document = base::parse_json(content, "fuzz.json");
   } catch (const base::Error& error) {
     if (error.blame() != base::Blame::user) std::abort();
+    return 0;
   }
+  read_and_print(spec::parse_job, document, sets);
+  read_and_print(spec::parse_machine, document, sets);
   return 0;
 }
