@@ -122,8 +122,11 @@ FileTree::~FileTree() {
 
 int FileTree::open_below(const std::string& given, int flags) const {
   static std::atomic<bool> has_openat2 = true;
-  const std::string above = root_ == "/" ? "/" : root_.string() + "/";
-  const std::string name = given.starts_with(above) ? given.substr(above.size()) : given;
+  std::string name = given;
+  if (given.starts_with('/')) {
+    const std::string above = root_ == "/" ? "/" : root_.string() + "/";
+    if (given.starts_with(above)) name = given.substr(above.size());
+  }
   if (name.find('\0') != std::string::npos) return errno = EINVAL, -1;
   if (leads_up(name)) return errno = EXDEV, -1;
   if (has_openat2) {

@@ -48,9 +48,8 @@ class Source {
   const std::vector<std::string>& classes() const { return classes_; }
   const std::vector<SourceSample>& samples() const { return samples_; }
   const std::vector<Refused>& refused() const { return refused_; }  // left out while listing
-  const std::string& list_sums() const {
-    return list_sums_;
-  }  // checksums of the lists it was read from: what samples() tells not
+  // Checksums of the lists it was read from, which tell more than samples().
+  const std::string& list_sums() const { return list_sums_; }
   double validate_share() const { return validate_share_; }  // where the source has no parts of its own
 
  protected:

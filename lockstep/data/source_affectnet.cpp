@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/source_affectnet.h"
 
+#include <cmath>
+
 #include "lockstep/base/error.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
@@ -54,10 +56,10 @@ class AffectNetSource final : public Source {
       }
       try {
         const double emotion = number(annotation(file.name, "exp"));
-        const auto label = static_cast<int32_t>(emotion);
-        if (label != emotion || label < 0 || label >= static_cast<int32_t>(classes_.size()))
+        const bool is_known = emotion >= 0 && emotion < static_cast<double>(classes_.size());  // not of NaN either
+        if (!is_known || emotion != std::floor(emotion))
           throw Error(Blame::user, text("emotion ", emotion, " is none of the classes"));
-        samples_.push_back({std::move(file.name), label, part, file.size});
+        samples_.push_back({std::move(file.name), static_cast<int32_t>(emotion), part, file.size});
       } catch (const Error& error) {
         if (error.blame() != Blame::user) throw;
         refused_.push_back({file.name, error.what()});

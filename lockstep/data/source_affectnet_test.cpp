@@ -38,6 +38,8 @@ TEST_F(AffectNetSourceTest, TakesEmotionsFromTheArraysBesideThePictures) {
   put("train_set/images/8.jpg", "eight");
   put("val_set/images/1.jpg", "one");
   put("val_set/annotations/1_exp.npy", as_text("0"));
+  put("val_set/images/3.jpg", "three");
+  put("val_set/annotations/3_exp.npy", as_text("1e300"));
   put("val_set/images/2.jpg", "two");
   put("val_set/annotations/2_exp.npy", as_text("9"));
   const SourceOptions options{.path = folder_.path()};
@@ -50,7 +52,8 @@ TEST_F(AffectNetSourceTest, TakesEmotionsFromTheArraysBesideThePictures) {
               ElementsAre(SourceMember{"", "seven"}, SourceMember{"json", R"({"valence":-0.25,"arousal":0.5})"},
                           SourceMember{"lnd.npy", "landmarks"}));
   EXPECT_THAT(source->load(1), ElementsAre(SourceMember{"", "one"}));
-  ASSERT_EQ(source->refused().size(), 2u);
+  ASSERT_EQ(source->refused().size(), 3u);
+  EXPECT_EQ(source->refused()[2].reason, "emotion 1e+300 is none of the classes");
   EXPECT_EQ(source->refused()[0].name, "train_set/images/8.jpg");
   EXPECT_EQ(source->refused()[1].reason, "emotion 9 is none of the classes");
 }

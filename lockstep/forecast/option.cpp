@@ -324,7 +324,7 @@ void explain_time(Option& option) {
   }
   if (length.jobs == 0) {
     option.why.push_back(text("a walltime of ", base::format_duration(option.pace.walltime),
-                              " is shorter than start-up, restore, save and one step, ",
+                              " is shorter than start-up, restore, one step and two saves, ",
                               base::format_duration(length.shortest_walltime), ": no job would ever come forward"));
   }
 }

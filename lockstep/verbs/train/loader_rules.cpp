@@ -14,7 +14,7 @@ data::LoaderOptions loader_of(const spec::Job& job, const LoaderSeat& seat, data
   data::LoaderOptions options;
   options.data = job.data;
   options.use = use;
-  options.global_batch = train ? job.training.global_batch : evaluation_batch(job, seat.ranks, seat.card);
+  options.global_batch = train ? job.training.global_batch : step::evaluation_rows(job, seat.ranks, seat.card);
   options.seed = job.training.seed;
   options.threads = job.data.threads > 0 ? job.data.threads : seat.threads;
   options.augment = train;
@@ -25,10 +25,6 @@ data::LoaderOptions loader_of(const spec::Job& job, const LoaderSeat& seat, data
 }
 
 }  // namespace
-
-int64_t evaluation_batch(const spec::Job& job, int64_t ranks, bool card) {
-  return step::evaluation_rows(job, ranks, card);
-}
 
 int64_t evaluation_rows(int64_t samples, int64_t batch, int64_t ranks) {
   const int64_t batches = data::num_steps(samples, batch);

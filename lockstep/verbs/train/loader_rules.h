@@ -17,10 +17,6 @@ struct LoaderSeat {
   bool validates = false;
 };
 
-// Samples of one pass of an evaluation. On a card small batches cost time and equal bits are not promised: there it is
-// a pass of training.
-int64_t evaluation_batch(const spec::Job& job, int64_t ranks, bool card);
-
 // Samples of an evaluation on the rank that has the most: ranks have whole batches (step::evaluation_share).
 int64_t evaluation_rows(int64_t samples, int64_t batch, int64_t ranks);
 

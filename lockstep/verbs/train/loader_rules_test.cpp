@@ -34,12 +34,12 @@ TEST(LoaderRulesTest, TheBusiestRankOfAnEvaluationHasAsManyRowsAsItsShare) {
 TEST(LoaderRulesTest, OnACardAnEvaluationTakesThePassesOfTraining) {
   spec::Job job;
   job.training.global_batch = 256;
-  EXPECT_EQ(evaluation_batch(job, 4, /*card=*/false), 32);
-  EXPECT_EQ(evaluation_batch(job, 4, /*card=*/true), 64);
+  EXPECT_EQ(step::evaluation_rows(job, 4, /*card=*/false), 32);
+  EXPECT_EQ(step::evaluation_rows(job, 4, /*card=*/true), 64);
   job.training.micro_batch = 16;
-  EXPECT_EQ(evaluation_batch(job, 4, true), 16);
+  EXPECT_EQ(step::evaluation_rows(job, 4, true), 16);
   job.evaluation.batch = 100;
-  EXPECT_EQ(evaluation_batch(job, 4, true), 100);
+  EXPECT_EQ(step::evaluation_rows(job, 4, true), 100);
 }
 
 TEST(LoaderRulesTest, EveryRankGetsAWholeEvaluationBatchOfFeatures) {

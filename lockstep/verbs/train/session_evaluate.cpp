@@ -32,7 +32,7 @@ bool Session::evaluation_may_be_cut() const {
   if (!options_.seconds_left) return false;
   const auto ranks = static_cast<double>(group_.size());
   const auto samples = static_cast<int64_t>(collections_.validate->samples.size());
-  const int64_t batch = evaluation_batch(job_, group_.size(), options_.device.is_cuda());
+  const int64_t batch = step::evaluation_rows(job_, group_.size(), options_.device.is_cuda());
   const auto rows = static_cast<double>(evaluation_rows(samples, batch, group_.size()));
   const double guess = 3 * step_seconds_ * std::ceil(rows * ranks / static_cast<double>(job_.training.global_batch));
   const double needed = evaluate_seconds_ > 0 ? 1.5 * evaluate_seconds_ : guess;
@@ -50,7 +50,7 @@ Session::Verdict Session::evaluate(Source& source) {
       .classes = job_.model.classes, .worst = 0, .precision = job_.training.precision, .device = options_.device};
   if (source.validate) {
     metrics = evaluate_features(network_, *source.validate,
-                                evaluation_batch(job_, group_.size(), options_.device.is_cuda()), group_, how);
+                                step::evaluation_rows(job_, group_.size(), options_.device.is_cuda()), group_, how);
   } else {
     const auto reader = validation_reader();
     metrics = step::evaluate(network_, *reader, group_, how);
