@@ -63,15 +63,19 @@ MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& ru
 struct HostMemory {
   int64_t processes = 0;  // program, libraries, CUDA's own
   int64_t pinned = 0;     // batches on their way to the cards
-  int64_t loader = 0;     // decoded and half-decoded samples
+  int64_t loader = 0;     // decoded and half-decoded samples, of training and evaluation
+  int64_t features = 0;   // cached ones of frozen blocks
   int64_t weights = 0;    // of the checkpoint being written: one copy a node
   int64_t total = 0;
+
+  bool operator==(const HostMemory&) const = default;
 };
 
 struct HostNeeds {
-  int64_t ranks = 1;           // of this node
-  int64_t batches_ahead = 3;   // that the loader keeps ready, for each rank
-  int64_t loader_threads = 0;  // for each rank
+  int64_t ranks = 1;     // of this node
+  int64_t loader = 0;    // bytes of each rank
+  int64_t pinned = 0;    // likewise
+  int64_t features = 0;  // likewise
   bool gpu = true;
 };
 

@@ -55,7 +55,6 @@ int64_t warps_of(const catalogue::Gpu& gpu) {
 // Resident memory of our process: program and libtorch; with CUDA its libraries, kernels and mapped code too.
 constexpr int64_t kProcessCpu = 350 * kMega;
 constexpr int64_t kProcessGpu = 2500 * kMega;
-constexpr int64_t kLoaderThread = 30 * kMega;  // one decoded photograph and its copies
 
 }  // namespace
 
@@ -84,13 +83,12 @@ MemoryRules memory_rules(const catalogue::Gpu& gpu) {
 
 HostMemory forecast_host_memory(const Recording& recording, const HostNeeds& needs) {
   HostMemory host;
-  const int64_t sample = 3 * recording.image_size * recording.image_size * 4;
   host.processes = needs.ranks * (needs.gpu ? kProcessGpu : kProcessCpu);
-  host.pinned = needs.gpu ? needs.ranks * 2 * recording.micro_batch * sample : 0;  // one under way, one being filled
-  host.loader =
-      needs.ranks * (needs.batches_ahead * recording.micro_batch * sample + needs.loader_threads * kLoaderThread);
+  host.pinned = needs.ranks * needs.pinned;
+  host.loader = needs.ranks * needs.loader;
+  host.features = needs.ranks * needs.features;
   host.weights = recording.checkpoint_bytes;
-  host.total = host.processes + host.pinned + host.loader + host.weights;
+  host.total = host.processes + host.pinned + host.loader + host.features + host.weights;
   return host;
 }
 

@@ -37,17 +37,17 @@ TEST(MemoryRulesTest, EveryCardOfTheCatalogueHasRules) {
   }
 }
 
-TEST(HostMemoryTest, GrowsWithRanksAndBatches) {
+TEST(HostMemoryTest, EveryRankHasItsOwnLoadersAndTheNodeOneCheckpoint) {
   Recording recording;
-  recording.image_size = 224;
-  recording.micro_batch = 32;
   recording.checkpoint_bytes = 100;
-  const HostMemory one = forecast_host_memory(recording, {});
-  const HostMemory four = forecast_host_memory(recording, {.ranks = 4});
-  EXPECT_EQ(one.total, one.processes + one.pinned + one.loader + 100);
-  EXPECT_EQ(four.pinned, 4 * one.pinned);
-  EXPECT_EQ(four.weights, one.weights);
-  EXPECT_EQ(forecast_host_memory(recording, {.gpu = false}).pinned, 0);
+  HostNeeds needs{.loader = 7, .pinned = 5, .features = 3};
+  const HostMemory one = forecast_host_memory(recording, needs);
+  EXPECT_EQ(one.total, one.processes + 7 + 5 + 3 + 100);
+  needs.ranks = 4;
+  const HostMemory four = forecast_host_memory(recording, needs);
+  EXPECT_EQ(four.total, 4 * (one.processes + 7 + 5 + 3) + 100);
+  needs.gpu = false;
+  EXPECT_LT(forecast_host_memory(recording, needs).processes, four.processes);
 }
 
 }  // namespace

@@ -70,11 +70,6 @@ Network network_between(const Ground& ground, const Place& place) {
   return network;
 }
 
-int64_t cores_of(const Place& place) {
-  if (place.machine.cores_per_node > 0) return place.machine.cores_per_node;
-  return place.cpu ? place.cpu->cores.value_or(0) * std::max<int64_t>(1, place.machine.sockets_per_node) : 0;
-}
-
 TimeForecast time_of(const Ground& ground, const Place& place, const Recording& recording) {
   if (!place.gpu) return forecast_time(recording, *place.cpu, cores_of(place), ground.calibration);
   return forecast_time(recording, *place.gpu, ground.calibration, network_between(ground, place));
@@ -117,6 +112,26 @@ void add_inputs(const Ground& ground, int64_t traced_rows, Trial& trial) {
   for (auto& point : memory.curve) point.by_class[static_cast<size_t>(MemoryClass::inputs)] += bytes;
 }
 
+RunSays run_says(const Ground& ground, const Place& place, const Levers& levers) {
+  return ground.task.run ? ground.task.run(place, levers) : RunSays{};
+}
+
+HostMemory host_memory(const Ground& ground, const Place& place, const Levers& levers, const Recording& recording) {
+  HostNeeds needs{.ranks = place.gpu ? place.gpus / place.nodes() : 1, .gpu = place.gpu.has_value()};
+  const RunSays says = run_says(ground, place, levers);
+  needs.loader = says.loader_bytes;
+  needs.pinned = says.pinned_bytes;
+  needs.features = says.feature_bytes;
+  if (!ground.task.run) {
+    // A recording's own loader is taken to keep three batches ready, and two on their way to the card.
+    const int64_t batch = recording.micro_batch * recording.accumulation * kColours * recording.image_size *
+                          recording.image_size * static_cast<int64_t>(sizeof(float));
+    needs.loader = 3 * batch;
+    needs.pinned = place.gpu ? 2 * batch : 0;
+  }
+  return forecast_host_memory(recording, needs);
+}
+
 void fill_memory(const Ground& ground, const Place& place, const Levers& levers, Trial& trial) {
   const Ask ask = step_ask(ground, place, levers, trial, 2);
   const int64_t traced_rows = ground.task.weak ? trial.rows : trial.micro_batch * ask.passes;
@@ -135,7 +150,7 @@ void fill_memory(const Ground& ground, const Place& place, const Levers& levers,
   MemoryForecast& memory = trial.memory;
   memory.cold_peak_reserved = memory.peak_reserved = memory.peak_allocated;
   memory.fragmentation = 0;
-  const HostMemory host = forecast_host_memory(ground.recordings.of(ask), {.gpu = false});
+  const HostMemory host = host_memory(ground, place, levers, ground.recordings.of(ask));
   memory.context = host.total;
   memory.total = memory.peak_allocated + host.total;
   trial.fits = trial.capacity == 0 || memory.total <= trial.capacity;
@@ -172,8 +187,10 @@ void add_upload(double seconds, bool ahead, TimeForecast& time) {
   time.by_class[OperatorClass::copy] += time.step.value - before;
 }
 
+// Seconds of one sample of an evaluation, all ranks together: they have whole batches, and the busiest one counts.
 double evaluation_sample(const Ground& ground, const Place& place, const Levers& levers, const Trial& trial) {
-  if (!ground.evaluation || !trial.time || ground.task.work.validation_samples == 0) return 0;
+  const int64_t samples = ground.task.work.validation_samples;
+  if (!ground.evaluation || !trial.time || samples == 0) return 0;
   const int64_t rows = evaluation_rows(ground, place, levers);
   Ask ask = ask_for(place, levers, rows > 0 ? rows : trial.micro_batch, 1);
   ask.recompute.clear();
@@ -183,7 +200,8 @@ double evaluation_sample(const Ground& ground, const Place& place, const Levers&
   alone.gpus = std::min<int64_t>(1, place.gpus);
   const Recording& recording = ground.evaluation->of(ask);
   const double pass = time_of(ground, alone, recording).step.value / static_cast<double>(recording.micro_batch);
-  return (pass + upload_seconds(ground, place, 1)) / static_cast<double>(place.ranks());
+  return (pass + upload_seconds(ground, place, 1)) * static_cast<double>(run_says(ground, place, levers).busiest_rows) /
+         static_cast<double>(samples);
 }
 
 void fill_pace(const Ground& ground, Option& option) {
@@ -287,8 +305,11 @@ void explain_fit(Option& option) {
   if (trial.memory.retries > 0) {
     option.why.push_back(text("only by giving cached memory back ", trial.memory.retries, " times: it will be slow"));
   }
+  if (trial.refusal) {
+    option.why.push_back(text("train refuses it: ", trial.refusal->what(), "; fix: ", trial.refusal->fix()));
+  }
   const int64_t node = option.place.machine.memory_per_node;
-  if (option.place.gpu && node > 0 && option.host.total > node) {
+  if (!option.host_fits()) {
     option.why.push_back(
         text("the node's main memory is too small: ", base::format_bytes(static_cast<double>(option.host.total)),
              " of ", base::format_bytes(static_cast<double>(node))));
@@ -366,6 +387,11 @@ void explain_shares(const Ground& ground, Option& option) {
 
 }  // namespace
 
+int64_t cores_of(const Place& place) {
+  if (place.machine.cores_per_node > 0) return place.machine.cores_per_node;
+  return place.cpu ? place.cpu->cores.value_or(0) * std::max<int64_t>(1, place.machine.sockets_per_node) : 0;
+}
+
 std::string attention_of(const catalogue::Gpu* gpu, const std::string& precision) {
   if (!gpu) return "math";
   const bool sixteen = precision == "bf16" || precision == "amp";
@@ -406,6 +432,7 @@ Trial try_levers(const Ground& ground, const Place& place, const Levers& levers,
   trial.micro_batch = levers.micro_batch > 0 ? std::min(levers.micro_batch, trial.rows) : trial.rows;
   trial.passes = (trial.rows + trial.micro_batch - 1) / trial.micro_batch;
   if (const int64_t slices = ground.task.virtual_ranks; slices > 0) cut_into_slices(batch, slices, ranks, trial);
+  trial.refusal = run_says(ground, place, levers).refusal;
   fill_memory(ground, place, levers, trial);
   if (trial.fits || depth == Depth::all) fill_time(ground, place, levers, trial);
   if (trial.time) {
@@ -432,8 +459,7 @@ Option judge(const Ground& ground, const Place& place, const Levers& levers) {
     option.length = length_of(work_at(ground, place), option.pace);
     fill_energy_and_money(ground, option);
   }
-  option.host = forecast_host_memory(recording_of(ground, option), {.ranks = place.gpu ? place.gpus / place.nodes() : 1,
-                                                                    .gpu = place.gpu.has_value()});
+  option.host = host_memory(ground, place, levers, recording_of(ground, option));
   if (place.gpu) explain_card(ground, option);
   explain_fit(option);
   explain_time(option);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/error.h"
 #include "lockstep/catalogue/catalogue.h"
 #include "lockstep/forecast/calibration.h"
 #include "lockstep/forecast/energy.h"
@@ -73,6 +74,15 @@ struct PixelBytes {
   bool ahead = false;  // sent while the step before computes
 };
 
+// What the run itself says of one place and one set of levers, before it is there.
+struct RunSays {
+  std::optional<base::Error> refusal = {};  // it would not start
+  int64_t loader_bytes = 0;                 // main memory of one rank's loaders
+  int64_t pinned_bytes = 0;                 // likewise, page-locked
+  int64_t feature_bytes = 0;                // likewise, of cached features
+  int64_t busiest_rows = 0;                 // samples of an evaluation on the rank that has the most
+};
+
 // The job, as far as a forecast needs it.
 struct Task {
   Workload work = {};
@@ -86,8 +96,13 @@ struct Task {
   std::function<SaveTimes(double copy, double write)> save_clock = {};
   // The run's own rule: samples of an evaluation pass, given the micro-batch as the job has it. None: no evaluation.
   std::function<int64_t(int64_t micro_batch, int64_t ranks, bool gpu)> evaluation_rows = {};
+  // The run's own rules. None: a user's recording, of whose run nothing is known.
+  std::function<RunSays(const Place&, const Levers&)> run = {};
   bool weak = false;  // each rank takes `global_batch`: a user's recording cannot be cut smaller
 };
+
+// Cores of one node; 0: not stated.
+int64_t cores_of(const Place& place);
 
 // What it takes to judge options; nothing in it changes with the place.
 struct Ground {
@@ -113,7 +128,8 @@ struct Trial {
   int64_t capacity = 0;  // bytes of a card (of the node's memory on CPUs); 0: not stated
   MemoryForecast memory = {};
   bool fits = false;
-  std::optional<TimeForecast> time = {};  // nothing: a rate of the card is not known, `no_time` says which
+  std::optional<base::Error> refusal = {};  // of the run, whatever the memory
+  std::optional<TimeForecast> time = {};    // nothing: a rate of the card is not known, `no_time` says which
   std::string no_time = {};
 };
 enum class Depth { all, time_if_it_fits };
@@ -145,8 +161,14 @@ struct Option {
 
   // Bytes per second that the step eats, of stored samples. REQUIRES: loader.
   double read_rate_wanted() const { return loader->read_rate / loader->samples * samples_per_second; }
-  // It would end: it fits, and some job comes forward.
-  bool feasible() const { return trial.fits && trial.time && (!length || length->jobs > 0); }
+  // It would end: it fits, starts, and some job comes forward.
+  bool feasible() const {
+    return trial.fits && !trial.refusal && host_fits() && trial.time && (!length || length->jobs > 0);
+  }
+  // Of a node with cards; of processors alone `trial` says it.
+  bool host_fits() const {
+    return !place.gpu || place.machine.memory_per_node == 0 || host.total <= place.machine.memory_per_node;
+  }
 };
 // The recording behind an option's memory.
 const Recording& recording_of(const Ground& ground, const Option& option);

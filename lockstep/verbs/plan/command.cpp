@@ -9,6 +9,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
 #include "lockstep/verbs/plan/advise.h"
 #include "lockstep/verbs/plan/document.h"
 #include "lockstep/verbs/plan/markdown.h"
@@ -106,6 +107,9 @@ void deliver(const base::Arguments& arguments, const Plan& plan) {
 void check_ending(const Plan& plan) {
   if (plan.best.fastest >= 0) return;
   for (const auto& option : plan.options) {
+    if (option.trial.refusal) throw Error(*option.trial.refusal);
+  }
+  for (const auto& option : plan.options) {
     if (!option.trial.fits || !option.length || option.length->jobs > 0) continue;
     const bool own = plan.job.limits.walltime > 0;
     const auto reason = std::find_if(option.why.begin(), option.why.end(),
@@ -113,6 +117,14 @@ void check_ending(const Plan& plan) {
     throw Error(Blame::user, *reason,
                 own ? "a longer limits.walltime, or --assume start_up=... where it starts faster"
                     : "a longer scheduler.walltime, or --assume start_up=... where it starts faster");
+  }
+  for (const auto& option : plan.options) {
+    if (!option.trial.fits || option.host_fits()) continue;
+    throw Error(Blame::machine,
+                text("it fits the cards of ", label_of(option), ", but not the main memory of a node: ",
+                     base::format_bytes(static_cast<double>(option.host.total)), " of ",
+                     base::format_bytes(static_cast<double>(option.place.machine.memory_per_node))),
+                "fewer cards a node, a smaller data.memory, or a node with more memory");
   }
   for (const auto& option : plan.options) {
     if (!option.trial.fits || option.trial.time) continue;

@@ -86,6 +86,7 @@ Json host_json(const forecast::HostMemory& host) {
   all["processes_bytes"] = host.processes;
   all["pinned_bytes"] = host.pinned;
   all["loader_bytes"] = host.loader;
+  all["features_bytes"] = host.features;
   all["checkpoint_bytes"] = host.weights;
   return all;
 }

@@ -41,13 +41,14 @@ std::string options_table(const Plan& plan) {
   for (const auto& option : plan.options) {
     const auto& time = option.trial.time;
     const auto& length = option.length;
-    out += row({name_and_changes(option), option.trial.fits ? "yes" : "no", bytes_text(option.trial.memory.total),
-                option.trial.capacity > 0 ? bytes_text(option.trial.capacity) : "?",
-                time ? text(base::format_duration(time->step.value), " ", spread_text(option)) : "-",
-                time ? base::fixed(option.samples_per_second, option.samples_per_second < 100 ? 1 : 0) : "-",
-                length && length->epoch > 0 ? base::format_duration(length->epoch) : "-",
-                length ? run_text(option) : "-", length && length->jobs > 0 ? text(length->jobs) : "-",
-                option.energy ? text(base::fixed(option.costs.kwh, 2), " kWh") : "-", money_text(option)});
+    out +=
+        row({name_and_changes(option), option.trial.fits && option.host_fits() && !option.trial.refusal ? "yes" : "no",
+             bytes_text(option.trial.memory.total), option.trial.capacity > 0 ? bytes_text(option.trial.capacity) : "?",
+             time ? text(base::format_duration(time->step.value), " ", spread_text(option)) : "-",
+             time ? base::fixed(option.samples_per_second, option.samples_per_second < 100 ? 1 : 0) : "-",
+             length && length->epoch > 0 ? base::format_duration(length->epoch) : "-", length ? run_text(option) : "-",
+             length && length->jobs > 0 ? text(length->jobs) : "-",
+             option.energy ? text(base::fixed(option.costs.kwh, 2), " kWh") : "-", money_text(option)});
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <memory>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -15,6 +16,7 @@
 #include "lockstep/step/feeder.h"
 #include "lockstep/trace/trace.h"
 #include "lockstep/verbs/plan/recorded.h"
+#include "lockstep/verbs/plan/run_rules.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -105,7 +107,7 @@ class JobTracer {
 // As the run evaluates. A collection that is not here is taken to be large.
 std::function<int64_t(int64_t, int64_t, bool)> evaluation_rule(const PlanRequest& request) {
   const int64_t samples = request.lengths.validation_samples;
-  if (request.job.evaluation.every_epochs <= 0 || (request.job.data.validate.empty() && samples == 0)) return {};
+  if (request.job.data.validate.empty() && samples == 0) return {};
   return [job = request.job, samples](int64_t micro_batch, int64_t ranks, bool gpu) mutable {
     job.training.micro_batch = micro_batch;
     const int64_t rows = step::evaluation_rows(job, ranks, gpu);
@@ -121,8 +123,7 @@ forecast::PixelBytes pixel_bytes_of(spec::Pixels pixels) {
   return {.sent = sent, .kept = fed ? 2 * sent + shown : sent, .ahead = fed};
 }
 
-forecast::Task task_of(const PlanRequest& request) {
-  const spec::Job& job = request.job;
+forecast::Task task_of(const PlanRequest& request, const spec::Job& job) {
   forecast::Task task;
   task.work = forecast::workload_of(job, request.lengths.samples, request.lengths.validation_samples);
   if (job.checkpoint.every_epochs <= 0) {
@@ -141,6 +142,10 @@ forecast::Task task_of(const PlanRequest& request) {
   if (!request.recording) {
     task.evaluation_rows = evaluation_rule(request);
     task.pixel_bytes = pixel_bytes_of(job.data.pixels);
+    const auto rules = std::make_shared<RunRules>(job, request.lengths.samples, request.lengths.validation_samples);
+    task.run = [rules, job](const Place& place, const Levers& levers) {
+      return rules->says(with_levers(job, levers), place);
+    };
     return task;
   }
   const Recording& recording = *request.recording;
@@ -187,7 +192,7 @@ class Planner {
     Place place = option.place;
     for (place.gpus *= 2; place.gpus <= place.per_node && place.gpus <= option.trial.rows; place.gpus *= 2) {
       const auto trial = forecast::try_levers(ground_, place, option.levers, forecast::Depth::time_if_it_fits);
-      if (!trial.fits) continue;
+      if (!trial.fits || trial.refusal) continue;
       option.why.push_back(text("as written it fits on ", place.gpus, " of them, with ",
                                 base::format_bytes(static_cast<double>(trial.memory.total)), " each: --gpus ",
                                 place.gpus));
@@ -213,6 +218,7 @@ class Planner {
     }
     const auto found =
         forecast::search(written, options.back().trial.rows, reach, order(place), [&](const Levers& levers) {
+          if (ground_.task.run(place, levers).refusal) return forecast::Trial{};  // before anything is traced
           auto trial = forecast::try_levers(ground_, place, levers, forecast::Depth::time_if_it_fits);
           if (levers != written && place.gpu) trial.fits = forecast::fits_safely(trial);
           return trial;
@@ -229,10 +235,14 @@ class Planner {
     }
     const auto changes = forecast::changes_of(written, found->levers);
     if (changes.empty()) return;
+    const bool runs = as_written.trial.fits && !as_written.trial.refusal;
     const bool faster = found->trial.time && as_written.trial.time &&
                         found->trial.time->step.value < (1 - kWorthwhile) * as_written.trial.time->step.value;
-    if (as_written.trial.fits && !faster) return;
-    if (!as_written.trial.fits) as_written.why.push_back(text("with ", base::join(changes, " "), " it fits"));
+    if (runs && !faster) return;
+    if (!runs) {
+      as_written.why.push_back(
+          text("with ", base::join(changes, " "), as_written.trial.refusal ? " it runs" : " it fits"));
+    }
     Option option = forecast::judge(ground_, place, found->levers);
     option.as_written = false;
     option.changes = changes;
@@ -338,7 +348,7 @@ Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue
   if (request.lengths.classes > 0) plan.job.model.classes = request.lengths.classes;
   plan.assumptions = request.assumptions;
   plan.notes = request.lengths.notes;
-  plan.task = task_of(request);
+  plan.task = task_of(request, plan.job);
   JobTracer tracer(plan.job);
   Recordings steps(
       [&](const Ask& ask) { return request.recording ? recorded_step(*request.recording, ask) : tracer.step(ask); });

@@ -78,9 +78,10 @@ std::string table_of(const Plan& plan, int64_t columns) {
     const bool unknown = option.trial.capacity == 0;
     const bool ends = option.feasible() && option.length;  // what it would cost if it fitted helps nobody here
     std::vector<std::string> cells{name,
-                                   unknown             ? "?"
-                                   : option.trial.fits ? "yes"
-                                                       : "NO",
+                                   option.trial.refusal || !option.host_fits() ? "NO"
+                                   : unknown                                   ? "?"
+                                   : option.trial.fits                         ? "yes"
+                                                                               : "NO",
                                    memory_cell(option),
                                    step_cell(option),
                                    option.trial.fits && option.length ? run_text(option) : "-",

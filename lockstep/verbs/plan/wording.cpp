@@ -43,6 +43,12 @@ std::string nowhere_sentence(const Plan& plan) {
   const auto unknown = std::find_if(plan.options.begin(), plan.options.end(),
                                     [](const Option& option) { return option.trial.fits && !option.trial.time; });
   if (unknown != plan.options.end()) return text("fits ", label_of(*unknown), ", whose speed is not known");
+  const auto refused = std::find_if(plan.options.begin(), plan.options.end(),
+                                    [](const Option& option) { return option.trial.refusal.has_value(); });
+  if (!least && refused != plan.options.end()) return "it fits, but train refuses it: see below";
+  if (!least && !plan.options.empty() && !plan.options.front().host_fits()) {
+    return "it fits the cards, but not the main memory of a node: see below";
+  }
   if (!least) return "it fits, but no job would ever end: see below";
   int64_t largest = 0;
   for (const auto& option : plan.options) largest = std::max(largest, option.trial.capacity);

@@ -26,7 +26,7 @@ data::LoaderOptions loader_of(const spec::Job& job, const LoaderSeat& seat, data
 
 }  // namespace
 
-int64_t evaluation_rows(int64_t samples, int64_t batch, int64_t ranks) {
+int64_t busiest_rows(int64_t samples, int64_t batch, int64_t ranks) {
   const int64_t batches = data::num_steps(samples, batch);
   const int64_t most = (batches + ranks - 1) / ranks * batch;
   // Where one rank alone has one more than the others it is the last one, and so is the smaller batch.

@@ -26,7 +26,7 @@ TEST(LoaderRulesTest, TheBusiestRankOfAnEvaluationHasAsManyRowsAsItsShare) {
         const std::lock_guard lock(mutex);
         most = std::max(most, rows);
       });
-      EXPECT_EQ(evaluation_rows(samples, batch, ranks), most) << samples << " by " << batch << " on " << ranks;
+      EXPECT_EQ(busiest_rows(samples, batch, ranks), most) << samples << " by " << batch << " on " << ranks;
     }
   }
 }

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/plan/run_rules.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "lockstep/base/text.h"
+#include "lockstep/data/loader_needs.h"
+#include "lockstep/data/order.h"
+#include "lockstep/step/evaluate.h"
+#include "lockstep/step/feeder.h"
+#include "lockstep/step/virtual_check.h"
+#include "lockstep/trace/simulated_device.h"
+#include "lockstep/verbs/train/batch_rules.h"
+#include "lockstep/verbs/train/threads.h"
+
+namespace lockstep::verbs {
+namespace {
+
+using base::Blame;
+using base::Error;
+using forecast::Place;
+
+constexpr int64_t kPhotograph = 30'000'000;  // a decoded one of ordinary size, and its copies
+
+std::vector<FeatureNeeds> features_of(const spec::Job& job, int64_t samples) {
+  const auto& phases = job.training.phases;
+  if (std::none_of(phases.begin(), phases.end(), [](const auto& phase) { return phase.cache_features; })) return {};
+  const trace::SimulatedDevice device(std::make_shared<trace::Recorder>());
+  const model::Network network = model::make_network(job.model, job.data.image_size, job.training.seed,
+                                                     trace::SimulatedDevice::device(), model::Values::none);
+  return feature_needs(job, network, trace::SimulatedDevice::device(), samples);
+}
+
+int64_t local_ranks(const Place& place) {
+  return place.gpu ? place.gpus / place.nodes() : 1;
+}
+
+LoaderSeat seat_at(const spec::Job& job, const Place& place) {
+  return {.ranks = place.ranks(),
+          .local_ranks = local_ranks(place),
+          .threads = compute_threads(job.training, forecast::cores_of(place), local_ranks(place)),
+          .card = place.gpu.has_value(),
+          .validates = !job.data.validate.empty()};
+}
+
+// Of the rank with the largest share.
+data::LoaderOptions with_most_rows(data::LoaderOptions options) {
+  const auto rows = [&](int64_t rank) {
+    return data::rank_range({0, options.global_batch}, rank, options.num_ranks, options.num_slices).size();
+  };
+  for (int64_t rank = 0; rank < options.num_ranks; ++rank) {
+    if (rows(rank) > rows(options.rank)) options.rank = rank;
+  }
+  return options;
+}
+
+}  // namespace
+
+RunRules::Side RunRules::side_of(const std::string& folder, int64_t samples) {
+  Side side;
+  side.samples = samples;
+  if (folder == "synthetic") {
+    side.collection = std::make_unique<data::Collection>(data::Collection{.root = folder, .synthetic = true});
+  } else if (data::is_shard_folder(folder)) {
+    side.collection = std::make_unique<data::Collection>(data::scan_pictures(folder));
+    side.store = data::open_store(*side.collection);
+  } else if (std::filesystem::is_directory(folder)) {
+    side.collection = std::make_unique<data::Collection>(data::Collection{.root = folder});
+  }
+  return side;
+}
+
+RunRules::RunRules(const spec::Job& job, int64_t samples, int64_t validation_samples)
+    : train_(side_of(job.data.train, samples)),
+      validate_(side_of(job.data.validate, validation_samples)),
+      features_(features_of(job, samples + validation_samples)) {}
+
+// A network with values is made only where a pass may have one sample: the variance of its norms is asked for.
+void RunRules::check_norms(const spec::Job& job, int64_t ranks) {
+  const int64_t samples = train_.samples > 0 ? train_.samples : job.training.global_batch;
+  if (!step::has_passes_of_one(job.training, samples, ranks)) return;
+  // Real work before the first simulation would let torch look for a real card.
+  const trace::SimulatedDevice simulated(std::make_shared<trace::Recorder>());
+  const auto made = [&](at::Device device, model::Values values) {
+    return model::make_network(job.model, job.data.image_size, job.training.seed, device, values);
+  };
+  if (!has_norms_) has_norms_ = !made(trace::SimulatedDevice::device(), model::Values::none).buffers().empty();
+  if (!*has_norms_) return;
+  if (!network_) network_ = std::make_unique<model::Network>(made(at::kCPU, model::Values::fresh));
+  check_norms_of_phases(job, *network_, at::kCPU, samples, ranks);
+}
+
+data::MemoryNeeds RunRules::needs_of(const Side& side, const data::LoaderOptions& options) {
+  // Not known: more than a batch.
+  const int64_t samples = side.samples > 0 ? side.samples : options.global_batch;
+  const bool here = side.collection != nullptr;
+  return data::loader_needs(with_most_rows(options), samples, side.store.get(),
+                            here ? data::loader_extents(*side.collection, options, side.store.get()) : data::Extents());
+}
+
+int64_t RunRules::bytes_of(const Side& side, const data::LoaderOptions& options) {
+  const data::MemoryNeeds needs = needs_of(side, options);
+  const bool synthetic = side.collection && side.collection->is_synthetic();
+  return data::loader_bytes(needs, data::share_memory(needs), side.store != nullptr, synthetic ? 0 : kPhotograph);
+}
+
+// In the order of the run. Both loaders of a validation live together; those of features are alone.
+void RunRules::ask(const spec::Job& job, const Place& place, forecast::RunSays& says) {
+  const LoaderSeat seat = seat_at(job, place);
+  if (train_.collection) data::settle_order(*train_.collection, job.data.order);
+  check_batch_on_ranks(job.training, seat.ranks);
+  check_norms(job, seat.ranks);
+  for (const FeatureNeeds& needs : features_) {
+    says.feature_bytes = std::max(says.feature_bytes, needs.bytes());
+    const int64_t memory = place.machine.memory_per_node;
+    if (memory > 0) check_feature_memory(needs, seat.local_ranks, memory);
+  }
+  if (!features_.empty()) says.loader_bytes = bytes_of(train_, feature_loader(job, seat));
+  const int64_t validating = seat.validates ? bytes_of(validate_, validation_loader(job, seat)) : 0;
+  if (features_.size() == std::max<size_t>(1, job.training.phases.size())) return;
+  const data::LoaderOptions training = training_loader(job, seat);
+  says.loader_bytes = std::max(says.loader_bytes, bytes_of(train_, training) + validating);
+  // As step::Feeder has them: one under way, one being filled.
+  if (seat.card && step::is_fed(job.data.pixels, at::Device(at::kCUDA))) says.pinned_bytes = 2 * needs_of(train_, training).batch;
+}
+
+forecast::RunSays RunRules::says(const spec::Job& job, const Place& place) {
+  const std::string key =
+      base::text(job.training.micro_batch, "/", place.ranks(), "/", place.nodes(), "/", place.gpu.has_value(), "/",
+                 forecast::cores_of(place), "/", place.machine.memory_per_node);
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  forecast::RunSays says;
+  const int64_t batch = step::evaluation_rows(job, place.ranks(), place.gpu.has_value());
+  says.busiest_rows = busiest_rows(validate_.samples, batch, place.ranks());
+  try {
+    ask(job, place, says);
+  } catch (const Error& error) {
+    if (error.blame() != Blame::user) throw;
+    says.refusal = error;
+  }
+  return known_[key] = says;
+}
+
+}  // namespace lockstep::verbs
