@@ -141,11 +141,17 @@ std::string StagePlan::to_text() const {
               ")");
 }
 
+int64_t shard_bytes(const Collection& collection) {
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < collection.shards->num_shards(); ++i) bytes += collection.shards->index(i).tar_bytes();
+  return bytes;
+}
+
 StagePlan plan_stage(const Collection& collection, const std::string& where) {
   base::ensure(collection.shards != nullptr, "shards to copy");
   StagePlan plan;
   const base::Path parent = local_folder(collection, where, plan.why_not);
-  for (int64_t i = 0; i < collection.shards->num_shards(); ++i) plan.bytes += collection.shards->index(i).tar_bytes();
+  plan.bytes = shard_bytes(collection);
   if (parent.empty()) return plan;
   plan.folder = parent / text("lockstep-", ::geteuid(), "-", collection.fingerprint().substr(0, 16));
   const site::Storage storage = site::read_storage("stage", parent);

@@ -25,6 +25,9 @@ struct StagePlan {
   std::string to_text() const;  // one sentence: how much, how long, whether it fits
 };
 
+// Of all shards. REQUIRES: a collection of shards.
+int64_t shard_bytes(const Collection& collection);
+
 // `where` is data.stage: a folder on this node, "ram" (/dev/shm) or "auto" (the temporary folder, if it is local and
 // the shards are not). Reads up to 64 MiB of the first shard to time it. User error: a folder that is not there.
 // REQUIRES: a collection of shards.

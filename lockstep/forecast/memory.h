@@ -65,6 +65,7 @@ struct HostMemory {
   int64_t pinned = 0;     // batches on their way to the cards
   int64_t loader = 0;     // decoded and half-decoded samples, of training and evaluation
   int64_t features = 0;   // cached ones of frozen blocks
+  int64_t staged = 0;     // shards copied there (data.stage "ram"), once a node
   int64_t weights = 0;    // of the checkpoint being written: one copy a node
   int64_t total = 0;
 
@@ -76,6 +77,7 @@ struct HostNeeds {
   int64_t loader = 0;    // bytes of each rank
   int64_t pinned = 0;    // likewise
   int64_t features = 0;  // likewise
+  int64_t staged = 0;    // bytes of the node
   bool gpu = true;
 };
 

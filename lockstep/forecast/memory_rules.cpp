@@ -87,8 +87,9 @@ HostMemory forecast_host_memory(const Recording& recording, const HostNeeds& nee
   host.pinned = needs.ranks * needs.pinned;
   host.loader = needs.ranks * needs.loader;
   host.features = needs.ranks * needs.features;
+  host.staged = needs.staged;
   host.weights = recording.checkpoint_bytes;
-  host.total = host.processes + host.pinned + host.loader + host.features + host.weights;
+  host.total = host.processes + host.pinned + host.loader + host.features + host.staged + host.weights;
   return host;
 }
 

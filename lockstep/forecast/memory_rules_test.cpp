@@ -40,12 +40,12 @@ TEST(MemoryRulesTest, EveryCardOfTheCatalogueHasRules) {
 TEST(HostMemoryTest, EveryRankHasItsOwnLoadersAndTheNodeOneCheckpoint) {
   Recording recording;
   recording.checkpoint_bytes = 100;
-  HostNeeds needs{.loader = 7, .pinned = 5, .features = 3};
+  HostNeeds needs{.loader = 7, .pinned = 5, .features = 3, .staged = 60};
   const HostMemory one = forecast_host_memory(recording, needs);
-  EXPECT_EQ(one.total, one.processes + 7 + 5 + 3 + 100);
+  EXPECT_EQ(one.total, one.processes + 7 + 5 + 3 + 60 + 100);
   needs.ranks = 4;
   const HostMemory four = forecast_host_memory(recording, needs);
-  EXPECT_EQ(four.total, 4 * (one.processes + 7 + 5 + 3) + 100);
+  EXPECT_EQ(four.total, 4 * (one.processes + 7 + 5 + 3) + 60 + 100);
   needs.gpu = false;
   EXPECT_LT(forecast_host_memory(recording, needs).processes, four.processes);
 }

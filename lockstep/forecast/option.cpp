@@ -75,8 +75,9 @@ TimeForecast time_of(const Ground& ground, const Place& place, const Recording& 
   return forecast_time(recording, *place.gpu, ground.calibration, network_between(ground, place));
 }
 
-Ask ask_for(const Place& place, const Levers& levers, int64_t micro_batch, int64_t passes) {
-  const int64_t zero = place.ranks() > 1 ? levers.zero : 0;  // one rank has nobody to share with
+Ask ask_for(const Task& task, const Place& place, const Levers& levers, int64_t micro_batch, int64_t passes) {
+  const bool several = place.ranks() > 1;  // one rank has nobody to share with, or to talk to
+  const int64_t zero = several ? levers.zero : 0;
   return {.precision = levers.precision,
           .recompute = levers.recompute,
           .attention = attention_of(place.gpu ? &*place.gpu : nullptr, levers.precision),
@@ -84,14 +85,14 @@ Ask ask_for(const Place& place, const Levers& levers, int64_t micro_batch, int64
           .micro_batch = micro_batch,
           .passes = passes,
           .zero = zero,
-          .ranks = zero > 0 ? place.ranks() : 0};
+          .ranks = zero > 0 || (several && task.sync_norm) ? place.ranks() : 0};
 }
 
 // What is traced for a step of this trial. Slices are all executed: what is kept between them grows with their number.
 Ask step_ask(const Ground& ground, const Place& place, const Levers& levers, const Trial& trial, int64_t most_passes) {
   const int64_t slices = ground.task.virtual_ranks;
   const int64_t passes = slices == 0 ? std::min(most_passes, trial.passes) : trial.passes;
-  Ask ask = ask_for(place, levers, trial.micro_batch, passes);
+  Ask ask = ask_for(ground.task, place, levers, trial.micro_batch, passes);
   ask.evaluation_rows = evaluation_rows(ground, place, levers);
   if (slices == 0) return ask;
   ask.slices = slices;
@@ -122,6 +123,7 @@ HostMemory host_memory(const Ground& ground, const Place& place, const Levers& l
   needs.loader = says.loader_bytes;
   needs.pinned = says.pinned_bytes;
   needs.features = says.feature_bytes;
+  needs.staged = says.staged_bytes;
   if (!ground.task.run) {
     // A recording's own loader is taken to keep three batches ready, and two on their way to the card.
     const int64_t batch = recording.micro_batch * recording.accumulation * kColours * recording.image_size *
@@ -192,7 +194,7 @@ double evaluation_sample(const Ground& ground, const Place& place, const Levers&
   const int64_t samples = ground.task.work.validation_samples;
   if (!ground.evaluation || !trial.time || samples == 0) return 0;
   const int64_t rows = evaluation_rows(ground, place, levers);
-  Ask ask = ask_for(place, levers, rows > 0 ? rows : trial.micro_batch, 1);
+  Ask ask = ask_for(ground.task, place, levers, rows > 0 ? rows : trial.micro_batch, 1);
   ask.recompute.clear();
   ask.reduced = false;
   ask.zero = ask.ranks = 0;

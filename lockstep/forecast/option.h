@@ -80,6 +80,7 @@ struct RunSays {
   int64_t loader_bytes = 0;                 // main memory of one rank's loaders
   int64_t pinned_bytes = 0;                 // likewise, page-locked
   int64_t feature_bytes = 0;                // likewise, of cached features
+  int64_t staged_bytes = 0;                 // main memory of a node, of copied shards
   int64_t busiest_rows = 0;                 // samples of an evaluation on the rank that has the most
 };
 
@@ -96,6 +97,7 @@ struct Task {
   std::function<SaveTimes(double copy, double write)> save_clock = {};
   // The run's own rule: samples of an evaluation pass, given the micro-batch as the job has it. None: no evaluation.
   std::function<int64_t(int64_t micro_batch, int64_t ranks, bool gpu)> evaluation_rows = {};
+  bool sync_norm = false;  // batch norms hear from every rank: how many there are decides the bytes
   // The run's own rules. None: a user's recording, of whose run nothing is known.
   std::function<RunSays(const Place&, const Levers&)> run = {};
   bool weak = false;  // each rank takes `global_batch`: a user's recording cannot be cut smaller

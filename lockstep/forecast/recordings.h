@@ -22,7 +22,7 @@ struct Ask {
   int64_t micro_batch = 1;
   int64_t passes = 1;  // micro-batches of one step: 1, or 2 for "more than one"
   int64_t zero = 0;    // what of weights, gradients and optimizer state is cut over the ranks
-  int64_t ranks = 0;   // over how many: where that decides, with zero or slices; else 0
+  int64_t ranks = 0;   // over how many: where that decides, with zero, slices or batch norms in step; else 0
   int64_t slices = 0;  // of the whole batch, added up in one order (virtual ranks); `passes`: this rank's, all of them
 
   int64_t evaluation_rows = 0;  // samples of an evaluation pass between two steps; 0: none

@@ -87,6 +87,7 @@ Json host_json(const forecast::HostMemory& host) {
   all["pinned_bytes"] = host.pinned;
   all["loader_bytes"] = host.loader;
   all["features_bytes"] = host.features;
+  all["staged_bytes"] = host.staged;
   all["checkpoint_bytes"] = host.weights;
   return all;
 }

@@ -80,10 +80,8 @@ class JobTracer {
   double seconds() const { return seconds_; }
 
  private:
-  // How many there are changes no operator and no byte, unless they share what they keep.
-  static int64_t ranks_of(const Ask& ask) {
-    return ask.zero > 0 || ask.slices > 0 ? std::max<int64_t>(1, ask.ranks) : ask.reduced ? 2 : 1;
-  }
+  // How many there are changes no operator and no byte, unless they share what they keep or norm in step.
+  static int64_t ranks_of(const Ask& ask) { return ask.ranks > 0 ? ask.ranks : ask.reduced ? 2 : 1; }
   static trace::Simulation simulation_of(const Ask& ask) {
     trace::Simulation simulation;
     if (!ask.attention.empty()) simulation.attention = choice_of<trace::Attention>(ask.attention);
@@ -135,6 +133,7 @@ forecast::Task task_of(const PlanRequest& request, const spec::Job& job) {
     };
   }
   task.virtual_ranks = job.training.virtual_ranks;
+  task.sync_norm = job.training.batch_norm == spec::BatchNorm::sync;
   task.levers = {name_of(job.training.precision), job.training.recompute, job.training.micro_batch, job.training.zero};
   task.image_size = job.data.image_size;
   task.walltime = job.limits.walltime;

@@ -8,6 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/loader_needs.h"
 #include "lockstep/data/order.h"
+#include "lockstep/data/stage.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/step/feeder.h"
 #include "lockstep/step/virtual_check.h"
@@ -106,6 +107,19 @@ int64_t RunRules::bytes_of(const Side& side, const data::LoaderOptions& options)
   return data::loader_bytes(needs, data::share_memory(needs), side.store != nullptr, synthetic ? 0 : kPhotograph);
 }
 
+// The run copies what half of the free memory holds, a collection at a time; what else fills the node is not known yet.
+int64_t RunRules::staged_bytes(const spec::Job& job, const Place& place) const {
+  if (job.data.stage != "ram") return 0;
+  int64_t staged = 0;
+  for (const Side* side : {&train_, &validate_}) {
+    if (!side->store) continue;
+    const int64_t bytes = data::shard_bytes(*side->collection);
+    const int64_t half = place.machine.memory_per_node / 2;
+    if (half == 0 || bytes <= half) staged += bytes;
+  }
+  return staged;
+}
+
 // In the order of the run. Both loaders of a validation live together; those of features are alone.
 void RunRules::ask(const spec::Job& job, const Place& place, forecast::RunSays& says) {
   const LoaderSeat seat = seat_at(job, place);
@@ -132,6 +146,7 @@ forecast::RunSays RunRules::says(const spec::Job& job, const Place& place) {
                  forecast::cores_of(place), "/", place.machine.memory_per_node);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   forecast::RunSays says;
+  says.staged_bytes = staged_bytes(job, place);
   const int64_t batch = step::evaluation_rows(job, place.ranks(), place.gpu.has_value());
   says.busiest_rows = busiest_rows(validate_.samples, batch, place.ranks());
   try {

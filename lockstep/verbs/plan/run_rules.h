@@ -36,6 +36,7 @@ class RunRules {
   static Side side_of(const std::string& folder, int64_t samples);
   static data::MemoryNeeds needs_of(const Side& side, const data::LoaderOptions& options);
   static int64_t bytes_of(const Side& side, const data::LoaderOptions& options);
+  int64_t staged_bytes(const spec::Job& job, const forecast::Place& place) const;
   // Fills in the bytes; throws what the run would.
   void ask(const spec::Job& job, const forecast::Place& place, forecast::RunSays& says);
   void check_norms(const spec::Job& job, int64_t ranks);

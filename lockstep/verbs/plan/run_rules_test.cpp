@@ -8,6 +8,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/group.h"
+#include "lockstep/trace/trace.h"
 #include "lockstep/verbs/plan/places.h"
 #include "lockstep/verbs/plan/plan.h"
 #include "lockstep/verbs/train/train.h"
@@ -144,6 +145,25 @@ TEST(RunRulesTest, TheBusiestRankOfAnEvaluationCounts) {
   job.evaluation.batch = 32;
   const double cut = plan_on(job, 1).options[0].pace.evaluation_sample;
   EXPECT_NEAR(plan_on(job, 8).options[0].pace.evaluation_sample, cut / 8, 1e-3 * cut);
+}
+
+int64_t bytes_on_the_network(const forecast::Recording& recording) {
+  int64_t bytes = 0;
+  for (const auto& event : recording.events) {
+    if (event.kind == forecast::EventKind::collective) bytes += event.bytes;
+  }
+  return bytes;
+}
+
+// Every rank's statistics go to every other one.
+TEST(RunRulesTest, BatchNormInStepSendsWhatItSendsOnThatManyRanks) {
+  spec::Job job = job_of(R"("samples": 256, "image_size": 32)", R"("name": "smallcnn")",
+                         R"("global_batch": 64, "batch_norm": "sync")");
+  const auto traced = [&](int64_t ranks) {
+    return bytes_on_the_network(trace::trace_step(job, {.ranks = ranks, .rows = 64 / ranks}));
+  };
+  EXPECT_EQ(bytes_on_the_network(*plan_on(job, 8).recording), traced(8));
+  EXPECT_NE(traced(8), traced(2));
 }
 
 }  // namespace
