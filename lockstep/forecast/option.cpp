@@ -180,8 +180,15 @@ double upload_seconds(const Ground& ground, const Place& place, double samples) 
   return samples * 3 * side * side * static_cast<double>(ground.task.pixel_bytes.sent) / ground.assumptions.upload_rate;
 }
 
-// What is sent ahead takes time only where it takes longer than the step before it.
-void add_upload(double seconds, bool ahead, TimeForecast& time) {
+// Every so many steps the weights come down for their checksums; of weights in parts only the small buffers do.
+double sync_check_seconds(const Ground& ground, const Place& place, const Levers& levers, const Recording& recording) {
+  const int64_t every = ground.task.check_sync_every;
+  if (!place.gpu || every == 0 || place.ranks() == 1 || levers.zero == 3) return 0;
+  return static_cast<double>(recording.parameter_bytes) / ground.assumptions.upload_rate / static_cast<double>(every);
+}
+
+// What is copied ahead takes time only where it takes longer than the step before it.
+void add_copies(double seconds, bool ahead, TimeForecast& time) {
   const double before = time.step.value;
   for (double* step : {&time.step.value, &time.step.low, &time.step.high}) {
     *step = ahead ? std::max(*step, seconds) : *step + seconds;
@@ -437,10 +444,11 @@ Trial try_levers(const Ground& ground, const Place& place, const Levers& levers,
   trial.refusal = run_says(ground, place, levers).refusal;
   fill_memory(ground, place, levers, trial);
   if (trial.fits || depth == Depth::all) fill_time(ground, place, levers, trial);
-  if (trial.time) {
-    add_upload(upload_seconds(ground, place, static_cast<double>(trial.rows)), ground.task.pixel_bytes.ahead,
-               *trial.time);
-  }
+  if (!trial.time) return trial;
+  const Recording& recording = ground.recordings.of(step_ask(ground, place, levers, trial, 1));
+  add_copies(upload_seconds(ground, place, static_cast<double>(trial.rows)), ground.task.pixel_bytes.ahead,
+             *trial.time);
+  add_copies(sync_check_seconds(ground, place, levers, recording), /*ahead=*/false, *trial.time);
   return trial;
 }
 

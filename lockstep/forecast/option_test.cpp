@@ -132,6 +132,19 @@ TEST_F(OptionTest, SaysWhenABatchDoesNotDivide) {
               HasSubstr("64 samples do not divide by 3 ranks: 1 of them take 22, the others 21"));
 }
 
+// ViT-g has 4 GB of weights: 0.65 s for each look.
+TEST_F(OptionTest, CountsTheCopyOfTheWeightsWithWhichRanksAreCompared) {
+  const auto step = [&](int64_t ranks, int64_t every, int64_t zero = 0) {
+    task_.check_sync_every = every;
+    return try_levers(ground(), place_of(ranks, 80), {"fp32", {}, 0, zero}).time->step.value;
+  };
+  const auto weights = static_cast<double>(invented_step({.precision = "fp32", .micro_batch = 32}).parameter_bytes);
+  ASSERT_GT(weights, 0);
+  EXPECT_NEAR(step(2, 100) - step(2, 0), weights / Assumptions{}.upload_rate / 100, 1e-12);
+  EXPECT_EQ(step(1, 100), step(1, 0));
+  EXPECT_EQ(step(2, 100, 3), step(2, 0, 3));
+}
+
 TEST_F(OptionTest, GrowsTheBatchOfARecordingWithTheRanks) {
   task_.weak = true;
   const Option option = judge(ground(), place_of(2, 80), task_.levers);
