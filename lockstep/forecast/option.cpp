@@ -100,17 +100,27 @@ Ask step_ask(const Ground& ground, const Place& place, const Levers& levers, con
   return ask;
 }
 
+// What is there all through the step beside what was traced.
+void add_kept(int64_t bytes, MemoryClass kind, MemoryForecast& memory) {
+  if (bytes <= 0) return;
+  for (int64_t* sum : {&memory.peak_allocated, &memory.peak_reserved, &memory.cold_peak_reserved, &memory.total,
+                       &memory.by_class[kind]}) {
+    *sum += bytes;
+  }
+  for (auto& point : memory.curve) point.by_class[static_cast<size_t>(kind)] += bytes;
+}
+
 // A step's samples lie on the card together, also those of passes that were not traced.
 void add_inputs(const Ground& ground, int64_t traced_rows, Trial& trial) {
   const int64_t pixels = ground.task.image_size * ground.task.image_size;
-  const int64_t bytes = (trial.rows - traced_rows) * kColours * pixels * ground.task.pixel_bytes.kept;
-  if (bytes <= 0) return;
-  MemoryForecast& memory = trial.memory;
-  for (int64_t* sum : {&memory.peak_allocated, &memory.peak_reserved, &memory.cold_peak_reserved, &memory.total,
-                       &memory.by_class[MemoryClass::inputs]}) {
-    *sum += bytes;
-  }
-  for (auto& point : memory.curve) point.by_class[static_cast<size_t>(MemoryClass::inputs)] += bytes;
+  add_kept((trial.rows - traced_rows) * kColours * pixels * ground.task.pixel_bytes.kept, MemoryClass::inputs,
+           trial.memory);
+}
+
+// While a step is computed twice the state before it is kept: weights, statistics, moving average, and what the
+// optimizer has; whole, also where the ranks have parts of it.
+void add_replay(const Ground& ground, const Recording& recording, Trial& trial) {
+  if (ground.task.replay_every > 0) add_kept(recording.checkpoint_bytes, MemoryClass::other, trial.memory);
 }
 
 RunSays run_says(const Ground& ground, const Place& place, const Levers& levers) {
@@ -142,6 +152,7 @@ void fill_memory(const Ground& ground, const Place& place, const Levers& levers,
     trial.capacity = rules.capacity;
     trial.memory = ground.recordings.memory(ask, rules);
     add_inputs(ground, traced_rows, trial);
+    add_replay(ground, ground.recordings.of(ask), trial);
     trial.fits = trial.memory.total <= trial.capacity;
     return;
   }
@@ -149,6 +160,7 @@ void fill_memory(const Ground& ground, const Place& place, const Levers& levers,
   trial.capacity = place.machine.memory_per_node;
   trial.memory = ground.recordings.memory(ask, {});
   add_inputs(ground, traced_rows, trial);
+  add_replay(ground, ground.recordings.of(ask), trial);
   MemoryForecast& memory = trial.memory;
   memory.cold_peak_reserved = memory.peak_reserved = memory.peak_allocated;
   memory.fragmentation = 0;
@@ -194,6 +206,18 @@ void add_copies(double seconds, bool ahead, TimeForecast& time) {
     *step = ahead ? std::max(*step, seconds) : *step + seconds;
   }
   time.by_class[OperatorClass::copy] += time.step.value - before;
+}
+
+// Every so many steps one is computed twice, and the state comes down after each time for its checksums.
+void add_replays(const Ground& ground, const Place& place, const Recording& recording, TimeForecast& time) {
+  if (ground.task.replay_every == 0) return;
+  const double share = 1 / static_cast<double>(ground.task.replay_every);
+  const double copies =
+      place.gpu ? 2 * static_cast<double>(recording.checkpoint_bytes) / ground.assumptions.upload_rate : 0;
+  for (double* seconds : {&time.step.value, &time.step.low, &time.step.high}) *seconds *= 1 + share;
+  for (double* seconds : {&time.device, &time.host, &time.communication, &time.exposed}) *seconds *= 1 + share;
+  for (auto& [kind, seconds] : time.by_class) seconds *= 1 + share;
+  add_copies(share * copies, /*ahead=*/false, time);
 }
 
 // Seconds of one sample of an evaluation, all ranks together: they have whole batches, and the busiest one counts.
@@ -446,6 +470,7 @@ Trial try_levers(const Ground& ground, const Place& place, const Levers& levers,
   if (trial.fits || depth == Depth::all) fill_time(ground, place, levers, trial);
   if (!trial.time) return trial;
   const Recording& recording = ground.recordings.of(step_ask(ground, place, levers, trial, 1));
+  add_replays(ground, place, recording, *trial.time);
   add_copies(upload_seconds(ground, place, static_cast<double>(trial.rows)), ground.task.pixel_bytes.ahead,
              *trial.time);
   add_copies(sync_check_seconds(ground, place, levers, recording), /*ahead=*/false, *trial.time);

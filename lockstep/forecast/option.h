@@ -99,6 +99,7 @@ struct Task {
   std::function<int64_t(int64_t micro_batch, int64_t ranks, bool gpu)> evaluation_rows = {};
   bool sync_norm = false;        // batch norms hear from every rank: how many there are decides the bytes
   int64_t check_sync_every = 0;  // steps between two looks whether all ranks have the same weights; 0: never
+  int64_t replay_every = 0;      // steps between two that are computed twice; 0: never
   // The run's own rules. None: a user's recording, of whose run nothing is known.
   std::function<RunSays(const Place&, const Levers&)> run = {};
   bool weak = false;  // each rank takes `global_batch`: a user's recording cannot be cut smaller

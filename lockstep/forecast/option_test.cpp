@@ -145,6 +145,19 @@ TEST_F(OptionTest, CountsTheCopyOfTheWeightsWithWhichRanksAreCompared) {
   EXPECT_EQ(step(2, 100, 3), step(2, 0, 3));
 }
 
+TEST_F(OptionTest, KeepsTheStateOfAStepThatIsComputedTwice) {
+  const Trial plain = try_levers(ground(), place_of(1, 80), task_.levers);
+  task_.replay_every = 10;
+  const Trial twice = try_levers(ground(), place_of(1, 80), task_.levers);
+  const Recording recording = invented_step({.precision = "fp32", .micro_batch = 64});
+  EXPECT_EQ(twice.memory.total - plain.memory.total, recording.checkpoint_bytes);
+  EXPECT_EQ(twice.memory.peak_allocated - plain.memory.peak_allocated, recording.checkpoint_bytes);
+  const double upload =
+      64.0 * 3 * static_cast<double>(task_.image_size * task_.image_size) * 4 / Assumptions{}.upload_rate;
+  const double copies = 2 * static_cast<double>(recording.checkpoint_bytes) / Assumptions{}.upload_rate;
+  EXPECT_NEAR(twice.time->step.value - plain.time->step.value, 0.1 * (plain.time->step.value - upload + copies), 1e-9);
+}
+
 TEST_F(OptionTest, GrowsTheBatchOfARecordingWithTheRanks) {
   task_.weak = true;
   const Option option = judge(ground(), place_of(2, 80), task_.levers);
