@@ -137,7 +137,8 @@ void RunRules::ask(const spec::Job& job, const Place& place, forecast::RunSays& 
   const data::LoaderOptions training = training_loader(job, seat);
   says.loader_bytes = std::max(says.loader_bytes, bytes_of(train_, training) + validating);
   // As step::Feeder has them: one under way, one being filled.
-  if (seat.card && step::is_fed(job.data.pixels, at::Device(at::kCUDA))) says.pinned_bytes = 2 * needs_of(train_, training).batch;
+  if (seat.card && step::is_fed(job.data.pixels, at::Device(at::kCUDA)))
+    says.pinned_bytes = 2 * needs_of(train_, training).batch;
 }
 
 forecast::RunSays RunRules::says(const spec::Job& job, const Place& place) {
