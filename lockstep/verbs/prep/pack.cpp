@@ -42,16 +42,24 @@ class FolderLock {
   explicit FolderLock(const Path& folder)
       : descriptor_(::open((folder / kWork / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
     if (descriptor_ < 0) base::throw_errno(text("cannot write to ", (folder / kWork).string()));
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno == ENOTSUP || errno == ENOLCK) return;
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || has_no_locks(errno)) return;
+    const int code = errno;
     ::close(descriptor_);
-    throw Error(Blame::user, text(folder.string(), ": another lockstep prep is at work here"),
-                "wait for it, or stop it");
+    if (code == EWOULDBLOCK) {
+      throw Error(Blame::user, text(folder.string(), ": another lockstep prep is at work here"),
+                  "wait for it, or stop it");
+    }
+    errno = code;
+    base::throw_errno(text("cannot lock ", (folder / kWork / "lock").string()));
   }
   ~FolderLock() { ::close(descriptor_); }
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
+  // Lustre that is mounted without flock (ENOSYS), and others that know no locks: there the user takes care.
+  static bool has_no_locks(int code) { return code == ENOSYS || code == ENOTSUP || code == ENOLCK || code == EINVAL; }
+
   int descriptor_;
 };
 
