@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -26,15 +28,33 @@ bool is_same_place(const base::Json& one, const base::Json& other) {
   return same && !error;
 }
 
-// The first member of the description that the file has not, or has otherwise; null when it has all.
-const base::Json::Member* difference(const base::Json& file, const base::Json& description) {
+struct Difference {
+  std::string key;
+  const base::Json* was = nullptr;  // null: the file has it not
+  const base::Json* is = nullptr;   // null: the description has it not
+
+  std::string in_words() const {
+    const auto is_short = [](const base::Json* value) { return !value || !(value->is_array() || value->is_object()); };
+    if (!is_short(was) || !is_short(is)) return "";
+    const auto word = [](const base::Json* value) { return value ? value->dump(-1) : std::string("not given"); };
+    return text(": it was ", word(was), " and is ", word(is));
+  }
+};
+
+// The first member that one of the two has not, or has otherwise.
+std::optional<Difference> difference(const base::Json& file, const base::Json& description, bool is_complete) {
   for (const auto& member : description.members()) {
     const base::Json* found = file.is_object() ? file.find(member.key) : nullptr;
     if (!found || !(*found == member.value || (member.key == "source" && is_same_place(*found, member.value)))) {
-      return &member;
+      return Difference{member.key, found, &member.value};
     }
   }
-  return nullptr;
+  for (const auto& member : file.members()) {
+    const bool describes = !is_complete || std::find(kOptionalMembers.begin(), kOptionalMembers.end(), member.key) !=
+                                               kOptionalMembers.end();
+    if (describes && !description.find(member.key)) return Difference{member.key, &member.value, nullptr};
+  }
+  return std::nullopt;
 }
 
 // What a kill inside mark_begun() leaves of it.
@@ -64,14 +84,12 @@ bool is_complete(const Path& folder, const base::Json& description) {
   for (const char* name : {kDatasetComplete, kDatasetBegun}) {
     if (!std::filesystem::exists(folder / name, error)) continue;
     const base::Json file = base::read_json(folder / name, {.max_bytes = size_t{1} << 30});
-    const base::Json::Member* other = difference(file, description);
+    const auto other = difference(file, description, name == kDatasetComplete);
     if (!other) return name == kDatasetComplete;
-    const base::Json* was = file.is_object() ? file.find(other->key) : nullptr;
-    const bool is_short = was && (was->is_string() || was->is_number());
-    throw Error(Blame::user,
-                text((folder / name).string(), ": the folder holds another dataset (", other->key, ")",
-                     is_short ? text(": it was ", was->dump(-1), " and is ", other->value.dump(-1)) : ""),
-                text("give another folder with --to, or remove this one: rm -r ", folder.string()));
+    throw Error(
+        Blame::user,
+        text((folder / name).string(), ": the folder holds another dataset (", other->key, ")", other->in_words()),
+        text("give another folder with --to, or remove this one: rm -r ", folder.string()));
   }
   if (holds_nothing(folder)) return false;
   throw Error(Blame::user, text(folder.string(), ": the folder is not empty and holds no dataset of ours"),

@@ -36,6 +36,33 @@ TEST(FolderStateTest, TellsNothingBegunAndCompleteApart) {
   }
 }
 
+TEST(FolderStateTest, KnowsAnotherDatasetByAnOptionThatIsNoLongerGiven) {
+  const base::TemporaryFolder folder;
+  base::Json plain = base::Json::object(), ordered = plain;
+  plain["seed"] = ordered["seed"] = 1;
+  ordered["order"] = "the source's";
+  const auto complaint = [&](const base::Json& description) {
+    try {
+      is_complete(folder.path(), description);
+    } catch (const base::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no complaint");
+  };
+  for (const char* name : {kDatasetBegun, kDatasetComplete}) {
+    base::write_json(folder.path() / name, ordered);
+    EXPECT_EQ(is_complete(folder.path(), ordered), name == kDatasetComplete);
+    EXPECT_THAT(complaint(plain), testing::HasSubstr("(order): it was \"the source's\" and is not given"));
+    base::write_json(folder.path() / name, plain);
+    EXPECT_THAT(complaint(ordered), testing::HasSubstr("(order): it was not given and is \"the source's\""));
+  }
+  base::Json unknown = plain;
+  unknown["flipped"] = true;  // of a later version: what is begun is completed with the very options only
+  std::filesystem::remove(folder.path() / kDatasetComplete);
+  base::write_json(folder.path() / kDatasetBegun, unknown);
+  EXPECT_THAT(complaint(plain), testing::HasSubstr("(flipped): it was true and is not given"));
+}
+
 TEST(FolderStateTest, LeavesOtherPeoplesFoldersAlone) {
   const base::TemporaryFolder folder;
   base::write_file(folder.path() / "thesis.txt", "precious");

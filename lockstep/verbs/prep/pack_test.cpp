@@ -166,6 +166,25 @@ TEST_F(PackTest, LeavesACompleteSetAloneAndRefusesAnother) {
   EXPECT_THAT(complaint(), HasSubstr("the folder holds another dataset (source_samples)"));
 }
 
+TEST_F(PackTest, CompletesAnInterruptedSetWithTheSameOptionsOnly) {
+  for (const bool keep_order : {false, true}) {
+    request_.folder = folder_.path() / text("begun", keep_order);
+    request_.keep_order = keep_order;
+    EXPECT_THROW(pack(request_,
+                      [&](const PackProgress& state) {
+                        if (state.samples_done == 40) throw std::string("killed");
+                      }),
+                 std::string);
+    for (int sitting = 0; sitting < 2; ++sitting) {  // begun, then complete
+      request_.keep_order = !keep_order;
+      EXPECT_THAT(complaint(), HasSubstr("the folder holds another dataset (order)"));
+      request_.keep_order = keep_order;
+      EXPECT_EQ(pack(request_, {}).was_complete, sitting == 1);
+    }
+    EXPECT_EQ(verify(request_.folder, 2, {}).faults, std::vector<std::string>{});
+  }
+}
+
 TEST_F(PackTest, KnowsItsSourceHoweverItIsSpelled) {
   pack(request_, {});
   request_.source.path = folder_.path() / "source" / "." / "";

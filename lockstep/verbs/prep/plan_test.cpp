@@ -11,6 +11,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/tar.h"
+#include "lockstep/verbs/prep/folder_state.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -108,6 +109,20 @@ TEST(PrepPlanTest, KeepsTheSourcesOrderOnRequest) {
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_TRUE(std::is_sorted(kept[0].samples.begin(), kept[0].samples.end()));
   EXPECT_FALSE(std::is_sorted(shuffled[0].samples.begin(), shuffled[0].samples.end()));
+}
+
+TEST(PrepPlanTest, EveryMemberOfADescriptionThatMayBeAbsentIsKnownAsSuch) {
+  data::OpenedSource opened{"folder", std::make_unique<ListedSource>(two_classes())};
+  PackRequest request;
+  const base::Json plain = describe(request, opened);
+  request.keep_order = request.source.masks = request.picture.restarts = true;
+  request.validate = request.test = 0.1;
+  std::vector<std::string_view> optional{"source_lists_crc32c"};
+  const base::Json all = describe(request, opened);
+  for (const auto& member : all.members()) {
+    if (!plain.find(member.key)) optional.push_back(member.key);
+  }
+  EXPECT_THAT(kOptionalMembers, testing::UnorderedElementsAreArray(optional));
 }
 
 TEST(PrepPlanTest, CutsShardsByTheBytesExpected) {
