@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <optional>
@@ -42,17 +41,16 @@ struct Difference {
 };
 
 // The first member that one of the two has not, or has otherwise.
-std::optional<Difference> difference(const base::Json& file, const base::Json& description, bool is_complete) {
+std::optional<Difference> difference(const base::Json& file, const base::Json& description) {
+  const auto found = [&](std::string_view key) { return file.is_object() ? file.find(key) : nullptr; };
   for (const auto& member : description.members()) {
-    const base::Json* found = file.is_object() ? file.find(member.key) : nullptr;
-    if (!found || !(*found == member.value || (member.key == "source" && is_same_place(*found, member.value)))) {
-      return Difference{member.key, found, &member.value};
+    const base::Json* was = found(member.key);
+    if (!was || !(*was == member.value || (member.key == "source" && is_same_place(*was, member.value)))) {
+      return Difference{member.key, was, &member.value};
     }
   }
-  for (const auto& member : file.members()) {
-    const bool describes = !is_complete || std::find(kOptionalMembers.begin(), kOptionalMembers.end(), member.key) !=
-                                               kOptionalMembers.end();
-    if (describes && !description.find(member.key)) return Difference{member.key, &member.value, nullptr};
+  for (const std::string_view key : kOptionalMembers) {
+    if (found(key) && !description.find(key)) return Difference{std::string(key), found(key), nullptr};
   }
   return std::nullopt;
 }
@@ -84,7 +82,7 @@ bool is_complete(const Path& folder, const base::Json& description) {
   for (const char* name : {kDatasetComplete, kDatasetBegun}) {
     if (!std::filesystem::exists(folder / name, error)) continue;
     const base::Json file = base::read_json(folder / name, {.max_bytes = size_t{1} << 30});
-    const auto other = difference(file, description, name == kDatasetComplete);
+    const auto other = difference(file, description);
     if (!other) return name == kDatasetComplete;
     throw Error(
         Blame::user,

@@ -17,7 +17,7 @@ constexpr const char* kDatasetBegun = "dataset.begun.json";  // stands there unt
 constexpr std::array<std::string_view, 3> kOptionalMembers = {"order", "masks", "source_lists_crc32c"};
 
 // What the folder already holds: true for the complete dataset that `description` tells, false for nothing or a begun
-// part of it. Both files hold every member of the description; the complete one what was found out later besides.
+// part of it. Both files hold every member of the description, and what is found out later besides.
 // User error: a file in its place, another dataset, or something that is no dataset of ours.
 bool is_complete(const base::Path& folder, const base::Json& description);
 

@@ -56,11 +56,6 @@ TEST(FolderStateTest, KnowsAnotherDatasetByAnOptionThatIsNoLongerGiven) {
     base::write_json(folder.path() / name, plain);
     EXPECT_THAT(complaint(ordered), testing::HasSubstr("(order): it was not given and is \"the source's\""));
   }
-  base::Json unknown = plain;
-  unknown["flipped"] = true;  // of a later version: what is begun is completed with the very options only
-  std::filesystem::remove(folder.path() / kDatasetComplete);
-  base::write_json(folder.path() / kDatasetBegun, unknown);
-  EXPECT_THAT(complaint(plain), testing::HasSubstr("(flipped): it was true and is not given"));
 }
 
 TEST(FolderStateTest, LeavesOtherPeoplesFoldersAlone) {
