@@ -60,9 +60,14 @@ struct Feeder::State {
     if (!thread.joinable()) return;
     thread.request_stop();
     thread.join();
+    // The slots' memory goes back to the allocator, which knows nothing of the copies' stream.
+    for (Slot& slot : slots) {
+      if (slot.copied && slot.copied->was_marked_for_recording()) slot.copied->synchronize();
+    }
   }
 
-  // Memory for `rows`, kept from step to step; the first batch is the largest.
+  // Memory for the rows, kept from step to step. What the allocator gives out may be in use by kernels that are queued
+  // on the stream it was freed on, this thread's own: the copies wait for these.
   void make_room(Slot& slot, const at::Tensor& from) const {
     if (slot.pixels.defined() && slot.pixels.size(0) >= from.size(0)) return;
     const auto pinned = at::TensorOptions().pinned_memory(device.is_cuda());
@@ -71,7 +76,10 @@ struct Feeder::State {
     slot.pixels = device.is_cuda() ? at::empty(from.sizes(), from.options().device(device)) : slot.host;
     slot.targets =
         device.is_cuda() ? at::empty({from.size(0)}, slot.host_targets.options().device(device)) : slot.host_targets;
+    if (stream) slot.used->record(current_stream());
   }
+
+  c10::Stream current_stream() const { return c10::impl::VirtualGuardImpl(device.type()).getStream(device); }
 
   void copy(Slot& slot, const data::Batch& batch) const {
     const at::Tensor from = host_pixels(batch);
@@ -83,7 +91,7 @@ struct Feeder::State {
     std::memcpy(slot.host_targets.mutable_data_ptr(), batch.targets.data(), batch.targets.size() * sizeof(int64_t));
     if (!stream) return;
     const c10::StreamGuard guard(*stream);
-    slot.used->block(*stream);  // what was queued with the slot's earlier batch
+    slot.used->block(*stream);  // what was queued with the slot's earlier batch, or its memory
     slot.pixels.narrow(0, 0, slot.rows).copy_(slot.host.narrow(0, 0, slot.rows), /*non_blocking=*/true);
     slot.targets.narrow(0, 0, slot.rows).copy_(slot.host_targets.narrow(0, 0, slot.rows), /*non_blocking=*/true);
     slot.copied->record(*stream);
@@ -132,7 +140,7 @@ Samples Feeder::next() {
   std::unique_lock lock(state.mutex);
   for (auto& slot : state.slots) {
     if (slot.stage != State::Stage::in_use) continue;
-    if (state.stream) slot.used->record(c10::impl::VirtualGuardImpl(state.device.type()).getStream(state.device));
+    if (state.stream) slot.used->record(state.current_stream());
     slot.stage = State::Stage::free;
     state.changed.notify_all();
   }
@@ -145,7 +153,7 @@ Samples Feeder::next() {
   slot.stage = State::Stage::in_use;
   state.next_filled = 1 - state.next_filled;
   lock.unlock();
-  if (state.stream) slot.copied->block(c10::impl::VirtualGuardImpl(state.device.type()).getStream(state.device));
+  if (state.stream) slot.copied->block(state.current_stream());
   samples.values = shown_pixels(slot.pixels.narrow(0, 0, slot.rows), slot.normalisation);
   samples.targets = slot.targets.narrow(0, 0, slot.rows);
   return samples;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What step::Feeder must hold to on a card: its copies go on a stream of their own.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/data/loader.h"
+#include "lockstep/step/feeder.h"
+
+namespace lockstep::step {
+namespace {
+
+// The allocator gives freed memory out again at once, while kernels that were queued with it have yet to run: these
+// must not write over the pictures that come into the same memory by another stream.
+TEST(FeederOnCardTest, WaitsForKernelsThatStillUseTheMemoryItIsGiven) {
+  const data::Collection collection = data::synthetic_collection(256, 3);
+  data::LoaderOptions options;
+  options.data.image_size = 224;
+  options.data.pixels = spec::Pixels::bf16;
+  options.global_batch = 64;
+  const at::Device card(at::kCUDA, 0);
+  const auto plain = data::make_loader(collection, options, {1, 0, 0});
+  const Samples expected = to_samples(plain->next(), card);
+  for (int round = 0; round < 10; ++round) {
+    const auto loader = data::make_loader(collection, options, {1, 0, 0});
+    at::Tensor large = at::empty({int64_t{1} << 30}, at::TensorOptions(at::kByte).device(card));
+    at::Tensor freed = at::empty({64, 224, 224, 3}, at::TensorOptions(at::kBFloat16).device(card));
+    for (int i = 0; i < 2000; ++i) large.fill_(i % 7);  // about a second of work, queued in no time
+    for (int i = 0; i < 10; ++i) freed.fill_(1000);
+    freed.reset();
+    Feeder feeder(*loader, card);
+    const Samples samples = feeder.next();
+    EXPECT_TRUE(at::equal(samples.values, expected.values)) << round;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::step
