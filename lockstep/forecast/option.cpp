@@ -192,15 +192,8 @@ double upload_seconds(const Ground& ground, const Place& place, double samples) 
   return samples * 3 * side * side * static_cast<double>(ground.task.pixel_bytes.sent) / ground.assumptions.upload_rate;
 }
 
-// Every so many steps the weights come down for their checksums; of weights in parts only the small buffers do.
-double sync_check_seconds(const Ground& ground, const Place& place, const Levers& levers, const Recording& recording) {
-  const int64_t every = ground.task.check_sync_every;
-  if (!place.gpu || every == 0 || place.ranks() == 1 || levers.zero == 3) return 0;
-  return static_cast<double>(recording.parameter_bytes) / ground.assumptions.upload_rate / static_cast<double>(every);
-}
-
-// What is copied ahead takes time only where it takes longer than the step before it.
-void add_copies(double seconds, bool ahead, TimeForecast& time) {
+// What is sent ahead takes time only where it takes longer than the step before it.
+void add_upload(double seconds, bool ahead, TimeForecast& time) {
   const double before = time.step.value;
   for (double* step : {&time.step.value, &time.step.low, &time.step.high}) {
     *step = ahead ? std::max(*step, seconds) : *step + seconds;
@@ -208,16 +201,13 @@ void add_copies(double seconds, bool ahead, TimeForecast& time) {
   time.by_class[OperatorClass::copy] += time.step.value - before;
 }
 
-// Every so many steps one is computed twice, and the state comes down after each time for its checksums.
-void add_replays(const Ground& ground, const Place& place, const Recording& recording, TimeForecast& time) {
+// Every so many steps one is computed twice; what is kept and compared stays on the card.
+void add_replays(const Ground& ground, TimeForecast& time) {
   if (ground.task.replay_every == 0) return;
-  const double share = 1 / static_cast<double>(ground.task.replay_every);
-  const double copies =
-      place.gpu ? 2 * static_cast<double>(recording.checkpoint_bytes) / ground.assumptions.upload_rate : 0;
-  for (double* seconds : {&time.step.value, &time.step.low, &time.step.high}) *seconds *= 1 + share;
-  for (double* seconds : {&time.device, &time.host, &time.communication, &time.exposed}) *seconds *= 1 + share;
-  for (auto& [kind, seconds] : time.by_class) seconds *= 1 + share;
-  add_copies(share * copies, /*ahead=*/false, time);
+  const double times = 1 + 1 / static_cast<double>(ground.task.replay_every);
+  for (double* seconds : {&time.step.value, &time.step.low, &time.step.high}) *seconds *= times;
+  for (double* seconds : {&time.device, &time.host, &time.communication, &time.exposed}) *seconds *= times;
+  for (auto& [kind, seconds] : time.by_class) seconds *= times;
 }
 
 // Seconds of one sample of an evaluation, all ranks together: they have whole batches, and the busiest one counts.
@@ -469,11 +459,9 @@ Trial try_levers(const Ground& ground, const Place& place, const Levers& levers,
   fill_memory(ground, place, levers, trial);
   if (trial.fits || depth == Depth::all) fill_time(ground, place, levers, trial);
   if (!trial.time) return trial;
-  const Recording& recording = ground.recordings.of(step_ask(ground, place, levers, trial, 1));
-  add_replays(ground, place, recording, *trial.time);
-  add_copies(upload_seconds(ground, place, static_cast<double>(trial.rows)), ground.task.pixel_bytes.ahead,
+  add_replays(ground, *trial.time);
+  add_upload(upload_seconds(ground, place, static_cast<double>(trial.rows)), ground.task.pixel_bytes.ahead,
              *trial.time);
-  add_copies(sync_check_seconds(ground, place, levers, recording), /*ahead=*/false, *trial.time);
   return trial;
 }
 

@@ -49,7 +49,7 @@ struct Levers {
 
 // What no document says. All of it is printed with the plan and can be changed.
 struct Assumptions {
-  double start_up = 30;        // seconds from the start of a job to its first step
+  double start_up = 30;        // seconds from the start of a job until its first step is done
   double write_rate = 1e9;     // bytes per second of a checkpoint
   double read_rate = 1e9;      // likewise, restoring
   double upload_rate = 6.2e9;  // bytes per second of a batch on its way to a card, from ordinary memory (H200 node)
@@ -97,9 +97,8 @@ struct Task {
   std::function<SaveTimes(double copy, double write)> save_clock = {};
   // The run's own rule: samples of an evaluation pass, given the micro-batch as the job has it. None: no evaluation.
   std::function<int64_t(int64_t micro_batch, int64_t ranks, bool gpu)> evaluation_rows = {};
-  bool sync_norm = false;        // batch norms hear from every rank: how many there are decides the bytes
-  int64_t check_sync_every = 0;  // steps between two looks whether all ranks have the same weights; 0: never
-  int64_t replay_every = 0;      // steps between two that are computed twice; 0: never
+  bool sync_norm = false;    // batch norms hear from every rank: how many there are decides the bytes
+  int64_t replay_every = 0;  // steps between two that are computed twice; 0: never
   // The run's own rules. None: a user's recording, of whose run nothing is known.
   std::function<RunSays(const Place&, const Levers&)> run = {};
   bool weak = false;  // each rank takes `global_batch`: a user's recording cannot be cut smaller

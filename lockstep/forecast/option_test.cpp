@@ -132,19 +132,6 @@ TEST_F(OptionTest, SaysWhenABatchDoesNotDivide) {
               HasSubstr("64 samples do not divide by 3 ranks: 1 of them take 22, the others 21"));
 }
 
-// ViT-g has 4 GB of weights: 0.65 s for each look.
-TEST_F(OptionTest, CountsTheCopyOfTheWeightsWithWhichRanksAreCompared) {
-  const auto step = [&](int64_t ranks, int64_t every, int64_t zero = 0) {
-    task_.check_sync_every = every;
-    return try_levers(ground(), place_of(ranks, 80), {"fp32", {}, 0, zero}).time->step.value;
-  };
-  const auto weights = static_cast<double>(invented_step({.precision = "fp32", .micro_batch = 32}).parameter_bytes);
-  ASSERT_GT(weights, 0);
-  EXPECT_NEAR(step(2, 100) - step(2, 0), weights / Assumptions{}.upload_rate / 100, 1e-12);
-  EXPECT_EQ(step(1, 100), step(1, 0));
-  EXPECT_EQ(step(2, 100, 3), step(2, 0, 3));
-}
-
 TEST_F(OptionTest, KeepsTheStateOfAStepThatIsComputedTwice) {
   const Trial plain = try_levers(ground(), place_of(1, 80), task_.levers);
   task_.replay_every = 10;
@@ -154,8 +141,7 @@ TEST_F(OptionTest, KeepsTheStateOfAStepThatIsComputedTwice) {
   EXPECT_EQ(twice.memory.peak_allocated - plain.memory.peak_allocated, recording.checkpoint_bytes);
   const double upload =
       64.0 * 3 * static_cast<double>(task_.image_size * task_.image_size) * 4 / Assumptions{}.upload_rate;
-  const double copies = 2 * static_cast<double>(recording.checkpoint_bytes) / Assumptions{}.upload_rate;
-  EXPECT_NEAR(twice.time->step.value - plain.time->step.value, 0.1 * (plain.time->step.value - upload + copies), 1e-9);
+  EXPECT_NEAR(twice.time->step.value - plain.time->step.value, 0.1 * (plain.time->step.value - upload), 1e-9);
 }
 
 TEST_F(OptionTest, GrowsTheBatchOfARecordingWithTheRanks) {

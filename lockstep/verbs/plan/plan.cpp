@@ -133,7 +133,6 @@ forecast::Task task_of(const PlanRequest& request, const spec::Job& job) {
     };
   }
   task.virtual_ranks = job.training.virtual_ranks;
-  task.check_sync_every = job.training.check_sync_every;
   task.replay_every = job.training.replay_every;
   task.sync_norm = job.training.batch_norm == spec::BatchNorm::sync;
   task.levers = {name_of(job.training.precision), job.training.recompute, job.training.micro_batch, job.training.zero};

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/verbs/train/snapshot.h"
@@ -18,6 +19,11 @@ base::Path history_file(const base::Path& run, int64_t rank) {
 
 bool in_pieces(const step::Shards* shards) {
   return shards && shards->level() == 3;
+}
+
+int64_t checksum(const std::vector<model::Named>& tensors) {
+  const at::Tensor each = fingerprints(tensors);
+  return base::crc32c(std::span(static_cast<const std::byte*>(each.const_data_ptr()), each.nbytes()));
 }
 
 // What this rank has of the weights. A parameter that is cut has nothing of its own in the network between steps; one
@@ -64,7 +70,7 @@ void SampleHistory::step(int64_t step, const data::Batch& batch, const model::Ne
   line["ranks"] = num_ranks_;
   line["epoch"] = batch.epoch;
   line["samples"] = base::Json::array_of(batch.sample_ids);
-  line["weights"] = static_cast<int64_t>(checksum(held_weights(network, shards)));
+  line["weights"] = checksum(held_weights(network, shards));
   if (in_pieces(shards)) line["piece"] = base::Json::array_of(std::vector<int64_t>{shards->rank(), num_ranks_});
   file_.append(line.dump(-1) + "\n");
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/train/sync_check.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 
 #include "lockstep/base/error.h"
-#include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::verbs {
@@ -16,17 +18,26 @@ namespace {
 
 using base::text;
 
-// Dense memory is read as it lies, whatever the order of its dims: the ranks lay it out alike.
-uint32_t checksum_of(const at::Tensor& tensor) {
-  at::Tensor host = tensor.detach().to(at::kCPU);
-  if (!host.is_non_overlapping_and_dense()) host = host.contiguous();
-  return base::crc32c(std::span(static_cast<const std::byte*>(host.const_data_ptr()), host.nbytes()));
+// The elements as integers, in the order of memory where that is dense: the ranks lay it out alike.
+at::Tensor bits_of(const at::Tensor& tensor) {
+  constexpr at::ScalarType kIntegers[] = {at::kChar, at::kShort, at::kInt, at::kLong};
+  at::Tensor dense = tensor.detach();
+  if (!dense.is_non_overlapping_and_dense()) dense = dense.contiguous();
+  const auto size = static_cast<uint64_t>(dense.element_size());
+  base::ensure(std::has_single_bit(size) && size <= 8, "an element is an integer's size");
+  return dense.as_strided({dense.numel()}, {1}).view(kIntegers[std::countr_zero(size)]);
 }
 
-at::Tensor checksums_of(const std::vector<model::Named>& tensors) {
-  at::Tensor all = at::empty({static_cast<int64_t>(tensors.size())}, at::kLong);
-  for (size_t i = 0; i < tensors.size(); ++i) all.mutable_data_ptr<int64_t>()[i] = checksum_of(tensors[i].tensor);
-  return all;
+at::Tensor fingerprint(const at::Tensor& tensor) {
+  constexpr int64_t kAtOnce = 1 << 20;  // elements: what it takes beside them stays small
+  const at::Tensor bits = bits_of(tensor);
+  const auto integers = bits.options().dtype(at::kLong);
+  at::Tensor sum = at::zeros({}, integers);
+  for (int64_t from = 0; from < bits.numel(); from += kAtOnce) {
+    const int64_t to = std::min(bits.numel(), from + kAtOnce);
+    sum += (bits.slice(0, from, to) * at::arange(2 * from + 1, 2 * to + 1, 2, integers)).sum();  // as long integers
+  }
+  return sum;
 }
 
 // The value that most ranks have; of equally many, that of the lowest rank.
@@ -61,13 +72,16 @@ int64_t of_most(const std::vector<int64_t>& values) {
 
 }  // namespace
 
-uint32_t checksum(const std::vector<model::Named>& tensors) {
-  const at::Tensor each = checksums_of(tensors);
-  return base::crc32c(std::span(static_cast<const std::byte*>(each.const_data_ptr()), each.nbytes()));
+at::Tensor fingerprints(const std::vector<model::Named>& tensors) {
+  at::Tensor all = at::empty({static_cast<int64_t>(tensors.size())}, at::kLong);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    all.mutable_data_ptr<int64_t>()[i] = fingerprint(tensors[i].tensor).item<int64_t>();
+  }
+  return all;
 }
 
 void check_sync(comm::Group& group, const std::vector<model::Named>& tensors, int64_t step) {
-  const auto all = group.all_gather(checksums_of(tensors));
+  const auto all = group.all_gather(fingerprints(tensors));
   const bool same = std::all_of(all.begin(), all.end(), [&](const at::Tensor& rank) { return rank.equal(all[0]); });
   if (!same) throw_desync(tensors, all, step);
 }

@@ -46,6 +46,35 @@ TEST(SyncCheckTest, NamesTheRankTheStepAndTheTensorOnEveryRank) {
   }
 }
 
+int64_t fingerprint_of(const at::Tensor& tensor) {
+  return fingerprints({{"weight", tensor}}).item<int64_t>();
+}
+
+TEST(SyncCheckTest, AFingerprintShowsOneBitAndTwoThatChangedPlaces) {
+  const int64_t elements = (int64_t{1} << 20) + 5;  // more than are added up at once
+  for (const auto type : {at::kFloat, at::kBFloat16, at::kLong, at::kByte}) {
+    const at::Tensor weight = at::ones({elements}, type);
+    const int64_t before = fingerprint_of(weight);
+    EXPECT_EQ(fingerprint_of(weight.clone()), before);
+    for (const int64_t at : {int64_t{0}, elements / 2, elements - 1}) {
+      at::Tensor other = weight.clone();
+      static_cast<uint8_t*>(other.mutable_data_ptr())[at * other.element_size()] ^= 1;
+      EXPECT_NE(fingerprint_of(other), before) << type << " " << at;
+      if (at == 0) continue;
+      at::Tensor moved = weight.clone();
+      static_cast<uint8_t*>(moved.mutable_data_ptr())[(at - 1) * moved.element_size()] ^= 1;
+      EXPECT_NE(fingerprint_of(moved), fingerprint_of(other)) << type << " " << at;
+    }
+  }
+}
+
+TEST(SyncCheckTest, AFingerprintIsOfTheMemoryAsItLies) {
+  const at::Tensor weight = at::arange(24, at::kFloat).view({2, 3, 4});
+  EXPECT_EQ(fingerprint_of(weight), fingerprint_of(weight.transpose(0, 2)));
+  EXPECT_EQ(fingerprint_of(weight.select(2, 1)), fingerprint_of(weight.select(2, 1).contiguous()));
+  EXPECT_EQ(fingerprint_of(at::ones({0})), 0);
+}
+
 TEST(SyncCheckTest, SaysNothingWhenAllRanksHoldTheSame) {
   EXPECT_THAT(heard_by_ranks(-1), testing::Each(""));
 }
