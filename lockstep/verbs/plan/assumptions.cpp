@@ -49,7 +49,7 @@ Row power(const char* key, double forecast::PowerRules::*member, const char* hel
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> kRows{
-      seconds("start_up", &Assumptions::start_up, "from the start of a job to its first step"),
+      seconds("start_up", &Assumptions::start_up, "from the start of a job until its first step is done"),
       rate("write_rate", &Assumptions::write_rate, "of a checkpoint"),
       rate("read_rate", &Assumptions::read_rate, "of a checkpoint, restoring"),
       rate("upload_rate", &Assumptions::upload_rate, "of a batch on its way to the card; the step waits for it"),

@@ -100,6 +100,8 @@ std::vector<Comparison> Facts::compare() const {
                        double measured) {
     if (promised && *promised > 0) rows.push_back({what, unit, *promised, *promised * low, *promised * high, measured});
   };
+  // Nobody knows how busy the file system is that the program comes from: what is assumed is a most.
+  if (start_up_) add("start-up", Unit::seconds, promise_.start_up_seconds, 0, 1, *start_up_);
   if (full_steps_ > 0) add("step", Unit::seconds, promise_.step_seconds, down, up, step_mean());
   if (samples_ > 0) {
     add("samples", Unit::per_second, promise_.samples_per_second, 1 / up, 1 / down,

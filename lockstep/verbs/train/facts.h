@@ -45,6 +45,7 @@ class Facts {
   Facts(Promise promise, int64_t global_batch) : promise_(std::move(promise)), global_batch_(global_batch) {}
 
   void step(const StepFact& fact);
+  void started(double seconds) { start_up_ = seconds; }  // from the start of the process to the first step's end
   void saved(double seconds);
   void epoch(double seconds);  // a whole one: steps, evaluation, save
   void total(double seconds) { total_ = seconds; }
@@ -66,7 +67,7 @@ class Facts {
   int64_t steps_ = 0;
   int64_t full_steps_ = 0, saves_ = 0, epochs_ = 0, samples_ = 0;
   double full_seconds_ = 0, full_communication_ = 0, data_ = 0, seconds_ = 0, save_seconds_ = 0, epoch_seconds_ = 0;
-  std::optional<double> total_, memory_;
+  std::optional<double> start_up_, total_, memory_;
   std::map<std::string, double> by_class_;
 };
 

@@ -2,6 +2,10 @@
 #include "lockstep/verbs/train/plan_watch.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -32,6 +36,16 @@ double peak_memory(at::Device device) {
   return 0;
 }
 
+double process_seconds() {
+  // Behind the name, which may hold blanks, the 20th word: ticks since the machine was started.
+  const std::string content = base::read_file("/proc/self/stat");
+  const auto words = base::split(content.substr(content.rfind(')') + 2), ' ');
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) -
+         std::stod(words.at(19)) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
 PlanWatch::PlanWatch(const spec::Job& job, const TrainOptions& options, int64_t ranks, Ledger& ledger)
     : ledger_(ledger), device_(options.device), facts_(promise_of(job, options, ranks), job.training.global_batch) {}
 
@@ -40,7 +54,16 @@ void PlanWatch::before_step(bool begins_epoch) {
   if (facts_.profiling() && device_.is_cpu() && !profile_) profile_ = std::make_unique<OperatorProfile>();
 }
 
+// The first step of a sitting loads and chooses kernels, on a card for 1 to 12 s: beyond a step's promised length that
+// belongs to the start-up, not to the epoch and the total.
+void PlanWatch::begin(double first_step) {
+  start_up_left_ = std::max(0.0, first_step - facts_.promise().step_seconds.value_or(first_step));
+  if (epoch_start_ > 0) epoch_start_ += start_up_left_;
+  facts_.started(process_seconds());
+}
+
 void PlanWatch::step(int64_t step, const StepFact& fact) {
+  if (facts_.steps() == 0) begin(fact.seconds);
   facts_.step(fact);
   if (profile_ && !facts_.profiling()) {
     auto by_class = profile_->seconds_by_class();
@@ -56,7 +79,7 @@ void PlanWatch::end_epoch() {
 }
 
 void PlanWatch::end(int64_t step, std::optional<double> total_seconds) {
-  if (total_seconds) facts_.total(*total_seconds);
+  if (total_seconds) facts_.total(*total_seconds - start_up_left_);
   tell(step, "end");
 }
 

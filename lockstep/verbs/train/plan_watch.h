@@ -25,6 +25,7 @@ class PlanWatch {
   void end(int64_t step, std::optional<double> total_seconds);  // no total: the run goes on in another sitting
 
  private:
+  void begin(double first_step);
   void tell(int64_t step, const char* when);
 
   Ledger& ledger_;
@@ -32,7 +33,11 @@ class PlanWatch {
   Facts facts_;
   std::unique_ptr<OperatorProfile> profile_;  // while it runs
   double epoch_start_ = 0;                    // 0: this sitting was not there
+  double start_up_left_ = 0;                  // of the first step's seconds: kernels are loaded and chosen
 };
+
+// Since this process was started.
+double process_seconds();
 
 // The most memory this process has had: on a card what libtorch's allocator reserved, else its resident set.
 double peak_memory(at::Device device);

@@ -21,7 +21,7 @@ std::vector<Json> watch(const base::Path& folder, int64_t steps, std::string& sa
   plan["job"] = spec::to_json(job);
   plan["options"] = Json::array({base::parse_json(
       R"({"title": "here", "gpus": 0, "step_seconds": {"value": 0.1, "low": 0.09, "high": 0.11}, "total_seconds": 5,
-          "epoch_seconds": 3, "memory": {"total_bytes": 1e9}})",
+          "start_up_seconds": 30, "jobs": 0, "epoch_seconds": 3, "memory": {"total_bytes": 1e9}})",
       "option")});
   base::write_json(folder / "plan.json", plan);
   const Timetable timetable(job.training, 80);
@@ -34,7 +34,8 @@ std::vector<Json> watch(const base::Path& folder, int64_t steps, std::string& sa
   PlanWatch plan_watch(job, options, 1, ledger);
   for (int64_t step = 1; step <= steps; ++step) {
     plan_watch.before_step(timetable.ends_epoch(step - 1));
-    plan_watch.step(step, {.seconds = 0.2, .compute = 0.2, .samples = 8});
+    const double seconds = step == 1 ? 2.1 : 0.2;  // the first one chooses kernels
+    plan_watch.step(step, {.seconds = seconds, .compute = seconds, .samples = 8});
     if (timetable.ends_epoch(step)) plan_watch.end_epoch();
   }
   plan_watch.end(steps, 8.0);
@@ -49,8 +50,14 @@ TEST(PlanWatchTest, TellsAndJournalsAfterTheWarmUpAndAtTheEnd) {
   EXPECT_EQ(events[0].at("when").as_string(), "warm");
   EXPECT_EQ(events[0].at("step").as_int(), 20);
   EXPECT_EQ(events[1].at("when").as_string(), "end");
-  EXPECT_EQ(events[1].at("rows").size(), 4U);  // step, peak memory, epoch, total
-  EXPECT_NEAR(events[1].at("rows").items()[0].at("deviation").as_double(), 1, 1e-6);
+  const auto& rows = events[1].at("rows").items();
+  ASSERT_EQ(rows.size(), 5U);  // start-up, step, peak memory, epoch, total
+  EXPECT_EQ(rows[0].at("what").as_string(), "start-up");
+  EXPECT_GT(rows[0].at("measured").as_double(), 0);
+  EXPECT_EQ(rows[1].at("what").as_string(), "step");
+  EXPECT_NEAR(rows[1].at("deviation").as_double(), 1, 1e-6);
+  EXPECT_EQ(rows[4].at("what").as_string(), "total");
+  EXPECT_NEAR(rows[4].at("measured").as_double(), 6, 1e-6);  // of 8 s; 2 s of the first step are its start-up
   EXPECT_EQ(events[1].at("why").size(), 1U);
   EXPECT_THAT(said, HasSubstr("promise against fact after step 20 (here)"));
 }

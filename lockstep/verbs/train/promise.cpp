@@ -81,8 +81,9 @@ Promise read_promise(const Json& option, int64_t index, const Standing& standing
   }
   promise.epoch_seconds = number_at(option, "epoch_seconds");
   promise.total_seconds = number_at(option, "total_seconds");
+  promise.start_up_seconds = number_at(option, "start_up_seconds");
   if (promise.total_seconds) {  // the clock of a run begins after its start-up
-    *promise.total_seconds -= number_at(option, "jobs").value_or(1) * number_at(option, "start_up_seconds").value_or(0);
+    *promise.total_seconds -= number_at(option, "jobs").value_or(1) * promise.start_up_seconds.value_or(0);
   }
   promise.save_seconds = number_at(option, "save_seconds");
   if (const Json* classes = option.find("time_by_class"); classes && classes->is_object()) {

@@ -27,6 +27,7 @@ struct Promise {
   std::optional<double> samples_per_second;
   std::optional<double> memory_bytes;  // cuda: reserved by libtorch's allocator; cpu: of the whole process
   std::optional<double> epoch_seconds, save_seconds;
+  std::optional<double> start_up_seconds;  // of one job, until its first step is done
   std::optional<double> total_seconds;     // of all jobs, without their start-up
   std::map<std::string, double> by_class;  // seconds of a step by operator class
 };
