@@ -6,14 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <memory>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/file_tree.h"
 #include "lockstep/data/shard_set.h"
+#include "lockstep/data/source_folder.h"
 
 namespace lockstep::data {
 namespace {
@@ -22,20 +23,35 @@ using base::Blame;
 using base::Error;
 using base::text;
 
+struct FolderId {
+  dev_t device = 0;
+  ino_t number = 0;
+
+  bool operator==(const FolderId&) const = default;
+};
+
 struct Listing {
+  FolderId id;
   std::vector<std::string> folders;
   std::vector<std::string> files;
 };
 
+enum class Level { classes, within_a_class };
+
 // readdir tells the kind of most entries; only links (may be folders) and file systems that do not tell cost a stat.
-bool is_folder(const std::string& parent, const dirent& entry, bool links_may_be_folders) {
+// Within a class a link that is named as a picture is taken for one, without a look at what it leads to.
+bool is_folder(const std::string& parent, const dirent& entry, Level level) {
   if (entry.d_type == DT_DIR) return true;
-  if (entry.d_type != DT_UNKNOWN && !(entry.d_type == DT_LNK && links_may_be_folders)) return false;
+  const bool may_be_folder = entry.d_type == DT_LNK && (level == Level::classes || !has_picture_name(entry.d_name));
+  if (entry.d_type != DT_UNKNOWN && !may_be_folder) return false;
   struct stat status {};
-  return ::stat(text(parent, "/", entry.d_name).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  const std::string path = text(parent, "/", entry.d_name);
+  if (::stat(path.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
+  if (errno != ENOENT && errno != ELOOP && errno != EACCES) base::throw_errno(text("cannot look at ", path));
+  return false;  // a link that leads nowhere, or where nobody may look
 }
 
-Listing list_folder(const std::string& path, bool links_may_be_folders) {
+Listing list_folder(const std::string& path, Level level) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
   if (!folder) {
     const int code = errno;
@@ -45,33 +61,37 @@ Listing list_folder(const std::string& path, bool links_may_be_folders) {
     errno = code;
     base::throw_errno(text("cannot read the folder ", path), text("check the permissions: ls -ld ", path));
   }
-  Listing listing;
-  errno = 0;
-  while (const dirent* entry = ::readdir(folder.get())) {
-    if (entry->d_name[0] != '.') {
-      auto& names = is_folder(path, *entry, links_may_be_folders) ? listing.folders : listing.files;
-      names.emplace_back(entry->d_name);
-    }
-    errno = 0;
+  struct stat status {};
+  if (::fstat(::dirfd(folder.get()), &status) != 0) base::throw_errno(text("cannot read the folder ", path));
+  Listing listing{.id = {status.st_dev, status.st_ino}, .folders = {}, .files = {}};
+  while (const dirent* entry = next_entry(folder.get(), path)) {
+    if (entry->d_name[0] == '.') continue;
+    auto& names = is_folder(path, *entry, level) ? listing.folders : listing.files;
+    names.emplace_back(entry->d_name);
   }
-  if (errno != 0) base::throw_errno(text("cannot read the folder ", path));
   std::sort(listing.folders.begin(), listing.folders.end());
   std::sort(listing.files.begin(), listing.files.end());
   return listing;
 }
 
-bool has_image_name(const std::string& name) {
-  const size_t dot = name.rfind('.');
-  if (dot == std::string::npos) return false;
-  std::string extension = name.substr(dot + 1);
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension == "jpg" || extension == "jpeg" || extension == "png";
+// Every visible file of a class folder, to any depth, by its name below it. `way` holds the folders that are entered.
+void list_class(const std::string& folder, const std::string& below, std::vector<FolderId>& way,
+                std::vector<std::string>& names) {
+  const std::string path = text(folder, "/", below);
+  const Listing listing = list_folder(below.empty() ? folder : path.substr(0, path.size() - 1), Level::within_a_class);
+  if (std::find(way.begin(), way.end(), listing.id) != way.end()) {
+    throw Error(Blame::user, text(path, ": its links lead in a circle"), "remove the link");
+  }
+  way.push_back(listing.id);
+  for (const auto& file : listing.files) names.push_back(below + file);
+  for (const auto& deeper : listing.folders) list_class(folder, text(below, deeper, "/"), way, names);
+  way.pop_back();
 }
 
 std::vector<std::string> class_folders(const std::string& root) {
-  const Listing top = list_folder(root, true);
+  const Listing top = list_folder(root, Level::classes);
   if (!top.folders.empty()) return top.folders;
-  const auto num_images = std::count_if(top.files.begin(), top.files.end(), has_image_name);
+  const auto num_images = std::count_if(top.files.begin(), top.files.end(), has_picture_name);
   const std::string found =
       num_images > 0 ? text("holds ", num_images, " images but no class folder") : std::string("holds no class folder");
   throw Error(Blame::user, text(root, ": ", found),
@@ -83,8 +103,13 @@ void add_class(Collection& all, const std::string& name, int32_t label) {
   const size_t before = all.samples.size();
   int64_t ignored = 0;
   std::string first_ignored;
-  for (const auto& file : list_folder(folder, false).files) {
-    if (has_image_name(file)) {
+  std::vector<FolderId> way;
+  std::vector<std::string> files;
+  list_class(folder, "", way, files);
+  std::sort(files.begin(), files.end());  // whole names, by their bytes: the order of prep --keep-order
+  for (const auto& file : files) {
+    if (has_picture_name(file)) {
+      refuse_part_in_class(all.root, text(name, "/", file), 0);
       all.samples.push_back({text(folder, "/", file), label});
     } else if (++ignored == 1) {
       first_ignored = text(folder, "/", file);

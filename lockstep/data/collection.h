@@ -22,7 +22,7 @@ struct Sample {
 struct Collection {
   std::string root;
   std::vector<std::string> classes = {};  // label -> name, sorted
-  std::vector<Sample> samples = {};       // sorted by class, then file name; as they lie in shards
+  std::vector<Sample> samples = {};       // sorted by class, then name below it; as they lie in shards
   int64_t num_ignored = 0;                // visible files in class folders that are no .jpg, .jpeg or .png
   std::string first_ignored = {};
   std::shared_ptr<const ShardSet> shards = nullptr;  // where the samples lie; null: files of their own
@@ -37,10 +37,12 @@ struct Collection {
   std::string fingerprint() const;
 };
 
-// Each sub-folder of `root` is a class, its .jpg, .jpeg and .png files (any case) are the samples; hidden files are
-// passed over, links are followed. One listing per folder and no look at any file: fast on a shared file system.
+// Each sub-folder of `root` is a class, the .jpg, .jpeg and .png files (any case) in it, to any depth, are the samples;
+// hidden files are passed over, links are followed. One listing per folder and no look at any file: fast on a shared
+// file system.
 // A folder with a list of shards (shards.json, as `prep` writes it) is opened as such: no listing, one look per shard.
-// User error: a missing folder, no class folder, a class folder without an image (named), shards without classes.
+// User error: a missing folder, no class folder, a class folder without an image (named), a part of a dataset in the
+// place of a class or within one, links in a circle, shards without classes.
 Collection scan_folder(const std::string& root);
 
 // Labels by the names of `classes` (those of the training data), of which `root` may hold a part.

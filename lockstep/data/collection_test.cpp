@@ -8,6 +8,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
+#include "lockstep/data/source_folder.h"
 
 namespace lockstep::data {
 namespace {
@@ -57,6 +58,47 @@ TEST_F(CollectionTest, FollowsLinksToFilesAndFolders) {
   const Collection all = scan_folder((folder_.path() / "data").string());
   EXPECT_EQ(all.classes, (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(all.samples.size(), 2u);
+}
+
+TEST_F(CollectionTest, TakesPicturesInFoldersOfAClassInTheOrderOfPrep) {
+  for (const char* name : {"cat-small/b.jpg", "cat/b.jpg", "cat/a/z.jpg", "cat/a/deep/y.png", "cat/a-z.jpg",
+                           "cat/.hidden/x.jpg", "cat/a/notes.txt"}) {
+    put(name);
+  }
+  const Collection all = scan_folder(root());
+  std::vector<std::string> names, listed;
+  for (const auto& sample : all.samples) names.push_back(sample.path.substr(root().size() + 1));
+  EXPECT_EQ(names, (std::vector<std::string>{"cat/a-z.jpg", "cat/a/deep/y.png", "cat/a/z.jpg", "cat/b.jpg",
+                                             "cat-small/b.jpg"}));
+  EXPECT_EQ(all.num_ignored, 1);
+  const auto source = open_image_folder({.path = folder_.path()});
+  for (const auto& sample : source->samples()) listed.push_back(sample.name);
+  EXPECT_EQ(listed, names);
+}
+
+TEST_F(CollectionTest, FollowsLinksToFoldersOfAClassButNotInACircle) {
+  put("data/cat/a.jpg");
+  put("elsewhere/b.jpg");
+  std::filesystem::create_directory_symlink(folder_.path() / "elsewhere", folder_.path() / "data/cat/more");
+  std::filesystem::create_symlink(folder_.path() / "absent", folder_.path() / "data/cat/broken");
+  const std::string data = root() + "/data";
+  const Collection all = scan_folder(data);
+  EXPECT_EQ(all.samples, (std::vector<Sample>{{data + "/cat/a.jpg", 0}, {data + "/cat/more/b.jpg", 0}}));
+  EXPECT_EQ(all.num_ignored, 1);
+  std::filesystem::create_directory_symlink(folder_.path() / "data/cat", folder_.path() / "elsewhere/again");
+  try {
+    scan_folder(data);
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("cat/more/again/: its links lead in a circle"));
+  }
+}
+
+TEST_F(CollectionTest, RefusesADatasetWithItsPartsInThePlaceOfClasses) {
+  put("train/cat/a.jpg");
+  put("val/cat/b.jpg");
+  EXPECT_THAT(complaint(), HasSubstr("train: it is named as a part of a dataset and lies in the place of a class"));
+  EXPECT_THAT(complaint(), HasSubstr("train on the part"));
 }
 
 TEST_F(CollectionTest, NamesAMissingFolder) {

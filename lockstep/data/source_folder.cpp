@@ -2,6 +2,7 @@
 #include "lockstep/data/source_folder.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -65,10 +66,18 @@ class ImageFolder final : public Source {
       } else if (name.empty()) {
         refused_.push_back({file.name, "lies in no class folder"});
       } else {
+        refuse_part_in_class(tree_.root(), file.name, has_parts ? file.name.find('/') + 1 : 0);
         const Part part = has_parts ? part_named(file.name.substr(0, file.name.find('/'))) : Part::open;
         samples_.push_back({std::move(file.name), labels.at(name), part, file.size});
       }
     }
+    // By whole names "cat-small/" comes before "cat/": by the class first, as training from the folder has them.
+    const auto place = [&](const SourceSample& sample) {
+      const std::string_view top = has_parts ? std::string_view(sample.name).substr(0, sample.name.find('/')) : "";
+      return std::pair(top, sample.label);
+    };
+    std::stable_sort(samples_.begin(), samples_.end(),
+                     [&](const SourceSample& a, const SourceSample& b) { return place(a) < place(b); });
   }
 
   std::vector<SourceMember> load(int64_t i) const override {
@@ -99,6 +108,21 @@ class ImageFolder final : public Source {
 };
 
 }  // namespace
+
+void refuse_part_in_class(const base::Path& root, const std::string& name, size_t class_begin) {
+  const size_t class_end = name.find('/', class_begin), folder_end = name.find('/', class_end + 1);
+  if (folder_end == std::string::npos) return;  // right in its class, which may be "train", the vehicle
+  const std::string folder = name.substr(class_end + 1, folder_end - class_end - 1);
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  const bool within = is_part(folder) && std::all_of(folder.begin(), folder.end(), is_letter);  // not "train_01"
+  if (!within && !is_part(name.substr(class_begin, class_end - class_begin))) return;
+  const base::Path path = root / name.substr(0, within ? folder_end : class_end);
+  throw Error(Blame::user,
+              text(path.string(), ": it is named as a part of a dataset and lies ",
+                   within ? "within" : "in the place of", " a class"),
+              text("train on the part, ", path.string(), "; prepare the folder that holds the parts, ",
+                   path.parent_path().string(), "; a folder within a class needs another name"));
+}
 
 bool looks_like_image_folder(const SourceOptions& options) {
   std::error_code error;

@@ -61,6 +61,32 @@ TEST_F(ImageFolderTest, TellsPartsFromClassesOfTheirNames) {
   EXPECT_EQ(open()->classes(), (std::vector<std::string>{"cat"}));
 }
 
+TEST_F(ImageFolderTest, ListsByClassAndThenByName) {
+  for (const char* name : {"cat-small/b.jpg", "cat/b.jpg", "cat/a/z.jpg", "cat/a-z.jpg"}) put(name);
+  std::vector<std::string> names;
+  const auto source = open();
+  for (const auto& sample : source->samples()) names.push_back(sample.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"cat/a-z.jpg", "cat/a/z.jpg", "cat/b.jpg", "cat-small/b.jpg"}));
+}
+
+TEST_F(ImageFolderTest, RefusesAPartWithinAClass) {
+  put("DATASET/train/1/a.jpg");
+  put("DATASET/test/1/b.jpg");
+  try {
+    open();
+    FAIL() << "the test part would be trained on";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("DATASET/test: it is named as a part of a dataset and lies within"));
+    EXPECT_THAT(error.fix(), testing::HasSubstr("prepare the folder that holds the parts"));
+  }
+  std::filesystem::remove_all(folder_.path() / "DATASET");
+  put("ship/1.jpg");
+  put("train/train_01/1.jpg");
+  EXPECT_THROW(open(), base::Error);  // a part among classes
+  std::filesystem::rename(folder_.path() / "train", folder_.path() / "steam train");
+  EXPECT_EQ(open()->samples().size(), 2u);
+}
+
 TEST_F(ImageFolderTest, SaysWhenAllPicturesAreLinksThatLeadOut) {
   const base::TemporaryFolder outside;
   base::write_file(outside.path() / "a.jpg", "x");
