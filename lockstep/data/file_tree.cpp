@@ -61,6 +61,27 @@ bool is_absence(int code) {
   return code == ENOENT || code == ENOTDIR || code == EXDEV || code == ELOOP;
 }
 
+// What the file is, or allows. Every other error is the file system's (EIO, ESTALE, EMFILE, ...) and may pass: a sample
+// must not be left out for it.
+bool is_of_the_file(int code) {
+  return is_absence(code) || code == EACCES || code == EPERM || code == ENAMETOOLONG || code == EINVAL ||
+         code == EILSEQ || code == ENXIO || code == ENODEV;
+}
+
+void throw_unless_of_the_file(const base::Path& path) {
+  if (!is_of_the_file(errno)) base::throw_errno(text("cannot open ", path.string()));
+}
+
+// A plain file and its status; user error for what is none or cannot be opened.
+void check_plain(const OpenFile& file, const base::Path& root, const std::string& name, struct stat& status) {
+  if (file.get() < 0) {
+    throw_unless_of_the_file(root / name);
+    throw Error(Blame::user, text(name, ": ", reason_of(errno)));
+  }
+  if (::fstat(file.get(), &status) != 0) base::throw_errno(text("cannot look at ", (root / name).string()));
+  if (!S_ISREG(status.st_mode)) throw Error(Blame::user, text(name, ": this is no file"));
+}
+
 // Kernels before 5.6 and some containers have no openat2: the resolved path tells as well, with more calls.
 int open_resolved(const base::Path& root, const std::string& name, int flags) {
   std::error_code error;
@@ -110,7 +131,11 @@ bool has_picture_name(std::string_view name) {
 FileTree::FileTree(const base::Path& root) {
   std::error_code error;
   root_ = std::filesystem::canonical(root, error);
-  if (error) throw Error(Blame::user, text(root.string(), ": ", error.message()), "check the path");
+  if (error) {
+    errno = error.value();
+    throw_unless_of_the_file(root);
+    throw Error(Blame::user, text(root.string(), ": ", error.message()), "check the path");
+  }
   descriptor_ = ::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor_ < 0 && errno == ENOTDIR) throw Error(Blame::user, text(root.string(), ": a folder is expected"));
   if (descriptor_ < 0) base::throw_errno(text("cannot open the folder ", root.string()));
@@ -133,7 +158,8 @@ int FileTree::open_below(const std::string& given, int flags) const {
     const int descriptor = open_beneath(descriptor_, name, flags | O_CLOEXEC);
     if (descriptor >= 0) return descriptor;
     if (errno == ENOSYS || errno == EPERM) has_openat2 = false;
-    if (has_openat2 && errno != EXDEV) return -1;  // EXDEV: perhaps an absolute link back into the tree
+    // EXDEV: perhaps an absolute link back into the tree; EAGAIN: something was renamed meanwhile
+    if (has_openat2 && errno != EXDEV && errno != EAGAIN) return -1;
   }
   return open_resolved(root_, name, flags | O_CLOEXEC);
 }
@@ -156,6 +182,7 @@ FileTree::Listing FileTree::list(const std::string& folder) const {
       if (!base::is_utf8(entry->d_name)) {
         all.refused.push_back({name, "its name is no UTF-8"});
       } else if (::fstatat(descriptor, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        throw_unless_of_the_file(root_ / name);
         all.refused.push_back({name, reason_of(errno)});
       } else if (S_ISDIR(status.st_mode)) {
         pending.push_back(name);
@@ -164,8 +191,11 @@ FileTree::Listing FileTree::list(const std::string& folder) const {
       } else if (S_ISLNK(status.st_mode)) {
         const OpenFile target(open_below(name, O_RDONLY | O_NONBLOCK));
         if (target.get() < 0) {
+          throw_unless_of_the_file(root_ / name);
           all.refused.push_back({name, text(kLinkReason, reason_of(errno))});
-        } else if (::fstat(target.get(), &status) == 0 && S_ISREG(status.st_mode)) {
+        } else if (::fstat(target.get(), &status) != 0) {
+          base::throw_errno(text("cannot look at ", (root_ / name).string()));
+        } else if (S_ISREG(status.st_mode)) {
           all.files.push_back({name, status.st_size});
         } else {
           all.refused.push_back({name, text(kLinkReason, "it leads to a folder, which is not entered")});
@@ -188,7 +218,11 @@ std::vector<std::string> FileTree::folders(const std::string& folder) const {
   std::vector<std::string> names;
   while (const dirent* entry = next_entry(entries.get(), root_ / folder)) {
     struct stat status {};
-    if (entry->d_name[0] == '.' || ::fstatat(descriptor, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (entry->d_name[0] == '.') continue;
+    if (::fstatat(descriptor, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      throw_unless_of_the_file(root_ / folder / entry->d_name);
+      continue;
+    }
     if (S_ISDIR(status.st_mode)) names.emplace_back(entry->d_name);
   }
   std::sort(names.begin(), names.end());
@@ -197,27 +231,28 @@ std::vector<std::string> FileTree::folders(const std::string& folder) const {
 
 bool FileTree::has_file(const std::string& name) const {
   const OpenFile file(open_below(name, O_RDONLY | O_NONBLOCK));
+  if (file.get() < 0) throw_unless_of_the_file(root_ / name);
   struct stat status {};
   return file.get() >= 0 && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 bool FileTree::has_folder(const std::string& name) const {
-  return OpenFile(open_below(name, O_RDONLY | O_DIRECTORY)).get() >= 0;
+  const OpenFile folder(open_below(name, O_RDONLY | O_DIRECTORY));
+  if (folder.get() < 0) throw_unless_of_the_file(root_ / name);
+  return folder.get() >= 0;
 }
 
 int64_t FileTree::size_of(const std::string& name) const {
   const OpenFile file(open_below(name, O_RDONLY | O_NONBLOCK));
   struct stat status {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) throw Error(Blame::user, text(name, ": ", reason_of(errno)));
-  if (!S_ISREG(status.st_mode)) throw Error(Blame::user, text(name, ": this is no file"));
+  check_plain(file, root_, name, status);
   return status.st_size;
 }
 
 std::string FileTree::read(const std::string& name, int64_t max_bytes) const {
   const OpenFile file(open_below(name, O_RDONLY | O_NONBLOCK));
   struct stat status {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) throw Error(Blame::user, text(name, ": ", reason_of(errno)));
-  if (!S_ISREG(status.st_mode)) throw Error(Blame::user, text(name, ": this is no file"));
+  check_plain(file, root_, name, status);
   if (status.st_size > max_bytes) {
     throw Error(Blame::user, text(name, ": ", status.st_size, " bytes, more than ", max_bytes, ": refused"));
   }

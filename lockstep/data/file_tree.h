@@ -29,7 +29,8 @@ struct Refused {  // something of a source that is left out, and why
 };
 
 // The files below a folder. Whatever a name says, nothing outside of the folder is read: absolute names of other
-// places, "..", and links that lead out are refused. Calls may come from any thread.
+// places, "..", and links that lead out are refused. Calls may come from any thread. Whatever is not the files' own
+// doing (EIO, ESTALE, too many open files, ...) is a machine error: nobody may take it for a missing or damaged file.
 class FileTree {
  public:
   // User error when there is no such folder.

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
@@ -71,6 +72,38 @@ TEST_F(FileTreeTest, AFailingFileSystemIsNotTheEndOfAFolder) {
     EXPECT_EQ(error.blame(), base::Blame::machine);
     EXPECT_THAT(error.what(), testing::HasSubstr("cannot read the folder tree"));
   }
+}
+
+TEST_F(FileTreeTest, AFailingFileSystemIsNoFaultOfAFile) {
+  put("tree/a.jpg");
+  put("tree/b/c.jpg");
+  std::filesystem::create_symlink("a.jpg", folder_.path() / "tree/link.jpg");
+  const FileTree tree(folder_.path() / "tree");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = ::dup(0);  // the next number that is free
+  ::close(next);
+  const rlimit tight{static_cast<rlim_t>(next), before.rlim_max};  // EMFILE at every open from now on
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+  std::vector<std::string> blames;
+  const auto blame = [&](const auto& call) {
+    try {
+      call();
+      blames.emplace_back("none");
+    } catch (const base::Error& error) {
+      blames.emplace_back(error.blame() == base::Blame::machine ? "machine" : "user");
+    }
+  };
+  blame([&] { tree.read("a.jpg"); });
+  blame([&] { tree.size_of("a.jpg"); });
+  blame([&] { tree.has_file("a.jpg"); });
+  blame([&] { tree.has_folder("b"); });
+  blame([&] { tree.list(); });
+  blame([&] { tree.folders(); });
+  blame([&] { FileTree(folder_.path() / "tree"); });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(blames, std::vector<std::string>(7, "machine"));
+  EXPECT_EQ(tree.list().files.size(), 3u);
 }
 
 TEST_F(FileTreeTest, RefusesNamesThatAreNoUtf8) {

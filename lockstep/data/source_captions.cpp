@@ -160,6 +160,7 @@ class CaptionSource final : public Source {
         samples_.push_back({one.picture, kNoLabel, one.part, tree_->size_of(one.picture)});
         captions_.push_back(std::move(one.captions));
       } catch (const Error& error) {
+        if (error.blame() != Blame::user) throw;
         refused_.push_back({one.picture, error.what()});
       }
     }

@@ -167,6 +167,7 @@ class CocoSource final : public Source {
         samples_.push_back({name, kNoLabel, file.part, tree_->size_of(name)});
         entries_.push_back({{{list, i}}});
       } catch (const Error& error) {
+        if (error.blame() != Blame::user) throw;
         by_name_.erase(known);
         refused_.push_back({name, error.what()});
       }

@@ -83,6 +83,7 @@ class PetSource final : public Source {
       try {
         samples_.push_back({picture, number - 1, part, tree_.size_of(picture)});
       } catch (const Error& error) {
+        if (error.blame() != Blame::user) throw;
         refused_.push_back({picture, error.what()});
       }
     };

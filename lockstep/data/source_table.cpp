@@ -208,6 +208,7 @@ class TableSource final : public Source {
       samples_.push_back({name, known->second, part, tree_->size_of(name)});
       rows_.push_back({list, i});
     } catch (const Error& error) {
+      if (error.blame() != Blame::user) throw;
       refused_.push_back({name, text(tables_[list].where(i), ": ", error.what())});
     }
   }
