@@ -88,6 +88,7 @@ struct Fetcher::State {
   int64_t bytes_read = 0;
   int64_t num_reads = 0;
   bool is_abandoned = false;
+  std::exception_ptr broken;  // no memory, most likely: nothing more is read
   std::jthread thread;
 
   State(const Store& from, const Options& how) : store(from), options(how) {
@@ -145,23 +146,44 @@ struct Fetcher::State {
     return busy == 0 || busy + extent_room <= options.extent_budget;
   }
 
-  base::Detached fetch(Wanted what, std::vector<std::byte> memory) {
-    const Location where = store.locate(what.id);
-    const int64_t outcome = co_await read_fully(*ring, store.descriptor(where.file), memory, where.offset);
-    const std::lock_guard lock(mutex);
-    bytes_read += where.size;
-    ++num_reads;
-    pictures[what.ticket] = Picture{what.id, std::move(memory), outcome};
+  // Of the exception at hand. REQUIRES: the mutex.
+  void give_up() {
+    if (!broken) broken = std::current_exception();
     read_done.notify_all();
+  }
+
+  base::Detached fetch(Wanted what, std::vector<std::byte> memory) {
+    try {
+      const Location where = store.locate(what.id);
+      const int64_t outcome = co_await read_fully(*ring, store.descriptor(where.file), memory, where.offset);
+      const std::lock_guard lock(mutex);
+      bytes_read += where.size;
+      ++num_reads;
+      pictures[what.ticket] = Picture{what.id, std::move(memory), outcome};
+      read_done.notify_all();
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      give_up();
+    }
   }
 
   // An extent that cannot be read is forgotten: its pictures are read one by one, and those that cannot be are named.
   base::Detached fetch_extent(int64_t number, std::vector<std::byte> memory) {
-    const Extent& extent = options.extents->all()[static_cast<size_t>(number)];
-    const int64_t outcome = co_await read_fully(*ring, store.descriptor(extent.file), memory, extent.offset);
-    const std::lock_guard lock(mutex);
-    bytes_read += extent.size;
-    ++num_reads;
+    try {
+      const Extent& extent = options.extents->all()[static_cast<size_t>(number)];
+      const int64_t outcome = co_await read_fully(*ring, store.descriptor(extent.file), memory, extent.offset);
+      const std::lock_guard lock(mutex);
+      bytes_read += extent.size;
+      ++num_reads;
+      take_extent(number, std::move(memory), outcome);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      give_up();
+    }
+  }
+
+  // REQUIRES: the mutex.
+  void take_extent(int64_t number, std::vector<std::byte>&& memory, int64_t outcome) {
     Held& arrived = extents.at(number);
     arrived.bytes = std::move(memory);
     arrived.there = true;
@@ -239,10 +261,19 @@ struct Fetcher::State {
     }
   }
 
+  void try_to_start(std::unique_lock<std::mutex>& lock) {
+    try {
+      start_some(lock);
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      give_up();
+    }
+  }
+
   void run(const std::stop_token& stop) {
     std::unique_lock lock(mutex);
     while (true) {
-      if (!stop.stop_requested()) start_some(lock);
+      if (!stop.stop_requested() && !broken) try_to_start(lock);
       if (ring->num_under_way() > 0) {  // also at the end: the kernel writes into their memory
         lock.unlock();
         ring->run_some();
@@ -250,7 +281,7 @@ struct Fetcher::State {
       } else if (stop.stop_requested()) {
         return;
       } else {
-        wanted_or_freed.wait(lock, stop, [this] { return can_start(); });
+        wanted_or_freed.wait(lock, stop, [this] { return !broken && can_start(); });
       }
     }
   }
@@ -278,7 +309,8 @@ std::vector<std::byte> Fetcher::take(int64_t ticket) {
   std::unique_lock lock(state_->mutex);
   const auto found = state_->pictures.find(ticket);
   base::ensure(found != state_->pictures.end(), "a ticket that was wanted and not yet taken");
-  state_->read_done.wait(lock, [&] { return found->second.has_value() || state_->is_abandoned; });
+  state_->read_done.wait(lock, [&] { return found->second.has_value() || state_->is_abandoned || state_->broken; });
+  if (!found->second && !state_->is_abandoned) std::rethrow_exception(state_->broken);
   if (!found->second) return {};
   State::Picture picture = std::move(*found->second);
   state_->pictures.erase(found);

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "lockstep/base/error.h"
@@ -56,6 +57,31 @@ class FetcherTest : public testing::TestWithParam<Way> {
   Extents extents_;
   Fetcher::Options options_;
 };
+
+// One sample as large as no memory.
+class BoundlessStore final : public Store {
+ public:
+  int64_t num_files() const override { return 1; }
+  std::string path(int64_t) const override { return ""; }
+  Location locate(int64_t) const override { return {0, 0, int64_t{1} << 60, std::nullopt}; }
+  std::string name(int64_t) const override { return "boundless"; }
+  std::optional<PictureFacts> facts(int64_t) const override { return std::nullopt; }
+  std::span<const std::byte> read(int64_t, std::vector<std::byte>& memory) const override { return memory; }
+};
+
+TEST_P(FetcherTest, TellsThoseWhoWaitThatThereIsNoMemory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer ends the process at such an allocation";
+#endif
+  const BoundlessStore store;
+  const Extents extents(store, 1, 5000);
+  if (GetParam().whole_extents) options_.extents = &extents;
+  Fetcher fetcher(store, options_);
+  fetcher.want(0, 0);
+  EXPECT_THROW(fetcher.take(0), std::bad_alloc);
+  fetcher.want(1, 0);
+  EXPECT_THROW(fetcher.take(1), std::bad_alloc);  // and nobody waits for ever
+}
 
 TEST_P(FetcherTest, GivesEveryPictureByItsTicket) {
   Fetcher fetcher(*store_, options_);

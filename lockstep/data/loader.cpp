@@ -118,9 +118,15 @@ class ThreadedLoader final : public Loader {
     for (int64_t i = 0; i < shares_.num_batches; ++i) plan_batch();
     for (int64_t i = 0; i < num_threads_; ++i) {
       threads_.emplace_back([this, i](const std::stop_token& stop) {
-        settle_quiet_thread(text("ls-decode-", i));
-        leave_cores_free(options_.free_cores);
-        decode_rows(stop);
+        try {
+          settle_quiet_thread(text("ls-decode-", i));
+          leave_cores_free(options_.free_cores);
+          decode_rows(stop);
+        } catch (...) {  // no memory for a batch, most likely
+          const std::lock_guard lock(mutex_);
+          if (!broken_) broken_ = std::current_exception();
+          batch_done_.notify_all();
+        }
       });
     }
   }
@@ -135,7 +141,8 @@ class ThreadedLoader final : public Loader {
     const auto start = std::chrono::steady_clock::now();
     std::unique_lock lock(mutex_);
     if (slots_.empty()) return {};  // the end of an evaluation, or of what was asked for
-    batch_done_.wait(lock, [this] { return slots_.front()->is_done(); });
+    batch_done_.wait(lock, [this] { return slots_.front()->is_done() || broken_; });
+    if (!slots_.front()->is_done()) std::rethrow_exception(broken_);
     const std::unique_ptr<Slot> slot = std::move(slots_.front());
     slots_.pop_front();
     plan_batch();
@@ -370,6 +377,7 @@ class ThreadedLoader final : public Loader {
   StageSeconds stages_;
   std::vector<BadSample> bad_samples_;
   std::set<int64_t> bad_ids_;
+  std::exception_ptr broken_;  // what ended a decode thread: batches that are not done will never be
   std::vector<std::jthread> threads_;
 };
 

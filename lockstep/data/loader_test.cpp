@@ -86,6 +86,17 @@ class LoaderTest : public testing::Test {
   LoaderOptions options_;
 };
 
+TEST_F(LoaderTest, TellsThatThereIsNoMemoryForABatch) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer ends the process at such an allocation";
+#endif
+  options_.data.image_size = int64_t{1} << 23;
+  options_.data.memory = int64_t{1} << 60;
+  const auto loaded = loader();
+  EXPECT_THROW(loaded->next(), std::bad_alloc);
+  EXPECT_THROW(loaded->next(), std::bad_alloc);
+}
+
 TEST_F(LoaderTest, GivesEverySampleOncePerEpochWithItsLabel) {
   const auto all = loader();
   EXPECT_EQ(all->steps_per_epoch(), 4);
