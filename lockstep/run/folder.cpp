@@ -137,10 +137,24 @@ bool create_lock(const Path& lock, const Holder& self) {
   return true;
 }
 
+// Writes what the lock will say. Who leaves may take the empty folder away (the supervisor does), at any moment until
+// the draft stands in it: it is made again then.
+void write_draft(const Path& draft, const std::string& line) {
+  for (int attempt = 0;; ++attempt) {
+    base::make_folders(draft.parent_path());
+    try {
+      return base::write_file(draft, line);
+    } catch (const Error&) {
+      std::error_code unknown;
+      if (attempt == kPatience || std::filesystem::exists(draft.parent_path(), unknown)) throw;
+    }
+  }
+}
+
 // A hard link appears at once with its content, also over NFS, and fails when the name exists.
 bool try_lock(const Path& lock, const Holder& self) {
   const Path draft = lock.string() + text(".", self.host, "-", self.pid);
-  base::write_file(draft, to_line(self));
+  write_draft(draft, to_line(self));
   const int result = ::link(draft.c_str(), lock.c_str());
   const int code = errno;
   ::unlink(draft.c_str());
@@ -215,7 +229,6 @@ RunFolder::RunFolder(const Path& root, const std::function<void(std::string_view
   if (std::filesystem::exists(root, error) && !std::filesystem::is_directory(root, error))
     throw Error(Blame::user, text(root.string(), ": this is a file, not the folder of a run"),
                 "give a folder with --run");
-  base::make_folders(root);
   const Path lock = paths_.lock();
   std::optional<double> renewed;  // when we first looked
   int removals = 0;

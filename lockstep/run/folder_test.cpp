@@ -93,6 +93,20 @@ TEST(RunFolderTest, WaitsAMomentForAHolderThatIsJustLeaving) {
   EXPECT_NO_THROW(RunFolder{temporary.path()});
 }
 
+TEST(RunFolderTest, WaitsForAHolderThatTakesTheFolderWithIt) {
+  const base::TemporaryFolder temporary;
+  const Path root = temporary.path() / "ranks";
+  auto first = std::make_unique<RunFolder>(root);
+  std::jthread leaving([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    first.reset();
+    std::error_code held;
+    while (!std::filesystem::remove(root, held) && !holder_of(root)) std::this_thread::yield();
+  });
+  const RunFolder second(root);
+  second.ensure_held();
+}
+
 TEST(RunFolderTest, ReusedPidIsNotTheHolder) {
   const base::TemporaryFolder temporary;
   Holder us;
