@@ -128,7 +128,8 @@ std::vector<BatchJob> parse_qstat(std::string_view answer) {
       all.back().state = pbs_state(all.back().said);
     } else if (row.starts_with("comment =")) {
       all.back().reason = after_equals(row);
-    } else if (row.starts_with("stime =") || row.starts_with("estimated.start_time =")) {
+    } else if (row.starts_with("stime =") || row.starts_with("start_time =") ||  // PBS; Torque
+               row.starts_with("estimated.start_time =")) {
       all.back().start = after_equals(row);
     } else if (row.starts_with("exec_host =")) {
       all.back().on_nodes = after_equals(row);

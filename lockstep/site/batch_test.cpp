@@ -59,6 +59,15 @@ TEST(BatchTest, ReadsTheQueueOfPbs) {
   EXPECT_EQ(jobs[0].reason, "Job held, dependency");
   EXPECT_EQ(jobs[1].state, BatchJob::State::running);
   EXPECT_EQ(jobs[1].on_nodes, "n1/0");
+  EXPECT_EQ(jobs[1].start, "Sun Nov 15 09:57:44 2026");
+}
+
+TEST(BatchTest, ReadsTheQueueOfTorque) {
+  const auto jobs = parse_qstat(
+      "Job Id: 6.head\n    job_state = R\n    exec_host = n1/0+n1/1\n    Resource_List.walltime = 02:00:00\n"
+      "    start_time = Sun Nov 15 09:57:44 2026\n    Walltime.Remaining = 7190\n    start_count = 1\n");
+  ASSERT_EQ(jobs.size(), 1);
+  EXPECT_EQ(jobs[0].start, "Sun Nov 15 09:57:44 2026");
 }
 
 TEST(BatchTest, ReadsWhenAJobWouldStart) {

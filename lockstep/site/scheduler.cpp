@@ -133,11 +133,12 @@ Seconds left_by_squeue(std::string_view answer) {
 }
 
 Seconds left_by_qstat(std::string_view answer, int64_t now) {
+  if (const auto left = integer(qstat_value(answer, "Walltime.Remaining"))) return seconds(*left);  // Torque
   const Seconds limit = clock_text(qstat_value(answer, "Resource_List.walltime"));
+  std::string start = qstat_value(answer, "stime");              // PBS: "Sun Nov 15 09:57:44 2026", local time
+  if (start.empty()) start = qstat_value(answer, "start_time");  // Torque: likewise
   std::tm started{};
-  // "stime = Sun Nov 15 09:57:44 2026", local time
-  if (!limit || !::strptime(qstat_value(answer, "stime").c_str(), "%a %b %d %H:%M:%S %Y", &started))
-    return std::nullopt;
+  if (!limit || !::strptime(start.c_str(), "%a %b %d %H:%M:%S %Y", &started)) return std::nullopt;
   started.tm_isdst = -1;
   return *limit - seconds(now - static_cast<int64_t>(std::mktime(&started)));
 }

@@ -87,6 +87,12 @@ TEST(TimeLeftTest, ReadsQstat) {
   const char* answer = "Job Id: 7.head\n    Resource_List.walltime = 02:00:00\n    stime = Sun Nov 15 09:00:00 2026\n";
   EXPECT_EQ(left_by_qstat(answer, began + 1800), seconds(5400));
   EXPECT_EQ(left_by_qstat("Job Id: 7.head\n", began), std::nullopt);
+  // Torque has no stime.
+  const std::string torque =
+      "Job Id: 7.head\n    job_state = R\n    Resource_List.walltime = 02:00:00\n"
+      "    start_time = Sun Nov 15 09:00:00 2026\n    start_count = 1\n";
+  EXPECT_EQ(left_by_qstat(torque, began + 1800), seconds(5400));
+  EXPECT_EQ(left_by_qstat(torque + "    Walltime.Remaining = 5390\n", began + 1800), seconds(5390));
 }
 
 TEST(SchedulerTest, TrustsTheEndThatTheLinkOfAChainFoundOut) {
