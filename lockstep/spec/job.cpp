@@ -206,12 +206,12 @@ const Section& training_section() {
                "with virtual_ranks: threads that compute one slice; other threads, other bits")
           .add("max_nonfinite_steps", &Training::max_nonfinite_steps, "steps", positive,
                "this many steps in a row without a finite loss: the run goes back to its last checkpoint and leaves "
-               "the data of those steps out")
+               "the data of those steps out; before its first checkpoint it ends")
           .add("max_rewinds", &Training::max_rewinds, "times", non_negative,
                "how often in a row it may go back without getting beyond the place; then the run ends")
           .add("spike_factor", &Training::spike_factor, "medians", non_negative,
                "a loss above this many medians of the last 64 steps (a gradient norm above its square) sends the run "
-               "back likewise; 0: off")
+               "back likewise, and the state before the first step is saved to have a place to go back to; 0: off")
           .add("check_sync_every", &Training::check_sync_every, "optimizer steps", non_negative,
                "how often the weights of all ranks are compared; 0: never")
           .add("replay_every", &Training::replay_every, "optimizer steps", non_negative,

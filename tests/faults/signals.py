@@ -45,6 +45,9 @@ def one(run, target, number):
     stop, saves = run.events("stop")[-1], run.events("save")
     if saves[-1]["step"] != stop["step"] or stop["step"] <= steps:
         return f"stopped at {stop}, saved {saves[-1]}"
+    named = number.name + ("" if target == 0 else f" on rank {target}")
+    if isinstance(target, int) and stop["reason"] != named:
+        return f"the reason is '{stop['reason']}', not '{named}'"
     return "it was restarted" if run.events("restart") else None
 
 

@@ -96,6 +96,8 @@ void Session::run(const Stage& stage) {
   if (stopped() && step_ > resumed_at_) save(step, {});
   if (ledger_) ledger_->phase(stage);
   if (rewound_) save(step, {});  // that these data are left out must outlive a crash
+  // A spike before the first save by the clock needs a place to go back to.
+  if (step_ == 0 && !rewound_ && checkpoint_.empty() && job_.training.spike_factor > 0 && !stopped()) save(step, {});
   rewound_ = false;
   catch_up(step, source);
   while (step_ < stage.end && !stopped() && !rewound_) take_step(step, source);
@@ -152,7 +154,7 @@ void Session::take_step(step::Step& step, Source& source) {
   check_finite(result);
   if (!rewound_) check_spike(result);
   if (rewound_) return;
-  if (result.stop && step_ < timetable_.total_steps()) stop_reason_ = why.empty() ? "a stop on another rank" : why;
+  if (result.stop && step_ < timetable_.total_steps()) stop_reason_ = reason_of_all(why);
   after_step(step, source, stopped());
 }
 
@@ -164,6 +166,15 @@ std::string Session::why_stop(bool evaluates) const {
                                                                        .evaluation = evaluates ? evaluate_seconds_ : 0,
                                                                        .saving = saver_ && saver_->under_way()});
   return steady_seconds() - started_ + reserve > *options_.seconds_left ? "walltime" : "";
+}
+
+std::string Session::reason_of_all(const std::string& mine) {
+  const auto asked = group_.all_gather(at::scalar_tensor(mine.empty() ? 0 : 1, at::kLong));
+  const auto first = std::find_if(asked.begin(), asked.end(), [](const auto& flag) { return flag.item().toBool(); });
+  base::ensure(first != asked.end(), "some rank has asked for the stop");
+  const int64_t rank = first - asked.begin();
+  const std::string reason = comm::broadcast_text(group_, mine, rank);
+  return rank == 0 || reason == "walltime" ? reason : text(reason, " on rank ", rank);
 }
 
 void Session::after_step(step::Step& step, Source& source, bool stop) {

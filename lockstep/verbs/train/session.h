@@ -83,13 +83,14 @@ class Session {
   void check_spike(const step::StepResult& result);
   void check_ranks_agree();
   step::StepResult replayed(step::Step& step, const step::Samples& samples, double lr, bool want_stop);
-  bool rewind(const std::string& why);     // false: there is nothing to go back to, or it has not helped before
-  void restore(const base::Path& folder);  // network, moving average and place from that checkpoint
+  std::string rewind(const std::string& why);  // empty: it went back; else why it did not
+  void restore(const base::Path& folder);      // network, moving average and place from that checkpoint
 
   bool agreed(bool of_rank_0);                          // rank 0's answer, on every rank
   void say_pace(Source& source);                        // after an epoch: when the loader holds it back
   void report_bad_samples(const data::Loader* loader);  // on all ranks at once; none: nothing
   std::string why_stop(bool evaluates) const;
+  std::string reason_of_all(const std::string& mine);  // of a stop that any rank asked for; every rank calls it
   bool evaluation_may_be_cut() const;  // its length is not known yet and the time that is left may not do
   base::Json start_fields() const;
   std::string validate_sha256() const { return collections_.validate ? collections_.validate->fingerprint() : ""; }

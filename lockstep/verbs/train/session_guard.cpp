@@ -16,6 +16,12 @@ using base::Error;
 using base::Json;
 using base::text;
 
+namespace {
+
+constexpr const char* kNoCheckpoint = "there is no checkpoint to go back to yet";
+
+}  // namespace
+
 void Session::check_finite(const step::StepResult& result) {
   nonfinite_ = result.finite ? 0 : nonfinite_ + 1;
   if (result.skipped && ledger_) {  // how amp finds its loss scale: no fault
@@ -34,10 +40,11 @@ void Session::check_finite(const step::StepResult& result) {
   const std::string what =
       text("no finite loss in ", nonfinite_, " steps in a row (training.max_nonfinite_steps), up to step ", step_,
            ", at learning rate ", timetable_.learning_rate(step_ - 1));
-  if (rewind(what)) return;
-  throw Error(Blame::user, what,
-              "lower training.optimizer.lr, lengthen training.schedule.warmup_epochs, or set training.clip_norm=1; "
-              "the last checkpoint is good: the same command goes on from it");
+  const std::string stays = rewind(what);
+  if (stays.empty()) return;
+  throw Error(Blame::user, text(what, "; ", stays),
+              text("lower training.optimizer.lr, lengthen training.schedule.warmup_epochs, or set training.clip_norm=1",
+                   stays == kNoCheckpoint ? "" : "; the last checkpoint is good: the same command goes on from it"));
 }
 
 void Session::check_spike(const step::StepResult& result) {
@@ -45,18 +52,21 @@ void Session::check_spike(const step::StepResult& result) {
   const std::string spike = spikes_.judge(result.loss, result.gradient_norm);
   if (spike.empty()) return;
   const std::string what = text("step ", step_, ": ", spike, " (training.spike_factor)");
-  if (rewind(what)) return;
-  throw Error(Blame::user, what,
-              "it came back after every rewind: lower training.optimizer.lr, set training.clip_norm=1, or "
-              "training.spike_factor=0 to let it pass");
+  const std::string stays = rewind(what);
+  if (stays.empty()) return;
+  throw Error(Blame::user, text(what, "; ", stays),
+              "lower training.optimizer.lr, set training.clip_norm=1, or training.spike_factor=0 to let it pass");
 }
 
 // Back to the newest good checkpoint; when that did not lead beyond the place last time, to the one before it. The run
 // goes on with the batches behind those that led here, which are not shown again.
-bool Session::rewind(const std::string& why) {
+std::string Session::rewind(const std::string& why) {
   settle(Wait::yes);
   if (step_ > rewound_from_) rewinds_ = 0;
-  if (rewinds_ >= job_.training.max_rewinds) return false;
+  if (job_.training.max_rewinds == 0) return "training.max_rewinds is 0: it does not go back";
+  if (rewinds_ >= job_.training.max_rewinds) {
+    return text(rewinds_, rewinds_ == 1 ? " rewind has" : " rewinds have", " not led beyond it (training.max_rewinds)");
+  }
   std::string found;
   if (folder_) {
     const run::CheckpointStore store(folder_->paths().checkpoints(), options_.disk);
@@ -66,7 +76,7 @@ bool Session::rewind(const std::string& why) {
     if (good) found = good->folder.string();
   }
   found = comm::broadcast_text(group_, found);
-  if (found.empty()) return false;
+  if (found.empty()) return kNoCheckpoint;
   const int64_t from = step_;
   assemble_();  // what is restored goes into whole weights
   restore(found);
@@ -79,7 +89,7 @@ bool Session::rewind(const std::string& why) {
   next_look_ = 0;
   spikes_.forget();
   if (history_) history_->rewound(step_, data_shift_);
-  if (!ledger_) return true;
+  if (!ledger_) return "";
   Json fields = Json::object();
   fields["step"] = step_;
   fields["from"] = from;
@@ -89,7 +99,7 @@ bool Session::rewind(const std::string& why) {
   ledger_->rewound(from, fields);
   ledger_->say(text(why, ": back to step ", step_, "; the data of the ", from - step_,
                     " steps since then are left out, the next step takes those behind them"));
-  return true;
+  return "";
 }
 
 void Session::check_ranks_agree() {

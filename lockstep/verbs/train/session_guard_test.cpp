@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/collection.h"
 #include "lockstep/data/decode.h"
@@ -78,6 +79,79 @@ TEST(SessionGuardTest, DataWithoutAFiniteLossAreLeftOutAndTheRunEnds) {
   const auto seven = samples_of(run, 7, 7);
   ASSERT_EQ(seven.size(), 8U);
   EXPECT_EQ(std::vector<int64_t>(seven.begin() + 4, seven.end()), samples_of(folder.path() / "sound", 12, 12));
+}
+
+spec::Job small_job() {
+  spec::Job job;
+  job.name = "test";
+  job.model.name = "smallcnn";
+  job.model.width = 4;
+  job.model.classes = 3;
+  job.data.train = "synthetic";
+  job.data.samples = 24;
+  job.data.image_size = 16;
+  job.data.threads = job.training.threads = 1;
+  job.training.global_batch = 4;
+  job.training.steps = 40;
+  job.training.optimizer.lr = 0.01;
+  job.checkpoint.every_epochs = 1000;  // nothing by itself
+  return job;
+}
+
+std::string error_of(const spec::Job& job, const base::Path& run) {
+  TrainOptions options;
+  options.run = run;
+  try {
+    train(job, options, *comm::single_group());
+  } catch (const base::Error& error) {
+    return base::text(error.message(), " / ", error.fix());
+  }
+  return "";
+}
+
+TEST(SessionGuardTest, ASpikeBeforeTheFirstSaveGoesBackToTheStart) {
+  const base::TemporaryFolder folder;
+  auto job = small_job();
+  job.training.spike_factor = 1.0001;  // whatever is above the median, sooner or later
+  job.training.max_rewinds = 1;
+  const std::string said = error_of(job, folder.path() / "run");
+  const auto history = run::read_journal(folder.path() / "run" / "journal.jsonl");
+  ASSERT_FALSE(history.named("rewind").empty());
+  EXPECT_EQ(history.named("rewind")[0].at("step").as_int(), 0);
+  EXPECT_EQ(history.named("rewind")[0].at("checkpoint").as_string(), "step-00000000");
+  EXPECT_NE(said.find("1 rewind has not led beyond it"), std::string::npos) << said;
+}
+
+TEST(SessionGuardTest, SaysWhyItDoesNotGoBack) {
+  const base::TemporaryFolder folder;
+  auto job = small_job();
+  job.training.optimizer.name = spec::OptimizerName::sgd;
+  job.training.optimizer.lr = 1e30;
+  const std::string none = error_of(job, folder.path() / "none");
+  EXPECT_NE(none.find("no checkpoint to go back to yet"), std::string::npos) << none;
+  EXPECT_EQ(none.find("the last checkpoint is good"), std::string::npos) << none;
+  job.checkpoint.every_epochs = 1.0 / 6;  // every step
+  const std::string used_up = error_of(job, folder.path() / "used_up");
+  EXPECT_NE(used_up.find("3 rewinds have not led beyond it"), std::string::npos) << used_up;
+  EXPECT_NE(used_up.find("the last checkpoint is good"), std::string::npos) << used_up;
+  job.training.max_rewinds = 0;
+  EXPECT_NE(error_of(job, folder.path() / "off").find("training.max_rewinds is 0"), std::string::npos);
+}
+
+TEST(SessionGuardTest, AStopOfAnotherRankKeepsItsNameAndSaysWhere) {
+  const base::TemporaryFolder folder;
+  std::string reasons[2];
+  comm::run_thread_ranks(2, [&](comm::Group& group) {
+    TrainOptions options;
+    options.run = folder.path() / "run";
+    options.stop = [&] { return std::string(group.rank() == 1 ? "SIGTERM" : ""); };
+    reasons[group.rank()] = train(small_job(), options, group).stop_reason;
+  });
+  EXPECT_EQ(reasons[0], "SIGTERM on rank 1");
+  EXPECT_EQ(reasons[1], "SIGTERM on rank 1");
+  const auto history = run::read_journal(folder.path() / "run" / "journal.jsonl");
+  ASSERT_EQ(history.named("stop").size(), 1U);
+  EXPECT_EQ(history.named("stop")[0].at("reason").as_string(), "SIGTERM on rank 1");
 }
 
 }  // namespace

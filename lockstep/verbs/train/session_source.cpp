@@ -110,7 +110,7 @@ std::optional<Features> Session::features(const data::Collection& collection, si
   const double start = steady_seconds();
   std::optional<Features> result = compute_features(network_, *reader, count, group_, request);
   if (!result) {
-    stop_reason_ = why.empty() ? "a stop on another rank" : why;
+    stop_reason_ = reason_of_all(why);
     return result;
   }
   report_bad_samples(reader.get());
