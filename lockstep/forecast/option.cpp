@@ -20,6 +20,7 @@ using base::Error;
 using base::text;
 
 constexpr int64_t kColours = 3;
+constexpr double kSyncs = 0.03;  // seconds until a disk has synced the files and folders of the smallest checkpoint
 
 double capability(const catalogue::Gpu& gpu) {
   return gpu.compute_capability ? std::strtod(gpu.compute_capability->c_str(), nullptr) : 0;
@@ -235,7 +236,7 @@ void fill_pace(const Ground& ground, Option& option) {
   option.pace.step = trial.time->step.value;
   option.pace.evaluation_sample = evaluation_sample(ground, option.place, option.levers, trial);
   option.pace.start_up = assumed.start_up;
-  option.pace.save = checkpoint_seconds(bytes, assumed.write_rate);
+  option.pace.save = kSyncs + checkpoint_seconds(bytes, assumed.write_rate);
   option.pace.stall = bytes / assumed.upload_rate;  // to ordinary memory, as samples come from it
   if (ground.task.save_clock) {
     const SaveTimes times = ground.task.save_clock(option.pace.stall, option.pace.save);
