@@ -62,7 +62,6 @@ class AffectNetSource final : public Source {
         samples_.push_back({std::move(file.name), static_cast<int32_t>(emotion), part, file.size});
       } catch (const Error& error) {
         if (error.blame() != Blame::user) throw;
-        if (error.blame() != Blame::user) throw;
         refused_.push_back({file.name, error.what()});
       }
     }
