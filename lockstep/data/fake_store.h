@@ -10,11 +10,9 @@ namespace lockstep::data {
 // For tests of orders: pictures of 100 bytes and more in files of 50 each, 1 KiB apart; there are no bytes.
 class FakeStore final : public Store {
  public:
-  int64_t num_files() const override { return 1000; }
   std::string path(int64_t) const override { return ""; }
   Location locate(int64_t id) const override { return {id / 50, id % 50 * 1024 + 512, 100 + id % 7, std::nullopt}; }
   std::string name(int64_t) const override { return ""; }
-  std::optional<PictureFacts> facts(int64_t) const override { return std::nullopt; }
   std::span<const std::byte> read(int64_t, std::vector<std::byte>& memory) const override { return memory; }
 };
 

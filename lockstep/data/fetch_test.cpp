@@ -61,11 +61,9 @@ class FetcherTest : public testing::TestWithParam<Way> {
 // One sample as large as no memory.
 class BoundlessStore final : public Store {
  public:
-  int64_t num_files() const override { return 1; }
   std::string path(int64_t) const override { return ""; }
   Location locate(int64_t) const override { return {0, 0, int64_t{1} << 60, std::nullopt}; }
   std::string name(int64_t) const override { return "boundless"; }
-  std::optional<PictureFacts> facts(int64_t) const override { return std::nullopt; }
   std::span<const std::byte> read(int64_t, std::vector<std::byte>& memory) const override { return memory; }
 };
 
@@ -162,11 +160,9 @@ TEST_P(FetcherTest, AFailingFileSystemIsNotASamplesFault) {
   class FailingStore final : public Store {  // where each read fails
    public:
     explicit FailingStore(const Store& store) : store_(store) {}
-    int64_t num_files() const override { return 1; }
     std::string path(int64_t file) const override { return store_.path(file); }
     Location locate(int64_t id) const override { return store_.locate(id); }
     std::string name(int64_t id) const override { return store_.name(id); }
-    std::optional<PictureFacts> facts(int64_t) const override { return std::nullopt; }
     std::span<const std::byte> read(int64_t, std::vector<std::byte>& memory) const override { return memory; }
 
    private:

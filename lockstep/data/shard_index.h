@@ -40,7 +40,9 @@ struct IndexedSample {
   uint64_t content_hash = 0;  // of the picture as its source had it; 0 when unknown
   int64_t num_members = 0;
   std::optional<IndexedPicture> picture = {};
-  std::span<const uint32_t> row_offsets = {};  // PictureFacts::row_offsets
+  // Of a baseline JPEG with a restart marker after each row of MCUs: where in the file the entropy-coded data of each
+  // row begins (behind SOS for the first, behind its RSTn marker for the others). Empty for all other pictures.
+  std::span<const uint32_t> row_offsets = {};
 };
 
 // Views point into the index and live as long as it does. Calls may come from any thread.

@@ -23,11 +23,9 @@ class FileStore final : public Store {
  public:
   explicit FileStore(const Collection& collection) : samples_(collection.samples) {}
 
-  int64_t num_files() const override { return static_cast<int64_t>(samples_.size()); }
   std::string path(int64_t file) const override { return samples_.at(static_cast<size_t>(file)).path; }
   Location locate(int64_t id) const override { return {.file = id}; }
   std::string name(int64_t id) const override { return path(id); }
-  std::optional<PictureFacts> facts(int64_t) const override { return std::nullopt; }
   std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const override {
     const std::string content = base::read_file(samples_.at(static_cast<size_t>(id)).path);
     memory.resize(content.size());
@@ -59,7 +57,6 @@ class ShardStore final : public Store {
   ShardStore(const ShardStore&) = delete;
   ShardStore& operator=(const ShardStore&) = delete;
 
-  int64_t num_files() const override { return shards_->num_shards(); }
   std::string path(int64_t file) const override { return shards_->tar_path(file).string(); }
 
   Location locate(int64_t id) const override {
@@ -85,12 +82,6 @@ class ShardStore final : public Store {
     int64_t most = 0;
     for (int64_t i = 0; i < shards_->num_shards(); ++i) most = std::max(most, shards_->index(i).largest_file());
     return most;
-  }
-
-  std::optional<PictureFacts> facts(int64_t id) const override {
-    const auto [shard, sample] = shards_->place_of(id);
-    const IndexedSample found = shards_->index(shard).sample(sample);
-    return PictureFacts{found.picture->info, found.picture->progressive, found.row_offsets};
   }
 
   std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const override {

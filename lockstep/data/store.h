@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "lockstep/data/collection.h"
-#include "lockstep/data/decode.h"
 
 namespace lockstep::data {
 
@@ -26,27 +25,16 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
-// What the index knows of a picture, so that nobody need parse its header again.
-struct PictureFacts {
-  ImageInfo info;
-  bool progressive = false;
-  // Baseline JPEGs with a restart marker after each row of MCUs: where in the file the entropy-coded data of each row
-  // begins (behind SOS for the first, behind its RSTn marker for the others). Empty for all other pictures.
-  std::span<const uint32_t> row_offsets;
-};
-
 // The bytes of the samples of a collection, in files of their own or in shards. Calls may come from any thread.
 // After open_store no call asks the file system about a single picture of a shard: no open, no stat.
 class Store {
  public:
   virtual ~Store() = default;
 
-  virtual int64_t num_files() const = 0;
   virtual std::string path(int64_t file) const = 0;
   virtual Location locate(int64_t id) const = 0;
   // For people: the path, or the shard's path and the member's name in it.
   virtual std::string name(int64_t id) const = 0;
-  virtual std::optional<PictureFacts> facts(int64_t id) const = 0;  // nothing for a file of its own
   // The picture's bytes, in `memory` (which serves from one call to the next). User error when they cannot be read or
   // the checksum tells that they have changed; it names the sample.
   virtual std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const = 0;

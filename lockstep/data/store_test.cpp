@@ -21,10 +21,8 @@ TEST(FileStoreTest, ReadsAFileOfItsOwnPerSample) {
   base::write_file(folder.path() / "cat/b.jpg", "the second one");
   const Collection all = scan_folder(folder.path().string());
   const auto store = open_store(all);
-  EXPECT_EQ(store->num_files(), 2);
   EXPECT_EQ(store->locate(1), (Location{.file = 1}));
   EXPECT_EQ(store->name(1), (folder.path() / "cat/b.jpg").string());
-  EXPECT_FALSE(store->facts(0));
   std::vector<std::byte> memory;
   EXPECT_EQ(as_text(store->read(1, memory)), "the second one");
   EXPECT_EQ(as_text(store->read(0, memory)), "first");
