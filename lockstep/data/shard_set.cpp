@@ -61,9 +61,14 @@ ShardList read_shard_list(const base::Path& folder) {
 }
 
 ShardIndex open_shard(const base::Path& folder, const ShardSummary& shard) {
+  ShardIndex index(folder / (shard.name + ".sxi"));
+  check_listed(index, folder, shard);
+  return index;
+}
+
+void check_listed(const ShardIndex& index, const base::Path& folder, const ShardSummary& shard) {
   constexpr const char* kFix = "copy the folder again, or prepare it again";
   const base::Path path = folder / (shard.name + ".tar");
-  ShardIndex index(folder / (shard.name + ".sxi"));
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) throw Error(Blame::user, text(path.string(), ": the shard is missing"), kFix);
   if (index.size() != shard.num_samples || index.tar_bytes() != shard.tar_bytes || status.st_size != shard.tar_bytes) {
@@ -76,7 +81,6 @@ ShardIndex open_shard(const base::Path& folder, const ShardSummary& shard) {
     throw Error(Blame::user, text(path.string(), ": shard and index are of another dataset than the list (CRC-32C)"),
                 kFix);
   }
-  return index;
 }
 
 ShardSet::ShardSet(const base::Path& folder) : folder_(folder), list_(read_shard_list(folder)) {

@@ -28,6 +28,8 @@ ShardList read_shard_list(const base::Path& folder);
 // One stat and one map, nothing a sample. User error: a missing or damaged file, a tar file of another length than its
 // index says, an index of another dataset.
 ShardIndex open_shard(const base::Path& folder, const ShardSummary& shard);
+// What open_shard checks, for an index that is read in another way.
+void check_listed(const ShardIndex& index, const base::Path& folder, const ShardSummary& shard);
 
 // A folder of shards, opened: its list and every index, in order. Sample ids count through the shards.
 class ShardSet {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/prep/sheet.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,17 +10,13 @@
 #include "lockstep/data/contact_sheet.h"
 #include "lockstep/data/decode.h"
 #include "lockstep/data/shard_set.h"
+#include "lockstep/verbs/prep/plain_file.h"
 
 namespace lockstep::verbs {
 namespace {
 
 constexpr size_t kColumns = 10, kRows = 40, kRowsWithoutClass = 8, kLetters = 22;
 constexpr int64_t kCell = 96;
-
-std::string_view bytes_at(const base::MappedFile& tar, const data::IndexedMember& member) {
-  const auto part = tar.bytes().subspan(static_cast<size_t>(member.offset), static_cast<size_t>(member.size));
-  return {reinterpret_cast<const char*>(part.data()), part.size()};
-}
 
 void draw_frame(data::Image& image, double x, double y, double width, double height) {
   const auto clamped = [](double value, int64_t size) {
@@ -88,7 +81,7 @@ std::string draw_sheet(const base::Path& shard_folder) {
     row.push_back(place);
   }
   std::vector<data::SheetRow> rows;
-  std::map<int64_t, base::MappedFile> tars;
+  std::map<int64_t, PlainFile> tars;
   for (const auto& [label, places] : chosen) {
     for (size_t i = 0; i < places.size(); ++i) {
       if (i % kColumns == 0) {
@@ -96,10 +89,13 @@ std::string draw_sheet(const base::Path& shard_folder) {
       }
       const auto [shard, sample] = places[i];
       const data::ShardIndex& index = set.index(shard);
-      const base::MappedFile& tar = tars.try_emplace(shard, set.tar_path(shard)).first->second;
-      const std::string_view file = bytes_at(tar, index.member(sample, index.sample(sample).picture->member));
-      data::Image image = data::decode_image(std::as_bytes(std::span(file.data(), file.size())));
-      if (const auto json = index.find(sample, "json")) draw_boxes(image, bytes_at(tar, *json));
+      const PlainFile& tar = tars.try_emplace(shard, set.tar_path(shard)).first->second;
+      const data::IndexedMember picture = index.member(sample, index.sample(sample).picture->member);
+      data::Image image = data::decode_image(tar.read(picture.offset, picture.size));
+      if (const auto json = index.find(sample, "json")) {
+        const std::vector<std::byte> told = tar.read(json->offset, json->size);
+        draw_boxes(image, {reinterpret_cast<const char*>(told.data()), told.size()});
+      }
       rows.back().pictures.push_back(data::fit_to_cell(image, kCell));  // hundreds are kept: not in their full size
     }
   }

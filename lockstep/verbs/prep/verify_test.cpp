@@ -96,6 +96,21 @@ TEST_F(VerifyTest, NamesEveryDamagedShardAndChecksTheOthers) {
   EXPECT_EQ(result.num_samples, 2);
 }
 
+TEST_F(VerifyTest, NamesAShardThatIsCutWhileItIsRead) {
+  base::make_folders(folder_.path() / "train");
+  data::ShardWriter writer(folder_.path() / "train", "shard-000000");
+  data::Image noise(200, 200);
+  for (size_t i = 0; i < noise.pixels.size(); ++i) noise.pixels[i] = static_cast<uint8_t>(i * i % 251);
+  picture_ = data::encode_png(noise);  // some pages each
+  for (int i = 0; i < 3; ++i) writer.add({base::text("key", i), 1, 0}, {{"png", picture_}, {"cls", "1"}});
+  data::write_shard_list(folder_.path() / "train", {"", {"cat", "dog"}, {writer.finish()}});
+  const base::Path tar = folder_.path() / "train/shard-000000.tar";
+  const VerifyResult result =
+      verify(folder_.path() / "train", 1, [&](int64_t, int64_t) { std::filesystem::resize_file(tar, 4096); });
+  EXPECT_THAT(result.faults, ElementsAre(HasSubstr("key1: "), HasSubstr("key2: ")));
+  EXPECT_THAT(result.faults[0], HasSubstr("shard-000000.tar: it has become shorter while it was read"));
+}
+
 TEST_F(VerifyTest, NamesWhatChangesTheMeaningOfGoodShards) {
   write("train", "0-a", 1, "1");
   EXPECT_THAT(faults(), ElementsAre(HasSubstr("dataset.json: missing")));
