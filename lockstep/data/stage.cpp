@@ -11,7 +11,10 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
+#include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -101,15 +104,19 @@ double timed_rate(const base::Path& path, int64_t size) {
 
 base::Path local_folder(const Collection& collection, const std::string& where, std::string& why_not) {
   if (where == "ram") return "/dev/shm";
+  std::error_code error;
   if (where != "auto") {
-    if (!std::filesystem::is_directory(where)) {
+    if (!std::filesystem::is_directory(where, error)) {
       throw Error(Blame::user, text("data.stage: there is no folder ", where),
                   "name a folder of this node, \"ram\" or \"auto\", or leave it out");
     }
     return where;
   }
-  const base::Path temporary = std::filesystem::temp_directory_path();
-  if (!site::is_network(site::read_storage("data", collection.root).type)) {
+  const base::Path temporary = std::filesystem::temp_directory_path(error);
+  if (error) {  // it came along from another node, perhaps
+    const char* named = std::getenv("TMPDIR");
+    why_not = text(named ? text("TMPDIR=", named) : std::string("/tmp"), " is no folder");
+  } else if (!site::is_network(site::read_storage("data", collection.root).type)) {
     why_not = "the shards lie on this node already";
   } else if (site::is_network(site::read_storage("temporary", temporary).type)) {
     why_not = text(temporary.string(), " is no storage of this node");
@@ -131,6 +138,10 @@ std::string StagePlan::to_text() const {
   if (folder.empty()) return text("no copies of the shards on this node: ", why_not);
   const auto amount = [](int64_t count) { return base::format_bytes(static_cast<double>(count)); };
   const std::string there = bytes_there > 0 ? text(" (", amount(bytes_there), " are there already)") : "";
+  if (bytes_there == bytes) {
+    return text("copies of the shards are on this node already, ", amount(bytes), ": checking them (", folder.string(),
+                ")");
+  }
   const std::string room = text(amount(free_bytes), " are free there");
   if (!fits()) {
     return text("no copies of the shards on this node: ", amount(bytes), there, " do not fit into ", folder.string(),
@@ -177,7 +188,7 @@ struct Staging::State {
   const int64_t num_shards;
   std::vector<std::atomic<int>> descriptors;  // of copies in use; -1: none
   std::vector<std::atomic<bool>> damaged;     // never again
-  HeldFile users;                             // locked shared by every process that uses the folder
+  std::optional<HeldFile> users;              // locked shared by every process that uses the folder
 
   mutable std::mutex mutex;  // guards what follows
   Progress progress;
@@ -192,17 +203,24 @@ struct Staging::State {
         options(options_),
         num_shards(shards->num_shards()),
         descriptors(static_cast<size_t>(num_shards)),
-        damaged(static_cast<size_t>(num_shards)),
-        users(open_folder(how.folder), O_RDWR | O_CREAT | O_NOFOLLOW) {
+        damaged(static_cast<size_t>(num_shards)) {
     for (auto& descriptor : descriptors) descriptor = -1;
-    if (!users || ::flock(users.get(), LOCK_SH) != 0) base::throw_errno(text("cannot lock ", plan.folder.string()));
+  }
+
+  void enter() {
+    users.emplace(open_folder(plan.folder), O_RDWR | O_CREAT | O_NOFOLLOW);
+    const bool locked = *users && ::flock(users->get(), LOCK_SH) == 0;
+    const int code = errno;
+    if (!locked) users.reset();
+    errno = code;
+    if (!locked) base::throw_errno(text("cannot lock ", plan.folder.string()));
   }
 
   ~State() {
     thread.request_stop();
     if (thread.joinable()) thread.join();
     for (const int descriptor : opened) ::close(descriptor);
-    if (plan.in_memory && ::flock(users.get(), LOCK_EX | LOCK_NB) == 0) {
+    if (plan.in_memory && users && ::flock(users->get(), LOCK_EX | LOCK_NB) == 0) {
       std::error_code ignored;  // what cannot be removed is there for the next run
       std::filesystem::remove_all(plan.folder, ignored);
     }
@@ -331,16 +349,23 @@ struct Staging::State {
     }
   }
 
+  // A full disk, or a node that has no room for us, is no reason to end a training: it goes on from the source.
+  template <class Work>
+  bool try_to(const Work& work) {
+    try {
+      work();
+      return true;
+    } catch (const std::exception& error) {
+      const std::lock_guard lock(mutex);
+      progress.trouble = error.what();
+      return false;
+    }
+  }
+
   void run(const std::stop_token& stop) {
     settle_quiet_thread("ls-stage");
-    std::string trouble;
-    try {
-      work(stop);
-    } catch (const Error& error) {
-      trouble = error.what();  // a full disk is no reason to end a training: it goes on from the source
-    }
+    try_to([&] { work(stop); });
     const std::lock_guard lock(mutex);
-    progress.trouble = trouble;
     done = true;
   }
 };
@@ -348,6 +373,8 @@ struct Staging::State {
 Staging::Staging(const Collection& collection, const StagePlan& plan, const Options& options)
     : state_(std::make_unique<State>(collection, plan, options)) {
   base::ensure(plan.fits(), "copies that fit");
+  state_->done = !state_->try_to([this] { state_->enter(); });
+  if (state_->done) return;
   state_->thread = std::jthread([state = state_.get()](const std::stop_token& stop) { state->run(stop); });
 }
 

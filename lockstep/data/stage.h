@@ -29,14 +29,15 @@ struct StagePlan {
 int64_t shard_bytes(const Collection& collection);
 
 // `where` is data.stage: a folder on this node, "ram" (/dev/shm) or "auto" (the temporary folder, if it is local and
-// the shards are not). Reads up to 64 MiB of the first shard to time it. User error: a folder that is not there.
+// the shards are not). Reads up to 64 MiB of the first shard to time it. User error: a named folder that is not there.
 // REQUIRES: a collection of shards.
 StagePlan plan_stage(const Collection& collection, const std::string& where);
 
 // Copies shards to this node in the background, once however many ranks of the node ask for it: whoever holds the lock
 // copies, the others use what is finished and take over should the holder die. A copy has its final name only when its
 // checksum, read back from the copy, is right; one left by an earlier run is checked again before it is used. Nobody
-// waits for copies: a shard is read from its source until its copy is there.
+// waits for copies: a shard is read from its source until its copy is there. What goes wrong, from the folder on, comes
+// back in progress() and ends nothing.
 class Staging {
  public:
   struct Options {

@@ -87,6 +87,30 @@ TEST_F(StagingTest, SaysHowMuchHowLongAndWhetherItFits) {
   EXPECT_THROW(plan_stage(collection_, (node_ / "absent").string()), base::Error);
 }
 
+TEST_F(StagingTest, ATemporaryFolderThatIsNotHereEndsNothing) {
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before ? before : "";
+  ::setenv("TMPDIR", "/nonexistent", 1);
+  const StagePlan plan = plan_stage(collection_, "auto");
+  before ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
+  EXPECT_FALSE(plan.fits());
+  EXPECT_EQ(plan.to_text(), "no copies of the shards on this node: TMPDIR=/nonexistent is no folder");
+}
+
+TEST_F(StagingTest, AFolderThatCannotBeMadeIsToldAndEndsNothing) {
+  plan_.folder = node_ / "absent" / "deeper";
+  collection_.staging = std::make_shared<Staging>(collection_, plan_);
+  EXPECT_TRUE(collection_.staging->is_done());
+  EXPECT_THAT(collection_.staging->progress().trouble, testing::HasSubstr("absent/deeper: No such file or directory"));
+  std::vector<std::byte> memory;
+  EXPECT_GT(open_store(collection_)->read(3, memory).size(), 0u);  // from its source
+  base::write_file(node_ / "taken", "a file in its place");
+  plan_.folder = node_ / "taken";
+  plan_.in_memory = true;
+  EXPECT_THAT(Staging(collection_, plan_).progress().trouble, testing::HasSubstr("taken belongs to somebody else"));
+  EXPECT_TRUE(std::filesystem::exists(node_ / "taken"));
+}
+
 TEST_F(StagingTest, CopiesEveryShardAndReadsTheCopies) {
   collection_.staging = std::make_shared<Staging>(collection_, plan_);
   ASSERT_TRUE(comes_true([&] { return collection_.staging->is_done(); }));
@@ -96,6 +120,8 @@ TEST_F(StagingTest, CopiesEveryShardAndReadsTheCopies) {
   for (int shard = 0; shard < 3; ++shard) EXPECT_EQ(store->descriptor(shard), collection_.staging->descriptor(shard));
   const StagePlan again = plan_stage(collection_, node_.string());
   EXPECT_EQ(again.bytes_there, again.bytes);
+  EXPECT_THAT(again.to_text(), testing::HasSubstr("on this node already"));
+  EXPECT_THAT(again.to_text(), testing::Not(testing::HasSubstr("0 B/s")));
 }
 
 TEST_F(StagingTest, TwoRanksOfANodeShareOneCopy) {
