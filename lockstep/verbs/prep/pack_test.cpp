@@ -14,6 +14,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/collection.h"
 #include "lockstep/data/decode.h"
+#include "lockstep/data/shard_set.h"
 #include "lockstep/data/store.h"
 #include "lockstep/verbs/prep/probe.h"
 #include "lockstep/verbs/prep/verify.h"
@@ -92,7 +93,8 @@ TEST_F(PackTest, WritesEverySampleOnceIntoVerifiedShards) {
     const std::string original = picture(number == 2 ? 5 : number);
     EXPECT_EQ(data::decode_image(store->read(id, memory)),
               data::decode_image(std::as_bytes(std::span(original.data(), original.size()))));
-    EXPECT_FALSE(store->facts(id)->row_offsets.empty());
+    const auto [shard, place] = train.shards->place_of(id);
+    EXPECT_FALSE(train.shards->index(shard).sample(place).row_offsets.empty());
   }
   const VerifyResult verified = verify(request_.folder, 2, {});
   EXPECT_EQ(verified.faults, std::vector<std::string>{});
