@@ -13,6 +13,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
+#include "lockstep/spec/rank_rules.h"
 #include "lockstep/step/chunk_norm.h"
 
 namespace lockstep::step {
@@ -45,12 +46,7 @@ class SliceRandom {
 
 int64_t lanes_for(const model::Network& network, const StepOptions& options, const comm::Group& group) {
   const auto& training = options.training;
-  if (group.size() > training.virtual_ranks) {
-    throw base::Error(
-        base::Blame::user,
-        base::text(group.size(), " ranks share ", training.virtual_ranks, " slices (training.virtual_ranks)"),
-        base::text("start ", training.virtual_ranks, " ranks or fewer; more slices mean other bits, so a new run"));
-  }
+  spec::check_slices_on_ranks(training, group.size());
   if (!options.device.is_cpu() || !network.has_twins()) return 1;
   const int64_t most = (training.virtual_ranks + group.size() - 1) / group.size();
   return std::clamp<int64_t>(at::get_num_threads() / training.threads_per_slice, 1, most);

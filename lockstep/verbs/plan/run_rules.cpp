@@ -9,6 +9,7 @@
 #include "lockstep/data/loader_needs.h"
 #include "lockstep/data/order.h"
 #include "lockstep/data/stage.h"
+#include "lockstep/spec/rank_rules.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/step/feeder.h"
 #include "lockstep/step/virtual_check.h"
@@ -124,7 +125,7 @@ int64_t RunRules::staged_bytes(const spec::Job& job, const Place& place) const {
 void RunRules::ask(const spec::Job& job, const Place& place, forecast::RunSays& says) {
   const LoaderSeat seat = seat_at(job, place);
   if (train_.collection) data::settle_order(*train_.collection, job.data.order);
-  check_batch_on_ranks(job.training, seat.ranks);
+  spec::check_batch_on_ranks(job.training, seat.ranks);
   check_norms(job, seat.ranks);
   for (const FeatureNeeds& needs : features_) {
     says.feature_bytes = std::max(says.feature_bytes, needs.bytes());

@@ -19,6 +19,12 @@ namespace {
 using base::Json;
 using base::text;
 
+void replace_all(std::string& words, const std::string& from, const std::string& to) {
+  for (size_t at = words.find(from); at != std::string::npos; at = words.find(from, at + to.size())) {
+    words.replace(at, from.size(), to);
+  }
+}
+
 std::string first_reason(const Json& option) {
   const Json* why = option.find("why");
   return why && why->is_array() && why->size() > 0 ? why->items().front().as_string() : "the plan says it does not fit";
@@ -163,6 +169,9 @@ Planned ask_plan(const PlanQuestion& question) {
   if (!said.good()) {
     planned.is_users_fault = said.code == static_cast<int>(base::Blame::user);
     planned.why_not = said.code == -1 ? "lockstep plan did not answer within 10 minutes" : in_one_line(said.err);
+    // The user has never seen the two files that were made for the question.
+    replace_all(planned.why_not, machine.string(), question.machine.name);
+    replace_all(planned.why_not, job.string(), "the job");
   }
   return planned;
 }

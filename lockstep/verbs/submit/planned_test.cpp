@@ -90,5 +90,18 @@ TEST(PlannedTest, TellsWhyThereIsNoPlan) {
   EXPECT_THAT(ask_plan(question).why_not, testing::HasSubstr("did not answer"));
 }
 
+TEST(PlannedTest, NamesTheUsersMachineAndNotTheFileMadeForTheQuestion) {
+  const base::TemporaryFolder folder;
+  const base::Path program = folder.path() / "lockstep";
+  base::write_file(program,
+                   "#!/bin/sh\necho \"lockstep: user error: $4: no such card; $2: no such model\" >&2\nexit 2\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  PlanQuestion question = nodes_asked();
+  question.program = program.string();
+  const Planned planned = ask_plan(question);
+  EXPECT_TRUE(planned.is_users_fault);
+  EXPECT_EQ(planned.why_not, "lockstep: user error: site: no such card; the job: no such model");
+}
+
 }  // namespace
 }  // namespace lockstep::verbs

@@ -8,8 +8,11 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/run/folder.h"
+#include "lockstep/run/identity.h"
 #include "lockstep/site/batch.h"
+#include "lockstep/site/command.h"
 #include "lockstep/site/probe.h"
+#include "lockstep/spec/rank_rules.h"
 #include "lockstep/verbs/doctor/machine_here.h"
 #include "lockstep/verbs/submit/refusal.h"
 
@@ -81,6 +84,35 @@ void check_nodes(const SubmitRequest& request) {
   }
 }
 
+int64_t ranks_per_node_of(const SubmitRequest& request, const std::string& device) {
+  const spec::Machine& machine = request.machine;
+  if (device != "cuda") {
+    return request.ranks_per_node > 0 ? request.ranks_per_node : std::max<int64_t>(1, machine.sockets_per_node);
+  }
+  if (request.ranks_per_node > machine.gpus_per_node) {
+    throw Error(Blame::user,
+                text("--ranks-per-node ", request.ranks_per_node, ": ", machine.name, " has ", machine.gpus_per_node,
+                     machine.gpus_per_node == 1 ? " card" : " cards", " a node, and a rank has one"),
+                text("--ranks-per-node ", machine.gpus_per_node, " or fewer"));
+  }
+  return request.ranks_per_node > 0 ? request.ranks_per_node : machine.gpus_per_node;
+}
+
+// What training would refuse after the time in the queue. The plan of processors is of one rank, and a plan of cards
+// speaks of options that are its own.
+void check_ranks(const SubmitRequest& request, int64_t ranks_per_node) {
+  for (const int64_t nodes : request.nodes) {
+    try {
+      spec::check_batch_on_ranks(request.job.training, nodes * ranks_per_node);
+    } catch (const Error& error) {
+      throw Error(Blame::user,
+                  text(nodes, nodes == 1 ? " node of " : " nodes of ", ranks_per_node,
+                       ranks_per_node == 1 ? " rank: " : " ranks: ", error.what()),
+                  text(error.fix(), "; the ranks are --nodes times --ranks-per-node"));
+    }
+  }
+}
+
 void check_chain(const SubmitRequest& request) {
   if (!has_chain(request.run) || request.dry_run) return;
   const Chain chain = read_chain(request.run);
@@ -118,7 +150,6 @@ double walltime_of(const SubmitRequest& request, const PlannedShape& planned, do
 
 Candidate candidate_of(const SubmitRequest& request, const std::string& device, int64_t nodes,
                        const PlannedShape& planned, double limit) {
-  const spec::Machine& machine = request.machine;
   Candidate candidate;
   candidate.planned = planned;
   ScriptRequest& script = candidate.script;
@@ -130,15 +161,8 @@ Candidate candidate_of(const SubmitRequest& request, const std::string& device, 
   script.device = device;
   script.shape.nodes = nodes;
   script.shape.gpus = device == "cuda";
-  const int64_t ranks = script.shape.gpus ? machine.gpus_per_node : std::max<int64_t>(1, machine.sockets_per_node);
-  script.shape.ranks_per_node = request.ranks_per_node > 0 ? request.ranks_per_node : ranks;
+  script.shape.ranks_per_node = ranks_per_node_of(request, device);
   script.shape.walltime = walltime_of(request, planned, limit);
-  if (const int64_t all = nodes * script.shape.ranks_per_node; all > request.job.training.global_batch) {
-    throw Error(Blame::user,
-                text(nodes, nodes == 1 ? " node has " : " nodes have ", all, " ranks for training.global_batch ",
-                     request.job.training.global_batch, ": some would have no sample"),
-                "raise training.global_batch, or take fewer --nodes or --ranks-per-node");
-  }
   return candidate;
 }
 
@@ -153,13 +177,30 @@ void ask_starts(std::vector<Candidate>& candidates, const spec::Machine& machine
   }
 }
 
-Planned planned_of(const SubmitRequest& request, const std::string& device, double limit) {
+// Why nobody can say how fast the processors of this machine are; empty: they are in the catalogue.
+std::string unknown_processor(const spec::Machine& machine, const catalogue::Catalogue& catalogue) {
+  const auto& known = catalogue.cpus;
+  const bool there = std::any_of(known.begin(), known.end(), [&](const auto& row) { return row.id == machine.cpu; });
+  if (there) return "";
+  const std::string what = machine.cpu.empty() ? text(machine.name, " does not state its processor (--site cpu=NAME)")
+                                               : text("the catalogue has no processor '", machine.cpu,
+                                                      "' (a row in ~/.config/lockstep/catalogue/cpus.json adds it)");
+  return text(what, "; --hours NODES=HOURS says how long it takes");
+}
+
+Planned planned_of(const SubmitRequest& request, const catalogue::Catalogue& catalogue, const std::string& device,
+                   double limit) {
   if (!request.hours.empty()) return parse_hours(request.hours, limit);
   if (!request.plan) return {};
   PlanQuestion question{request.program, request.job, request.machine, request.nodes, limit};
   if (device == "cpu") {
     question.machine.gpu.clear();
     question.machine.gpus_per_node = 0;
+    Planned none;
+    none.why_not = unknown_processor(request.machine, catalogue);
+    if (!none.why_not.empty()) return none;
+  } else {
+    question.machine.gpus_per_node = ranks_per_node_of(request, device);  // the cards that the job asks for
   }
   return ask_plan(question);
 }
@@ -231,26 +272,17 @@ spec::Machine find_machine(const std::string& word, const std::vector<std::strin
 std::string other_job(const base::Path& run, const spec::Job& job) {
   const base::Path file = run::RunPaths{run}.job();
   if (!std::filesystem::exists(file)) return "";
-  const base::Json before = spec::to_json(spec::load_job(file));
-  const base::Json now = spec::to_json(job);
-  const auto differs = [](const base::Json& was, const base::Json& is, const std::string& key) {
-    return was == is ? "" : text(key, " was ", was.dump(-1), ", now ", is.dump(-1));
+  const spec::Job before = spec::load_job(file);
+  const auto differs = [](const char* key, const std::string& was, const std::string& is) {
+    return was == is ? "" : text(key, " was '", was, "', now '", is, "'");
   };
-  for (const auto& member : now.at("model").members()) {
-    // The checkpoint has newer weights; a job may leave the number of classes to the data.
-    if (member.key == "weights" || (member.key == "classes" && job.model.classes == 0)) continue;
-    std::string found = differs(before.at("model").at(member.key), member.value, text("model.", member.key));
-    if (!found.empty()) return found;
-  }
-  for (const char* key : {"seed", "global_batch", "precision", "phases"}) {
-    std::string found = differs(before.at("training").at(key), now.at("training").at(key), text("training.", key));
-    if (!found.empty()) return found;
-  }
-  const base::Json& optimizer = now.at("training").at("optimizer");
-  std::string found =
-      differs(before.at("training").at("optimizer").at("name"), optimizer.at("name"), "training.optimizer.name");
+  std::string found = differs("name", before.name, job.name);
+  if (found.empty()) found = differs("data.train", before.data.train, job.data.train);
   if (!found.empty()) return found;
-  return differs(before.at("data").at("train"), now.at("data").at("train"), "data.train");
+  spec::Job now = job;  // as training settles it: classes and order may be left to the data
+  if (now.model.classes == 0) now.model.classes = before.model.classes;
+  if (now.data.order == spec::SampleOrder::by_storage) now.data.order = before.data.order;
+  return run::difference(run::identity(before, "", ""), run::identity(now, "", ""));
 }
 
 size_t ends_first(const std::vector<Candidate>& candidates) {
@@ -283,11 +315,19 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
   }
   const std::string device = checked_device(request, catalogue);
   check_nodes(request);
+  check_ranks(request, ranks_per_node_of(request, device));
   const double limit = walltime_limit(request);
+  if (request.earliest && !site::find_on_path("sbatch")) {
+    throw Error(Blame::machine,
+                text("--earliest asks sbatch when a job would start, and it is not on PATH: this is not the login node "
+                     "of ",
+                     machine.name),
+                "log in there, or choose with --nodes N alone");
+  }
   if (!request.dry_run) check_site(machine, *std::min_element(request.nodes.begin(), request.nodes.end()), limit);
   check_run(request);
   Prepared prepared;
-  const Planned planned = planned_of(request, device, limit);
+  const Planned planned = planned_of(request, catalogue, device, limit);
   if (planned.shapes.empty() && planned.is_users_fault) {
     throw Error(Blame::user, text("the job would fail after its time in the queue: ", planned.why_not),
                 "mend the job; --no-plan submits it all the same");

@@ -62,14 +62,16 @@ spec::Machine find_machine(const std::string& word, const std::vector<std::strin
                            const catalogue::Catalogue& catalogue);
 
 // User errors: a machine without a scheduler, with cards that no current CUDA drives, no walltime, one too short or
-// longer than the machine's, more nodes than a job may have, another job's run folder, a run whose chain still lives.
-// Unless it is a dry run the scheduler's commands must be here.
+// longer than the machine's, more nodes than a job may have, more ranks than a node has cards or than the job can share
+// its batch among, another job's run folder, a run whose chain still lives.
+// Unless it is a dry run the scheduler's commands must be here; with `earliest` always.
 Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catalogue);
 
 // The one that ends first; user error with every refusal when none can be told an end.
 size_t ends_first(const std::vector<Candidate>& candidates);
 
-// The first key in which the job of a run folder differs from this one; empty: the same, or it has none yet.
+// The first key in which training would find this job another one than that of the run folder; empty: none, or the
+// folder has no job yet.
 std::string other_job(const base::Path& run, const spec::Job& job);
 
 }  // namespace lockstep::verbs

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 #include "lockstep/site/fake_scheduler.h"
 
 namespace lockstep::verbs {
@@ -102,6 +103,96 @@ TEST(PrepareTest, RefusesTheRunFolderOfAnotherJob) {
   before.model.name = "resnet50";
   base::write_json(folder.path() / "job.json", spec::to_json(before));
   EXPECT_THAT(complaint(request), HasSubstr("model.name was \"resnet50\", now \"resnet18\""));
+}
+
+TEST(PrepareTest, RefusesWhateverTrainingWouldTakeForAnotherJob) {
+  const base::TemporaryFolder folder;
+  SubmitRequest request = request_on("leonardo");
+  request.run = folder.path();
+  spec::Job before = request.job;  // as a run writes it down: what was left to the data is settled
+  before.data.order = spec::SampleOrder::full;
+  before.model.classes = 4;
+  base::write_json(folder.path() / "job.json", spec::to_json(before));
+  request.job.model.classes = 0;
+  EXPECT_EQ(complaint(request), "");
+  const auto refused = [&](const auto& change) {
+    SubmitRequest other = request;
+    change(other.job);
+    return complaint(other);
+  };
+  EXPECT_THAT(refused([](spec::Job& job) { job.training.ema_decay = 0.9; }), HasSubstr("training.ema_decay was 0"));
+  EXPECT_THAT(refused([](spec::Job& job) { job.training.virtual_ranks = 4; }), HasSubstr("training.virtual_ranks"));
+  EXPECT_THAT(refused([](spec::Job& job) { job.data.image_size = 32; }), HasSubstr("data.image_size"));
+  EXPECT_THAT(refused([](spec::Job& job) { job.data.order = spec::SampleOrder::windows; }), HasSubstr("data.order"));
+  EXPECT_THAT(refused([](spec::Job& job) { job.name = "other"; }), HasSubstr("name was 'pets', now 'other'"));
+}
+
+TEST(PrepareTest, HoldsTheRanksAgainstTheJob) {
+  SubmitRequest request = request_on("leonardo", {"sockets_per_node=2"});
+  request.device = "cpu";
+  request.nodes = {4};
+  request.job.training.virtual_ranks = 4;
+  EXPECT_THAT(complaint(request), HasSubstr("4 nodes of 2 ranks: 8 ranks share 4 slices"));
+  request.nodes = {2};
+  EXPECT_EQ(complaint(request), "");
+  request.job.training.virtual_ranks = 0;
+  request.job.training.batch_norm = spec::BatchNorm::ghost;
+  request.job.training.ghost_batch = 12;
+  EXPECT_THAT(complaint(request), HasSubstr("training.ghost_batch is 12"));
+}
+
+TEST(PrepareTest, ARankHasACard) {
+  SubmitRequest request = request_on("leonardo");
+  request.ranks_per_node = 8;
+  EXPECT_THAT(complaint(request), HasSubstr("--ranks-per-node 8: leonardo has 4 cards a node"));
+  request.ranks_per_node = 2;
+  request.job.training.virtual_ranks = 2;
+  EXPECT_EQ(complaint(request), "");
+  EXPECT_EQ(prepare(request, shelf()).choice().script.shape.ranks_per_node, 2);
+}
+
+// A stand-in for `lockstep plan` that keeps the machine it was asked about.
+TEST(PrepareTest, PlansTheCardsThatTheJobAsksFor) {
+  const base::TemporaryFolder folder;
+  const base::Path program = folder.path() / "lockstep";
+  base::write_file(program, base::text("#!/bin/sh\ncp \"$4\" '", (folder.path() / "asked.json").string(),
+                                       "'\necho \"$@\" > '", (folder.path() / "words").string(), "'\nexit 3\n"));
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  SubmitRequest request = request_on("leonardo");
+  request.program = program.string();
+  request.plan = true;
+  request.nodes = {3};
+  request.ranks_per_node = 1;
+  prepare(request, shelf());
+  EXPECT_EQ(base::read_json(folder.path() / "asked.json").at("gpus_per_node").as_int(), 1);
+  EXPECT_THAT(base::read_file(folder.path() / "words"), HasSubstr("--gpus 3 "));
+}
+
+TEST(PrepareTest, AProcessorThatNobodyKnowsIsNoFaultOfTheJob) {
+  SubmitRequest request = request_on("leonardo", {"cpu=AMD EPYC"});
+  request.device = "cpu";
+  request.plan = true;
+  request.program = "/no/such/program";  // it is not asked
+  ASSERT_EQ(prepare(request, shelf()).notes.size(), 1u);
+  EXPECT_THAT(prepare(request, shelf()).notes[0], HasSubstr("not planned: the catalogue has no processor 'AMD EPYC'"));
+  request.machine.cpu.clear();
+  EXPECT_THAT(prepare(request, shelf()).notes.at(0), HasSubstr("not planned: leonardo does not state its processor"));
+}
+
+TEST(PrepareTest, WhereSbatchIsMissingTheEarliestIsToldOnTheLoginNode) {
+  const site::FakeScheduler laptop;
+  SubmitRequest request = request_on("leonardo");
+  request.nodes = {1, 2};
+  request.hours = "1=2,2=1";
+  request.earliest = true;
+  try {
+    prepare(request, shelf());
+    FAIL() << "accepted";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::machine);
+    EXPECT_THAT(error.message(), HasSubstr("sbatch"));
+    EXPECT_THAT(error.fix(), HasSubstr("log in there"));
+  }
 }
 
 TEST(PrepareTest, RefusesARunWhoseChainLives) {

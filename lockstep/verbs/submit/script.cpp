@@ -189,7 +189,9 @@ std::vector<std::string> train_command(const ScriptRequest& request, const spec:
       command.push_back(text("--cpus-per-task=", cores));
     }
   } else if (by_mpirun) {
-    command = {"mpirun", "--bind-to", "none", "-n", text(ranks)};
+    // A node file names a host once a core (Torque): left to itself mpirun would fill the first node.
+    const std::string spread = text("ppr:", request.shape.ranks_per_node, ":node");
+    command = {"mpirun", "--bind-to", "none", "--map-by", spread, "-n", text(ranks)};
   }
   command.insert(command.end(), container.begin(), container.end());
   command.push_back(container.empty() ? request.program : "lockstep");

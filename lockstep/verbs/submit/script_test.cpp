@@ -98,9 +98,10 @@ TEST(ScriptTest, StartsTheRanksAsTheSiteWants) {
       train_command(request(), machine(R"("kind": "slurm", "launcher": "srun")")),
       ElementsAre("srun", "--mpi=pmix", "--kill-on-bad-exit=1", "--cpus-per-task=4", "/opt/lockstep/bin/lockstep",
                   "train", "/home/me/runs/pets/submitted.json", "--run", "/home/me/runs/pets"));
-  EXPECT_THAT(train_command(request(), machine(R"("kind": "slurm", "container": "apptainer exec --nv x.sif")")),
-              ElementsAre("mpirun", "--bind-to", "none", "-n", "20", "apptainer", "exec", "--nv", "x.sif", "lockstep",
-                          "train", "/home/me/runs/pets/submitted.json", "--run", "/home/me/runs/pets"));
+  EXPECT_THAT(
+      train_command(request(), machine(R"("kind": "slurm", "container": "apptainer exec --nv x.sif")")),
+      ElementsAre("mpirun", "--bind-to", "none", "--map-by", "ppr:4:node", "-n", "20", "apptainer", "exec", "--nv",
+                  "x.sif", "lockstep", "train", "/home/me/runs/pets/submitted.json", "--run", "/home/me/runs/pets"));
   ScriptRequest one = request();
   one.shape = {.nodes = 1, .ranks_per_node = 1, .gpus = true, .walltime = 3600};
   one.device = "cuda";

@@ -9,11 +9,8 @@
 
 namespace lockstep::verbs {
 
-// What this number of ranks cannot do with the job's batch, as a user error with its fix.
-void check_batch_on_ranks(const spec::Training& training, int64_t ranks);
-
-// Likewise of batch norms that would see one value a channel, in every phase (step::check_slices, check_shares).
-// `network` is the job's.
+// What these ranks cannot do with the job's batch (spec::check_batch_on_ranks), of batch norms that would see one value
+// a channel, in every phase (step::check_slices, check_shares): a user error with its fix. `network` is the job's.
 void check_norms_of_phases(const spec::Job& job, const model::Network& network, at::Device device, int64_t num_samples,
                            int64_t ranks);
 

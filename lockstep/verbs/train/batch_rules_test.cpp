@@ -1,55 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/train/batch_rules.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "lockstep/base/error.h"
 
 namespace lockstep::verbs {
 namespace {
-
-std::string batch_complaint(const spec::Training& training, int64_t ranks) {
-  try {
-    check_batch_on_ranks(training, ranks);
-  } catch (const base::Error& error) {
-    EXPECT_EQ(error.exit_code(), 2);
-    return std::string(error.what()) + " | " + error.fix();
-  }
-  return "";
-}
-
-TEST(BatchRulesTest, MoreRanksThanSamplesAreNamedWithTheFix) {
-  spec::Training training;
-  training.global_batch = 4;
-  EXPECT_EQ(batch_complaint(training, 4), "");
-  EXPECT_EQ(batch_complaint(training, 3), "");  // need not divide
-  EXPECT_THAT(batch_complaint(training, 7), testing::HasSubstr("3 of them would never have a sample"));
-  EXPECT_THAT(batch_complaint(training, 7), testing::HasSubstr("start 4 ranks at most"));
-}
-
-TEST(BatchRulesTest, ASliceLargerThanARanksShareIsNamedWithTheFix) {
-  spec::Training training;
-  training.batch_norm = spec::BatchNorm::ghost;
-  training.ghost_batch = 16;
-  EXPECT_EQ(batch_complaint(training, 2), "");
-  EXPECT_THAT(batch_complaint(training, 3), testing::HasSubstr("each of 3 ranks has 10 samples"));
-  EXPECT_THAT(batch_complaint(training, 3), testing::HasSubstr("--set training.ghost_batch=10"));
-}
-
-TEST(BatchRulesTest, ASliceOfOneSampleIsRefused) {
-  spec::Training training;
-  training.batch_norm = spec::BatchNorm::ghost;
-  training.ghost_batch = 16;
-  training.global_batch = 64;
-  EXPECT_EQ(batch_complaint(training, 3), "");  // 22 and 21: slices of 6 and 5
-  training.global_batch = 51;                   // 17 on each
-  EXPECT_THAT(batch_complaint(training, 3), testing::HasSubstr("a slice of one sample is left"));
-  training.global_batch = 50;  // 17, 17, 16
-  EXPECT_THAT(batch_complaint(training, 3), testing::HasSubstr("a slice of one sample is left"));
-  training.micro_batch = 16;  // and one more sample in a pass of its own
-  EXPECT_THAT(batch_complaint(training, 3), testing::HasSubstr("a slice of one sample is left"));
-}
 
 TEST(BatchRulesTest, TellsTheSmallerSlices) {
   spec::Training training;

@@ -11,6 +11,7 @@
 #include "lockstep/data/loader_needs.h"
 #include "lockstep/forecast/sittings.h"
 #include "lockstep/site/launch.h"
+#include "lockstep/spec/rank_rules.h"
 #include "lockstep/verbs/train/batch_rules.h"
 #include "lockstep/verbs/train/session_source.h"
 #include "lockstep/verbs/train/threads.h"
@@ -48,7 +49,7 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
       data_sha256_(collections_.train.fingerprint()),
       spikes_(job_.training.spike_factor),
       clock_(job_.checkpoint.mean_time_between_failures, steady_seconds()) {
-  check_batch_on_ranks(job_.training, group.size());
+  spec::check_batch_on_ranks(job_.training, group.size());
   at::set_num_threads(static_cast<int>(agree_on_threads(compute_threads(job_.training), group)));
   check_norms_of_phases(job_, network_, options.device, static_cast<int64_t>(collections_.train.samples.size()),
                         group.size());

@@ -10,6 +10,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/identity.h"
 #include "lockstep/site/processor.h"
 #include "lockstep/step/schedule.h"
 #include "lockstep/verbs/train/batch_rules.h"
@@ -68,7 +69,7 @@ void Session::resume() {
   checkpoint_ = comm::broadcast_text(group_, found);
   Json first = Json::object();  // one order for all, should nodes see the shards through different file systems
   first["data.order"] = comm::broadcast_text(group_, name_of(job_.data.order));
-  if (keeps_order_) job_.data.order = order_of(first);
+  if (keeps_order_) job_.data.order = run::order_of(first);
   if (checkpoint_.empty()) {
     if (!job_.model.weights.empty()) {
       const auto report = load_weights_from(network_, job_.model.weights);
@@ -115,8 +116,8 @@ void Session::resume() {
 void Session::restore(const base::Path& folder) {
   const Json state = read_state(folder);
   // Left to the storage: what the run began with counts, wherever its shards lie by now.
-  if (keeps_order_) job_.data.order = order_of(state.at("identity"));
-  check_identity(state.at("identity"), identity(job_, data_sha256_, validate_sha256()), folder.string());
+  if (keeps_order_) job_.data.order = run::order_of(state.at("identity"));
+  run::check_identity(state.at("identity"), run::identity(job_, data_sha256_, validate_sha256()), folder.string());
   restore_tensors(folder, "weights", all_tensors(network_));
   if (ema_) restore_tensors(folder, "ema", ema_->averages());
   checkpoint_ = folder.string();

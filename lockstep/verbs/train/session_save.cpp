@@ -10,6 +10,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/forecast/sittings.h"
+#include "lockstep/run/identity.h"
 #include "lockstep/run/most_checkpoints.h"
 #include "lockstep/verbs/train/session.h"
 
@@ -64,7 +65,7 @@ run::Save Session::describe_save(bool best) const {
   if (top1_) save.state["top1"] = *top1_;
   if (loss_) save.state["loss"] = *loss_;
   save.state["classes"] = Json::array_of(collections_.train.classes);
-  save.state["identity"] = identity(job_, data_sha256_, validate_sha256());
+  save.state["identity"] = run::identity(job_, data_sha256_, validate_sha256());
   return save;
 }
 

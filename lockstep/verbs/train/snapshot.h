@@ -52,14 +52,4 @@ std::string tensors_sha256(std::vector<model::Named> tensors, const std::string&
 // Parameters and buffers.
 std::vector<model::Named> all_tensors(const model::Network& network);
 
-// What two sittings of one run must have in common, as key -> value; stored with each checkpoint. Of the collections
-// the fingerprints; that of no validation data is empty.
-base::Json identity(const spec::Job& job, const std::string& train_sha256, const std::string& validate_sha256);
-// The order of the samples that a run began with, as its checkpoint says; one that says nothing is older than windows.
-spec::SampleOrder order_of(const base::Json& saved_identity);
-// User error naming the first key in which the checkpoint of `folder` differs. A key that the checkpoint does not have
-// is of a later version of this program: then what every run did before it is expected. Validation data may be
-// given up, or be added where there were none, but not exchanged: the best so far was found on them.
-void check_identity(const base::Json& saved, const base::Json& now, const std::string& folder);
-
 }  // namespace lockstep::verbs

@@ -71,30 +71,4 @@ TEST(SnapshotTest, AnotherShapeIsNamed) {
   }
 }
 
-TEST(SnapshotTest, AnotherSplitIsRefusedAndAnOlderCheckpointIsNot) {
-  spec::Job job;
-  const base::Json saved = identity(job, "a", "b");
-  EXPECT_NO_THROW(check_identity(saved, identity(job, "a", "b"), "x"));
-  EXPECT_NO_THROW(check_identity(saved, identity(job, "a", ""), "x"));
-  EXPECT_THROW(check_identity(saved, identity(job, "a", "c"), "x"), base::Error);
-  EXPECT_THROW(check_identity(saved, identity(job, "c", "b"), "x"), base::Error);
-  base::Json older = identity(job, "a", "");
-  older.erase("training.ema_decay");  // as if the key were newer than the checkpoint
-  EXPECT_NO_THROW(check_identity(older, identity(job, "a", "b"), "x"));
-  job.training.ema_decay = 0.5;
-  EXPECT_THROW(check_identity(older, identity(job, "a", ""), "x"), base::Error);
-}
-
-TEST(SnapshotTest, ACheckpointOlderThanWindowsBeganInFullOrder) {
-  spec::Job job;
-  job.data.order = spec::SampleOrder::full;  // as a job is once its order is settled
-  base::Json older = identity(job, "a", "");
-  older.erase("data.order");
-  EXPECT_EQ(order_of(older), spec::SampleOrder::full);
-  EXPECT_NO_THROW(check_identity(older, identity(job, "a", ""), "x"));
-  job.data.order = spec::SampleOrder::windows;
-  EXPECT_EQ(order_of(identity(job, "a", "")), spec::SampleOrder::windows);
-  EXPECT_THROW(check_identity(older, identity(job, "a", ""), "x"), base::Error);
-}
-
 }  // namespace lockstep::verbs
