@@ -2,7 +2,6 @@
 #include "lockstep/verbs/bench/collectives.h"
 
 #include <ATen/ops/zeros.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,13 +14,16 @@
 
 namespace lockstep::verbs {
 
-std::vector<CollectiveTime> time_all_reduce(comm::Group& group, const std::vector<int64_t>& bytes, int64_t rounds) {
+std::vector<CollectiveTime> time_all_reduce(comm::Group& group, const std::vector<int64_t>& bytes, int64_t rounds,
+                                            spec::ReducePrecision precision) {
   constexpr int64_t kWarm = 2;
+  const bool halved = precision == spec::ReducePrecision::bf16;  // the buckets are of fp32 still, what is sent is not
   std::vector<CollectiveTime> times;
   for (const int64_t size : bytes) {
     std::vector<at::Tensor> buckets;
-    for (const double bucket : forecast::bucket_bytes(static_cast<double>(size))) {
-      buckets.push_back(at::zeros({std::max<int64_t>(1, static_cast<int64_t>(bucket) / 4)}, at::kFloat));
+    for (const double bucket : forecast::bucket_bytes(static_cast<double>(halved ? 2 * size : size))) {
+      const int64_t numbers = std::max<int64_t>(1, static_cast<int64_t>(bucket) / 4);
+      buckets.push_back(at::zeros({numbers}, halved ? at::kBFloat16 : at::kFloat));
     }
     CollectiveTime time{size, {}};
     for (int64_t round = -kWarm; round < rounds; ++round) {
@@ -59,8 +61,15 @@ base::Json collective_rows(const std::vector<CollectiveTime>& times, int64_t ran
 }
 
 std::vector<std::string> bench_in_ranks(const std::vector<std::string>& words, int64_t ranks) {
-  const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
-  return mpirun_line(program, "bench", words, ranks, geteuid() == 0);
+  std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe").string(), "bench"};
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--ranks") {
+      ++i;
+    } else if (!words[i].starts_with("--ranks=")) {
+      command.push_back(words[i]);
+    }
+  }
+  return launch_line(find_launcher(site::read_scheduler()), {}, ranks, command);
 }
 
 }  // namespace lockstep::verbs

@@ -7,6 +7,7 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
+#include "lockstep/spec/job.h"
 
 namespace lockstep::verbs {
 
@@ -17,12 +18,14 @@ struct CollectiveTime {
 };
 
 // Sums gradients of so many bytes over the ranks, in the reducer's buckets, all under way at once.
-std::vector<CollectiveTime> time_all_reduce(comm::Group& group, const std::vector<int64_t>& bytes, int64_t rounds);
+std::vector<CollectiveTime> time_all_reduce(comm::Group& group, const std::vector<int64_t>& bytes, int64_t rounds,
+                                            spec::ReducePrecision precision = spec::ReducePrecision::fp32);
 
 // Rows of results/*.json, one a size.
 base::Json collective_rows(const std::vector<CollectiveTime>& times, int64_t ranks, const std::string& command);
 
-// The command that runs `lockstep bench WORDS` as so many ranks on this machine.
+// The command that runs `lockstep bench WORDS`, without --ranks, as so many ranks on this machine, with whatever starts
+// ranks here. Machine error when nothing does.
 std::vector<std::string> bench_in_ranks(const std::vector<std::string>& words, int64_t ranks);
 
 }  // namespace lockstep::verbs

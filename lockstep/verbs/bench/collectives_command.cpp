@@ -21,6 +21,7 @@ base::CommandLine collectives_line() {
       "all-reduce of gradients over CPU ranks, alone",
       {{"--ranks", "N", "start N ranks on this machine with mpirun (default 2)"},
        {"--bytes", "SIZE", "of the gradient: \"102 MB\"; may be given again (default 4 KiB, 1 MiB, 25 MiB, 100 MiB)"},
+       {"--precision", "NAME", "of the numbers that are added up: fp32 (default) or bf16"},
        {"--rounds", "N", "how often (default 10)"},
        {"--here", "", "also on a login node"},
        {"--json", "FILE", "the result as JSON rows (- = standard output)"}},
@@ -50,13 +51,18 @@ LOCKSTEP_BENCH(collectives)(const std::vector<std::string>& words) {
   if (ranks < 1 || rounds < 1) {
     throw base::Error(base::Blame::user, "--ranks and --rounds count from 1", "leave them out for the defaults");
   }
+  const std::string word = arguments.value_or("--precision", "fp32");
+  if (word != "fp32" && word != "bf16") {
+    throw base::Error(base::Blame::user, base::text("--precision ", word), "fp32 or bf16");
+  }
+  const auto precision = word == "bf16" ? spec::ReducePrecision::bf16 : spec::ReducePrecision::fp32;
   if (ranks > 1 && !comm::launched_by_mpi()) {
     std::vector<std::string> all{"collectives"};
     all.insert(all.end(), words.begin(), words.end());
     return run_ranks(bench_in_ranks(all, ranks));
   }
   const auto group = comm::join_group();
-  const auto times = time_all_reduce(*group, sizes, rounds);
+  const auto times = time_all_reduce(*group, sizes, rounds, precision);
   if (group->rank() != 0) return base::kExitDone;
   const auto rows = collective_rows(times, group->size(), bench_line("collectives", words));
   if (base::give_json(arguments, rows)) return base::kExitDone;

@@ -46,6 +46,7 @@ std::vector<double> time_alone(const ScalingBench& bench, int64_t ranks, const s
   const base::TemporaryFolder folder;
   const auto file = folder.path() / "alone.json";
   std::vector<std::string> words{"bench", "collectives", "--here", "--ranks", text(ranks), "--json", file.string()};
+  words.insert(words.end(), {"--precision", name_of(bench.job.training.reduce_precision)});
   for (const double size : sizes) {
     words.insert(words.end(), {"--bytes", text(static_cast<int64_t>(size), " B")});
   }
@@ -81,9 +82,17 @@ Efficiency efficiency_of(const ScalingPoint& point, const ScalingPoint& base) {
   return {median(all), *std::min_element(all.begin(), all.end()), *std::max_element(all.begin(), all.end())};
 }
 
+double summed_bytes(const spec::Training& training, double parameters) {
+  const auto& phases = training.phases;
+  const bool freezes =
+      std::any_of(phases.begin(), phases.end(), [](const auto& one) { return !one.train_from.empty(); });
+  if (training.zero >= 2 || training.virtual_ranks > 0 || freezes) return 0;
+  return parameters * (training.reduce_precision == spec::ReducePrecision::bf16 ? 2 : 4);
+}
+
 std::optional<double> planned_rate(const ScalingPoint& point, const ScalingPoint& base,
                                    const std::optional<forecast::Network>& link) {
-  if (!link || point.ranks == base.ranks || base.ranks != 1) return std::nullopt;
+  if (!link || point.ranks == base.ranks || base.ranks != 1 || point.gradient_bytes <= 0) return std::nullopt;
   const double samples = point.rate() * point.step_seconds();  // of a step: the last batch of an epoch is smaller
   const forecast::RankCosts costs{.step_seconds = samples / static_cast<double>(point.ranks) / base.rate(),
                                   .gradient_bytes = point.gradient_bytes};
@@ -151,9 +160,14 @@ ScalingPoint run_scaling_point(const ScalingBench& bench, int64_t ranks) {
     run_program(bench, words, text("the point of ", ranks, " ranks"));
     const auto history = run::read_journal(folder / "journal.jsonl");
     point.runs.push_back(read_scaling_run(history, base::read_json(result)));
-    point.gradient_bytes = 4 * history.named("start").back().at("parameters").as_double();
+    point.gradient_bytes = summed_bytes(bench.job.training, history.named("start").back().at("parameters").as_double());
   }
-  if (ranks > 1 && bench.device == "cpu") point.alone_seconds = time_alone(bench, ranks, {point.gradient_bytes})[0];
+  const bool cpu = bench.device == "cpu";
+  if (ranks > 1 && cpu && point.gradient_bytes > 0) {
+    point.alone_seconds = time_alone(bench, ranks, {point.gradient_bytes})[0];
+  }
+  point.threads = cpu ? bench.threads : 0;
+  point.machine = machine_name(cpu ? at::kCPU : at::kCUDA);
   base::write_json(point_file(bench.out, bench.mode, ranks), to_json(point));
   return point;
 }
@@ -172,15 +186,42 @@ std::vector<ScalingPoint> collect_scaling_points(const base::Path& out, ScalingM
                 "run the points first: leave --collect out, or submit what --array wrote");
   }
   std::sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.ranks < b.ranks; });
+  for (const auto& point : points) {
+    if (point.threads == points[0].threads) continue;
+    throw Error(
+        Blame::user,
+        text(out.string(), ": the point of ", point.ranks, " ranks had ", point.threads, " threads a rank, that of ",
+             points[0].ranks, " had ", points[0].threads, ": no efficiency follows from them"),
+        text("measure them alike: --threads ", points[0].threads));
+  }
   return points;
+}
+
+void keep_link(const base::Path& out, const forecast::Network& link) {
+  Json document = Json::object();
+  document["rate"] = link.intra_rate;
+  document["latency"] = link.intra_latency;
+  base::write_json(out / "link.json", document);
+}
+
+std::optional<forecast::Network> kept_link(const base::Path& out) {
+  if (!std::filesystem::exists(out / "link.json")) return std::nullopt;
+  const Json document = base::read_json(out / "link.json");
+  return forecast::Network{
+      .ranks = 2, .intra_rate = document.at("rate").as_double(), .intra_latency = document.at("latency").as_double()};
 }
 
 std::optional<forecast::Network> measure_link(const ScalingBench& bench, double gradient_bytes) {
   constexpr double kSmall = 4096;
-  if (bench.device != "cpu" || gradient_bytes <= kSmall) return std::nullopt;
-  const auto seconds = time_alone(bench, 2, {kSmall, gradient_bytes});
-  if (seconds[1] <= seconds[0]) return std::nullopt;  // a machine too busy to say
-  return forecast::fitted_link(kSmall, seconds[0], gradient_bytes, seconds[1]);
+  constexpr double kLarge = 1 << 20;  // less than that tells latency and rate apart on a quiet machine only
+  constexpr int kAttempts = 3;        // others may be at work on it
+  if (bench.device != "cpu" || gradient_bytes <= 0) return std::nullopt;
+  const double large = std::max(gradient_bytes, kLarge);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const auto seconds = time_alone(bench, 2, {kSmall, large});
+    if (seconds[1] > seconds[0]) return forecast::fitted_link(kSmall, seconds[0], large, seconds[1]);
+  }
+  return std::nullopt;
 }
 
 Json to_json(const ScalingPoint& point) {
@@ -189,6 +230,8 @@ Json to_json(const ScalingPoint& point) {
   document["batch"] = point.batch;
   document["gradient_bytes"] = point.gradient_bytes;
   document["alone_seconds"] = point.alone_seconds;
+  if (point.threads > 0) document["threads"] = point.threads;
+  document["machine"] = point.machine;
   Json runs = Json::array();
   for (const auto& run : point.runs) {
     Json one = Json::object();
@@ -210,7 +253,9 @@ ScalingPoint scaling_point_of(const Json& document) {
                      .batch = document.at("batch").as_int(),
                      .gradient_bytes = document.at("gradient_bytes").as_double(),
                      .alone_seconds = document.at("alone_seconds").as_double(),
-                     .runs = {}};
+                     .runs = {},
+                     .threads = document.int_or("threads", 0),
+                     .machine = document.string_or("machine", "")};
   for (const auto& one : document.at("runs").items()) {
     ScalingRun run{.hours = one.at("hours").as_double(),
                    .steps = one.at("steps").as_int(),

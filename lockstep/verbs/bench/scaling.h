@@ -48,10 +48,12 @@ struct ScalingRun {
 
 struct ScalingPoint {
   int64_t ranks = 1;
-  int64_t batch = 0;  // global
-  double gradient_bytes = 0;
-  double alone_seconds = 0;  // of the same all-reduce with nothing to hide behind; 0: not measured
+  int64_t batch = 0;          // global
+  double gradient_bytes = 0;  // that a step sums over the ranks in one all-reduce; 0: it does not
+  double alone_seconds = 0;   // of the same all-reduce with nothing to hide behind; 0: not measured
   std::vector<ScalingRun> runs;
+  int64_t threads = 0;  // of a rank; 0: not stated (an earlier version wrote it, or cards compute)
+  std::string machine = {};
 
   double rate() const;  // medians over the runs
   double step_seconds() const;
@@ -66,8 +68,12 @@ struct Efficiency {
 // Against the first point, whose ranks count as 1.
 Efficiency efficiency_of(const ScalingPoint& point, const ScalingPoint& base);
 
+// Bytes that a step of this job sums over the ranks in one all-reduce: the whole gradient, in the type in which it
+// travels. 0 where a step does something else: training.zero 2 and 3, virtual ranks, phases with frozen blocks.
+double summed_bytes(const spec::Training& training, double parameters);
+
 // Samples per second that the collective model foretells from the first point's step and the link. Nothing without a
-// link or for the first point itself.
+// link, for the first point itself, or where a step has no all-reduce of the whole gradient.
 std::optional<double> planned_rate(const ScalingPoint& point, const ScalingPoint& base,
                                    const std::optional<forecast::Network>& link);
 
@@ -79,11 +85,15 @@ ScalingRun read_scaling_run(const run::History& history, const base::Json& resul
 
 // Trains the point's runs as children of this process, writes point-MODE-RANKS.json into `out`.
 ScalingPoint run_scaling_point(const ScalingBench& bench, int64_t ranks);
-// Those written so far, ascending. User error when there is none.
+// Those written so far, ascending. User error when there is none, or when their ranks had different numbers of threads.
 std::vector<ScalingPoint> collect_scaling_points(const base::Path& out, ScalingMode mode);
+// The link that the points were measured beside, kept for who collects them.
+void keep_link(const base::Path& out, const forecast::Network& link);
+std::optional<forecast::Network> kept_link(const base::Path& out);
 base::Path point_file(const base::Path& out, ScalingMode mode, int64_t ranks);
 
-// The link between two ranks on this machine, from two all-reduces alone; nothing when it cannot be measured.
+// The link between two ranks on this machine, from two all-reduces alone; nothing when it cannot be measured: cards, no
+// gradient, a machine so busy that few bytes take longer than many.
 std::optional<forecast::Network> measure_link(const ScalingBench& bench, double gradient_bytes);
 
 base::Json to_json(const ScalingPoint& point);

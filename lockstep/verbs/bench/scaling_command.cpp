@@ -91,6 +91,30 @@ ScalingBench scaling_bench(const base::Arguments& arguments) {
   return bench;
 }
 
+// The points as they were measured, wherever they are collected.
+void take_collected(ScalingReport& report) {
+  ScalingBench& bench = report.bench;
+  report.points = collect_scaling_points(bench.out, bench.mode);
+  report.link = kept_link(bench.out);
+  if (report.points[0].threads > 0) bench.threads = report.points[0].threads;
+  std::vector<std::string> machines;
+  for (const auto& point : report.points) {
+    const bool told = std::find(machines.begin(), machines.end(), point.machine) != machines.end();
+    if (!told && !point.machine.empty()) machines.push_back(point.machine);
+  }
+  if (!machines.empty()) report.machine = base::join(machines, "; ");
+}
+
+// `blame`: whose it is that a link is missing.
+void refuse_simulation(const ScalingReport& report, Blame blame) {
+  if (report.simulated.empty()) return;
+  if (const std::string why = why_not_simulated(report); !why.empty()) {
+    throw Error(report.points[0].ranks == 1 && report.points[0].gradient_bytes > 0 ? blame : Blame::user,
+                text("--simulate: ", why),
+                "leave --simulate out, or give what is missing, with --collect: the points are kept");
+  }
+}
+
 }  // namespace
 
 LOCKSTEP_BENCH(scaling)(const std::vector<std::string>& words) {
@@ -100,7 +124,7 @@ LOCKSTEP_BENCH(scaling)(const std::vector<std::string>& words) {
   ScalingReport report;
   report.bench = scaling_bench(arguments);
   report.command = bench_line("scaling", words);
-  report.machine = machine_name(at::kCPU);
+  report.machine = machine_name(report.bench.device == "cpu" ? at::kCPU : at::kCUDA);
   if (const auto ranks = arguments.value("--simulate")) report.simulated = rank_list("--simulate", *ranks);
   if (const auto rate = arguments.value("--inter-rate")) report.inter_rate = base::parse_rate(*rate);
   if (const auto file = arguments.value("--beside")) report.beside = parse_measured(base::read_json(*file)).tables;
@@ -109,19 +133,33 @@ LOCKSTEP_BENCH(scaling)(const std::vector<std::string>& words) {
     std::filesystem::create_directories(out);
     base::write_file(out / "array.sh", array_script(report.bench, words));
     std::printf("%s: one point a task; submit it, then --collect\n", (out / "array.sh").c_str());
+    if (report.bench.device == "cpu" && !arguments.has("--threads")) {
+      std::printf("%lld threads a rank, by the cores of this machine; --threads N where the nodes have others\n",
+                  static_cast<long long>(report.bench.threads));
+    }
     return base::kExitDone;
   }
   if (arguments.has("--collect")) {
-    report.points = collect_scaling_points(out, report.bench.mode);
+    take_collected(report);
+    refuse_simulation(report, Blame::user);
   } else {
+    if (!report.simulated.empty() && report.bench.ranks[0] != 1) {
+      throw Error(Blame::user, text("--simulate, but no point of one rank: the first has ", report.bench.ranks[0]),
+                  text("--ranks 1,", arguments.value_or("--ranks", "")));
+    }
+    if (!report.simulated.empty() && report.bench.device != "cpu" && report.inter_rate <= 0) {
+      throw Error(Blame::user, "--simulate: the link between cards is not measured", "--inter-rate \"10 GB/s\"");
+    }
     refuse_bench_on_login_node("scaling", words, arguments);
     for (const int64_t ranks : report.bench.ranks) report.points.push_back(run_scaling_point(report.bench, ranks));
     const bool asks_for_link = report.bench.ranks.back() > 1 || (!report.simulated.empty() && report.inter_rate <= 0);
     if (asks_for_link) report.link = measure_link(report.bench, report.points[0].gradient_bytes);
+    if (report.link) keep_link(out, *report.link);
   }
   base::write_json(out / "scaling.json", scaling_table(report));
   base::write_file(out / "scaling.svg", scaling_svg(report));
   base::write_file(out / "scaling.html", scaling_page(report));
+  refuse_simulation(report, Blame::machine);  // too busy; what was measured is written: --collect goes on from it
   if (base::give_json(arguments, scaling_rows(report))) return base::kExitDone;
   std::printf("%s\nto embed: %s; page with plot: %s\n", to_text(scaling_paper(report)).c_str(),
               (out / "scaling.json").c_str(), (out / "scaling.html").c_str());

@@ -65,6 +65,20 @@ Paper::Grid measured_grid(const ScalingReport& report) {
   return grid;
 }
 
+// The words of a command line without these options and, but for --array, their values.
+std::vector<std::string> without(const std::vector<std::string>& words, const std::vector<std::string>& options) {
+  std::vector<std::string> kept;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string name = words[i].substr(0, words[i].find('='));
+    if (std::find(options.begin(), options.end(), name) == options.end()) {
+      kept.push_back(words[i]);
+    } else if (name == words[i] && name != "--array") {
+      ++i;
+    }
+  }
+  return kept;
+}
+
 Json common_row(const ScalingReport& report, const std::string& what) {
   const auto& job = report.bench.job;
   Json row = Json::object();
@@ -83,10 +97,21 @@ void sign_row(const ScalingReport& report, Json& row) {
 
 }  // namespace
 
+std::string why_not_simulated(const ScalingReport& report) {
+  const ScalingPoint& first = report.points[0];
+  if (first.ranks != 1)
+    return text("the first point has ", first.ranks, " ranks: it takes the step of one (--ranks 1,...)");
+  if (first.gradient_bytes <= 0) {
+    return "a step of this job does not sum one whole gradient (training.zero 2 or 3, virtual ranks, frozen blocks)";
+  }
+  if (!report.link && report.inter_rate <= 0) return "no link between two ranks was measured: give --inter-rate";
+  return "";
+}
+
 std::vector<forecast::RankForecast> simulate_ranks(const ScalingReport& report) {
   std::vector<forecast::RankForecast> all;
   const ScalingPoint& first = report.points[0];
-  if (report.simulated.empty() || first.ranks != 1 || (!report.link && report.inter_rate <= 0)) return all;
+  if (report.simulated.empty() || !why_not_simulated(report).empty()) return all;
   forecast::Network network = report.link.value_or(forecast::Network{});
   for (const int64_t ranks : report.simulated) {
     network.ranks = ranks;
@@ -140,8 +165,8 @@ Paper scaling_paper(const ScalingReport& report) {
   Paper paper;
   const auto& job = report.bench.job;
   paper.title = text("Scaling of ", job.name, " (", job.model.name, "), ", name_of(report.bench.mode));
-  paper.say(text(report.machine, ", ", report.bench.device, ", ", report.bench.threads,
-                 report.bench.device == "cpu" ? " threads a rank; " : " GPU a rank; ",
+  paper.say(text(report.machine, ", ", report.bench.device, ", ",
+                 report.bench.device == "cpu" ? text(report.bench.threads, " threads a rank; ") : "1 GPU a rank; ",
                  report.bench.mode == ScalingMode::weak
                      ? "weak: the batch is multiplied by the ranks and the steps are divided by them"
                      : "strong: the job as it is, the batch is shared"));
@@ -201,7 +226,7 @@ Json scaling_rows(const ScalingReport& report) {
     row["batch"] = point.batch;
     row["steps"] = point.runs.back().steps;
     row["hours"] = point.runs.back().hours;
-    row["threads"] = report.bench.threads;
+    if (report.bench.device == "cpu") row["threads"] = report.bench.threads;
     row["runs"] = static_cast<int64_t>(point.runs.size());
     row["samples_per_second"] = point.rate();
     if (const auto planned = planned_rate(point, report.points[0], report.link)) {
@@ -220,7 +245,9 @@ Json scaling_rows(const ScalingReport& report) {
   }
   for (const auto& one : simulate_ranks(report)) {
     Json row = common_row(report, "scaling, simulated");
+    row["mode"] = name_of(ScalingMode::weak);  // whatever was measured: every rank keeps the batch of one
     row["ranks"] = one.ranks;
+    row["batch"] = one.ranks * report.points[0].batch;
     row["efficiency"] = one.efficiency;
     row["step_seconds"] = one.step;
     row["hidden_share"] = one.hidden_share();
@@ -269,6 +296,13 @@ Json scaling_table(const ScalingReport& report) {
     row["steps"] = point.runs.back().steps;
     row["hours"] = Json::array({Json(low), Json(high)});
     row["rate"] = point.rate();
+    const Efficiency efficiency = efficiency_of(point, report.points[0]);
+    row["efficiency_low"] = efficiency.low;
+    row["efficiency_high"] = efficiency.high;
+    if (const auto hidden = point.hidden_share()) row["hidden"] = *hidden;
+    if (const auto planned = planned_rate(point, report.points[0], report.link)) row["planned_rate"] = *planned;
+    if (point.runs.back().top1) row["top1"] = *point.runs.back().top1;
+    if (point.runs.back().loss) row["loss"] = *point.runs.back().loss;
     rows.push_back(std::move(row));
   }
   table["rows"] = std::move(rows);
@@ -277,22 +311,21 @@ Json scaling_table(const ScalingReport& report) {
 }
 
 std::string array_script(const ScalingBench& bench, const std::vector<std::string>& words) {
-  std::vector<std::string> kept;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--array" || words[i].starts_with("--ranks=")) continue;
-    if (words[i] == "--ranks") {
-      ++i;
-    } else {
-      kept.push_back(words[i]);
-    }
+  std::vector<std::string> task = without(words, {"--ranks", "--array"});
+  // A task knows one point only: what the cores of all points come to is settled here.
+  if (bench.device == "cpu") {
+    task = without(task, {"--threads"});
+    task.insert(task.end(), {"--threads", text(bench.threads)});
   }
-  const std::string line = text("lockstep bench scaling ", site::shell_words(kept));
+  const std::string collect = text("lockstep bench scaling ", site::shell_words(task), " --collect");
+  const std::string line =
+      text("lockstep bench scaling ", site::shell_words(without(task, {"--simulate", "--inter-rate", "--beside"})));
   const size_t last = bench.ranks.size() - 1;
   std::string script =
       text("#!/bin/sh\n#SBATCH --job-name=scaling\n#SBATCH --array=0-", last, "\n#PBS -N scaling\n",
            last > 0 ? text("#PBS -J 0-", last, "\n") : "",  // PBS takes no array of one
-           "# One point a task. Ask for the ranks of the largest point; then, when all are done:\n#   ", line,
-           " --collect\nset -e\nset --");
+           "# One point a task. Ask for the ranks of the largest point; then, when all are done:\n#   ", collect,
+           "\nset -e\nset --");
   for (const int64_t ranks : bench.ranks) script += text(" ", ranks);
   const char* index = last > 0 ? "${SLURM_ARRAY_TASK_ID:-${PBS_ARRAY_INDEX:?run me as an array}}" : "0";
   // PBS starts scripts in the home folder.

@@ -23,6 +23,8 @@ struct ScalingReport {
   std::string command;
 };
 
+// What is missing to simulate more ranks from these points; empty: nothing.
+std::string why_not_simulated(const ScalingReport& report);
 // The same step on more ranks than there are: forecast from the first point and the link or `inter_rate`.
 std::vector<forecast::RankForecast> simulate_ranks(const ScalingReport& report);
 

@@ -148,6 +148,12 @@ TEST(ScalingReportTest, WhatAnApplicationEmbedsIsAMeasuredTable) {
   EXPECT_EQ(measured.tables[0].rows[1].gpus, 2);
   EXPECT_DOUBLE_EQ(measured.tables[0].rows[1].rate, 19);
   EXPECT_DOUBLE_EQ(measured.tables[0].rows[1].batch, 16);
+  const auto& figures = measured.tables[0].figures[1];
+  EXPECT_DOUBLE_EQ(figures.efficiency_low.value(), .9);
+  EXPECT_DOUBLE_EQ(figures.efficiency_high.value(), 1);
+  EXPECT_DOUBLE_EQ(figures.hidden.value(), .75);
+  EXPECT_GT(figures.planned_rate.value(), 10);
+  EXPECT_FALSE(figures.top1);
 }
 
 TEST(ScalingReportTest, SaysPlannedAndMeasuredAndDrawsThem) {
@@ -166,6 +172,69 @@ TEST(ScalingReportTest, SimulatedRanksLoseMoreTheMoreTheyAre) {
   ASSERT_EQ(simulated.size(), 2U);
   EXPECT_LT(simulated[1].efficiency, simulated[0].efficiency);
   EXPECT_GT(simulated[1].efficiency, .5);
+}
+
+TEST(ScalingTest, GradientsInHalfThePrecisionAreHalfTheBytes) {
+  spec::Training training;
+  EXPECT_EQ(summed_bytes(training, 1000), 4000);
+  training.reduce_precision = spec::ReducePrecision::bf16;
+  EXPECT_EQ(summed_bytes(training, 1000), 2000);
+  training.zero = 2;  // no all-reduce of the whole gradient
+  EXPECT_EQ(summed_bytes(training, 1000), 0);
+  training.zero = 1;
+  training.phases.emplace_back().train_from = "head";
+  EXPECT_EQ(summed_bytes(training, 1000), 0);
+  auto two = point_of(2, 16, {18});
+  two.gradient_bytes = two.alone_seconds = 0;
+  EXPECT_FALSE(two.hidden_share());
+  EXPECT_FALSE(planned_rate(two, point_of(1, 16, {10}), forecast::Network{.ranks = 2, .intra_rate = 1e9}));
+}
+
+TEST(ScalingTest, PointsOfDifferentThreadsAreNotCompared) {
+  const base::TemporaryFolder folder;
+  auto one = point_of(1, 16, {10}), two = point_of(2, 16, {18});
+  one.threads = 2, two.threads = 1;
+  base::write_json(point_file(folder.path(), ScalingMode::strong, 1), to_json(one));
+  base::write_json(point_file(folder.path(), ScalingMode::strong, 2), to_json(two));
+  try {
+    collect_scaling_points(folder.path(), ScalingMode::strong);
+    FAIL() << "compared";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("the point of 2 ranks had 1 threads a rank, that of 1 had 2"));
+  }
+}
+
+TEST(ScalingTest, TheLinkIsKeptForWhoCollects) {
+  const base::TemporaryFolder folder;
+  EXPECT_FALSE(kept_link(folder.path()));
+  keep_link(folder.path(), {.ranks = 2, .intra_rate = 2e9, .intra_latency = 3e-6});
+  ASSERT_TRUE(kept_link(folder.path()));
+  EXPECT_EQ(kept_link(folder.path())->intra_rate, 2e9);
+  EXPECT_EQ(kept_link(folder.path())->intra_latency, 3e-6);
+}
+
+TEST(ScalingReportTest, SaysWhatASimulationLacks) {
+  auto report = report_of();
+  EXPECT_EQ(why_not_simulated(report), "");
+  EXPECT_EQ(scaling_rows(report).items()[2].at("mode").as_string(), "weak");
+  EXPECT_EQ(scaling_rows(report).items()[2].at("batch").as_int(), 16 * 16);
+  report.bench.mode = ScalingMode::strong;
+  EXPECT_EQ(scaling_rows(report).items()[2].at("mode").as_string(), "weak");
+  report.link.reset();
+  EXPECT_THAT(why_not_simulated(report), HasSubstr("--inter-rate"));
+  EXPECT_TRUE(simulate_ranks(report).empty());
+  report.inter_rate = 1e9;
+  EXPECT_EQ(why_not_simulated(report), "");
+  report.points.erase(report.points.begin());
+  EXPECT_THAT(why_not_simulated(report), HasSubstr("the first point has 2 ranks"));
+}
+
+TEST(ScalingReportTest, ARankHasOneCardWhateverItsThreads) {
+  auto report = report_of();
+  report.bench.device = "cuda";
+  EXPECT_THAT(to_text(scaling_paper(report)), HasSubstr("cuda, 1 GPU a rank"));
+  report.bench.device = "cpu";
+  EXPECT_THAT(to_text(scaling_paper(report)), HasSubstr("cpu, 3 threads a rank"));
 }
 
 TEST(ScalingReportTest, APublishedTableStandsBesideTheModel) {
@@ -187,7 +256,11 @@ TEST(ScalingReportTest, AnArrayRunsOnePointATask) {
   EXPECT_THAT(script, HasSubstr("#PBS -J 0-2\n"));
   EXPECT_THAT(script, HasSubstr("\ncd \"${PBS_O_WORKDIR:-.}\"\n"));
   EXPECT_THAT(script, HasSubstr("set -- 1 2 4\n"));
-  EXPECT_THAT(script, HasSubstr("exec lockstep bench scaling job.json --weak --ranks \"$1\""));
+  EXPECT_THAT(script, HasSubstr("exec lockstep bench scaling job.json --weak --threads 3 --ranks \"$1\""));
+  const std::string simulating =
+      array_script(bench_of(ScalingMode::weak), {"job.json", "--array", "--simulate=16", "--inter-rate", "1 GB/s"});
+  EXPECT_THAT(simulating, HasSubstr("exec lockstep bench scaling job.json --threads 3 --ranks \"$1\""));
+  EXPECT_THAT(simulating, HasSubstr("job.json --simulate=16 --inter-rate '1 GB/s' --threads 3 --collect\n"));
   ScalingBench one = bench_of(ScalingMode::weak);
   one.ranks = {2};
   const std::string alone = array_script(one, {"job.json", "--ranks", "2", "--array"});

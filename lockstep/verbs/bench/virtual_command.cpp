@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/verbs/bench/bench.h"
 #include "lockstep/verbs/bench/bench_command.h"
+#include "lockstep/verbs/bench/collectives.h"
 #include "lockstep/verbs/bench/virtual_bench.h"
 #include "lockstep/verbs/train/launch.h"
 
@@ -67,8 +65,7 @@ LOCKSTEP_BENCH(virtual)(const std::vector<std::string>& words) {
   if (ranks > 1 && !comm::launched_by_mpi()) {
     std::vector<std::string> inner{"virtual"};
     inner.insert(inner.end(), words.begin(), words.end());
-    const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
-    return run_ranks(mpirun_line(program, "bench", inner, ranks, geteuid() == 0));
+    return run_ranks(bench_in_ranks(inner, ranks));
   }
   const auto group = comm::join_group();
   const VirtualBench bench = virtual_bench(arguments, *group);

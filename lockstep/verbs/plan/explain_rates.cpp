@@ -9,6 +9,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/forecast/collective.h"
+#include "lockstep/verbs/plan/measured_columns.h"
 #include "lockstep/verbs/plan/wording.h"
 
 namespace lockstep::verbs {
@@ -131,6 +132,7 @@ Json explain_rates(const MeasuredTable& table, const catalogue::Catalogue& catal
     grid.rows.push_back(std::move(cells));
     rows.push_back(std::move(entry));
   }
+  add_measured_columns(table, grid);
   paper.table(std::move(grid));
   tell_differences(table, paper);
   if (modelled) {

@@ -7,6 +7,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/verbs/plan/apply.h"
+#include "lockstep/verbs/plan/measured_columns.h"
 #include "lockstep/verbs/plan/measured_table.h"
 #include "lockstep/verbs/plan/wording.h"
 #include "lockstep/version.h"
@@ -215,6 +216,7 @@ void add_measured_scaling(Paper& paper, const Application& application) {
                            base::fixed(row.hours(), 4), base::fixed(rate(row), 1),
                            base::fixed(forecast::scaling_efficiency(rate(row), row.gpus, rate(first), first.gpus), 3)});
     }
+    add_measured_columns(table, grid);
     paper.table(std::move(grid));
   }
 }

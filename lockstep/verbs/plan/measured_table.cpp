@@ -42,7 +42,8 @@ std::pair<double, double> range_of(const Json& row, const char* key) {
 }
 
 forecast::ScalingRow row_of(const Json& object, bool read) {
-  check_keys(object, {"gpus", "nodes", "batch", "steps", "hours", "rate", "samples"});
+  check_keys(object, {"gpus", "nodes", "batch", "steps", "hours", "rate", "samples", "efficiency_low",
+                      "efficiency_high", "hidden", "planned_rate", "top1", "loss"});
   forecast::ScalingRow row;
   row.gpus = object.at("gpus").as_int();
   row.nodes = object.int_or("nodes", 0);
@@ -63,6 +64,16 @@ forecast::ScalingRow row_of(const Json& object, bool read) {
   return row;
 }
 
+MeasuredTable::Figures figures_of(const Json& row) {
+  const auto figure = [&](const char* key) {
+    const Json* value = row.find(key);
+    return value ? std::optional(not_negative(*value)) : std::nullopt;
+  };
+  return {figure("efficiency_low"), figure("efficiency_high"),
+          figure("hidden"),         figure("planned_rate"),
+          figure("top1"),           figure("loss")};
+}
+
 MeasuredTable table_of(const Json& object) {
   check_keys(object, {"title", "gpu", "epochs", "walltime_h", "rows", "elsewhere", "reference", "network"});
   MeasuredTable table;
@@ -70,7 +81,10 @@ MeasuredTable table_of(const Json& object) {
   table.gpu = object.string_or("gpu", "");
   table.epochs = object.double_or("epochs", 0);
   table.walltime_h = object.double_or("walltime_h", 0);
-  for (const auto& row : object.at("rows").items()) table.rows.push_back(row_of(row, table.epochs > 0));
+  for (const auto& row : object.at("rows").items()) {
+    table.rows.push_back(row_of(row, table.epochs > 0));
+    table.figures.push_back(figures_of(row));
+  }
   if (table.rows.empty()) throw Error(Blame::user, text(object.where(), ": a table without rows"), "\"rows\": [...]");
   if (const Json* list = object.find("elsewhere")) {
     for (const auto& one : list->items()) {

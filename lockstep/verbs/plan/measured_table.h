@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,13 @@ struct MeasuredTable {
   double epochs = 0;      // above 0: "batch" is to be read
   double walltime_h = 0;  // of one job; 0: no limit
   std::vector<forecast::ScalingRow> rows;
+  struct Figures {  // what was measured beside a row's rate, and what a plan had said
+    std::optional<double> efficiency_low = {}, efficiency_high = {};  // over the runs
+    std::optional<double> hidden = {};                                // share of the communication
+    std::optional<double> planned_rate = {};                          // samples per second
+    std::optional<double> top1 = {}, loss = {};                       // on the validation set, at the end
+  };
+  std::vector<Figures> figures;  // one a row
 
   struct Elsewhere {  // the same work where somebody published a rate
     std::string name;

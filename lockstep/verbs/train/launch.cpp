@@ -87,22 +87,6 @@ std::vector<std::string> srun_line(const std::vector<site::Share>& hosts, int64_
 
 }  // namespace
 
-std::vector<std::string> mpirun_line(const std::string& program, const std::string& verb,
-                                     const std::vector<std::string>& words, int64_t ranks, bool as_root) {
-  // Ranks bind no cores: the step decides its threads from cores and ranks. -q: the ranks say what went wrong.
-  std::vector<std::string> line{"mpirun", "-q", "--bind-to", "none", "--oversubscribe"};
-  if (as_root) line.emplace_back("--allow-run-as-root");
-  line.insert(line.end(), {"-n", base::text(ranks), program, verb});
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--ranks") {
-      ++i;
-    } else if (words[i].rfind("--ranks=", 0) != 0) {
-      line.push_back(words[i]);
-    }
-  }
-  return line;
-}
-
 int run_ranks(const std::vector<std::string>& line) {
   const pid_t child = fork();
   if (child < 0) base::throw_errno("cannot start mpirun");

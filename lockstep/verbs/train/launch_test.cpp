@@ -17,18 +17,6 @@
 
 namespace lockstep::verbs {
 
-TEST(LaunchTest, GivesEveryWordButRanksToTheRanks) {
-  const auto line = mpirun_line("/x/lockstep", "train", {"job.json", "--ranks", "2", "--set", "a=1"}, 2, false);
-  EXPECT_EQ(base::join(line, " "),
-            "mpirun -q --bind-to none --oversubscribe -n 2 /x/lockstep train job.json --set a=1");
-}
-
-TEST(LaunchTest, RootNeedsALeaveOfItsOwn) {
-  const auto line = mpirun_line("/x/lockstep", "train", {"--ranks=3", "job.json"}, 3, true);
-  EXPECT_EQ(base::join(line, " "),
-            "mpirun -q --bind-to none --oversubscribe --allow-run-as-root -n 3 /x/lockstep train job.json");
-}
-
 TEST(LaunchTest, ReturnsTheExitCodeOfWhatItRan) {
   EXPECT_EQ(run_ranks({"sh", "-c", "exit 85"}), 85);
 }
