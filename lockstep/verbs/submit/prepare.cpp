@@ -188,6 +188,23 @@ std::string unknown_processor(const spec::Machine& machine, const catalogue::Cat
   return text(what, "; --hours NODES=HOURS says how long it takes");
 }
 
+// Whether training would take the job at all does not depend on the processor: asked with one that is known. How long
+// it takes does, and is left out.
+Planned only_faults_of(PlanQuestion question, const std::string& unknown, const catalogue::Catalogue& catalogue) {
+  const auto& rows = catalogue.cpus;
+  const auto known = std::find_if(rows.begin(), rows.end(), [](const catalogue::Cpu& row) {
+    return row.cores && row.base_ghz && row.fp32_flops_per_cycle && row.bandwidth_gbs;
+  });
+  if (known != rows.end()) {
+    question.machine.cpu = known->id;
+    Planned asked = ask_plan(question);
+    if (asked.is_users_fault) return asked;
+  }
+  Planned none;
+  none.why_not = unknown;
+  return none;
+}
+
 Planned planned_of(const SubmitRequest& request, const catalogue::Catalogue& catalogue, const std::string& device,
                    double limit) {
   if (!request.hours.empty()) return parse_hours(request.hours, limit);
@@ -196,9 +213,8 @@ Planned planned_of(const SubmitRequest& request, const catalogue::Catalogue& cat
   if (device == "cpu") {
     question.machine.gpu.clear();
     question.machine.gpus_per_node = 0;
-    Planned none;
-    none.why_not = unknown_processor(request.machine, catalogue);
-    if (!none.why_not.empty()) return none;
+    const std::string unknown = unknown_processor(request.machine, catalogue);
+    if (!unknown.empty()) return only_faults_of(question, unknown, catalogue);
   } else {
     question.machine.gpus_per_node = ranks_per_node_of(request, device);  // the cards that the job asks for
   }

@@ -172,7 +172,7 @@ TEST(PrepareTest, AProcessorThatNobodyKnowsIsNoFaultOfTheJob) {
   SubmitRequest request = request_on("leonardo", {"cpu=AMD EPYC"});
   request.device = "cpu";
   request.plan = true;
-  request.program = "/no/such/program";  // it is not asked
+  request.program = "/bin/false";
   ASSERT_EQ(prepare(request, shelf()).notes.size(), 1u);
   EXPECT_THAT(prepare(request, shelf()).notes[0], HasSubstr("not planned: the catalogue has no processor 'AMD EPYC'"));
   request.machine.cpu.clear();
