@@ -9,12 +9,15 @@
 #include <cerrno>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::base {
 namespace {
+
+constexpr size_t kPiece = size_t{1} << 20;
 
 class Descriptor {
  public:
@@ -31,8 +34,11 @@ class Descriptor {
 };
 
 int open_for_reading(const Path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int descriptor = -1;
+  do descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  while (descriptor < 0 && errno == EINTR);
   if (descriptor >= 0) return descriptor;
+  if (!blames_the_path(errno)) throw_errno(text("cannot open ", path.string()));
   const bool missing = errno == ENOENT || errno == ENOTDIR;
   const std::string reason = missing ? "there is no such file" : "cannot open it";
   const std::string detail = missing ? "" : text(" (", std::generic_category().message(errno), ")");
@@ -47,6 +53,15 @@ uint64_t size_of(int descriptor, const Path& path) {
   throw Error(Blame::user, text(path.string(), ": this is a folder, a file is expected"));
 }
 
+// 0 at the end of the file.
+size_t read_some(int descriptor, std::span<std::byte> into, const Path& path) {
+  while (true) {
+    const ssize_t got = ::read(descriptor, into.data(), into.size());
+    if (got >= 0) return static_cast<size_t>(got);
+    if (errno != EINTR) throw_errno(text("cannot read ", path.string()));
+  }
+}
+
 std::string write_fix(const Path& path) {
   const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
   if (errno == ENOSPC || errno == EDQUOT) return text("free some space: df -h ", folder, "; quota -s");
@@ -57,22 +72,41 @@ std::string write_fix(const Path& path) {
 
 }  // namespace
 
+bool blames_the_path(int code) {
+  switch (code) {
+    case ENOENT:
+    case ENOTDIR:
+    case EACCES:
+    case EPERM:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string read_file(const Path& path, uint64_t max_bytes) {
   const Descriptor file(open_for_reading(path));
   const uint64_t expected = size_of(file.get(), path);
   std::string content;
   content.reserve(expected);
   char buffer[1 << 16];
-  while (true) {
-    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw_errno(text("cannot read ", path.string()));
-    if (got == 0) return content;
-    content.append(buffer, static_cast<size_t>(got));
+  while (const size_t got = read_some(file.get(), std::as_writable_bytes(std::span(buffer)), path)) {
+    content.append(buffer, got);
     if (content.size() > max_bytes) {
       throw Error(Blame::user, text(path.string(), ": more than ", max_bytes, " bytes"), "is this the right file?");
     }
   }
+  return content;
+}
+
+void read_in_pieces(const Path& path, const std::function<void(std::span<const std::byte>)>& take) {
+  const Descriptor file(open_for_reading(path));
+  size_of(file.get(), path);  // a folder is refused
+  std::vector<std::byte> buffer(kPiece);
+  while (const size_t got = read_some(file.get(), buffer, path)) take(std::span(buffer).first(got));
 }
 
 Json read_json(const Path& path, const JsonLimits& limits) {
@@ -86,6 +120,34 @@ void make_folders(const Path& path) {
   errno = error.value();
   const std::string fix = write_fix(path);
   throw_errno(text("cannot make the folder ", path.string()), fix);
+}
+
+void make_synced_folders(const Path& path) {
+  std::vector<Path> made;
+  for (Path folder = path; !folder.empty() && !is_there(folder); folder = folder.parent_path()) made.push_back(folder);
+  make_folders(path);
+  for (auto folder = made.rbegin(); folder != made.rend(); ++folder) {
+    const Path above = folder->has_parent_path() ? folder->parent_path() : Path(".");
+    if (::access(above.c_str(), R_OK) == 0) fsync_folder(above);
+  }
+}
+
+std::vector<Path> list_folder(const Path& path) {
+  std::vector<Path> all;
+  std::error_code error;
+  std::filesystem::directory_iterator item(path, error);
+  for (; !error && item != std::filesystem::directory_iterator(); item.increment(error)) all.push_back(item->path());
+  if (!error || error.value() == ENOENT || error.value() == ENOTDIR) return all;
+  errno = error.value();
+  throw_errno(text("cannot list ", path.string()));
+}
+
+bool is_there(const Path& path) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(path, error);
+  if (!error) return there;
+  errno = error.value();
+  throw_errno(text("cannot see ", path.string()));
 }
 
 void fsync_folder(const Path& path) {
@@ -149,6 +211,31 @@ void FileWriter::write(std::span<const std::byte> bytes) {
     }
     bytes = bytes.subspan(static_cast<size_t>(put));
   }
+}
+
+void FileWriter::write_whole(std::string_view bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t put = ::write(descriptor_, bytes.data() + done, bytes.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) {
+      const int code = errno;
+      cut_off(done);
+      errno = code;
+      const std::string fix = write_fix(path_);
+      throw_errno(text("cannot write ", path_.string()), fix);
+    }
+    done += static_cast<size_t>(put);
+  }
+}
+
+// Making a file shorter needs no space. The position is the end of what this process wrote last: when the file goes on
+// behind it, that is another's.
+void FileWriter::cut_off(size_t bytes) const {
+  struct stat status {};
+  const off_t end = ::lseek(descriptor_, 0, SEEK_CUR);
+  if (bytes == 0 || end < 0 || ::fstat(descriptor_, &status) != 0 || status.st_size != end) return;
+  static_cast<void>(::ftruncate(descriptor_, end - static_cast<off_t>(bytes)) == 0);
 }
 
 void FileWriter::sync() {

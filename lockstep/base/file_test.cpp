@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 
@@ -38,6 +39,63 @@ TEST(FileTest, MissingFileIsAUserError) {
     EXPECT_STREQ(error.what(), "no/such/file: there is no such file");
   }
   EXPECT_THROW(read_file("/"), Error);
+}
+
+// A file system that fails is not a bad file: who skips bad files must be able to tell.
+TEST(FileTest, WhatIsNotThePathsFaultIsTheMachines) {
+  const TemporaryFolder folder;
+  write_file(folder.path() / "a", "content");
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);  // EMFILE
+  Blame blame = Blame::bug;
+  try {
+    read_file(folder.path() / "a");
+  } catch (const Error& error) {
+    blame = error.blame();
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(blame, Blame::machine);
+  for (const int code : {EIO, ESTALE, EMFILE, ENFILE, ENOMEM, EHOSTDOWN}) EXPECT_FALSE(blames_the_path(code)) << code;
+  for (const int code : {ENOENT, ENOTDIR, EACCES, EPERM, ELOOP}) EXPECT_TRUE(blames_the_path(code)) << code;
+}
+
+TEST(FileTest, ReadsInPiecesAndTellsWhenTheDiskFails) {
+  const TemporaryFolder folder;
+  const std::string whole(3'000'001, 'x');
+  write_file(folder.path() / "a", whole);
+  std::string got;
+  read_in_pieces(folder.path() / "a", [&](std::span<const std::byte> piece) {
+    got.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  });
+  EXPECT_EQ(got, whole);
+  try {
+    read_in_pieces("/proc/self/mem", [](std::span<const std::byte>) {});  // EIO: no page at 0
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.blame(), Blame::machine);
+    EXPECT_STREQ(error.what(), "cannot read /proc/self/mem: Input/output error");
+  }
+  EXPECT_THROW(read_in_pieces(folder.path(), [](std::span<const std::byte>) {}), Error);
+}
+
+TEST(FileTest, ListsAFolderOrSaysThatItCannot) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(list_folder(folder.path() / "none").empty());
+  make_synced_folders(folder.path() / "a" / "b");
+  EXPECT_EQ(list_folder(folder.path()), std::vector<Path>{folder.path() / "a"});
+  EXPECT_TRUE(is_there(folder.path() / "a" / "b"));
+  EXPECT_FALSE(is_there(folder.path() / "a" / "c"));
+  std::filesystem::create_symlink("loop", folder.path() / "loop");  // ELOOP: neither there nor absent
+  for (const auto& ask : {+[](const Path& path) { is_there(path); }, +[](const Path& path) { list_folder(path); }}) {
+    try {
+      ask(folder.path() / "loop");
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.blame(), Blame::machine);
+    }
+  }
 }
 
 TEST(FileTest, FailedWriteLeavesTheOldFileAlone) {

@@ -10,6 +10,8 @@
 #include <bit>
 #include <cstring>
 
+#include "lockstep/base/file.h"
+
 namespace lockstep::base {
 namespace {
 
@@ -204,6 +206,12 @@ std::string Sha256::hex() const {
 std::string sha256_hex(std::span<const std::byte> bytes) {
   Sha256 hash;
   hash.update(bytes);
+  return hash.hex();
+}
+
+std::string sha256_of_file(const std::filesystem::path& path) {
+  Sha256 hash;
+  read_in_pieces(path, [&](std::span<const std::byte> piece) { hash.update(piece); });
   return hash.hex();
 }
 

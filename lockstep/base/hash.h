@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ class Sha256 {
 
 std::string sha256_hex(std::span<const std::byte> bytes);
 std::string sha256_hex(std::string_view bytes);
+std::string sha256_of_file(const std::filesystem::path& path);  // errors as read_in_pieces
 
 // CRC-32C (Castagnoli), as in iSCSI, ext4 and TensorBoard's records. `before` is the checksum of the bytes that came
 // first: crc32c(b, crc32c(a)) == crc32c(a + b).

@@ -29,7 +29,9 @@ void BackgroundSave::start(Save save) {
     base::Path folder = store_.save(save);
     outcome_.untidy = store_.untidy();
     for (const auto& shard : save.shards) {
-      outcome_.bytes += static_cast<int64_t>(std::filesystem::file_size(folder / shard));
+      std::error_code unknown;  // it is durable: that its size cannot be told fails nothing
+      const auto bytes = std::filesystem::file_size(folder / shard, unknown);
+      if (!unknown) outcome_.bytes += static_cast<int64_t>(bytes);
     }
     return folder;
   });

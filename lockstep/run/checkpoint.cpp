@@ -46,11 +46,10 @@ struct Entry {
 };
 
 // Newest first; of one step, the plain name before the ".old" one.
-std::vector<Entry> entries_of(const Path& folder) {
+std::vector<Entry> entries_of(const std::vector<Path>& folders) {
   std::vector<Entry> entries;
-  std::error_code none;
-  for (const auto& item : std::filesystem::directory_iterator(folder, none)) {
-    if (const auto step = step_in(item.path().filename().string())) entries.push_back({*step, item.path()});
+  for (const auto& folder : folders) {
+    if (const auto step = step_in(folder.filename().string())) entries.push_back({*step, folder});
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return a.step != b.step ? a.step > b.step : a.folder.native() < b.folder.native();
@@ -65,11 +64,6 @@ std::string manifest_text(Json manifest) {
   return manifest.dump() + "\n";
 }
 
-std::string sha256_of_file(const Path& path) {
-  const base::MappedFile file(path);
-  return base::sha256_hex(file.bytes());
-}
-
 std::string damage_of_file(const Path& folder, const Json& row) {
   const std::string& name = row.at("name").as_string();
   std::error_code error;
@@ -77,7 +71,7 @@ std::string damage_of_file(const Path& folder, const Json& row) {
   if (error) return text(name, " is missing");
   const auto expected = static_cast<uint64_t>(row.at("bytes").as_int());
   if (bytes != expected) return text(name, " has ", bytes, " bytes instead of ", expected);
-  if (sha256_of_file(folder / name) != row.at("sha256").as_string()) return text(name, " has a wrong checksum");
+  if (base::sha256_of_file(folder / name) != row.at("sha256").as_string()) return text(name, " has a wrong checksum");
   return "";
 }
 
@@ -139,7 +133,7 @@ void remove_superseded(Disk& disk, const Path& folder, const Save& save) {
     kept.insert(best);
   }
   int64_t left = std::max<int64_t>(save.keep, 1) - 1;
-  const auto entries = entries_of(folder);
+  const auto entries = entries_of(disk.list(folder));
   for (const auto& entry : entries) {
     const std::string name = entry.folder.filename().string();
     if (entry.step >= save.step || name.ends_with(".old")) continue;
@@ -152,14 +146,11 @@ void remove_superseded(Disk& disk, const Path& folder, const Save& save) {
 
 // Of earlier attempts. Shards of this one may be there already.
 void remove_leftovers(Disk& disk, const Path& folder, const std::string& token) {
-  std::error_code none;
-  std::vector<Path> leftovers;
-  for (const auto& item : std::filesystem::directory_iterator(folder, none)) {
-    const std::string name = item.path().filename().string();
+  for (const auto& path : disk.list(folder)) {
+    const std::string name = path.filename().string();
     const bool shards = name.starts_with(".shards-") && name != ".shards-" + token;
-    if (shards || name.starts_with(".saving-") || name.starts_with(".removing-")) leftovers.push_back(item.path());
+    if (shards || name.starts_with(".saving-") || name.starts_with(".removing-")) disk.remove(path);
   }
-  for (const auto& path : leftovers) disk.remove(path);
 }
 
 Found first_good(const std::vector<Path>& folders) {
@@ -188,7 +179,11 @@ CheckpointPart safetensors_part(std::string name, const std::vector<base::Tensor
 }
 
 std::optional<Stamp> newest_stamp(const Path& checkpoints) {
-  const auto entries = entries_of(checkpoints);
+  std::vector<Entry> entries;
+  try {
+    entries = entries_of(base::list_folder(checkpoints));
+  } catch (const Error&) {  // who asks has the journal besides
+  }
   if (entries.empty()) return std::nullopt;
   std::error_code error;
   const auto written = std::filesystem::last_write_time(entries[0].folder, error);
@@ -198,7 +193,7 @@ std::optional<Stamp> newest_stamp(const Path& checkpoints) {
 }
 
 bool is_checkpoint(const Path& folder) {
-  return std::filesystem::exists(folder / kManifest) && std::filesystem::exists(folder / kState);
+  return base::is_there(folder / kManifest) && base::is_there(folder / kState);
 }
 
 std::string damage(const Path& folder) {
@@ -228,6 +223,7 @@ CheckpointStore::CheckpointStore(Path folder, std::shared_ptr<Disk> disk)
 
 Path CheckpointStore::save(const Save& save) {
   disk_->make_folder(folder_);
+  disk_->sync_folder(folder_.parent_path());  // else the power takes the folder, and all that is durable in it
   remove_leftovers(*disk_, folder_, save.token);
   check_space(*disk_, folder_, save);
   const std::string name = folder_name(save.step);
@@ -248,12 +244,12 @@ Path CheckpointStore::save(const Save& save) {
     write_text(*disk_, draft / kManifest, manifest_text(manifest));
     disk_->sync_folder(draft);
     save.before_commit();
-    if (std::filesystem::exists(place)) {  // readers look at ".old" folders too: nothing is lost in between
-      if (std::filesystem::exists(place.string() + ".old")) discard(*disk_, place.string() + ".old");
+    if (disk_->exists(place)) {  // readers look at ".old" folders too: nothing is lost in between
+      if (disk_->exists(place.string() + ".old")) discard(*disk_, place.string() + ".old");
       disk_->rename(place, place.string() + ".old");
     }
     disk_->rename(draft, place);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     try {
       disk_->remove(draft);
     } catch (const Error&) {  // the next save removes it; the first error is the one to report
@@ -265,7 +261,7 @@ Path CheckpointStore::save(const Save& save) {
   untidy_.clear();
   try {
     tidy(save, name);
-  } catch (const Error& error) {  // the checkpoint is durable all the same
+  } catch (const std::exception& error) {  // the checkpoint is durable all the same
     untidy_ = error.what();
   }
   return place;
@@ -281,7 +277,7 @@ void CheckpointStore::tidy(const Save& save, const std::string& name) {
 
 Found CheckpointStore::newest(int64_t at_most) const {
   std::vector<Path> folders;
-  for (const auto& entry : entries_of(folder_)) {
+  for (const auto& entry : entries_of(disk_->list(folder_))) {
     if (entry.step <= at_most) folders.push_back(entry.folder);
   }
   return first_good(folders);
@@ -291,7 +287,7 @@ Found CheckpointStore::best() const {
   const std::string name = name_in(folder_ / "best");
   if (!step_in(name)) return newest();
   std::vector<Path> folders = {folder_ / name};
-  for (const auto& entry : entries_of(folder_)) folders.push_back(entry.folder);
+  for (const auto& entry : entries_of(disk_->list(folder_))) folders.push_back(entry.folder);
   return first_good(folders);
 }
 

@@ -67,7 +67,8 @@ class CheckpointStore {
     run::write_shard(*disk_, folder_, token, part);
   }
 
-  // The newest one whose every checksum holds, walking back from step `at_most`; never deletes.
+  // The newest one whose every checksum holds, walking back from step `at_most`; never deletes. Machine error when the
+  // folder cannot be listed: a run must not begin anew because of that.
   Found newest(int64_t at_most = std::numeric_limits<int64_t>::max()) const;
   // The one marked best when it is good, else as newest().
   Found best() const;

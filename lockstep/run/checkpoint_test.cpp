@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -191,6 +192,24 @@ TEST(CheckpointTest, EveryTruncationIsNoticed) {
   EXPECT_THAT(damage(folder), testing::HasSubstr("optimizer.safetensors is missing"));
 }
 
+// As when a server loses it: a map would end the process by SIGBUS, with no word and no way to the one before.
+TEST(CheckpointTest, AFileThatIsCutWhileItIsReadIsPassedOver) {
+  const base::TemporaryFolder temporary;
+  CheckpointStore store(temporary.path());
+  save_step(store, 1);
+  const Content large(2, 32 << 20);  // 128 MB: reading it lasts longer than the pause
+  const Path newest = store.save(large.save(2));
+  const std::jthread cut([&] {
+    ::usleep(10000);
+    std::filesystem::resize_file(newest / "weights.safetensors", 4096);
+  });
+  const Found found = store.newest();
+  ASSERT_TRUE(found.checkpoint);
+  EXPECT_EQ(found.checkpoint->step, 1);
+  ASSERT_EQ(found.passed_over.size(), 1U);
+  EXPECT_THAT(found.passed_over[0], testing::HasSubstr("weights.safetensors has "));
+}
+
 TEST(CheckpointTest, AnotherFormatIsNamed) {
   const base::TemporaryFolder temporary;
   CheckpointStore store(temporary.path());
@@ -270,6 +289,25 @@ TEST_P(CheckpointFaultTest, FaultAtEveryActLosesNoGoodCheckpoint) {
 INSTANTIATE_TEST_SUITE_P(Faults, CheckpointFaultTest,
                          testing::Values(std::pair{Fault::fail, false}, std::pair{Fault::persist, false},
                                          std::pair{Fault::crash, false}, std::pair{Fault::crash, true}));
+
+TEST(CheckpointTest, APowerFailureTakesNoSyncedCheckpointWithItsFolder) {
+  const base::TemporaryFolder temporary;
+  const auto disk = std::make_shared<FaultyDisk>(Fault::none, 0);
+  CheckpointStore store(temporary.path() / "checkpoints", disk);
+  save_step(store, 1);
+  disk->lose_unsynced();
+  EXPECT_EQ(newest_step(temporary.path() / "checkpoints"), 1);
+}
+
+// An empty answer would let the run begin at step 0, and its first save remove all that is beyond.
+TEST(CheckpointTest, AFolderThatCannotBeListedIsNotAnEmptyOne) {
+  const base::TemporaryFolder temporary;
+  CheckpointStore before(temporary.path());
+  save_step(before, 1);
+  const CheckpointStore store(temporary.path(), std::make_shared<FaultyDisk>(Fault::fail, 0, EIO));
+  EXPECT_THROW(store.newest(), Error);
+  EXPECT_EQ(store.newest().checkpoint->step, 1);
+}
 
 TEST(CheckpointTest, WhatFailsBehindTheCommitFailsNoSaveAndIsDoneLater) {
   int64_t untidy = 0;

@@ -49,6 +49,8 @@ class RealDisk : public Disk {
     errno = error.value();
     throw_errno(text("cannot remove ", path.string()));
   }
+  bool exists(const Path& path) override { return base::is_there(path); }
+  std::vector<Path> list(const Path& folder) override { return base::list_folder(folder); }
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "lockstep/base/file.h"
 
@@ -18,8 +19,8 @@ class DiskFile {
   virtual void close() = 0;
 };
 
-// Every act by which saving a checkpoint changes the disk. Tests stand a failing or crashing disk in its place and
-// fail each act in turn.
+// Every act by which saving a checkpoint changes the disk or looks at it. Each throws a machine error when it fails.
+// Tests stand a failing or crashing disk in its place and fail each act in turn.
 class Disk {
  public:
   virtual ~Disk() = default;
@@ -29,6 +30,8 @@ class Disk {
   virtual void rename(const base::Path& from, const base::Path& to) = 0;
   virtual void sync_folder(const base::Path& path) = 0;
   virtual void remove(const base::Path& path) = 0;  // with everything in it
+  virtual bool exists(const base::Path& path) = 0;
+  virtual std::vector<base::Path> list(const base::Path& folder) = 0;  // nothing when it is not there
 };
 
 std::shared_ptr<Disk> real_disk();

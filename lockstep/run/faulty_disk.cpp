@@ -46,6 +46,9 @@ uint64_t FaultyDisk::free_bytes(const base::Path& folder) {
 
 void FaultyDisk::make_folder(const base::Path& path) {
   if (goes_wrong()) fail();
+  for (base::Path folder = path; !folder.empty() && !std::filesystem::exists(folder); folder = folder.parent_path()) {
+    made_.insert(folder);
+  }
   real_->make_folder(path);
 }
 
@@ -73,16 +76,28 @@ void FaultyDisk::move_marks(const base::Path& from, const base::Path& to) {
     moved[!below ? path : inside == "." ? to : to / inside] = synced;
   }
   files_ = std::move(moved);
+  if (made_.erase(from) > 0) made_.insert(to);
 }
 
 void FaultyDisk::sync_folder(const base::Path& path) {
   if (goes_wrong()) fail();
   std::erase_if(renamed_, [&](const Renamed& act) { return act.to.parent_path() == path; });
+  std::erase_if(made_, [&](const base::Path& folder) { return folder.parent_path() == path; });
 }
 
 void FaultyDisk::remove(const base::Path& path) {
   if (goes_wrong()) fail();
   real_->remove(path);
+}
+
+bool FaultyDisk::exists(const base::Path& path) {
+  if (goes_wrong()) fail();
+  return real_->exists(path);
+}
+
+std::vector<base::Path> FaultyDisk::list(const base::Path& folder) {
+  if (goes_wrong()) fail();
+  return real_->list(folder);
 }
 
 void FaultyDisk::lose_unsynced() {
@@ -93,6 +108,8 @@ void FaultyDisk::lose_unsynced() {
     if (act.had) base::write_file(act.to, act.replaced);
   });
   renamed_.clear();
+  for (const auto& folder : made_) real_->remove(folder);
+  made_.clear();
   for (const auto& [path, synced] : files_) {
     std::error_code none;
     const auto bytes = std::filesystem::file_size(path, none);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "lockstep/run/disk.h"
@@ -29,6 +30,8 @@ class FaultyDisk : public Disk {
   void rename(const base::Path& from, const base::Path& to) override;
   void sync_folder(const base::Path& path) override;
   void remove(const base::Path& path) override;
+  bool exists(const base::Path& path) override;
+  std::vector<base::Path> list(const base::Path& folder) override;
 
   int64_t acts() const { return acts_; }
   // What a disk may look like after the power went: unsynced contents are torn, unsynced names undone.
@@ -52,6 +55,7 @@ class FaultyDisk : public Disk {
   int64_t acts_ = 0;
   std::map<base::Path, bool> files_;  // -> content synced
   std::vector<Renamed> renamed_;      // whose folder was not synced since
+  std::set<base::Path> made_;         // folders whose own folder was not synced since
 };
 
 }  // namespace lockstep::run

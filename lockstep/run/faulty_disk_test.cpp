@@ -37,5 +37,25 @@ TEST(FaultyDiskTest, LosesWhatWasNotSynced) {
   EXPECT_EQ(base::read_file(temporary.path() / "old"), "old!");
 }
 
+TEST(FaultyDiskTest, LosesFoldersWhoseNamesWereNotSynced) {
+  const base::TemporaryFolder temporary;
+  const auto& root = temporary.path();
+  FaultyDisk disk(FaultyDisk::Fault::none, 0);
+  disk.make_folder(root / "synced" / "inner");
+  disk.make_folder(root / "other");
+  disk.sync_folder(root);
+  disk.make_folder(root / "lost");
+  put(disk, root / "lost" / "file", "1234", true);  // what is in it does not matter
+  disk.make_folder(root / "draft");
+  disk.rename(root / "draft", root / "final");
+  disk.lose_unsynced();
+  EXPECT_TRUE(std::filesystem::exists(root / "synced"));
+  EXPECT_TRUE(std::filesystem::exists(root / "other"));
+  EXPECT_FALSE(std::filesystem::exists(root / "synced" / "inner"));
+  EXPECT_FALSE(std::filesystem::exists(root / "lost"));
+  EXPECT_FALSE(std::filesystem::exists(root / "final"));
+  EXPECT_FALSE(std::filesystem::exists(root / "draft"));
+}
+
 }  // namespace
 }  // namespace lockstep::run

@@ -141,7 +141,7 @@ bool create_lock(const Path& lock, const Holder& self) {
 // the draft stands in it: it is made again then.
 void write_draft(const Path& draft, const std::string& line) {
   for (int attempt = 0;; ++attempt) {
-    base::make_folders(draft.parent_path());
+    base::make_synced_folders(draft.parent_path());
     try {
       return base::write_file(draft, line);
     } catch (const Error&) {

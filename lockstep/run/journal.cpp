@@ -12,6 +12,7 @@ namespace lockstep::run {
 namespace {
 
 using base::Json;
+using base::text;
 
 constexpr int64_t kVersion = 1;
 
@@ -56,10 +57,7 @@ bool is_same_evaluation(const Json& a, const Json& b) {
 
 }  // namespace
 
-// Never made shorter: another process may be appending to it (submit --cancel beside a running link).
-Journal::Journal(const base::Path& path) : file_(path) {
-  if (ends_within_a_line(path)) file_.append("\n");
-}
+Journal::Journal(const base::Path& path) : path_(path), file_(path) {}
 
 void Journal::append(std::string_view event, const Json& fields) {
   Json line = Json::object();
@@ -67,7 +65,7 @@ void Journal::append(std::string_view event, const Json& fields) {
   line["t"] = std::round(unix_seconds() * 1000) / 1000;
   line["event"] = Json(event);
   for (const auto& member : fields.members()) line[member.key] = member.value;
-  file_.append(line.dump(-1) + "\n");
+  file_.append(text(ends_within_a_line(path_) ? "\n" : "", line.dump(-1), "\n"));
 }
 
 std::vector<Json> History::effective() const {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/run/journal.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/run/small_disk.h"
@@ -94,6 +96,47 @@ TEST(JournalTest, AFullDiskTearsNoLine) {
   const History history = read_journal(path);
   EXPECT_EQ(history.skipped, 0);
   EXPECT_EQ(steps_of(history.named("step")), (std::vector<int64_t>{1, 3}));
+}
+
+// What the handler below appends to, and with it.
+struct {
+  int file = -1;
+  rlimit room{};
+} other_writer;
+
+// The disk has just been found full: another process finds room, and appends.
+TEST(JournalTest, AFullDiskNeverTakesAnotherWritersLine) {
+  const base::TemporaryFolder folder;
+  const auto path = folder.path() / "journal.jsonl";
+  Journal journal(path);
+  journal.append("step", at_step(1));
+  {
+    const SmallDisk full(std::filesystem::file_size(path) + 20);
+    other_writer.file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    ::getrlimit(RLIMIT_FSIZE, &other_writer.room);
+    other_writer.room.rlim_cur = other_writer.room.rlim_max;
+    std::signal(SIGXFSZ, [](int) {
+      static constexpr char kLine[] = "\n{\"v\":1,\"t\":1,\"event\":\"close\"}\n";
+      ::setrlimit(RLIMIT_FSIZE, &other_writer.room);
+      static_cast<void>(!::write(other_writer.file, kLine, sizeof kLine - 1));
+    });
+    EXPECT_THROW(journal.append("step", at_step(2)), base::Error);
+    ::close(other_writer.file);
+  }
+  journal.append("step", at_step(3));
+  const History history = read_journal(path);
+  EXPECT_EQ(history.named("close").size(), 1U);
+  EXPECT_EQ(steps_of(history.named("step")), (std::vector<int64_t>{1, 3}));
+}
+
+TEST(JournalTest, AWriterThatIsThereEndsATornLineToo) {
+  const base::TemporaryFolder folder;
+  const auto path = folder.path() / "journal.jsonl";
+  Journal journal(path);
+  journal.append("step", at_step(1));
+  base::FileWriter(path, base::FileWriter::Mode::append).write(std::string_view("{\"v\":1,\"t\":"));
+  journal.append("step", at_step(2));
+  EXPECT_EQ(steps_of(read_journal(path).named("step")), (std::vector<int64_t>{1, 2}));
 }
 
 TEST(JournalTest, SkipsLinesOfAnotherVersionAndOtherRubbish) {

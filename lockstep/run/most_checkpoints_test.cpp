@@ -23,6 +23,8 @@ class CountingDisk : public Disk {
   }
   void sync_folder(const base::Path& path) override { real_->sync_folder(path); }
   void remove(const base::Path& path) override { real_->remove(path); }
+  bool exists(const base::Path& path) override { return real_->exists(path); }
+  std::vector<base::Path> list(const base::Path& folder) override { return real_->list(folder); }
   int64_t most() const { return most_; }
 
  private:

@@ -38,17 +38,18 @@ void await_row(const Path& row, const Patience& patience) {
   };
   auto end = after(patience.seconds);
   bool stopping = false;
-  while (!std::filesystem::exists(row)) {
+  std::error_code unseen;  // a shared file system may fail once in a while: patience covers that too
+  while (!std::filesystem::exists(row, unseen)) {
     if (!stopping && patience.stop.stop_requested()) {
       stopping = true;
       end = std::min(end, after(patience.seconds_after_stop));
     }
     if (Clock::now() > end) {
-      throw Error(
-          Blame::machine,
-          text(row.parent_path().parent_path().string(), ": the writer of ", row.stem().string(),
-               " on another node gave no sign in ", stopping ? patience.seconds_after_stop : patience.seconds, " s"),
-          "is this folder on a file system that all nodes share?");
+      throw Error(Blame::machine,
+                  text(row.parent_path().parent_path().string(), ": the writer of ", row.stem().string(),
+                       " on another node gave no sign in ", stopping ? patience.seconds_after_stop : patience.seconds,
+                       " s", unseen ? text(" (", unseen.message(), ")") : ""),
+                  "is this folder on a file system that all nodes share?");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

@@ -139,7 +139,7 @@ Json eval_json(const EvalResult& result, const Trained& trained) {
   all["run"] = trained.run.string();
   all["model"] = trained.job.model.name;
   all["weights"] = trained.weights.string();
-  all["weights_sha256"] = base::sha256_hex(base::MappedFile(trained.weights).bytes());
+  all["weights_sha256"] = base::sha256_of_file(trained.weights);
   all["data"] = result.data;
   all["seconds"] = result.seconds;
   const Json metrics = task::to_json(result.metrics, trained.classes);

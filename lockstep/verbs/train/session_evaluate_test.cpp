@@ -189,6 +189,8 @@ class LateToFail : public run::Disk {
   void rename(const base::Path& from, const base::Path& to) override { real_->rename(from, to); }
   void sync_folder(const base::Path& path) override { real_->sync_folder(path); }
   void remove(const base::Path& path) override { real_->remove(path); }
+  bool exists(const base::Path& path) override { return real_->exists(path); }
+  std::vector<base::Path> list(const base::Path& folder) override { return real_->list(folder); }
 
  private:
   std::shared_ptr<run::Activity> activity_;

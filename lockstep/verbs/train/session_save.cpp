@@ -12,6 +12,7 @@
 #include "lockstep/forecast/sittings.h"
 #include "lockstep/run/identity.h"
 #include "lockstep/run/most_checkpoints.h"
+#include "lockstep/verbs/train/rank_error.h"
 #include "lockstep/verbs/train/session.h"
 
 namespace lockstep::verbs {
@@ -157,9 +158,10 @@ void Session::settle(Wait wait) {
   if (pending_.best) best_ = pending_.best_before;  // what was never saved is not the best
   try {
     std::rethrow_exception(outcome->failure);
-  } catch (const Error& error) {
+  } catch (const std::exception& thrown) {
     // A full disk must not cost the hours trained so far: there may be room again at the next save. A stop needs it.
     if (pending_.last) throw;
+    const Error error = rank_error(thrown);
     Json fields = Json::object();
     fields["step"] = outcome->step;
     fields["message"] = std::string(error.what());

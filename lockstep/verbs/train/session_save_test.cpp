@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/forecast/limits.h"
+#include "lockstep/run/faulty_disk.h"
 #include "lockstep/run/journal.h"
 #include "lockstep/verbs/train/train.h"
 
@@ -43,6 +46,36 @@ forecast::Length planned(const spec::Job& job) {
   const int64_t validation = job.data.validate.empty() ? 0 : job.data.samples;
   const forecast::Pace pace{.step = 1e-3, .first_save = 60, .save_interval = 60};
   return forecast::length_of(forecast::workload_of(job, job.data.samples, validation), pace).value();
+}
+
+// Throws what is no error of ours once, within the first save.
+class OddDisk : public run::FaultyDisk {
+ public:
+  OddDisk() : FaultyDisk(Fault::none, 0) {}
+  void sync_folder(const base::Path& path) override {
+    const bool draft = path.filename().string().starts_with(".saving-");
+    if (draft && !std::exchange(thrown_, true)) {
+      throw std::filesystem::filesystem_error("status", path, std::make_error_code(std::errc::io_error));
+    }
+    FaultyDisk::sync_folder(path);
+  }
+
+ private:
+  bool thrown_ = false;
+};
+
+TEST(SessionSaveTest, WhateverASaveFailsWithIsToldAndTrainingGoesOn) {
+  const base::TemporaryFolder folder;
+  TrainOptions options;
+  options.run = folder.path() / "run";
+  options.disk = std::make_shared<OddDisk>();
+  EXPECT_TRUE(train(saving_job(), options, *comm::single_group()).finished);
+  const auto history = run::read_journal(options.run / "journal.jsonl");
+  ASSERT_EQ(history.named("save_failed").size(), 1U);
+  EXPECT_NE(history.named("save_failed")[0].at("message").as_string().find("Input/output error"), std::string::npos);
+  for (const auto& item : std::filesystem::directory_iterator(options.run / "checkpoints")) {
+    EXPECT_FALSE(item.path().filename().string().starts_with(".saving-"));
+  }
 }
 
 TEST(SessionSaveTest, ThePlanCountsItsSaves) {

@@ -81,7 +81,7 @@ std::string write_tensors(const base::Path& path, const std::vector<model::Named
     views.push_back(view_of(entry.name, copies.back()));
   }
   base::write_safetensors(path, views, metadata);
-  return base::sha256_hex(base::MappedFile(path).bytes());
+  return base::sha256_of_file(path);
 }
 
 std::vector<model::Named> read_tensors(const base::Path& checkpoint, const std::string& file) {
