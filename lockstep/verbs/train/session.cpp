@@ -152,6 +152,7 @@ void Session::take_step(step::Step& step, Source& source) {
   if (watch_) {
     watch_->step(step_, {seconds, waited, result.compute_seconds, result.communicate_seconds, result.samples});
   }
+  check_readable(result, samples.global_size, source);
   check_finite(result);
   if (!rewound_) check_spike(result);
   if (rewound_) return;

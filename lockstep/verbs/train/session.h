@@ -79,6 +79,7 @@ class Session {
   std::string check_walltime() const;
 
   // What goes wrong inside training. Alike on every rank.
+  void check_readable(const step::StepResult& result, int64_t rows, const Source& source);
   void check_finite(const step::StepResult& result);
   void check_spike(const step::StepResult& result);
   void check_ranks_agree();
@@ -118,6 +119,7 @@ class Session {
   int64_t step_ = 0;
   int64_t resumed_at_ = 0;
   int64_t data_shift_ = 0;    // batches that rewinds left out: step s takes the data of s + data_shift_
+  int64_t unread_ = 0;        // samples in a row, in whole steps of them
   int64_t nonfinite_ = 0;     // steps in a row
   int64_t rewinds_ = 0;       // in a row, without getting beyond rewound_from_
   int64_t rewound_from_ = 0;  // the furthest step so far that a rewind gave up

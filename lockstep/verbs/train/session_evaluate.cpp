@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/verbs/train/session_source.h"
 
@@ -57,6 +59,13 @@ Session::Verdict Session::evaluate(Source& source) {
     report_bad_samples(reader.get());
   }
   if (ema_) ema_->swap();
+  if (metrics.samples() == 0) {
+    throw base::Error(base::Blame::machine,
+                      base::text("step ", step_, ": not one of the ", collections_.validate->samples.size(),
+                                 " validation samples could be read"),
+                      base::text("is the file system still there? ls ", job_.data.validate,
+                                 "; when it is, the same command goes on"));
+  }
   evaluate_seconds_ = steady_seconds() - start;
   evaluated_ = step_;
   top1_ = metrics.top1();

@@ -20,7 +20,21 @@ namespace {
 
 constexpr const char* kNoCheckpoint = "there is no checkpoint to go back to yet";
 
+// A small batch may happen to have no good sample; so many in a row have another reason.
+constexpr int64_t kMostUnread = 8;
+
 }  // namespace
+
+// data.on_bad_sample skip passes over bad samples, not over a file system that is gone.
+void Session::check_readable(const step::StepResult& result, int64_t rows, const Source& source) {
+  unread_ = result.samples > 0 ? 0 : unread_ + rows;
+  const auto all = static_cast<int64_t>(collections_.train.samples.size());
+  if (unread_ < std::min(kMostUnread, all)) return;
+  report_bad_samples(source.loader.get());
+  throw Error(Blame::machine,
+              text("step ", step_, ": not one of the last ", unread_, " training samples could be read"),
+              text("is the file system still there? ls ", job_.data.train, "; when it is, the same command goes on"));
+}
 
 void Session::check_finite(const step::StepResult& result) {
   nonfinite_ = result.finite ? 0 : nonfinite_ + 1;

@@ -33,15 +33,7 @@ std::vector<int64_t> samples_of(const base::Path& run, int64_t first, int64_t la
   return ids;
 }
 
-// Black pictures; white ones become infinite by a normalisation that black ones do not feel. Three batches of them.
-TEST(SessionGuardTest, DataWithoutAFiniteLossAreLeftOutAndTheRunEnds) {
-  const base::TemporaryFolder folder;
-  data::Image picture(16, 16);
-  for (int64_t i = 0; i < 120; ++i) {
-    const auto file = folder.path() / "pictures" / base::text("class-", i % 3) / base::text(100 + i, ".jpg");
-    base::make_folders(file.parent_path());
-    base::write_file(file, data::encode_jpeg(picture, 95));
-  }
+spec::Job pictures_job(const base::Path& pictures) {
   spec::Job what;
   what.name = "test";
   what.model.name = "smallcnn";
@@ -49,7 +41,72 @@ TEST(SessionGuardTest, DataWithoutAFiniteLossAreLeftOutAndTheRunEnds) {
   what.data.image_size = 16;
   what.data.threads = what.training.threads = 1;
   what.training.optimizer.lr = 0.05;
-  what.data.train = (folder.path() / "pictures").string();
+  what.data.train = pictures.string();
+  return what;
+}
+
+void write_pictures(const base::Path& pictures, const data::Image& picture, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    const auto file = pictures / base::text("class-", i % 3) / base::text(100 + i, ".jpg");
+    base::make_folders(file.parent_path());
+    base::write_file(file, data::encode_jpeg(picture, 95));
+  }
+}
+
+// Who skips bad samples does not want to train through a file system that is gone.
+TEST(SessionGuardTest, AFileSystemThatIsGoneIsNoBadSample) {
+  const base::TemporaryFolder folder;
+  const auto pictures = folder.path() / "pictures";
+  for (const bool validates : {false, true}) {
+    write_pictures(pictures, data::Image(16, 16), 24);
+    write_pictures(folder.path() / "others", data::Image(16, 16), 24);
+    spec::Job what = pictures_job(validates ? folder.path() / "others" : pictures);
+    if (validates) what.data.validate = pictures.string();
+    what.data.on_bad_sample = spec::OnBadSample::skip;
+    what.training.global_batch = 4;  // 6 steps an epoch
+    what.training.epochs = 8;
+    TrainOptions options;
+    options.run = folder.path() / (validates ? "second" : "first");
+    int64_t asked = 0;
+    options.stop = [&] {
+      if (++asked == 8) std::filesystem::rename(pictures, folder.path() / "gone");
+      return std::string();
+    };
+    try {
+      train(what, options, *comm::single_group());
+      FAIL() << "trained without samples";
+    } catch (const base::Error& error) {
+      EXPECT_EQ(error.blame(), base::Blame::machine) << error.what();
+      EXPECT_NE(std::string(error.what()).find("could be read"), std::string::npos) << error.what();
+    }
+    std::filesystem::rename(folder.path() / "gone", pictures);
+  }
+}
+
+// With batches of one, a bad sample is a whole step of them.
+TEST(SessionGuardTest, ABadSampleThatIsAWholeBatchIsSkipped) {
+  const base::TemporaryFolder folder;
+  const auto pictures = folder.path() / "pictures";
+  write_pictures(pictures, data::Image(16, 16), 12);
+  base::write_file(pictures / "class-0" / "100.jpg", "no picture");
+  spec::Job what = pictures_job(pictures);
+  what.model.name = "mlp";
+  what.data.on_bad_sample = spec::OnBadSample::skip;
+  what.training.global_batch = 1;
+  what.training.epochs = 2;
+  TrainOptions options;
+  options.run = folder.path() / "run";
+  const auto result = train(what, options, *comm::single_group());
+  EXPECT_TRUE(result.finished);
+  EXPECT_EQ(result.bad_samples, 1);
+}
+
+// Black pictures; white ones become infinite by a normalisation that black ones do not feel. Three batches of them.
+TEST(SessionGuardTest, DataWithoutAFiniteLossAreLeftOutAndTheRunEnds) {
+  const base::TemporaryFolder folder;
+  data::Image picture(16, 16);
+  write_pictures(folder.path() / "pictures", picture, 120);
+  spec::Job what = pictures_job(folder.path() / "pictures");
   what.data.mean.assign(3, 0), what.data.std.assign(3, 1e-39);
   what.training.global_batch = 4;  // 30 steps an epoch
   what.training.steps = 20;
