@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep::task {
 namespace {
@@ -14,12 +16,14 @@ using base::Json;
 
 constexpr double kLossUnit = 1.0 / (1 << 24);
 constexpr double kLossMost = 1e4;  // 2^63 units hold 5e7 such samples
-constexpr size_t kHeader = 6;      // of pack()
+constexpr size_t kHeader = 7;      // of pack()
 constexpr size_t kPerMistake = 5;
 
+constexpr int64_t kNone = -1;
+
 struct Row {
-  int64_t predicted = 0;
-  int64_t above = 0;  // classes with a higher logit than the target
+  int64_t predicted = 0;  // kNone: a NaN is among them
+  int64_t above = 0;      // classes with a higher logit than the target
   double loss = 0;
   double confidence = 0;
 };
@@ -27,15 +31,18 @@ struct Row {
 // Cross entropy by a shifted log-sum-exp in double, which no finite logit overflows.
 Row judge(std::span<const float> logits, int64_t target) {
   Row row;
+  if (std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); })) {
+    return {.predicted = kNone, .above = static_cast<int64_t>(logits.size()), .loss = std::nan(""), .confidence = 0};
+  }
   row.predicted = std::max_element(logits.begin(), logits.end()) - logits.begin();
   const double highest = logits[static_cast<size_t>(row.predicted)];
   const double own = logits[static_cast<size_t>(target)];
   double sum = 0;
   for (size_t c = 0; c < logits.size(); ++c) {
     sum += std::exp(static_cast<double>(logits[c]) - highest);
-    // Of equal logits the lower class counts as the higher one, as in argmax; NaN is above everything.
+    // Of equal logits the lower class counts as the higher one, as in argmax.
     const bool before = logits[c] == own && static_cast<int64_t>(c) < target;
-    row.above += !(logits[c] <= own) || before ? 1 : 0;
+    row.above += logits[c] > own || before ? 1 : 0;
   }
   row.loss = std::log(sum) + highest - own;
   row.confidence = 1 / sum;
@@ -49,7 +56,10 @@ bool worse(const Mistake& a, const Mistake& b) {
 }  // namespace
 
 Metrics::Metrics(int64_t classes, int64_t worst)
-    : classes_(classes), keep_(worst), confusion_(static_cast<size_t>(classes * classes)) {
+    : classes_(classes),
+      keep_(worst),
+      confusion_(static_cast<size_t>(classes * classes)),
+      unanswered_(static_cast<size_t>(classes)) {
   ensure(classes > 0 && worst >= 0, "metrics have classes");
 }
 
@@ -62,11 +72,17 @@ void Metrics::add(std::span<const float> logits, std::span<const int64_t> target
     if (target < 0) continue;  // a sample that could not be read
     ensure(target < classes_, "a target is one of the classes");
     const Row row = judge(logits.subspan(i * width, width), target);
+    if (row.predicted == kNone) {
+      ++unanswered_[static_cast<size_t>(target)];
+      ++nonfinite_;
+      continue;
+    }
     ++confusion_[static_cast<size_t>(target * classes_ + row.predicted)];
     if (row.above < 5) ++top5_;
     const bool finite = std::isfinite(row.loss);
     if (finite) {
       loss_ += std::llround(std::min(row.loss, kLossMost) / kLossUnit);
+      loss_cut_ += row.loss > kLossMost ? 1 : 0;
     } else {
       ++nonfinite_;
     }
@@ -87,8 +103,10 @@ void Metrics::merge(const Metrics& other) {
   ensure(other.classes_ == classes_, "metrics of the same classes are merged");
   loss_ += other.loss_;
   nonfinite_ += other.nonfinite_;
+  loss_cut_ += other.loss_cut_;
   top5_ += other.top5_;
   for (size_t i = 0; i < confusion_.size(); ++i) confusion_[i] += other.confusion_[i];
+  for (size_t i = 0; i < unanswered_.size(); ++i) unanswered_[i] += other.unanswered_[i];
   for (const auto& mistake : other.worst_) keep(mistake);
 }
 
@@ -97,8 +115,10 @@ std::vector<double> Metrics::pack() const {
   const int64_t low = loss_ & 0xFFFFFFFF;
   std::vector<double> packed = {static_cast<double>(classes_),    static_cast<double>(keep_),
                                 static_cast<double>(loss_ >> 32), static_cast<double>(low),
-                                static_cast<double>(nonfinite_),  static_cast<double>(top5_)};
+                                static_cast<double>(nonfinite_),  static_cast<double>(top5_),
+                                static_cast<double>(loss_cut_)};
   packed.insert(packed.end(), confusion_.begin(), confusion_.end());
+  packed.insert(packed.end(), unanswered_.begin(), unanswered_.end());
   for (size_t i = 0; i < static_cast<size_t>(keep_); ++i) {
     const Mistake mistake = i < worst_.size() ? worst_[i] : Mistake{-1, 0, 0, 0, 0};
     packed.insert(packed.end(), {static_cast<double>(mistake.sample_id), static_cast<double>(mistake.target),
@@ -111,13 +131,16 @@ Metrics Metrics::unpack(std::span<const double> packed) {
   ensure(packed.size() >= kHeader, "packed metrics have a header");
   Metrics metrics(static_cast<int64_t>(packed[0]), static_cast<int64_t>(packed[1]));
   const size_t cells = metrics.confusion_.size();
-  ensure(packed.size() == kHeader + cells + kPerMistake * static_cast<size_t>(metrics.keep_),
+  const size_t targets = metrics.unanswered_.size();
+  ensure(packed.size() == kHeader + cells + targets + kPerMistake * static_cast<size_t>(metrics.keep_),
          "packed metrics are complete");
   metrics.loss_ = (static_cast<int64_t>(packed[2]) << 32) + static_cast<int64_t>(packed[3]);
   metrics.nonfinite_ = static_cast<int64_t>(packed[4]);
   metrics.top5_ = static_cast<int64_t>(packed[5]);
+  metrics.loss_cut_ = static_cast<int64_t>(packed[6]);
   for (size_t i = 0; i < cells; ++i) metrics.confusion_[i] = static_cast<int64_t>(packed[kHeader + i]);
-  for (auto rest = packed.subspan(kHeader + cells); !rest.empty(); rest = rest.subspan(kPerMistake)) {
+  for (size_t i = 0; i < targets; ++i) metrics.unanswered_[i] = static_cast<int64_t>(packed[kHeader + cells + i]);
+  for (auto rest = packed.subspan(kHeader + cells + targets); !rest.empty(); rest = rest.subspan(kPerMistake)) {
     if (rest[0] < 0) break;
     metrics.worst_.push_back({static_cast<int64_t>(rest[0]), static_cast<int64_t>(rest[1]),
                               static_cast<int64_t>(rest[2]), rest[3], rest[4]});
@@ -128,12 +151,23 @@ Metrics Metrics::unpack(std::span<const double> packed) {
 int64_t Metrics::samples() const {
   int64_t total = 0;
   for (const int64_t count : confusion_) total += count;
+  for (const int64_t count : unanswered_) total += count;
   return total;
 }
 
 double Metrics::loss() const {
   const int64_t finite = samples() - nonfinite_;
-  return finite > 0 ? static_cast<double>(loss_) * kLossUnit / static_cast<double>(finite) : 0;
+  if (finite == 0) return nonfinite_ > 0 ? std::nan("") : 0;
+  return static_cast<double>(loss_) * kLossUnit / static_cast<double>(finite);
+}
+
+std::string Metrics::loss_text() const {
+  const std::string mean = !std::isfinite(loss()) ? ""
+                           : loss_cut_ > 0        ? base::text("at least ", base::fixed(loss(), 4))
+                                                  : base::fixed(loss(), 4);
+  if (nonfinite_ == 0) return mean;
+  const std::string share = base::text("not finite (of ", nonfinite_, nonfinite_ == 1 ? " sample)" : " samples)");
+  return mean.empty() ? share : base::text(mean, ", ", share);
 }
 
 double Metrics::top1() const {
@@ -152,6 +186,7 @@ int64_t Metrics::confusion(int64_t target, int64_t predicted) const {
 
 ClassScore Metrics::score(int64_t label) const {
   ClassScore score;
+  score.samples = unanswered_.at(static_cast<size_t>(label));
   int64_t predicted = 0;
   for (int64_t c = 0; c < classes_; ++c) {
     score.samples += confusion(label, c);
@@ -185,6 +220,7 @@ Json to_json(const Metrics& metrics, const std::vector<std::string>& class_names
   all["top1"] = metrics.top1();
   all["top5"] = metrics.top5();
   all["nonfinite"] = metrics.nonfinite();
+  if (metrics.loss_cut() > 0) all["loss_cut"] = metrics.loss_cut();
   Json classes = Json::array();
   Json confusion = Json::array();
   for (int64_t c = 0; c < metrics.classes(); ++c) {

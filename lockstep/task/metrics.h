@@ -41,7 +41,8 @@ class Metrics {
  public:
   explicit Metrics(int64_t classes, int64_t worst = 24);
 
-  // logits: [samples, classes], row-major. Ties go to the lower class, as argmax does.
+  // logits: [samples, classes], row-major. Ties go to the lower class, as argmax does. A row with a NaN names no class:
+  // it is right for none.
   void add(std::span<const float> logits, std::span<const int64_t> targets, std::span<const int64_t> sample_ids);
   void merge(const Metrics& other);
 
@@ -51,10 +52,14 @@ class Metrics {
 
   int64_t classes() const { return classes_; }
   int64_t samples() const;
-  double loss() const;  // mean over the samples with a finite loss
+  // Mean over the samples with a finite loss, each counted as 10,000 at most; NaN when there are samples, and none has.
+  double loss() const;
+  // For people: "0.1234"; "at least 5000.0000" where losses were cut; "not finite (of 7 samples)".
+  std::string loss_text() const;
   double top1() const;
   double top5() const;
-  int64_t nonfinite() const { return nonfinite_; }
+  int64_t nonfinite() const { return nonfinite_; }  // samples without a finite loss
+  int64_t loss_cut() const { return loss_cut_; }    // samples whose loss was counted as less than it is
   int64_t confusion(int64_t target, int64_t predicted) const;
   ClassScore score(int64_t label) const;
   std::vector<Confusion> most_confused(size_t most) const;      // off the diagonal, most frequent first
@@ -67,12 +72,15 @@ class Metrics {
   int64_t keep_;
   int64_t loss_ = 0;  // in units of 2^-24
   int64_t nonfinite_ = 0;
+  int64_t loss_cut_ = 0;
   int64_t top5_ = 0;
-  std::vector<int64_t> confusion_;  // [target, predicted]
+  std::vector<int64_t> confusion_;   // [target, predicted]
+  std::vector<int64_t> unanswered_;  // [target], rows that named no class
   std::vector<Mistake> worst_;
 };
 
-// {"samples", "loss", "top1", "top5", "classes": [{name, samples, precision, recall, f1}], "confusion": [[...]],
+// {"samples", "loss" (null: not finite), "top1", "top5", "nonfinite", "loss_cut" (when there are any), "classes":
+// [{name, samples, precision, recall, f1}], "confusion": [[...]],
 //  "most_confused": [{target, predicted, count}], "worst": [{sample, target, predicted, loss, confidence}]}
 base::Json to_json(const Metrics& metrics, const std::vector<std::string>& class_names);
 

@@ -122,6 +122,33 @@ TEST(MetricsTest, NonFiniteAnswersAreCountedNotSummed) {
   EXPECT_NEAR(metrics.loss(), std::log(2.0), 1e-6);
 }
 
+TEST(MetricsTest, ANetworkOfNansIsRightForNothingAndHasNoLoss) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Metrics metrics(2);
+  metrics.add(std::vector<float>{nan, nan, nan, nan}, std::vector<int64_t>{0, 1}, std::vector<int64_t>{0, 1});
+  metrics.add(std::vector<float>{1, nan}, std::vector<int64_t>{0}, std::vector<int64_t>{2});
+  const Metrics other = Metrics::unpack(metrics.pack());
+  metrics.merge(other);
+  EXPECT_EQ(metrics.samples(), 6);
+  EXPECT_EQ(metrics.nonfinite(), 6);
+  EXPECT_EQ(metrics.top1(), 0);
+  EXPECT_EQ(metrics.top5(), 0);
+  EXPECT_TRUE(std::isnan(metrics.loss()));
+  EXPECT_EQ(metrics.loss_text(), "not finite (of 6 samples)");
+  EXPECT_EQ(metrics.score(0).samples, 4);
+  EXPECT_EQ(metrics.score(0).recall, 0);
+  EXPECT_EQ(to_json(metrics, {"cat", "dog"}).dump(-1).find("\"loss\":null") == std::string::npos, false);
+}
+
+TEST(MetricsTest, LossesThatWereCutAreToldAsABound) {
+  Metrics metrics(2);
+  metrics.add(std::vector<float>{3e8F, 0, 0, 0}, std::vector<int64_t>{1, 0}, std::vector<int64_t>{0, 1});
+  metrics = Metrics::unpack(metrics.pack());
+  EXPECT_EQ(metrics.loss_cut(), 1);
+  EXPECT_NEAR(metrics.loss(), (1e4 + std::log(2.0)) / 2, 1e-6);
+  EXPECT_EQ(metrics.loss_text(), "at least 5000.3466");
+}
+
 TEST(MetricsTest, NothingSeenIsZeroNotNan) {
   const Metrics metrics(3);
   EXPECT_EQ(metrics.top1(), 0);

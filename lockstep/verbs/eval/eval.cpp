@@ -189,9 +189,8 @@ std::string eval_text(const EvalResult& result, const Trained& trained) {
   std::string out = text(trained.job.model.name, " with ", trained.weights.string(), " on ", metrics.samples(),
                          " images of ", result.data, " (", base::duration_text(result.seconds), ", ", fixed(rate, 1),
                          " images/s)\n\n  top-1 ", percent(metrics.top1(), 2), "   top-5 ", percent(metrics.top5(), 2),
-                         "   loss ", fixed(metrics.loss(), 4), "\n\n");
+                         "   loss ", metrics.loss_text(), "\n\n");
   out += class_table(metrics, trained.classes) + confused_table(metrics, trained.classes);
-  if (metrics.nonfinite() > 0) out += text("\n", metrics.nonfinite(), " samples have no finite loss\n");
   if (!result.bad_samples.empty()) out += text("\n", result.bad_samples.size(), " images could not be read:\n");
   for (const auto& bad : result.bad_samples) out += text("  ", bad.path, ": ", bad.reason, "\n");
   return out;

@@ -90,7 +90,8 @@ void print_end(const TrainResult& result, const base::Path& run, const std::vect
   }
   std::string scores;
   if (result.top1)
-    scores = text("; validation top-1 ", base::percent(*result.top1, 2), ", loss ", base::fixed(*result.loss, 4));
+    scores = text("; validation top-1 ", base::percent(*result.top1, 2), ", loss ",
+                  result.loss ? base::fixed(*result.loss, 4) : "not finite");
   if (result.bad_samples > 0) scores += text("; ", result.bad_samples, " unreadable samples were skipped");
   std::printf("trained %lld steps in %s%s\nweights: %s\nsha256:  %s\n", static_cast<long long>(result.step),
               base::duration_text(result.seconds).c_str(), scores.c_str(), (run / "weights.safetensors").c_str(),

@@ -171,14 +171,16 @@ void Ledger::evaluate(int64_t step, const task::Metrics& metrics, bool ema, doub
   fields["loss"] = metrics.loss();
   fields["top1"] = metrics.top1();
   fields["top5"] = metrics.top5();
+  if (metrics.nonfinite() > 0) fields["nonfinite"] = metrics.nonfinite();
+  if (metrics.loss_cut() > 0) fields["loss_cut"] = metrics.loss_cut();
   fields["seconds"] = seconds;
   note("evaluate", fields);
   draw("validate/loss", step, metrics.loss());
   draw("validate/top1", step, metrics.top1());
   draw("validate/top5", step, metrics.top5());
   voice_.say(text("  validation at step ", step, ": top-1 ", percent(metrics.top1(), 2), "  top-5 ",
-                  percent(metrics.top5(), 2), "  loss ", fixed(metrics.loss(), 4), "  (", metrics.samples(),
-                  " samples, ", base::duration_text(seconds), ")"));
+                  percent(metrics.top5(), 2), "  loss ", metrics.loss_text(), "  (", metrics.samples(), " samples, ",
+                  base::duration_text(seconds), ")"));
 }
 
 void Ledger::stalled(int64_t step, double seconds) {

@@ -69,9 +69,11 @@ Session::Verdict Session::evaluate(Source& source) {
   evaluate_seconds_ = steady_seconds() - start;
   evaluated_ = step_;
   top1_ = metrics.top1();
-  loss_ = metrics.loss();
+  const bool sound = std::isfinite(metrics.loss());  // a network of NaNs is the best of nothing
+  loss_ = sound ? std::optional(metrics.loss()) : std::nullopt;
   if (ledger_) ledger_->evaluate(step_, metrics, ema_ != nullptr, evaluate_seconds_);
-  const bool best = agreed(!best_ || *top1_ > *best_);  // rank 0 alone knows whether the best so far was saved
+  // Rank 0 alone knows whether the best so far was saved.
+  const bool best = agreed(sound && (!best_ || *top1_ > *best_));
   if (best) best_ = top1_;
   return {best, best_before};
 }

@@ -169,6 +169,26 @@ TEST(SessionEvaluateTest, EveryZeroEpochsIsOnceAtTheEnd) {
   EXPECT_FALSE(sit(folder.path() / "none", job).top1.has_value());
 }
 
+TEST(SessionEvaluateTest, ANetworkWithoutAFiniteLossIsNeverTheBest) {
+  const base::TemporaryFolder folder;
+  auto job = job_of_epochs(4);
+  job.training.optimizer.lr = 1e38;
+  job.training.max_nonfinite_steps = 100;
+  const auto result = sit(folder.path() / "run", job);
+  EXPECT_TRUE(result.finished);
+  EXPECT_TRUE(result.top1.has_value());
+  EXPECT_FALSE(result.loss.has_value());
+  const auto history = run::read_journal(folder.path() / "run" / "journal.jsonl");
+  for (const auto& event : history.named("evaluate")) {
+    EXPECT_TRUE(event.at("loss").is_null());
+    EXPECT_EQ(event.at("nonfinite").as_int(), 24);
+  }
+  EXPECT_EQ(history.named("evaluate").size(), 4U);
+  for (const auto& event : history.named("save")) EXPECT_FALSE(event.at("best").as_bool());
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "run" / "checkpoints" / "best"));
+  EXPECT_EQ(sit(folder.path() / "run", job).top1, result.top1);  // and the checkpoint can be read again
+}
+
 // Takes no checkpoint but the first and the last, and says so only when the next evaluation has begun.
 class LateToFail : public run::Disk {
  public:

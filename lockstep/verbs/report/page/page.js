@@ -61,7 +61,7 @@ function drawCards() {
     const note = judged === evaluation ? `${whole(evaluation.samples)} images, top-5 ${percent(evaluation.top5)}`
       : bestCheck !== lastCheck ? `best ${percent(bestCheck.top1)} at step ${bestCheck.step}` : isNumber(judged.top5) ? `top-5 ${percent(judged.top5)}` : "";
     add("Accuracy", percent(judged.top1), note);
-    add("Validation loss", judged.loss.toFixed(3), lastCheck && isNumber(lastCheck.epoch) ? `epoch ${compact(lastCheck.epoch)}` : "");
+    add("Validation loss", isNumber(judged.loss) ? judged.loss.toFixed(3) : "not finite", lastCheck && isNumber(lastCheck.epoch) ? `epoch ${compact(lastCheck.epoch)}` : "");
   }
   const lastStep = data.steps[data.steps.length - 1];
   if (!judged && lastStep && isNumber(lastStep.loss)) add("Training loss", lastStep.loss.toFixed(3), "no evaluation yet");
