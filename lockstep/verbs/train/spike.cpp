@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kWindow = 64;
 constexpr size_t kLeast = 16;
+constexpr double kFitted = 1e-6;  // the median of a set learnt by heart: anything else is far above it
 
 double median(const std::deque<double>& values) {
   std::vector<double> sorted(values.begin(), values.end());
@@ -30,11 +31,12 @@ std::string SpikeDetector::judge(double loss, double gradient_norm) {
   if (factor_ <= 0) return "";
   if (losses_.size() >= kLeast) {
     const double usual = median(losses_), usual_norm = median(norms_);
-    if (loss > factor_ * usual) {
+    const bool scatters = usual > kFitted;
+    if (scatters && loss > factor_ * usual) {
       return base::text("the loss rose to ", loss, ", ", loss / usual, " times the median of the last ", losses_.size(),
                         " steps");
     }
-    if (gradient_norm > factor_ * factor_ * usual_norm) {
+    if (scatters && usual_norm > kFitted && gradient_norm > factor_ * factor_ * usual_norm) {
       return base::text("the gradient norm rose to ", gradient_norm, ", ", gradient_norm / usual_norm,
                         " times the median of the last ", norms_.size(), " steps");
     }

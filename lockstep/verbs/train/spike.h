@@ -10,7 +10,8 @@
 namespace lockstep::verbs {
 
 // Tells a sudden rise of the loss or the gradient norm from their usual scatter: by the median of the last 64 steps,
-// which a few wild ones do not move. A norm scatters more than a loss: it is judged by the square of the factor.
+// which a few wild ones do not move. A norm scatters more than a loss: it is judged by the square of the factor. Where
+// the median is 0, or next to it, there is no usual scatter to tell anything from.
 class SpikeDetector {
  public:
   explicit SpikeDetector(double factor) : factor_(factor) {}  // 0: nothing is a spike

@@ -23,6 +23,15 @@ TEST(SpikeDetectorTest, FindsARiseOfLossOrGradientNormAndNothingElse) {
   EXPECT_EQ(detector.judge(1, 1), "");  // the wild ones are no part of what is usual
 }
 
+TEST(SpikeDetectorTest, ASetLearntByHeartHasNoSpikes) {
+  SpikeDetector detector(3);
+  for (int step = 0; step < 40; ++step) EXPECT_EQ(detector.judge(0, 0), "");
+  EXPECT_EQ(detector.judge(1e-7, 1e-7), "");
+  EXPECT_EQ(detector.judge(0.02, 0.5), "");  // one sample of the batch is not sure
+  for (int step = 0; step < 64; ++step) detector.judge(0.01, 0.1);
+  EXPECT_NE(detector.judge(0.04, 0.1), "");  // it scatters again, and is judged again
+}
+
 TEST(SpikeDetectorTest, SaysNothingBeforeItKnowsWhatIsUsualAndWhenItIsOff) {
   SpikeDetector detector(2), off(0);
   for (int step = 0; step < 16; ++step) {
