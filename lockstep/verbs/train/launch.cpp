@@ -51,6 +51,23 @@ void stand_alone(const sigset_t& blocked, int orphaned) {
   _exit(127);
 }
 
+// Nothing leaves this process but through _exit: behind it lie the scopes of the supervisor, with a lock that is the
+// parent's and threads that a fork does not copy.
+[[noreturn]] void launch_and_exit(const std::vector<std::string>& line, int64_t ranks) {
+  base::Error error(base::Blame::bug, "the launcher of the ranks failed");
+  try {
+    _exit(launch_ranks(line, ranks));
+  } catch (const base::Error& thrown) {
+    error = thrown;
+  } catch (const std::exception& thrown) {
+    error = base::Error(base::Blame::machine, thrown.what());
+  } catch (...) {  // told as it was made
+  }
+  const std::string message = error.message() + "\n";
+  static_cast<void>(!write(STDERR_FILENO, message.data(), message.size()));
+  _exit(error.exit_code());
+}
+
 int wait_for(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
@@ -163,7 +180,7 @@ pid_t start_launcher(Launcher kind, const std::vector<std::string>& line, int64_
   if (child < 0) base::throw_errno(base::text("cannot start ", line[0]));
   if (child == 0 && kind == Launcher::own) {
     stand_alone(blocked, SIGINT);
-    _exit(launch_ranks(line, ranks));
+    launch_and_exit(line, ranks);
   }
   if (child == 0) become(line, blocked, kind == Launcher::srun ? SIGTERM : SIGINT);
   return child;

@@ -27,7 +27,15 @@ constexpr int kNoProgram = 127;
 class MeetingPlace {
  public:
   MeetingPlace() {
-    name_ = (std::filesystem::temp_directory_path() / "lockstep-ranks-XXXXXX").string();
+    std::error_code none;
+    const auto folder = std::filesystem::temp_directory_path(none);
+    if (none) {
+      const char* named = std::getenv("TMPDIR");
+      throw base::Error(base::Blame::machine,
+                        text("the ranks cannot meet: ", named ? text("TMPDIR=", named) : "/tmp", " is no folder"),
+                        "name a folder of this host: export TMPDIR=/tmp");
+    }
+    name_ = (folder / "lockstep-ranks-XXXXXX").string();
     if (!::mkdtemp(name_.data())) base::throw_errno("cannot make a folder for the ranks to meet in");
   }
   ~MeetingPlace() {

@@ -12,7 +12,8 @@ namespace lockstep::verbs {
 // (LOCKSTEP_RANK, LOCKSTEP_SIZE, LOCKSTEP_RENDEZVOUS). SIGUSR1 and SIGTERM reach every rank as SIGUSR1, a wish to stop;
 // SIGINT ends them all, as the first rank does that fails: SIGTERM, and SIGKILL 2 s later. Returns when all are gone:
 // the code of the first rank that failed (128 + the signal that killed it), else 85 when one asked for it, else 0.
-// REQUIRES: a process of its own, of one thread: its signals are blocked and its children waited for.
+// Machine error when there is no folder to meet in. REQUIRES: a process of its own, in which only this thread runs: its
+// signals are blocked and its children waited for.
 int launch_ranks(const std::vector<std::string>& command, int64_t ranks);
 
 }  // namespace lockstep::verbs

@@ -6,11 +6,13 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/folder.h"
 #include "lockstep/verbs/train/launch.h"
 
 namespace lockstep::verbs {
@@ -72,6 +74,29 @@ TEST_F(OwnLauncherTest, AnInterruptEndsThemAll) {
   for (const char* rank : {"0", "1", "2"}) EXPECT_TRUE(appears(rank));
   kill(launcher, SIGINT);
   EXPECT_EQ(code_of(launcher), 128 + SIGINT);
+}
+
+// The supervisor holds a folder by a thread that a forked process does not have: unwinding there would wait for it.
+TEST_F(OwnLauncherTest, AFailureEndsTheForkedProcessAloneAndIsTold) {
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before ? before : "";
+  ::testing::internal::CaptureStderr();
+  ::setenv("TMPDIR", "/no/such/folder", 1);
+  const run::RunFolder held(folder_.path() / "held");
+  const pid_t launcher = start("true");
+  before ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
+  int status = 0;
+  pid_t ended = 0;
+  for (int i = 0; i < 1000 && ended == 0; ++i) {
+    ended = waitpid(launcher, &status, WNOHANG);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (ended == 0) kill(launcher, SIGKILL);
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  ASSERT_EQ(ended, launcher);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
+  EXPECT_NE(told.find("TMPDIR=/no/such/folder is no folder"), std::string::npos) << told;
+  EXPECT_NO_THROW(held.ensure_held());
 }
 
 TEST_F(OwnLauncherTest, AProgramThatIsNotThereIsToldByItsCode) {
