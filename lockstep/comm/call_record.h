@@ -15,6 +15,7 @@ struct CallState {
   int64_t started = 0;   // collectives; what goes between two ranks only is not counted
   int64_t answered = 0;  // of these, done
   bool failed = false;   // one ended in an error
+  bool whole = true;     // every collective is told; false: only those for which the host waits
 
   bool operator==(const CallState&) const = default;
 };

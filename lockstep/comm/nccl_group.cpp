@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/nccl_group.h"
 
-#include <ATen/ops/zeros.h>
 #include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,7 +12,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/backed_group.h"
-#include "lockstep/comm/future_work.h"
+#include "lockstep/comm/call_record.h"
+#include "lockstep/comm/staged_backend.h"
 #include "lockstep/site/launch.h"
 #include "plugins/cuda/nccl_plugin.h"
 
@@ -23,7 +23,6 @@ namespace {
 using base::Blame;
 using base::Error;
 using base::text;
-using Works = c10::intrusive_ptr<c10d::Work>;
 
 const lockstep_nccl& open_nccl_plugin() {
   Dl_info here{};
@@ -56,89 +55,23 @@ c10::intrusive_ptr<c10d::Backend> nccl_backend(const Rendezvous& meeting) {
   return c10::intrusive_ptr<c10d::Backend>::reclaim(made);
 }
 
-// CPU tensors through the card: copied there, exchanged, copied back.
-class StagedBackend : public c10d::Backend {
+class NcclGroup : public BackedGroup, public TellsCalls {
  public:
-  StagedBackend(c10::intrusive_ptr<c10d::Backend> card, at::Device device)
-      : c10d::Backend(card->getRank(), card->getSize()), card_(std::move(card)), device_(device) {}
-  const std::string getBackendName() const override { return "lockstep_staged"; }
-
-  Works allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) override {
-    std::vector<at::Tensor> there{tensors[0].to(device_)};
-    card_->allreduce(there, options)->wait();
-    return back(c10d::OpType::ALLREDUCE, there[0], tensors[0]);
-  }
-  Works broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions& options) override {
-    std::vector<at::Tensor> there{tensors[0].to(device_)};
-    card_->broadcast(there, options)->wait();
-    return back(c10d::OpType::BROADCAST, there[0], tensors[0]);
-  }
-  Works allgather(std::vector<std::vector<at::Tensor>>& out, std::vector<at::Tensor>& in,
-                  const c10d::AllgatherOptions& options) override {
-    at::Tensor mine = in[0].to(device_);
-    at::Tensor all = mine.new_empty({size_ * mine.numel()});
-    card_->_allgather_base(all, mine, options)->wait();
-    const at::Tensor home = all.to(at::kCPU).view({size_, -1});
-    for (int64_t r = 0; r < size_; ++r) out[0][static_cast<size_t>(r)].view({-1}).copy_(home[r]);
-    return done(c10d::OpType::ALLGATHER, out[0]);
-  }
-  Works _allgather_base(at::Tensor& out, at::Tensor& in, const c10d::AllgatherOptions& options) override {
-    at::Tensor from = in.to(device_), to = out.to(device_);
-    card_->_allgather_base(to, from, options)->wait();
-    return back(c10d::OpType::_ALLGATHER_BASE, to, out);
-  }
-  Works _reduce_scatter_base(at::Tensor& out, at::Tensor& in, const c10d::ReduceScatterOptions& options) override {
-    at::Tensor from = in.to(device_), to = out.to(device_);
-    card_->_reduce_scatter_base(to, from, options)->wait();
-    return back(c10d::OpType::_REDUCE_SCATTER_BASE, to, out);
-  }
-  Works alltoall_base(at::Tensor& out, at::Tensor& in, std::vector<int64_t>& rows_in, std::vector<int64_t>& rows_out,
-                      const c10d::AllToAllOptions& options) override {
-    at::Tensor from = in.to(device_), to = out.to(device_);
-    card_->alltoall_base(to, from, rows_in, rows_out, options)->wait();
-    return back(c10d::OpType::ALLTOALL_BASE, to, out);
-  }
-  Works send(std::vector<at::Tensor>& tensors, int peer, int tag) override {
-    std::vector<at::Tensor> there{tensors[0].to(device_)};
-    card_->send(there, peer, tag)->wait();
-    return done(c10d::OpType::SEND, tensors);
-  }
-  Works recv(std::vector<at::Tensor>& tensors, int peer, int tag) override {
-    std::vector<at::Tensor> there{tensors[0].to(device_)};
-    card_->recv(there, peer, tag)->wait();
-    return back(c10d::OpType::RECV, there[0], tensors[0]);
-  }
-  Works barrier(const c10d::BarrierOptions&) override {
-    std::vector<at::Tensor> one{at::zeros({1}, at::TensorOptions(device_))};
-    card_->allreduce(one, c10d::AllreduceOptions())->wait();
-    one[0].to(at::kCPU);  // the host waits
-    return done(c10d::OpType::BARRIER, {});
-  }
-
- private:
-  static Works done(c10d::OpType type, std::vector<at::Tensor> tensors) {
-    auto work = c10::make_intrusive<FutureWork>(type, std::move(tensors));
-    work->complete();
-    return work;
-  }
-  static Works back(c10d::OpType type, const at::Tensor& from, at::Tensor& to) {
-    to.copy_(from);
-    return done(type, {to});
-  }
-
-  c10::intrusive_ptr<c10d::Backend> card_;
-  at::Device device_;
-};
-
-class NcclGroup : public BackedGroup {
- public:
-  NcclGroup(const c10::intrusive_ptr<c10d::Backend>& card, at::Device device)
-      : BackedGroup(c10::make_intrusive<StagedBackend>(card, device)), card_(card) {
+  NcclGroup(const c10::intrusive_ptr<c10d::Backend>& card, at::Device device,
+            const std::shared_ptr<CallRecord>& calls = std::make_shared<CallRecord>())
+      : BackedGroup(c10::make_intrusive<StagedBackend>(card, device, calls)), card_(card), calls_(calls) {
     group()->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL, card);
   }
   ~NcclGroup() override {
     release();
     card_->shutdown();
+  }
+
+  // Those for which the host waits: what is queued on the card goes on without it, and nobody hears of its end.
+  CallState calls() const override {
+    CallState state = calls_->state();
+    state.whole = false;
+    return state;
   }
 
   // What ends the others, and outlives the cards' group: the launcher's MPI, where there is one. Rank 0 removes the
@@ -166,6 +99,7 @@ class NcclGroup : public BackedGroup {
   std::unique_ptr<Group> launcher_;
   std::unique_ptr<Folder> folder_;
   c10::intrusive_ptr<c10d::Backend> card_;
+  std::shared_ptr<CallRecord> calls_;
 };
 
 base::Path random_folder(const base::Path& parent) {

@@ -67,6 +67,7 @@ Beat from_json(const Json& line) {
   beat.calls = line.int_or("calls", 0);
   beat.answered = line.int_or("answered", 0);
   beat.call_failed = flag(line, "call_failed");
+  beat.calls_whole = !flag(line, "calls_in_part");
   beat.stopped = flag(line, "stopped");
   if (const Json* end = line.find("end")) beat.end = end_of(*end);
   return beat;
@@ -117,6 +118,7 @@ std::string to_record(const Beat& beat) {
   line["calls"] = beat.calls;
   line["answered"] = beat.answered;
   if (beat.call_failed) line["call_failed"] = true;
+  if (!beat.calls_whole) line["calls_in_part"] = true;
   if (beat.stopped) line["stopped"] = true;
   if (beat.end) line["end"] = to_json(*beat.end);
   std::string content = line.dump(-1);

@@ -40,6 +40,7 @@ struct Beat {
   int64_t calls = 0;         // collectives started so far; in the same order on every rank
   int64_t answered = 0;      // of these, done
   bool call_failed = false;  // a collective ended in an error: a peer is gone
+  bool calls_whole = true;   // false: it may wait in a collective that it does not tell (ranks on cards)
   bool stopped = false;      // by a signal (SIGSTOP), as the keeper saw
   std::optional<RankEnd> end;
 

@@ -33,6 +33,7 @@ TEST(BeatTest, ComesBackFromItsFileAsItWasWritten) {
   write_beat(folder.path() / "3.beat", beat);
   EXPECT_EQ(read_beat(folder.path() / "3.beat"), beat);
   beat.stopped = beat.call_failed = true;
+  beat.calls_whole = false;
   beat.end = RankEnd{.code = 0, .signal = 9, .asked = true, .out_of_memory = true, .peak_bytes = int64_t{5} << 30};
   write_beat(folder.path() / "3.beat", beat);
   EXPECT_EQ(read_beat(folder.path() / "3.beat"), beat);

@@ -73,6 +73,7 @@ void Activity::write_into(Beat& beat) const {
   beat.calls = calls.started;
   beat.answered = calls.answered;
   beat.call_failed = calls.failed;
+  beat.calls_whole = calls.whole;
 }
 
 Activity::During::During(Activity& activity, Phase phase) : activity_(activity), before_(activity.inside_->phase) {

@@ -15,6 +15,7 @@ struct Calls {
   int64_t started = 0;
   int64_t answered = 0;
   bool failed = false;
+  bool whole = true;  // every collective is told
 };
 
 // What the training thread is doing, for whoever watches from outside. Safe to read while it is written.

@@ -140,6 +140,21 @@ std::vector<const Sighting*> hindmost(const std::vector<Sighting>& ranks) {
   return busy.empty() ? last : busy;
 }
 
+// Whether a rank that is in no collective, by its own words, may yet be waiting for another one.
+bool may_wait(const Beat& beat) {
+  return beat.call.empty() && (!beat.calls_whole || beat.calls == 0);
+}
+
+// The hindmost that stopped with `first`, a step's length apart at most (of which Patience allows four): by what they
+// tell, any of them may be waiting for any other.
+std::vector<std::string> stopped_together(const std::vector<const Sighting*>& last, const Sighting& first) {
+  std::vector<std::string> names;
+  for (const Sighting* rank : last) {
+    if (may_wait(*rank->beat) && rank->still > first.still / 2) names.push_back(text(rank->beat->rank));
+  }
+  return names;
+}
+
 std::optional<Fault> judge_still(const std::vector<Sighting>& ranks, const Patience& patience) {
   if (std::any_of(ranks.begin(), ranks.end(), [](const Sighting& rank) { return !rank.beat; })) return std::nullopt;
   const auto last = hindmost(ranks);
@@ -160,6 +175,15 @@ std::optional<Fault> judge_still(const std::vector<Sighting>& ranks, const Patie
     fault.host.clear();
     fault.what = text("the network between the hosts does not answer: all ranks wait in ", beat.call, " number ",
                       beat.calls, " for ", number_text(found->still), " s, after step ", beat.step);
+    return fault;
+  }
+  const auto together = stopped_together(last, *found);
+  if (may_wait(beat) && together.size() > 1) {
+    fault.rank = -1;
+    fault.host.clear();
+    fault.what =
+        text("ranks ", base::join(together, ", "), " stand still ", doing(beat), ", ", number_text(found->still),
+             " s without getting on; which of them the others wait for is not known", who_waits(ranks, fault));
     return fault;
   }
   fault.what = text(name_of_rank(beat), " hangs ", doing(beat), ", ", number_text(found->still),

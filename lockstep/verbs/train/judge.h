@@ -32,7 +32,7 @@ struct Patience {
 struct Fault {
   enum class Kind { dead, out_of_memory, stopped, silent, hung, network, not_started, launcher };
   Kind kind = Kind::dead;
-  int64_t rank = -1;   // -1: no single one
+  int64_t rank = -1;   // -1: no single one, or not known which
   std::string host;    // of that rank; empty: not known
   int64_t step = 0;    // done by then
   std::string call;    // the collective that the others wait in; empty: none

@@ -147,6 +147,40 @@ TEST(JudgeTest, WhenAllWaitInTheSameCollectiveItIsTheNetwork) {
   EXPECT_THAT(fault->what, HasSubstr("all ranks wait in all-reduce number 6 for 51 s, after step 17"));
 }
 
+// Ranks on cards tell of a collective only when their host waits for it.
+TEST(JudgeTest, WhereNobodyTellsWhoWaitsNobodyIsBlamed) {
+  auto ranks = well();
+  ranks[0].still = 47, ranks[1].still = 50.2, ranks[2].still = 49.9;
+  for (auto& rank : ranks) rank.beat->calls_whole = false;
+  auto fault = judge(ranks, {});
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->kind, Kind::hung);
+  EXPECT_EQ(fault->rank, -1);
+  EXPECT_EQ(fault->host, "");
+  EXPECT_FALSE(fault->to_json().contains("host"));
+  EXPECT_THAT(fault->what, HasSubstr("ranks 0, 1, 2 stand still after step 17, computing, 50 s without getting on"));
+  for (auto& rank : ranks) rank.beat->calls_whole = true, rank.beat->calls = rank.beat->answered = 0;
+  EXPECT_EQ(judge(ranks, {})->rank, -1);  // before the first collective nobody can tell either
+  for (auto& rank : ranks) rank.beat->calls = 5;
+  EXPECT_EQ(judge(ranks, {})->rank, 1);  // who tells all and is in none computes
+}
+
+TEST(JudgeTest, OnCardsTooTheRankThatDidNotComeIsNamed) {
+  auto ranks = well();
+  for (auto& rank : ranks) rank.beat->calls_whole = false;
+  waits(ranks[0], 51);
+  waits(ranks[2], 51);
+  ranks[1].still = 51;
+  EXPECT_EQ(judge(ranks, {})->rank, 1);
+  ranks[2] = ranks[1];  // in front of the same collective: one of these two waits for the other
+  ranks[2].beat->rank = 2;
+  const auto fault = judge(ranks, {});
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->rank, -1);
+  EXPECT_THAT(fault->what, HasSubstr("ranks 1, 2 stand still"));
+  EXPECT_THAT(fault->what, HasSubstr("rank 0 waits in all-reduce number 6"));
+}
+
 TEST(JudgeTest, ARankThatNeverSpokeIsNamed) {
   auto ranks = well();
   ranks[2].beat.reset();

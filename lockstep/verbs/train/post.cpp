@@ -22,7 +22,7 @@ CallsWatched::CallsWatched(run::Activity& activity, const comm::Group& group) : 
   if (!teller) return;
   activity.watch_calls([teller] {
     const comm::CallState calls = teller->calls();
-    return run::Calls{calls.waiting, calls.started, calls.answered, calls.failed};
+    return run::Calls{calls.waiting, calls.started, calls.answered, calls.failed, calls.whole};
   });
 }
 

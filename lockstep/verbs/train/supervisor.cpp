@@ -43,7 +43,7 @@ std::string fix_for(const Fault& fault, const base::Path& run) {
     case Fault::Kind::out_of_memory:
       return text("use fewer ranks on a host, a smaller training.global_batch, or training.recompute; ", on);
     case Fault::Kind::hung:
-      return text("if its steps may take that long, give --patience SECONDS; ", on);
+      return text("if steps may take that long, give --patience SECONDS; ", on);
     default:
       return text("look at that host; ", on);
   }
