@@ -39,8 +39,8 @@ Image fitted(Image image, int64_t max_side) {
 void PixelSums::add(const Image& image) {
   num_pixels += image.width * image.height;
   const uint8_t* pixel = image.pixels.data();
-  for (int64_t y = 0; y < image.height; ++y) {  // a row's sums fit into 32 bits: 65,025 * 2^16
-    std::array<uint32_t, 3> row_sum = {};
+  for (int64_t y = 0; y < image.height; ++y) {  // a row may have 2^27 pixels: its squares fit into 43 bits
+    std::array<uint64_t, 3> row_sum = {};
     std::array<uint64_t, 3> row_square = {};
     for (int64_t x = 0; x < image.width; ++x, pixel += 3) {
       for (size_t c = 0; c < 3; ++c) {
@@ -50,7 +50,7 @@ void PixelSums::add(const Image& image) {
       }
     }
     for (size_t c = 0; c < 3; ++c) {
-      sum[c] += row_sum[c];
+      sum[c] += static_cast<int64_t>(row_sum[c]);
       square[c] += static_cast<int64_t>(row_square[c]);
     }
   }
