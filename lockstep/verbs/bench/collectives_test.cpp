@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/fake_scheduler.h"
 
@@ -24,6 +25,8 @@ TEST(CollectivesTest, EverySizeIsTimedInEveryRound) {
 }
 
 TEST(CollectivesTest, RanksAreStartedWithTheSameWords) {
+  site::FakeScheduler here;  // whatever is installed on this machine
+  here.install("mpirun", "mpirun (Open MPI) 4.1.4");
   const std::string line = base::join(bench_in_ranks({"ddp", "--ranks", "2", "--worker"}, 2), " ");
   EXPECT_NE(line.find(" -n 2 "), std::string::npos) << line;
   EXPECT_TRUE(line.ends_with(" bench ddp --worker")) << line;
@@ -37,6 +40,11 @@ TEST(CollectivesTest, SpeaksToTheMpirunThatIsHere) {
   EXPECT_TRUE(line.starts_with("mpirun -bind-to none -n 2 ")) << line;
   here.install("mpirun", "mpirun (Open MPI) 4.1.4");
   EXPECT_NE(base::join(bench_in_ranks({"collectives"}, 2), " ").find("--oversubscribe"), std::string::npos);
+}
+
+TEST(CollectivesTest, SaysWhenNothingStartsRanksHere) {
+  const site::FakeScheduler laptop;
+  EXPECT_THROW(bench_in_ranks({"collectives"}, 2), base::Error);
 }
 
 TEST(CollectivesTest, HalvesOfTheNumbersAreSummedInTheSameBuckets) {
