@@ -45,13 +45,7 @@ class PetSource final : public Source {
     if (has_own) read_list("annotations/trainval.txt", has_test ? Part::train : Part::open);
     if (has_test) read_list("annotations/test.txt", Part::test);
     if (!has_own && !has_test) read_list("annotations/list.txt", Part::open);
-    int32_t expected = 1;
-    for (const auto& [number, name] : breeds_) {
-      if (number != expected++)
-        throw Error(Blame::user, text(tree_.root().string(), ": class ", number - 1, " has no picture"),
-                    "are the lists whole?");
-      classes_.push_back(name);
-    }
+    name_classes();
   }
 
   std::vector<SourceMember> load(int64_t i) const override {
@@ -65,6 +59,16 @@ class PetSource final : public Source {
   }
 
  private:
+  // Lists may hold some breeds only: labels are places among those that are there, in the order of their numbers.
+  void name_classes() {
+    std::map<int32_t, int32_t> places;
+    for (const auto& [number, name] : breeds_) {
+      places[number] = static_cast<int32_t>(classes_.size());
+      classes_.push_back(name);
+    }
+    for (auto& sample : samples_) sample.label = places.at(sample.label);
+  }
+
   void read_list(const std::string& name, Part part) {
     const TextTable table(tree_.read(name), (tree_.root() / name).string(), TextTable::Header::none);
     const auto add = [&](const std::vector<std::string>& cells, const std::string& where) {
@@ -81,7 +85,7 @@ class PetSource final : public Source {
         throw Error(Blame::user, text(where, ": class ", number, " is ", known->second, ", not ", breed));
       const std::string picture = text("images/", cells[0], ".jpg");
       try {
-        samples_.push_back({picture, number - 1, part, tree_.size_of(picture)});
+        samples_.push_back({picture, number, part, tree_.size_of(picture)});  // name_classes() makes it a label
       } catch (const Error& error) {
         if (error.blame() != Blame::user) throw;
         refused_.push_back({picture, error.what()});

@@ -77,8 +77,18 @@ TEST_F(PetSourceTest, RefusesListsThatContradictThemselves) {
   EXPECT_THROW(open(), base::Error);
   put("annotations/trainval.txt", "a_1 one 1 1\n");
   EXPECT_THROW(open(), base::Error);
-  put("annotations/trainval.txt", "a_1 2 1 1\n");
+  put("annotations/trainval.txt", "a_1 0 1 1\n");
   EXPECT_THROW(open(), base::Error);
+}
+
+TEST_F(PetSourceTest, TakesAListOfSomeBreeds) {
+  for (const char* name : {"pug_1", "Bengal_1", "pug_2"}) put("images/" + std::string(name) + ".jpg");
+  put("annotations/trainval.txt", "Bengal_1 6 1 1\npug_1 26 2 1\npug_2 26 2 1\n");
+  const auto source = open();
+  EXPECT_THAT(source->classes(), ElementsAre("Bengal", "pug"));
+  std::vector<int32_t> labels;
+  for (const auto& sample : source->samples()) labels.push_back(sample.label);
+  EXPECT_THAT(labels, ElementsAre(0, 1, 1));
 }
 
 }  // namespace
