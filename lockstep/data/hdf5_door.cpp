@@ -47,7 +47,7 @@ const lockstep_hdf5& plugin() {
 
 // Nothing for an array whose slices are larger than a member may be.
 std::optional<Hdf5Array> described(const lockstep_hdf5_array& array, int64_t number) {
-  Hdf5Array result{array.name, array.type, {}, array.type[1] - '0', number};
+  Hdf5Array result{array.name, array.type, {}, array.type[1] - '0', number, array.missing_filter};
   int64_t bytes = result.item_bytes;
   for (int32_t i = 0; i < array.axes; ++i) {
     const int64_t size = array.shape[i];
@@ -93,8 +93,14 @@ Hdf5File::~Hdf5File() = default;
 void Hdf5File::read(const Hdf5Array& array, int64_t row, int64_t count, bool as_int64, void* to) const {
   const std::lock_guard lock(g_library);
   if (plugin().read(handle_->file, array.number, row, count, as_int64 ? 1 : 0, to) == 0) return;
+  if (!array.missing_filter.empty()) {
+    throw Error(Blame::user,
+                text(path_.string(), ": ", array.name, " is packed by the filter ",
+                     base::quote_json(array.missing_filter), ", which this libhdf5 has not"),
+                "pack it anew where that filter is: h5repack -f GZIP=1 OLD NEW, or h5py with compression=\"gzip\"");
+  }
   throw Error(Blame::user, text(path_.string(), ": row ", row, " of ", array.name, " cannot be read"),
-              "the file is damaged, or packed by a filter that this libhdf5 does not have");
+              "the file is damaged there: h5ls -r tells what it holds");
 }
 
 std::string Hdf5File::slice(const Hdf5Array& array, int64_t row) const {

@@ -16,7 +16,8 @@ struct Hdf5Array {
   std::string type;  // as .npy files spell it, without the byte order: "u1", "f4"
   std::vector<int64_t> shape;
   int64_t item_bytes = 1;
-  int64_t number = 0;  // the plug-in's own
+  int64_t number = 0;               // the plug-in's own
+  std::string missing_filter = {};  // one that packed it and that this libhdf5 has not: its rows cannot be read
 
   int64_t count() const { return shape.empty() ? 1 : shape[0]; }  // along the first axis
   int64_t slice_bytes() const;

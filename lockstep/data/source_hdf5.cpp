@@ -63,6 +63,7 @@ class Hdf5Source final : public Source {
     int64_t num_classes = 0;
     for (const size_t number : sample_arrays(options)) {
       const Hdf5Array& array = file_.arrays()[number];
+      if (!array.missing_filter.empty() && array.count() > 0) (void)file_.slice(array, 0);  // says so, once
       const std::vector<int64_t> labels = labels_for(number, options);
       for (int64_t i = 0; i < array.count(); ++i) {
         const int32_t label =

@@ -64,6 +64,28 @@ bool is_own(hid_t dataset) {
   return layout.is_there() && H5Pget_external_count(layout.id()) <= 0 && H5Pget_layout(layout.id()) != H5D_VIRTUAL;
 }
 
+// The caller says what went wrong. The library keeps this setting for each thread, so it is made in every call.
+void be_quiet() {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+void find_missing_filter(hid_t dataset, lockstep_hdf5_array& array) {
+  const Closing layout(H5Dget_create_plist(dataset), H5Pclose);
+  const int count = layout.is_there() ? H5Pget_nfilters(layout.id()) : 0;
+  for (int i = 0; i < count; ++i) {
+    unsigned flags = 0, config = 0;
+    size_t num_values = 0;
+    char name[sizeof array.missing_filter] = {};
+    const H5Z_filter_t filter =
+        H5Pget_filter2(layout.id(), static_cast<unsigned>(i), &flags, &num_values, nullptr, sizeof name, name, &config);
+    if (filter < 0 || H5Zfilter_avail(filter) > 0) continue;
+    name[sizeof name - 1] = '\0';
+    const std::string known = name[0] != '\0' ? std::string(name) : "number " + std::to_string(filter);
+    std::memcpy(array.missing_filter, known.c_str(), known.size() + 1);
+    return;
+  }
+}
+
 void add_array(lockstep_hdf5_file& file, const char* name) {
   const Closing dataset(H5Dopen2(file.id, name, H5P_DEFAULT), H5Dclose);
   if (!dataset.is_there() || !is_own(dataset.id())) return;
@@ -74,7 +96,8 @@ void add_array(lockstep_hdf5_file& file, const char* name) {
   if (number.name[0] == '\0' || axes < 1 || axes > LOCKSTEP_HDF5_MAX_AXES) return;
   hsize_t sizes[LOCKSTEP_HDF5_MAX_AXES] = {};
   H5Sget_simple_extent_dims(space.id(), sizes, nullptr);
-  lockstep_hdf5_array array{file.names.emplace_back(name).c_str(), {}, axes, {}};
+  lockstep_hdf5_array array{file.names.emplace_back(name).c_str(), {}, axes, {}, {}};
+  find_missing_filter(dataset.id(), array);
   std::memcpy(array.type, number.name, sizeof array.type);
   for (int i = 0; i < axes; ++i) array.shape[i] = static_cast<int64_t>(sizes[i]);
   file.arrays.push_back(array);
@@ -87,7 +110,7 @@ herr_t visit(hid_t, const char* name, const H5O_info_t* info, void* data) noexce
 }
 
 lockstep_hdf5_file* open_file(const char* path) {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // the caller says it
+  be_quiet();
   auto file = std::make_unique<lockstep_hdf5_file>();
   file->id = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
   if (file->id < 0 || H5Ovisit(file->id, H5_INDEX_NAME, H5_ITER_INC, visit, file.get()) < 0) return nullptr;
@@ -95,6 +118,7 @@ lockstep_hdf5_file* open_file(const char* path) {
 }
 
 int read_rows(const lockstep_hdf5_file* file, int64_t i, int64_t row, int64_t count, int as_int64, void* to) {
+  be_quiet();
   const lockstep_hdf5_array& array = file->arrays[static_cast<size_t>(i)];
   const Closing dataset(H5Dopen2(file->id, array.name, H5P_DEFAULT), H5Dclose);
   if (!dataset.is_there()) return 1;
@@ -116,7 +140,10 @@ const lockstep_hdf5 kPlugin = {
     [](const lockstep_hdf5_file* file) { return static_cast<int64_t>(file->arrays.size()); },
     [](const lockstep_hdf5_file* file, int64_t i) { return &file->arrays[static_cast<size_t>(i)]; },
     read_rows,
-    [](lockstep_hdf5_file* file) { delete file; }};
+    [](lockstep_hdf5_file* file) {
+      be_quiet();
+      delete file;
+    }};
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 /* The whole interface between Lockstep and libhdf5, opened at run time: as packaged the library brings thirty others
  * along (curl, TLS, Kerberos), which no other command shall load. Not for several threads at once. */
 
-#define LOCKSTEP_HDF5_VERSION 1
+#define LOCKSTEP_HDF5_VERSION 2
 #define LOCKSTEP_HDF5_ENTRY "lockstep_hdf5_plugin"
 #define LOCKSTEP_HDF5_MAX_AXES 8
 
@@ -19,6 +19,7 @@ typedef struct lockstep_hdf5_array {
   char type[3];     /* "u1" to "f8", as .npy files spell it */
   int32_t axes;     /* 1 or more */
   int64_t shape[LOCKSTEP_HDF5_MAX_AXES];
+  char missing_filter[64]; /* one that packed it and that this libhdf5 has not; empty: none */
 } lockstep_hdf5_array;
 
 typedef struct lockstep_hdf5 {

@@ -94,6 +94,24 @@ def hdf5(folder, rng):
     (folder / "cut.h5").write_bytes(whole[: len(whole) // 2])
     done = subprocess.run([LOCKSTEP, "prep", str(folder / "cut.h5"), "--to", str(folder / "cut")], capture_output=True)
     check(done.returncode == 2, "half an HDF5 file is a user error")
+    with h5py.File(folder / "lzf.h5", "w") as file:  # a filter of h5py's own
+        file.create_dataset("images", data=np.zeros_like(pictures), compression="lzf", chunks=(5, 9, 7, 3))
+    done = subprocess.run([LOCKSTEP, "prep", str(folder / "lzf.h5"), "--to", str(folder / "lzf"), "--threads", "4"],
+                          capture_output=True, text=True)
+    check(done.returncode == 2 and 'packed by the filter "lzf"' in done.stderr, "a filter that is not there: named")
+    check("HDF5-DIAG" not in done.stderr, "no words of the library's own")
+    noise = rng.integers(0, 256, (40, 64, 64, 3), dtype=np.uint8)
+    with h5py.File(folder / "damaged.h5", "w") as file:
+        data = file.create_dataset("images", data=noise, compression="gzip", chunks=(1, 64, 64, 3))
+        places = [data.id.get_chunk_info(i).byte_offset for i in range(20)]
+    with open(folder / "damaged.h5", "r+b") as file:
+        for place in places:
+            file.seek(place)
+            file.write(b"\0" * 64)
+    done = subprocess.run([LOCKSTEP, "prep", str(folder / "damaged.h5"), "--to", str(folder / "damaged"), "--validate",
+                           "0", "--threads", "4"], capture_output=True, text=True)
+    check(done.returncode == 0 and "20 samples could not be read" in done.stdout, "damaged chunks: left out, named")
+    check("HDF5-DIAG" not in done.stderr, "no words of the library's own, from no thread")
 
 
 def mnist(folder, rng):
