@@ -42,6 +42,7 @@ std::optional<Bottleneck> find_bottleneck(const Pace& pace) {
   const auto* slowest = std::max_element(std::begin(stages), std::end(stages),
                                          [](const auto& a, const auto& b) { return a.second < b.second; });
   Bottleneck found;
+  found.from_shards = pace.from_shards;
   found.stage = slowest->first;
   found.stage_share = slowest->second / std::max(pace.stages.sum(), 1e-9);
   found.waited_share = pace.waited / pace.seconds;
@@ -63,7 +64,8 @@ base::Json Bottleneck::to_json() const {
 
 std::string Bottleneck::to_text() const {
   const std::string mend =
-      stage == "read"  ? "a faster disk or shards (lockstep prep) would mend it"
+      stage == "read"  ? from_shards ? "a copy on this node (data.stage) or data.order=windows would mend it"
+                                     : "a faster disk or shards (lockstep prep) would mend it"
       : more_cores > 0 ? base::text(base::fixed(threads_needed, 1), " threads would keep up: ", more_cores,
                                     more_cores == 1 ? " more core" : " more cores", " for data.threads would mend it")
                        : "its threads would do, if the steps left a core to them (fewer training.threads)";

@@ -28,6 +28,7 @@ struct Pace {
   int64_t threads = 1;
   double seconds = 0;  // of the steps, waiting and all
   double waited = 0;   // of these, for batches
+  bool from_shards = false;
 };
 
 // The loader holds the training back.
@@ -37,6 +38,7 @@ struct Bottleneck {
   double waited_share = 0;    // of the steps' time
   double threads_needed = 0;  // so that nobody waits, at the cost per sample that was seen
   int64_t more_cores = 0;     // beyond the threads there are
+  bool from_shards = false;
 
   base::Json to_json() const;
   std::string to_text() const;  // one sentence: which stage, by how much, what would mend it

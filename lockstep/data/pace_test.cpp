@@ -37,6 +37,9 @@ TEST(PaceTest, CoresDoNotMendASlowDisk) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->stage, "read");
   EXPECT_THAT(found->to_text(), testing::HasSubstr("a faster disk or shards"));
+  const std::string of_shards = find_bottleneck({{15, 3, 1, 1, 1000}, 2, 10, 5, true})->to_text();
+  EXPECT_THAT(of_shards, testing::HasSubstr("a copy on this node (data.stage) or data.order=windows"));
+  EXPECT_THAT(of_shards, testing::Not(testing::HasSubstr("lockstep prep")));
 }
 
 TEST(PaceTest, StagesAddAndSubtract) {

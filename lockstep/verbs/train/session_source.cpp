@@ -141,8 +141,8 @@ Session::Source Session::open_source(const Stage& stage, size_t from) {
 void Session::say_pace(Source& source) {
   if (!source.loader) return;
   const data::StageSeconds now = source.loader->stages();
-  const auto found =
-      data::find_bottleneck({now - source.stages_before, source.loader->num_threads(), source.seconds, source.waited});
+  const auto found = data::find_bottleneck({now - source.stages_before, source.loader->num_threads(), source.seconds,
+                                            source.waited, collections_.train.shards != nullptr});
   source.stages_before = now;
   source.seconds = source.waited = 0;
   if (!found) return;
