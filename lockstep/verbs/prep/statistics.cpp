@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/npy.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -30,6 +32,21 @@ base::Json rounded_list(const std::array<double, 3>& values) {
   base::Json all = base::Json::array();
   for (const double value : values) all.push_back(rounded(value));
   return all;
+}
+
+// For people. A foreign array may be of any kind: what cannot be said of it is left out.
+std::string in_words(const data::SourceMember& member) {
+  if (member.extension != "npy") return base::text(".", member.extension);
+  try {
+    const auto bytes = std::as_bytes(std::span(member.bytes.data(), member.bytes.size()));
+    const data::NpyHeader header = data::read_npy_header(bytes, "array");
+    std::vector<std::string> sizes;
+    for (const int64_t size : header.shape) sizes.push_back(std::to_string(size));
+    return base::text("array ", base::join(sizes, "x"), " of ", header.type);
+  } catch (const base::Error& error) {
+    if (error.blame() != base::Blame::user) throw;
+    return ".npy";
+  }
 }
 
 void add_counts(std::vector<int64_t>& counts, const std::vector<int64_t>& others) {
@@ -76,6 +93,8 @@ void Statistics::add(const data::FinishedSample& sample, int32_t label, const st
     one.num_pictures = 1;
     one.min_width = one.max_width = one.sum_width = sample.width;
     one.min_height = one.max_height = one.sum_height = sample.height;
+  } else if (without_picture.empty() && !sample.members.empty()) {
+    one.without_picture = in_words(sample.members.front());
   }
   one.bytes_in = sample.bytes_in;
   for (const auto& member : sample.members) one.bytes_out += static_cast<int64_t>(member.bytes.size());
@@ -92,6 +111,7 @@ void Statistics::add(const Statistics& other) {
     widen(min_width, max_width, num_pictures == 0, other.min_width, other.max_width);
     widen(min_height, max_height, num_pictures == 0, other.min_height, other.max_height);
   }
+  if (without_picture.empty()) without_picture = other.without_picture;  // shards come in order
   num_samples += other.num_samples;
   num_pictures += other.num_pictures;
   sum_width += other.sum_width;
@@ -109,6 +129,7 @@ base::Json Statistics::to_json() const {
   all["per_class"] = base::Json::array_of(per_class);
   all["objects_per_class"] = base::Json::array_of(objects_per_class);
   all["pictures"] = num_pictures;
+  if (!without_picture.empty()) all["without_picture"] = without_picture;
   all["width"] = base::Json::array_of(std::array{min_width, max_width, sum_width});
   all["height"] = base::Json::array_of(std::array{min_height, max_height, sum_height});
   all["bytes_in"] = bytes_in;
@@ -129,6 +150,7 @@ Statistics Statistics::from_json(const base::Json& value) {
     for (const auto& item : objects->items()) all.objects_per_class.push_back(item.as_int());
   }
   all.num_pictures = value.at("pictures").as_int();
+  all.without_picture = value.string_or("without_picture", "");
   std::array<int64_t, 3> width = {}, height = {};
   read_into(value.at("width"), width);
   read_into(value.at("height"), height);
@@ -154,6 +176,10 @@ base::Json Statistics::for_people() const {
   all["bytes_out"] = bytes_out;
   all["shrunk"] = num_shrunk;
   all["turned_upright"] = num_turned;
+  if (num_pictures < num_samples) {
+    all["without_picture"] = num_samples - num_pictures;
+    all["first_without_picture"] = without_picture;
+  }
   if (num_pictures == 0) return all;
   all["width_min"] = min_width;
   all["width_mean"] = rounded(static_cast<double>(sum_width) / count);

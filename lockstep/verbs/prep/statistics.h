@@ -21,6 +21,7 @@ struct Statistics {
   std::vector<int64_t> per_class;          // samples by label
   std::vector<int64_t> objects_per_class;  // objects in samples, by label
   int64_t num_pictures = 0;
+  std::string without_picture;  // what the first sample holds that has no picture: "array 3x32x32 of u1", ".webp"
   int64_t min_width = 0, max_width = 0, sum_width = 0;
   int64_t min_height = 0, max_height = 0, sum_height = 0;
   int64_t bytes_in = 0;   // of all members in the source

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lockstep/data/npy.h"
+
 namespace lockstep::verbs {
 namespace {
 
@@ -35,6 +37,24 @@ TEST(StatisticsTest, TheSumOverShardsIsThatOverTheSamples) {
   EXPECT_EQ(all.bytes_out, 42);
   EXPECT_EQ(all.num_turned, 2);
   EXPECT_EQ(all.for_people().at("width_mean").as_double(), 45);
+}
+
+TEST(StatisticsTest, TellsWhatASampleWithoutAPictureHolds) {
+  Statistics all, later;
+  all.add(sample(20, 30), 0);
+  EXPECT_FALSE(all.for_people().contains("without_picture"));
+  const std::vector<int64_t> shape{3, 4, 5};
+  data::FinishedSample array;
+  array.members = {{"npy", data::npy_file("u1", shape, std::string(60, 'x'))}};
+  all.add(array, 0);
+  data::FinishedSample foreign;
+  foreign.members = {{"npy", "a pickle"}};
+  later.add(foreign, 0);
+  EXPECT_EQ(later.without_picture, ".npy");
+  all.add(later);
+  EXPECT_EQ(Statistics::from_json(all.to_json()), all);
+  EXPECT_EQ(all.for_people().at("without_picture").as_int(), 2);
+  EXPECT_EQ(all.for_people().at("first_without_picture").as_string(), "array 3x4x5 of u1");
 }
 
 TEST(StatisticsTest, CountsTheObjectsOfASampleByTheirClass) {

@@ -109,6 +109,20 @@ std::string duplicates_text(const Json& all) {
   return out;
 }
 
+// Right for sequences; not what somebody expects who trains on pictures next.
+std::string without_picture_text(const Json& parts) {
+  int64_t count = 0;
+  std::string first;
+  for (const auto& part : parts.members()) {
+    count += part.value.int_or("without_picture", 0);
+    if (first.empty()) first = part.value.string_or("first_without_picture", "");
+  }
+  if (count == 0) return "";
+  return text("\n  ", format_count(count), count == 1 ? " sample holds" : " samples hold",
+              " no picture (the first: ", first,
+              "), kept as it is: pictures are .jpg, .png, and arrays of bytes, HxW, HxWx1 or HxWx3\n");
+}
+
 std::string triple(const Json& values) {
   std::vector<std::string> words;
   for (const auto& value : values.items()) words.push_back(fixed(value.as_double(), 4));
@@ -134,6 +148,7 @@ std::string packed_text(const Packed& packed, const base::Path& folder) {
   if (first.contains("mean")) {
     out += text("\n  mean ", triple(first.at("mean")), "; std ", triple(first.at("std")), "\n");
   }
+  out += without_picture_text(dataset.at("parts"));
   int64_t turned = 0, shrunk = 0;
   for (const auto& part : dataset.at("parts").members()) {
     turned += part.value.at("turned_upright").as_int();

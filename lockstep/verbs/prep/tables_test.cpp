@@ -36,6 +36,17 @@ TEST(PrepTablesTest, CountsTheObjectsOfEachClass) {
   EXPECT_THAT(all, Not(testing::ContainsRegex("class +train")));
 }
 
+TEST(PrepTablesTest, CountsSamplesWithoutAPicture) {
+  Packed packed;
+  packed.dataset = base::parse_json(R"({"source": "x", "source_format": "npy", "classes": ["0"], "parts": {
+      "train": {"samples": 1500, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0, "shrunk": 0,
+                "per_class": [1500], "without_picture": 1200, "first_without_picture": "array 3x32x32 of u1"}},
+      "duplicates": {"groups": 0}, "num_unreadable": 0, "num_left_out": 0})",
+                                    "dataset.json");
+  EXPECT_THAT(packed_text(packed, "out"),
+              HasSubstr("1,200 samples hold no picture (the first: array 3x32x32 of u1), kept as it is"));
+}
+
 TEST(PrepTablesTest, ForecastSaysWhenItDoesNotFit) {
   PackForecast forecast;
   forecast.bytes_out = 100;
