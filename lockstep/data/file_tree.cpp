@@ -47,7 +47,7 @@ bool leads_up(const std::string& name) {
 std::string reason_of(int code) {
   switch (code) {
     case EXDEV:
-      return "it leads out of the folder";
+      return kLeadsOut;
     case ENOENT:
       return "there is no such file";
     case ELOOP:

@@ -19,6 +19,7 @@ struct TreeFile {
   bool operator==(const TreeFile&) const = default;
 };
 
+constexpr const char* kLeadsOut = "it leads out of the folder";
 constexpr const char* kLinkReason = "a link: ";  // how the reasons of refused links begin
 
 struct Refused {  // something of a source that is left out, and why

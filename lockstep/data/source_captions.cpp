@@ -40,10 +40,22 @@ bool holds_sentences(const TextTable& table) {
   return 2 * sentences > rows;
 }
 
+// The list: SOURCE itself, or the one captions.* in a folder; empty: there is none, or there are several.
+base::Path caption_list(const base::Path& source) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(source, error)) return source;
+  std::vector<base::Path> found;
+  for (const char* name : {"captions.json", "captions.jsonl", "captions.ndjson", "captions.tsv", "captions.csv",
+                           "captions.txt", "captions.token"}) {
+    if (std::filesystem::is_regular_file(source / name, error)) found.push_back(source / name);
+  }
+  return found.size() == 1 ? found.front() : base::Path();
+}
+
 class CaptionReader {
  public:
-  CaptionReader(const SourceOptions& options, const std::string& content)
-      : options_(options), source_(options.path.string()) {
+  CaptionReader(const SourceOptions& options, const base::Path& list, const std::string& content)
+      : options_(options), source_(list.string()) {
     const std::string extension = extension_of(source_);
     if (extension == "jsonl" || extension == "ndjson") {
       read_lines(content);
@@ -149,12 +161,15 @@ class CaptionReader {
 class CaptionSource final : public Source {
  public:
   explicit CaptionSource(const SourceOptions& options) {
-    const std::string content = base::read_file(options.path, kMaxCaptionList);
+    const base::Path list = caption_list(options.path);
+    if (list.empty())
+      throw Error(Blame::user, text(options.path.string(), ": no captions.*, or several"), "name the list");
+    const std::string content = base::read_file(list, kMaxCaptionList);
     note_list(content);
-    CaptionReader reader(options, content);
+    CaptionReader reader(options, list, content);
     std::vector<Captioned> all = reader.take();
     refused_ = reader.take_refused();
-    tree_ = std::make_unique<FileTree>(find_images(options, options.path, all.front().picture));
+    tree_ = std::make_unique<FileTree>(find_images(options, list, all.front().picture));
     for (auto& one : all) {
       try {
         samples_.push_back({one.picture, kNoLabel, one.part, tree_->size_of(one.picture)});
@@ -181,6 +196,7 @@ class CaptionSource final : public Source {
 
 bool looks_like_captions(const SourceOptions& options) {
   std::error_code error;
+  if (std::filesystem::is_directory(options.path, error)) return !caption_list(options.path).empty();
   if (!std::filesystem::is_regular_file(options.path, error)) return false;
   const std::string extension = extension_of(options.path.string());
   if (extension == "jsonl" || extension == "ndjson") return true;

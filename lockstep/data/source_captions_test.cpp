@@ -32,6 +32,17 @@ class CaptionSourceTest : public testing::Test {
   base::TemporaryFolder folder_;
 };
 
+TEST_F(CaptionSourceTest, FindsTheListOfAFolder) {
+  const SourceOptions options{.path = folder_.path()};
+  EXPECT_FALSE(looks_like_captions(options));
+  put("captions.json", R"([{"image": "a.jpg", "caption": "one"}])");
+  EXPECT_TRUE(looks_like_captions(options));
+  EXPECT_EQ(open_source(options).format, "captions");
+  EXPECT_EQ(open_captions(options)->load(0)[1].bytes, R"({"captions":["one"]})");
+  put("captions.csv", "image,caption\na.jpg,one\n");
+  EXPECT_FALSE(looks_like_captions(options)) << "which of the two?";
+}
+
 TEST_F(CaptionSourceTest, PutsCaptionsOfAPictureTogetherInEveryLayout) {
   const std::vector<std::string> expected{R"({"captions":["one","two"]})", R"({"captions":["three"]})"};
   EXPECT_EQ(captions("x.tsv", "image\tcaption\na.jpg\tone\nb.jpg\tthree\na.jpg\ttwo\n"), expected);

@@ -41,7 +41,8 @@ bool has_parts(const FileTree& tree, const FileTree::Listing& listing) {
 
 class ImageFolder final : public Source {
  public:
-  explicit ImageFolder(const base::Path& root) : tree_(root) {
+  explicit ImageFolder(const SourceOptions& options) : tree_(options.path) {
+    const base::Path& root = options.path;
     FileTree::Listing listing = tree_.list();
     const bool has_parts = data::has_parts(tree_, listing);
     refused_ = std::move(listing.refused);
@@ -59,9 +60,11 @@ class ImageFolder final : public Source {
       throw Error(Blame::user, text(root.string(), ": no folder of images in it"),
                   "put the images of each class into a sub-folder named by the class");
     }
+    refuse_empty_classes(has_parts);
     for (auto& file : listing.files) {
       const std::string name = class_of(file.name, has_parts);
       if (!has_picture_name(file.name)) {
+        if (options.format.empty()) refuse_list_of_one_class(file.name);
         refused_.push_back({file.name, "no .jpg, .jpeg or .png file"});
       } else if (name.empty()) {
         refused_.push_back({file.name, "lies in no class folder"});
@@ -85,6 +88,32 @@ class ImageFolder final : public Source {
   }
 
  private:
+  // One class and a list beside it: the list tells more of the pictures than the name of their folder.
+  void refuse_list_of_one_class(const std::string& file) const {
+    const std::string extension = extension_of(file);
+    const bool is_list = extension == "json" || extension == "jsonl" || extension == "csv" || extension == "tsv";
+    if (classes_.size() > 1 || !is_list || file.find('/') != std::string::npos || file == "dataset.json") return;
+    throw Error(Blame::user,
+                text(tree_.root().string(), ": one class only, ", base::quote_json(classes_.front()),
+                     ", and a list beside it: ", file),
+                text("give the list: lockstep prep ", (tree_.root() / file).string(),
+                     " --to DIR; or --format folder for pictures of one class"));
+  }
+
+  // Training from the folder refuses these; here they are named, for the labels of the others depend on them.
+  void refuse_empty_classes(bool has_parts) {
+    const auto look_into = [this](const std::string& folder) {
+      for (const auto& name : tree_.folders(folder)) {
+        if (!std::binary_search(classes_.begin(), classes_.end(), name))
+          refused_.push_back({folder.empty() ? name : text(folder, "/", name), "a class without pictures"});
+      }
+    };
+    if (!has_parts) return look_into("");
+    for (const auto& part : tree_.folders()) {
+      if (is_part(part)) look_into(part);
+    }
+  }
+
   // Nothing was found, and links were passed over: these are the reason.
   void refuse_links(const base::Path& root) const {
     const auto is_link = [](const Refused& one) { return one.reason.starts_with(kLinkReason); };
@@ -130,7 +159,7 @@ bool looks_like_image_folder(const SourceOptions& options) {
 }
 
 std::unique_ptr<Source> open_image_folder(const SourceOptions& options) {
-  return std::make_unique<ImageFolder>(options.path);
+  return std::make_unique<ImageFolder>(options);
 }
 
 }  // namespace lockstep::data

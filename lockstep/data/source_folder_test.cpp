@@ -103,6 +103,34 @@ TEST_F(ImageFolderTest, SaysWhenAllPicturesAreLinksThatLeadOut) {
   }
 }
 
+TEST_F(ImageFolderTest, NamesAClassWithoutPictures) {
+  put("cat/1.jpg");
+  base::make_folders(folder_.path() / "dog");
+  EXPECT_EQ(open()->refused(), (std::vector<Refused>{{"dog", "a class without pictures"}}));
+  std::filesystem::remove_all(folder_.path() / "cat");
+  std::filesystem::remove_all(folder_.path() / "dog");
+  put("train/cat/1.jpg");
+  put("val/cat/2.jpg");
+  base::make_folders(folder_.path() / "val/dog");
+  base::make_folders(folder_.path() / "notes");  // no part: in nobody's way
+  EXPECT_EQ(open()->refused(), (std::vector<Refused>{{"val/dog", "a class without pictures"}}));
+}
+
+TEST_F(ImageFolderTest, RefusesOneClassWithAListBesideIt) {
+  put("images/1.jpg");
+  put("labels.csv", "1.jpg,cat\n");
+  try {
+    open();
+    FAIL() << "the list was dropped";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("one class only, \"images\", and a list beside it: labels.csv"));
+    EXPECT_THAT(error.fix(), testing::HasSubstr("labels.csv --to DIR; or --format folder"));
+  }
+  EXPECT_EQ(open_image_folder({.path = folder_.path(), .format = "folder"})->samples().size(), 1u);
+  put("others/1.jpg");
+  EXPECT_EQ(open()->classes().size(), 2u);
+}
+
 TEST_F(ImageFolderTest, SaysWhenThereIsNoClass) {
   put("a.jpg");
   EXPECT_THROW(open(), base::Error);

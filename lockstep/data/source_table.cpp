@@ -110,8 +110,9 @@ class TableSource final : public Source {
       std::string content = base::read_file(list, kMaxList);
       note_list(content);
       tables_.emplace_back(std::move(content), list.string());
-      columns_.push_back(columns_of(tables_.back(), options));
     }
+    share_header();
+    for (const auto& table : tables_) columns_.push_back(columns_of(table, options));
     is_raf_db_ = lists.front().filename() == kRafDbList;
     is_affect_net_ =
         tables_.front().find_column({"subDirectory_filePath"}) >= 0 && tables_.front().find_column({"expression"}) >= 0;
@@ -153,6 +154,16 @@ class TableSource final : public Source {
     size_t list;
     int64_t row;
   };
+
+  // Some lists of a collection come without the header of the others: the columns are the same.
+  void share_header() {
+    const auto first =
+        std::find_if(tables_.begin(), tables_.end(), [](const auto& table) { return !table.header().empty(); });
+    if (first == tables_.end()) return;
+    for (auto& table : tables_) {
+      if (table.header().empty() && table.num_columns() == first->num_columns()) table.borrow_header(first->header());
+    }
+  }
 
   // RAF-DB's list names the pictures before they were aligned.
   std::string picture_of(const std::string& cell) const {
@@ -251,6 +262,11 @@ Path find_images(const SourceOptions& options, const Path& list, const std::stri
     if (std::filesystem::is_directory(place, error) && FileTree(place).has_file(first)) return place;
   }
   if (!options.images.empty()) return options.images;  // perhaps only the first one is missing
+  if (text("/", first, "/").find("/../") != std::string::npos) {
+    throw Error(Blame::user,
+                text(list.string(), ": the picture ", base::quote_json(first), ": ", kLeadsOut, " of the list"),
+                kPathsFix);
+  }
   throw Error(Blame::user,
               text(list.string(), ": the picture ", base::quote_json(first), " is not found near the list"),
               "say where the pictures lie with --images DIR");

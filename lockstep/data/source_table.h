@@ -11,6 +11,10 @@ namespace lockstep::data {
 // A CSV, TSV or blank-separated list: a column of paths, a column of labels (names or numbers), perhaps one of parts;
 // further columns go into each sample's .json. A folder with training.csv and validation.csv (AffectNet) has parts of
 // its own, and so has list_patition_label.txt (RAF-DB; its pictures are Image/aligned/*_aligned.jpg).
+// Where the paths of a list lead out of the folder of its pictures.
+constexpr const char* kPathsFix =
+    "write the paths relative to one folder that holds all pictures, without \"..\"; or absolute, with --images /";
+
 bool looks_like_table(const SourceOptions& options);
 std::unique_ptr<Source> open_table(const SourceOptions& options);
 

@@ -46,6 +46,32 @@ TEST_F(TableSourceTest, KeepsFurtherColumnsAndParts) {
   EXPECT_THAT(source->refused()[1].reason, HasSubstr("leads out of the folder"));
 }
 
+TEST_F(TableSourceTest, SaysThatPathsLeadOutOfTheListsFolder) {
+  put("lists/list.csv", "path,label\n../img/a.jpg,1\n");
+  put("img/a.jpg", picture_);
+  try {
+    open("lists/list.csv");
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("\"../img/a.jpg\": it leads out of the folder of the list"));
+    EXPECT_THAT(error.fix(), HasSubstr("absolute, with --images /"));
+  }
+  put("lists/absolute.csv", "path,label\n" + (folder_.path() / "img/a.jpg").string() + ",1\n");
+  SourceOptions options;
+  options.images = "/";
+  EXPECT_EQ(open("lists/absolute.csv", options)->samples().size(), 1u);
+}
+
+TEST_F(TableSourceTest, ListsOfAFolderShareTheHeaderOfTheFirst) {
+  for (const char* name : {"images/1/a.jpg", "images/1/b.jpg"}) put(name, picture_);
+  put("training.csv", "subDirectory_filePath,face_x,expression,valence\n1/a.jpg,4,1,0.5\n");
+  put("validation.csv", "1/b.jpg,5,0,-0.5\n");
+  const auto source = open("");
+  ASSERT_EQ(source->samples().size(), 2u);
+  EXPECT_EQ(source->samples()[1], (SourceSample{"1/b.jpg", 0, Part::validate, size_}));
+  EXPECT_EQ(source->load(1)[1].bytes, R"({"face_x":5,"valence":-0.5,"width":30,"height":20})");
+}
+
 TEST_F(TableSourceTest, RefusesAPartThatItDoesNotKnow) {
   put("a.jpg", "A");
   put("list.csv", "path,label,split\na.jpg,1,train\na.jpg,1,holdout\n");

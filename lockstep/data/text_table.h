@@ -18,6 +18,9 @@ class TextTable {
   enum class Header { find_out, none };
   TextTable(std::string content, std::string source, Header header = Header::find_out);
 
+  // For one of several lists, where another has a header. REQUIRES: none of its own, as many columns
+  void borrow_header(const std::vector<std::string>& header) { header_ = header; }
+
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }  // without the header
   const std::vector<std::string>& header() const { return header_; }   // empty: the file has none
   char separator() const { return separator_; }                        // ' ': any run of blanks

@@ -12,6 +12,7 @@
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/order.h"
+#include "lockstep/data/source_table.h"
 #include "lockstep/data/tar.h"
 
 namespace lockstep::verbs {
@@ -206,8 +207,11 @@ void check_samples(const PackRequest& request, const data::Source& source) {
   const std::string first = refused.empty() ? ""
                                             : text("; ", refused.size(), " were left out, the first is ",
                                                    base::quote_json(refused[0].name), ": ", refused[0].reason);
+  const bool leads_out = !refused.empty() && refused[0].reason.ends_with(data::kLeadsOut);
   throw Error(Blame::user, text(request.source.path.string(), ": no sample in it", first),
-              refused.empty() ? "check SOURCE" : "mend that, or say with --images where the pictures lie");
+              refused.empty() ? "check SOURCE"
+              : leads_out     ? data::kPathsFix
+                              : "mend that, or say with --images where the pictures lie");
 }
 
 void check_request(const PackRequest& request) {
