@@ -3,6 +3,7 @@
 
 #include <hdf5.h>
 
+#include <algorithm>
 #include <cstring>
 #include <list>
 #include <memory>
@@ -13,7 +14,11 @@ struct lockstep_hdf5_file {
   hid_t id = H5I_INVALID_HID;
   std::list<std::string> names;  // a list: the arrays point to them
   std::vector<lockstep_hdf5_array> arrays;
+  mutable std::vector<hid_t> open;  // by array, from its first read on: what is unpacked stays with it. 0: not yet
   ~lockstep_hdf5_file() {
+    for (const hid_t dataset : open) {
+      if (dataset > 0) H5Dclose(dataset);
+    }
     if (id >= 0) H5Fclose(id);
   }
 };
@@ -117,12 +122,42 @@ lockstep_hdf5_file* open_file(const char* path) {
   return file.release();
 }
 
+// Whether the array lies in chunks; `chunk` is their shape. Leaves nothing open: of a dataset that is open already the
+// library takes no other cache.
+bool has_chunks(hid_t file, const lockstep_hdf5_array& array, hsize_t* chunk) {
+  const Closing dataset(H5Dopen2(file, array.name, H5P_DEFAULT), H5Dclose);
+  if (!dataset.is_there()) return false;
+  const Closing layout(H5Dget_create_plist(dataset.id()), H5Pclose);
+  return layout.is_there() && H5Pget_layout(layout.id()) == H5D_CHUNKED &&
+         H5Pget_chunk(layout.id(), LOCKSTEP_HDF5_MAX_AXES, chunk) == array.axes;
+}
+
+// Chunks are unpacked whole. Those that were are kept: all of the array where it fits, two rows of chunks otherwise, so
+// that who reads in order unpacks each once.
+hid_t open_for_reading(hid_t file, const lockstep_hdf5_array& array) {
+  constexpr size_t kKept = size_t{256} << 20, kMostKept = size_t{1} << 30, kMostSlots = 1 << 20;
+  hsize_t chunk[LOCKSTEP_HDF5_MAX_AXES] = {};
+  if (!has_chunks(file, array, chunk)) return H5Dopen2(file, array.name, H5P_DEFAULT);
+  size_t row = static_cast<size_t>(array.type[1] - '0'), one = row * static_cast<size_t>(chunk[0]);
+  for (int k = 1; k < array.axes; ++k) {
+    row *= static_cast<size_t>(array.shape[k]);
+    one *= static_cast<size_t>(chunk[k]);
+  }
+  const size_t kept = std::min(kMostKept, std::max(kKept, 2 * row * static_cast<size_t>(chunk[0])));
+  const size_t slots = std::min(kMostSlots, 100 * (kept / std::max<size_t>(one, 1) + 1)) + 1;
+  const Closing access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  if (access.is_there()) H5Pset_chunk_cache(access.id(), slots, kept, H5D_CHUNK_CACHE_W0_DEFAULT);
+  return H5Dopen2(file, array.name, access.is_there() ? access.id() : H5P_DEFAULT);
+}
+
 int read_rows(const lockstep_hdf5_file* file, int64_t i, int64_t row, int64_t count, int as_int64, void* to) {
   be_quiet();
   const lockstep_hdf5_array& array = file->arrays[static_cast<size_t>(i)];
-  const Closing dataset(H5Dopen2(file->id, array.name, H5P_DEFAULT), H5Dclose);
-  if (!dataset.is_there()) return 1;
-  const Closing space(H5Dget_space(dataset.id()), H5Sclose), type(H5Dget_type(dataset.id()), H5Tclose);
+  file->open.resize(file->arrays.size());
+  hid_t& dataset = file->open[static_cast<size_t>(i)];
+  if (dataset <= 0) dataset = open_for_reading(file->id, array);
+  if (dataset < 0) return 1;
+  const Closing space(H5Dget_space(dataset), H5Sclose), type(H5Dget_type(dataset), H5Tclose);
   hsize_t start[LOCKSTEP_HDF5_MAX_AXES] = {static_cast<hsize_t>(row)}, size[LOCKSTEP_HDF5_MAX_AXES] = {};
   for (int k = 0; k < array.axes; ++k) size[k] = static_cast<hsize_t>(array.shape[k]);
   size[0] = static_cast<hsize_t>(count);
@@ -130,7 +165,7 @@ int read_rows(const lockstep_hdf5_file* file, int64_t i, int64_t row, int64_t co
   const hid_t wanted = as_int64 ? H5T_STD_I64LE : number_type(type.id()).id;
   const bool good = space.is_there() && memory.is_there() &&
                     H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, start, nullptr, size, nullptr) >= 0 &&
-                    H5Dread(dataset.id(), wanted, memory.id(), space.id(), H5P_DEFAULT, to) >= 0;
+                    H5Dread(dataset, wanted, memory.id(), space.id(), H5P_DEFAULT, to) >= 0;
   return good ? 0 : 1;
 }
 

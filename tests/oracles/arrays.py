@@ -100,6 +100,18 @@ def hdf5(folder, rng):
                           capture_output=True, text=True)
     check(done.returncode == 2 and 'packed by the filter "lzf"' in done.stderr, "a filter that is not there: named")
     check("HDF5-DIAG" not in done.stderr, "no words of the library's own")
+    seconds = {}
+    radar = rng.standard_normal((1024, 32, 32)).astype("f4")
+    for rows in (1, 512):  # a chunk is unpacked whole: not once for each of its rows
+        with h5py.File(folder / f"chunks{rows}.h5", "w") as file:
+            file.create_dataset("images", data=radar, compression="gzip", compression_opts=1, chunks=(rows, 32, 32))
+        before = os.times()
+        prep(folder / f"chunks{rows}.h5", folder / f"chunks{rows}", "--threads", "2")
+        after = os.times()
+        seconds[rows] = after.children_user + after.children_system - before.children_user - before.children_system
+    one, other = (samples(folder / f"chunks{rows}")[0] for rows in (1, 512))
+    check(one == other, "the same numbers out of chunks of 1 and of 512 rows")
+    check(seconds[512] < 4 * seconds[1], f"chunks of 512 rows: {seconds[512]:.2f} s, of 1: {seconds[1]:.2f} s")
     noise = rng.integers(0, 256, (40, 64, 64, 3), dtype=np.uint8)
     with h5py.File(folder / "damaged.h5", "w") as file:
         data = file.create_dataset("images", data=noise, compression="gzip", chunks=(1, 64, 64, 3))
