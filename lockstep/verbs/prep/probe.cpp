@@ -6,6 +6,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/tar.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/site/storage.h"
 
@@ -20,6 +21,9 @@ struct Probed {
   int64_t count = 0;
   int64_t bytes_in = 0;
   int64_t bytes_out = 0;
+  int64_t bytes_listed = 0;     // of the samples that could be read, as the source lists them: their pictures, mostly
+  int64_t members_further = 0;  // beyond the first
+  int64_t num_read = 0;
   double seconds = 0;
   std::vector<data::Refused> refused;
 };
@@ -35,6 +39,9 @@ Probed probe(const data::Source& source, const data::PictureOptions& options, do
       const data::FinishedSample sample = data::finish_sample(source.load(id), options);
       all.bytes_in += sample.bytes_in;
       for (const auto& member : sample.members) all.bytes_out += static_cast<int64_t>(member.bytes.size());
+      all.bytes_listed += source.samples()[static_cast<size_t>(id)].bytes;
+      all.members_further += static_cast<int64_t>(sample.members.size()) - 1;
+      ++all.num_read;
     } catch (const base::Error& error) {
       if (error.blame() != base::Blame::user) throw;
       all.refused.push_back({source.samples()[static_cast<size_t>(id)].name, error.what()});
@@ -48,6 +55,20 @@ Probed probe(const data::Source& source, const data::PictureOptions& options, do
 double growth_of(const Probed& probed) {
   if (probed.bytes_in == 0) return 1;
   return static_cast<double>(probed.bytes_out) / static_cast<double>(probed.bytes_in);
+}
+
+// Of all samples, masks, annotations and their headers included, which the source does not list.
+void expect_bytes(const data::Source& source, const PackRequest& request, const Probed& probed, PackForecast& all) {
+  const auto times = [&](int64_t bytes) {
+    return probed.bytes_listed > 0 ? static_cast<double>(bytes) / static_cast<double>(probed.bytes_listed) : 1;
+  };
+  int64_t listed = 0;
+  for (const auto& sample : source.samples()) listed += sample.bytes;
+  all.bytes_in = static_cast<int64_t>(static_cast<double>(listed) * times(probed.bytes_in));
+  for (const auto& shard : plan_shards(source, request, times(probed.bytes_out))) all.bytes_out += shard.expected_bytes;
+  constexpr int64_t kAround = data::kTarBlock + data::kTarBlock / 2;  // a header, and half a block to its end
+  all.bytes_out += all.num_samples * kAround * probed.members_further / std::max<int64_t>(probed.num_read, 1);
+  all.bytes_out += all.num_samples * kIndexBytes;
 }
 
 base::Path existing_parent(base::Path folder) {
@@ -76,9 +97,7 @@ PackForecast forecast_pack(const PackRequest& request) {
   all.num_classes = static_cast<int64_t>(source.classes().size());
   const auto shards = plan_shards(source, request, request.picture.max_side > 0 ? growth : 1);
   all.num_shards = static_cast<int64_t>(shards.size());
-  for (const auto& sample : source.samples()) all.bytes_in += sample.bytes;
-  for (const auto& shard : plan_shards(source, request, growth)) all.bytes_out += shard.expected_bytes;
-  all.bytes_out += all.num_samples * kIndexBytes;
+  expect_bytes(source, request, probed, all);
   all.num_inodes = 3 * all.num_shards + 10;
   all.threads = request.threads > 0 ? request.threads : site::usable_cores();
   all.num_probed = probed.count;
