@@ -225,6 +225,7 @@ TrainResult Session::finish() {
   result.rewinds = num_rewinds_;
   result.top1 = top1_;
   result.loss = loss_;
+  result.loss_cut = loss_cut_;
   if (!folder_) return result;
   if (watch_) watch_->end(step_, stopped() ? std::nullopt : std::optional(result.seconds));
   Json fields = Json::object();

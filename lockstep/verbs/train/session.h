@@ -151,6 +151,7 @@ class Session {
   double evaluate_seconds_ = 0;
   int64_t evaluated_ = 0;  // the last step behind which it was evaluated
   std::optional<double> best_, top1_, loss_;
+  bool loss_cut_ = false;  // loss_ is a bound from below
 };
 
 }  // namespace lockstep::verbs

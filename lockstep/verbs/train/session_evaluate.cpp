@@ -71,6 +71,7 @@ Session::Verdict Session::evaluate(Source& source) {
   top1_ = metrics.top1();
   const bool sound = std::isfinite(metrics.loss());  // a network of NaNs is the best of nothing
   loss_ = sound ? std::optional(metrics.loss()) : std::nullopt;
+  loss_cut_ = metrics.loss_cut() > 0;
   if (ledger_) ledger_->evaluate(step_, metrics, ema_ != nullptr, evaluate_seconds_);
   // Rank 0 alone knows whether the best so far was saved.
   const bool best = agreed(sound && (!best_ || *top1_ > *best_));

@@ -189,6 +189,17 @@ TEST(SessionEvaluateTest, ANetworkWithoutAFiniteLossIsNeverTheBest) {
   EXPECT_EQ(sit(folder.path() / "run", job).top1, result.top1);  // and the checkpoint can be read again
 }
 
+TEST(SessionEvaluateTest, ALossThatWasCutIsABound) {
+  const base::TemporaryFolder folder;
+  auto job = job_of_epochs(2);
+  job.training.optimizer.lr = 1e6;
+  const auto result = sit(folder.path() / "run", job);
+  EXPECT_TRUE(result.loss.has_value() && result.loss_cut);
+  EXPECT_TRUE(sit(folder.path() / "run", job).loss_cut);  // a finished run tells the same
+  job.training.optimizer.lr = 0.1;
+  EXPECT_FALSE(sit(folder.path() / "sound", job).loss_cut);
+}
+
 // Takes no checkpoint but the first and the last, and says so only when the next evaluation has begun.
 class LateToFail : public run::Disk {
  public:

@@ -133,6 +133,7 @@ void Session::restore(const base::Path& folder) {
   best_ = value("best");
   top1_ = value("top1");
   loss_ = value("loss");
+  loss_cut_ = state.contains("loss_cut");
 }
 
 Json Session::start_fields() const {

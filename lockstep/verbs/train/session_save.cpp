@@ -65,6 +65,7 @@ run::Save Session::describe_save(bool best) const {
   if (best_) save.state["best"] = *best_;
   if (top1_) save.state["top1"] = *top1_;
   if (loss_) save.state["loss"] = *loss_;
+  if (loss_cut_) save.state["loss_cut"] = true;
   save.state["classes"] = Json::array_of(collections_.train.classes);
   save.state["identity"] = run::identity(job_, data_sha256_, validate_sha256());
   return save;

@@ -21,6 +21,7 @@ base::Json TrainResult::to_json() const {
   json["rewinds"] = rewinds;
   if (top1) json["top1"] = *top1;
   if (loss) json["loss"] = *loss;
+  if (loss_cut) json["loss_cut"] = true;
   if (finished) json["weights_sha256"] = weights_sha256;
   if (!state_sha256.empty()) json["state_sha256"] = state_sha256;
   return json;

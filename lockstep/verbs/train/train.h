@@ -48,6 +48,7 @@ struct TrainResult {
   std::string weights_sha256;        // of RUN/weights.safetensors, when finished
   std::string state_sha256;          // of weights, statistics, optimizer, moving average and loader position at the end
   std::optional<double> top1, loss;  // of the last evaluation; no loss with a top1: none was finite
+  bool loss_cut = false;             // the loss is a bound from below: some samples have more than is counted
 
   base::Json to_json() const;
 };
