@@ -64,8 +64,8 @@ bool is_absence(int code) {
 // What the file is, or allows. Every other error is the file system's (EIO, ESTALE, EMFILE, ...) and may pass: a sample
 // must not be left out for it.
 bool is_of_the_file(int code) {
-  return is_absence(code) || code == EACCES || code == EPERM || code == ENAMETOOLONG || code == EINVAL ||
-         code == EILSEQ || code == ENXIO || code == ENODEV;
+  return base::blames_the_path(code) || is_absence(code) || code == EINVAL || code == EILSEQ || code == ENXIO ||
+         code == ENODEV;
 }
 
 void throw_unless_of_the_file(const base::Path& path) {
