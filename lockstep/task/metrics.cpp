@@ -162,9 +162,9 @@ double Metrics::loss() const {
 }
 
 std::string Metrics::loss_text() const {
-  const std::string mean = !std::isfinite(loss()) ? ""
-                           : loss_cut_ > 0        ? base::text("at least ", base::fixed(loss(), 4))
-                                                  : base::fixed(loss(), 4);
+  std::string mean = !std::isfinite(loss()) ? ""
+                     : loss_cut_ > 0        ? base::text("at least ", base::fixed(loss(), 4))
+                                            : base::fixed(loss(), 4);
   if (nonfinite_ == 0) return mean;
   const std::string share = base::text("not finite (of ", nonfinite_, nonfinite_ == 1 ? " sample)" : " samples)");
   return mean.empty() ? share : base::text(mean, ", ", share);
