@@ -127,6 +127,7 @@ namespace {
 
 std::vector<model::Named> copies_of(const std::vector<model::Named>& tensors) {
   std::vector<model::Named> copies;
+  copies.reserve(tensors.size());
   for (const auto& entry : tensors) copies.push_back({entry.name, entry.tensor.detach().clone()});
   return copies;
 }
