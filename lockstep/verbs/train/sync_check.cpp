@@ -3,6 +3,7 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -28,16 +29,18 @@ at::Tensor bits_of(const at::Tensor& tensor) {
   return dense.as_strided({dense.numel()}, {1}).view(kIntegers[std::countr_zero(size)]);
 }
 
-at::Tensor fingerprint(const at::Tensor& tensor) {
-  constexpr int64_t kAtOnce = 1 << 20;  // elements: what it takes beside them stays small
+constexpr int64_t kAtOnce = 1 << 20;  // elements: what it takes beside them stays small
+
+// `odd`: the first odd numbers where the tensor is, as many as it has elements or kAtOnce.
+at::Tensor fingerprint(const at::Tensor& tensor, const at::Tensor& odd) {
   const at::Tensor bits = bits_of(tensor);
-  const auto integers = bits.options().dtype(at::kLong);
-  at::Tensor sum = at::zeros({}, integers);
+  at::Tensor sum;
   for (int64_t from = 0; from < bits.numel(); from += kAtOnce) {
-    const int64_t to = std::min(bits.numel(), from + kAtOnce);
-    sum += (bits.slice(0, from, to) * at::arange(2 * from + 1, 2 * to + 1, 2, integers)).sum();  // as long integers
+    const int64_t size = std::min(bits.numel() - from, kAtOnce);
+    const at::Tensor part = (bits.narrow(0, from, size) * odd.narrow(0, 0, size)).sum();  // of long integers
+    sum = sum.defined() ? sum * 31 + part : part;
   }
-  return sum;
+  return sum.defined() ? sum : at::zeros({}, odd.options());
 }
 
 // The value that most ranks have; of equally many, that of the lowest rank.
@@ -73,9 +76,21 @@ int64_t of_most(const std::vector<int64_t>& values) {
 }  // namespace
 
 at::Tensor fingerprints(const std::vector<model::Named>& tensors) {
+  // One wait for each device, not for each tensor: an optimizer keeps numbers on the host.
+  std::map<c10::DeviceType, std::vector<size_t>> by_device;
+  for (size_t i = 0; i < tensors.size(); ++i) by_device[tensors[i].tensor.device().type()].push_back(i);
   at::Tensor all = at::empty({static_cast<int64_t>(tensors.size())}, at::kLong);
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    all.mutable_data_ptr<int64_t>()[i] = fingerprint(tensors[i].tensor).item<int64_t>();
+  for (const auto& [device, places] : by_device) {
+    int64_t most = 1;
+    for (const size_t i : places) most = std::max(most, tensors[i].tensor.numel());
+    const auto here = tensors[places[0]].tensor.options().dtype(at::kLong);
+    const at::Tensor odd = at::arange(1, 2 * std::min(most, kAtOnce) + 1, 2, here);
+    std::vector<at::Tensor> sums;
+    for (const size_t i : places) sums.push_back(fingerprint(tensors[i].tensor, odd));
+    const at::Tensor there = at::stack(sums).cpu();
+    for (size_t i = 0; i < places.size(); ++i) {
+      all.mutable_data_ptr<int64_t>()[places[i]] = there.const_data_ptr<int64_t>()[i];
+    }
   }
   return all;
 }

@@ -9,8 +9,8 @@
 
 namespace lockstep::verbs {
 
-// Of each tensor one integer, made where the tensor is (of a card's nothing else comes down): its elements' bits, each
-// times an odd number of its own, added up modulo 2^64. One element that differs always shows.
+// Of each tensor one integer, made where the tensor is (of a card's nothing else comes down): its elements' bits times
+// odd numbers, added up modulo 2^64. One element that differs always shows.
 at::Tensor fingerprints(const std::vector<model::Named>& tensors);  // on the host
 
 // Machine error, on every rank, when these tensors are not the same bits everywhere: names the ranks that differ from
