@@ -90,6 +90,8 @@ def main():
     libraries = libraries_of(os.environ.get("PYTHON", "python3")) + [os.environ.get("LD_LIBRARY_PATH", "")]
     environment = dict(os.environ, LD_LIBRARY_PATH=":".join(filter(None, libraries)))
     commit = run(["--version"], ROOT, environment).split("(")[-1].rstrip(")\n")
+    card = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True)
+    machine = f"{card.stdout.splitlines()[0]}, {os.cpu_count()} cores"
     failed, rows = 0, []
     with tempfile.TemporaryDirectory(prefix="lockstep-promises-") as folder:
         for name in names:
@@ -99,7 +101,8 @@ def main():
                 print(f"{name}: {error}", file=sys.stderr)
                 failed += 1
                 continue
-            row.update(peer=None, command=f"scripts/measure_promises.py {gpu} {name}", commit=commit, machine=gpu)
+            row.update(peer=None, command=f"scripts/measure_promises.py {gpu} {name}", commit=commit, machine=machine,
+                       ratio=round(row["step"]["measured"] / row["step"]["promised"], 3))
             rows.append(row)
             print(name, {key: (value["measured"] / value["promised"]) for key, value in row.items()
                          if isinstance(value, dict) and "promised" in value}, file=sys.stderr, flush=True)

@@ -215,12 +215,12 @@ void FileWriter::write(std::span<const std::byte> bytes) {
 
 void FileWriter::write_whole(std::string_view bytes) {
   size_t done = 0;
-  while (done < bytes.size()) {
+  for (int calls = 0; done < bytes.size(); ++calls) {
     const ssize_t put = ::write(descriptor_, bytes.data() + done, bytes.size() - done);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) {
       const int code = errno;
-      cut_off(done);
+      if (calls == 1) cut_off(done);  // of several calls another's bytes may lie between
       errno = code;
       const std::string fix = write_fix(path_);
       throw_errno(text("cannot write ", path_.string()), fix);

@@ -12,7 +12,8 @@ namespace {
 
 using Works = StagedBackend::Works;
 
-// A call of the record for the length of its scope; one that is left by an exception has failed.
+// A call of the record for the length of its scope; one that is left by an exception has failed, and a peer is to
+// blame: memory on the card is taken before, its want is this rank's own.
 class Told {
  public:
   Told(CallRecord& calls, const char* name, CallRecord::Among among)
@@ -41,24 +42,24 @@ Works back(c10d::OpType type, const at::Tensor& from, at::Tensor& to) {
 }  // namespace
 
 Works StagedBackend::allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) {
-  const Told told(*calls_, "all-reduce", CallRecord::Among::all);
   std::vector<at::Tensor> there{tensors[0].to(device_)};
+  const Told told(*calls_, "all-reduce", CallRecord::Among::all);
   card_->allreduce(there, options)->wait();
   return back(c10d::OpType::ALLREDUCE, there[0], tensors[0]);
 }
 
 Works StagedBackend::broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions& options) {
-  const Told told(*calls_, "broadcast", CallRecord::Among::all);
   std::vector<at::Tensor> there{tensors[0].to(device_)};
+  const Told told(*calls_, "broadcast", CallRecord::Among::all);
   card_->broadcast(there, options)->wait();
   return back(c10d::OpType::BROADCAST, there[0], tensors[0]);
 }
 
 Works StagedBackend::allgather(std::vector<std::vector<at::Tensor>>& out, std::vector<at::Tensor>& in,
                                const c10d::AllgatherOptions& options) {
-  const Told told(*calls_, "all-gather", CallRecord::Among::all);
   at::Tensor mine = in[0].to(device_);
   at::Tensor all = mine.new_empty({size_ * mine.numel()});
+  const Told told(*calls_, "all-gather", CallRecord::Among::all);
   card_->_allgather_base(all, mine, options)->wait();
   const at::Tensor home = all.to(at::kCPU).view({size_, -1});
   for (int64_t r = 0; r < size_; ++r) out[0][static_cast<size_t>(r)].view({-1}).copy_(home[r]);
@@ -66,44 +67,44 @@ Works StagedBackend::allgather(std::vector<std::vector<at::Tensor>>& out, std::v
 }
 
 Works StagedBackend::_allgather_base(at::Tensor& out, at::Tensor& in, const c10d::AllgatherOptions& options) {
-  const Told told(*calls_, "all-gather", CallRecord::Among::all);
   at::Tensor from = in.to(device_), to = out.to(device_);
+  const Told told(*calls_, "all-gather", CallRecord::Among::all);
   card_->_allgather_base(to, from, options)->wait();
   return back(c10d::OpType::_ALLGATHER_BASE, to, out);
 }
 
 Works StagedBackend::_reduce_scatter_base(at::Tensor& out, at::Tensor& in, const c10d::ReduceScatterOptions& options) {
-  const Told told(*calls_, "reduce-scatter", CallRecord::Among::all);
   at::Tensor from = in.to(device_), to = out.to(device_);
+  const Told told(*calls_, "reduce-scatter", CallRecord::Among::all);
   card_->_reduce_scatter_base(to, from, options)->wait();
   return back(c10d::OpType::_REDUCE_SCATTER_BASE, to, out);
 }
 
 Works StagedBackend::alltoall_base(at::Tensor& out, at::Tensor& in, std::vector<int64_t>& rows_in,
                                    std::vector<int64_t>& rows_out, const c10d::AllToAllOptions& options) {
-  const Told told(*calls_, "all-to-all", CallRecord::Among::all);
   at::Tensor from = in.to(device_), to = out.to(device_);
+  const Told told(*calls_, "all-to-all", CallRecord::Among::all);
   card_->alltoall_base(to, from, rows_in, rows_out, options)->wait();
   return back(c10d::OpType::ALLTOALL_BASE, to, out);
 }
 
 Works StagedBackend::send(std::vector<at::Tensor>& tensors, int peer, int tag) {
-  const Told told(*calls_, "send", CallRecord::Among::two);
   std::vector<at::Tensor> there{tensors[0].to(device_)};
+  const Told told(*calls_, "send", CallRecord::Among::two);
   card_->send(there, peer, tag)->wait();
   return done(c10d::OpType::SEND, tensors);
 }
 
 Works StagedBackend::recv(std::vector<at::Tensor>& tensors, int peer, int tag) {
-  const Told told(*calls_, "receive", CallRecord::Among::two);
   std::vector<at::Tensor> there{tensors[0].to(device_)};
+  const Told told(*calls_, "receive", CallRecord::Among::two);
   card_->recv(there, peer, tag)->wait();
   return back(c10d::OpType::RECV, there[0], tensors[0]);
 }
 
 Works StagedBackend::barrier(const c10d::BarrierOptions&) {
-  const Told told(*calls_, "barrier", CallRecord::Among::all);
   std::vector<at::Tensor> one{at::zeros({1}, at::TensorOptions(device_))};
+  const Told told(*calls_, "barrier", CallRecord::Among::all);
   card_->allreduce(one, c10d::AllreduceOptions())->wait();
   one[0].to(at::kCPU);  // the host waits
   return done(c10d::OpType::BARRIER, {});

@@ -47,7 +47,7 @@ bool is_folder(const std::string& parent, const dirent& entry, Level level) {
   struct stat status {};
   const std::string path = text(parent, "/", entry.d_name);
   if (::stat(path.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
-  if (errno != ENOENT && errno != ELOOP && errno != EACCES) base::throw_errno(text("cannot look at ", path));
+  if (!base::blames_the_path(errno)) base::throw_errno(text("cannot look at ", path));
   return false;  // a link that leads nowhere, or where nobody may look
 }
 

@@ -81,7 +81,7 @@ TEST_F(FileTreeTest, AFailingFileSystemIsNoFaultOfAFile) {
   const FileTree tree(folder_.path() / "tree");
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const int next = ::dup(0);  // the next number that is free
+  const int next = ::open("/dev/null", O_RDONLY);  // the next number that is free
   ::close(next);
   const rlimit tight{static_cast<rlim_t>(next), before.rlim_max};  // EMFILE at every open from now on
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);

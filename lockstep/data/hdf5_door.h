@@ -24,10 +24,10 @@ struct Hdf5Array {
 };
 
 // An HDF5 file, read by libhdf5 (which is for files of people one trusts: it is no bulwark against hostile ones).
-// Chunks and compression are as libhdf5 knows them. 256 MiB of unpacked chunks of an array are kept: a larger one in
-// chunks of many rows is read well in order (prep --keep-order), not in a shuffled one. Calls from many threads wait
-// for each other: libhdf5 is not made for several. User error for what is no HDF5 file or is damaged; machine error
-// when there is no HDF5 plug-in.
+// Chunks and compression are as libhdf5 knows them. 256 MiB of unpacked chunks of an array (two rows of chunks where
+// these are more, 1 GiB at most) are kept: a larger one in chunks of many rows is read well in order (prep
+// --keep-order), not in a shuffled one. Calls from many threads wait for each other: libhdf5 is not made for several.
+// User error for what is no HDF5 file or is damaged; machine error when there is no HDF5 plug-in.
 class Hdf5File {
  public:
   explicit Hdf5File(const base::Path& path);

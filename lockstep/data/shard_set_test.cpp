@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/shard_set.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
@@ -72,6 +75,19 @@ TEST_F(ShardSetTest, ReadsEverySampleOfEveryShard) {
     EXPECT_EQ(store->name(i), text(folder_.path().string(), "/shard-00000", i / 3, ".tar/0000", i, "-pet.jpg"));
     EXPECT_EQ(store->locate(i).offset % kTarBlock, 0);
   }
+}
+
+TEST_F(ShardSetTest, ShardsMayBeMoreThanAShellAllowsFiles) {
+  const Collection all = scan_folder(folder_.path().string());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = ::open("/dev/null", O_RDONLY);
+  ::close(next);
+  const rlimit one{static_cast<rlim_t>(next) + 1, before.rlim_max};  // room for one of the two shards
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &one), 0);
+  std::vector<std::byte> memory;
+  EXPECT_EQ(open_store(all)->read(4, memory).size(), pictures_[4].size());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST_F(ShardSetTest, LoaderGivesTheSamePixelsFromShardsAndFromFiles) {

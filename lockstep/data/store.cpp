@@ -2,6 +2,7 @@
 #include "lockstep/data/store.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,12 +38,22 @@ class FileStore final : public Store {
   const std::vector<Sample>& samples_;
 };
 
+// A shell's limit is often 1,024 where the system allows more.
+bool raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return errno = EMFILE, false;
+  limit.rlim_cur = std::min(limit.rlim_max, 2 * limit.rlim_cur);
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 || (errno = EMFILE, false);
+}
+
 // Shards stay open from the beginning to the end: reading a picture is one pread.
 class ShardStore final : public Store {
  public:
   explicit ShardStore(const Collection& collection) : collection_(collection), shards_(collection.shards) {
     for (int64_t i = 0; i < shards_->num_shards(); ++i) {
-      const int descriptor = ::open(shards_->tar_path(i).c_str(), O_RDONLY | O_CLOEXEC);
+      int descriptor = -1;
+      do descriptor = ::open(shards_->tar_path(i).c_str(), O_RDONLY | O_CLOEXEC);
+      while (descriptor < 0 && errno == EMFILE && raise_file_limit());
       if (descriptor < 0) {
         const int code = errno;
         close_all();

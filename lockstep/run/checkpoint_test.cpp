@@ -192,24 +192,6 @@ TEST(CheckpointTest, EveryTruncationIsNoticed) {
   EXPECT_THAT(damage(folder), testing::HasSubstr("optimizer.safetensors is missing"));
 }
 
-// As when a server loses it: a map would end the process by SIGBUS, with no word and no way to the one before.
-TEST(CheckpointTest, AFileThatIsCutWhileItIsReadIsPassedOver) {
-  const base::TemporaryFolder temporary;
-  CheckpointStore store(temporary.path());
-  save_step(store, 1);
-  const Content large(2, 32 << 20);  // 128 MB: reading it lasts longer than the pause
-  const Path newest = store.save(large.save(2));
-  const std::jthread cut([&] {
-    ::usleep(10000);
-    std::filesystem::resize_file(newest / "weights.safetensors", 4096);
-  });
-  const Found found = store.newest();
-  ASSERT_TRUE(found.checkpoint);
-  EXPECT_EQ(found.checkpoint->step, 1);
-  ASSERT_EQ(found.passed_over.size(), 1U);
-  EXPECT_THAT(found.passed_over[0], testing::HasSubstr("weights.safetensors has "));
-}
-
 TEST(CheckpointTest, AnotherFormatIsNamed) {
   const base::TemporaryFolder temporary;
   CheckpointStore store(temporary.path());

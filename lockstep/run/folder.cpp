@@ -145,8 +145,7 @@ void write_draft(const Path& draft, const std::string& line) {
     try {
       return base::write_file(draft, line);
     } catch (const Error&) {
-      std::error_code unknown;
-      if (attempt == kPatience || std::filesystem::exists(draft.parent_path(), unknown)) throw;
+      if (attempt == kPatience) throw;
     }
   }
 }

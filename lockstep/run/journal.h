@@ -13,8 +13,8 @@ namespace lockstep::run {
 // The append-only history of a run across all its restarts: one JSON object a line. Events and their fields:
 // docs/formats/journal.md. Each append is one write(2), so a killed process can tear the last line only; whoever
 // appends next ends that line first, and readers skip it. A line for which the disk has no room is cut off at once,
-// unless another process (submit --cancel beside a running link) has appended meanwhile: nothing of another's is ever
-// cut.
+// unless another process (submit --cancel beside a running link) has appended meanwhile, as far as can
+// be seen.
 class Journal {
  public:
   explicit Journal(const base::Path& path);

@@ -62,7 +62,11 @@ struct Feeder::State {
     thread.join();
     // The slots' memory goes back to the allocator, which knows nothing of the copies' stream.
     for (Slot& slot : slots) {
-      if (slot.copied && slot.copied->was_marked_for_recording()) slot.copied->synchronize();
+      try {
+        if (slot.copied && slot.copied->was_marked_for_recording()) slot.copied->synchronize();
+      } catch (const std::exception&) {
+        // A card that failed copies nothing more; what it said is on its way already.
+      }
     }
   }
 

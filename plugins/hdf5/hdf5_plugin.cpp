@@ -143,7 +143,8 @@ hid_t open_for_reading(hid_t file, const lockstep_hdf5_array& array) {
     row *= static_cast<size_t>(array.shape[k]);
     one *= static_cast<size_t>(chunk[k]);
   }
-  const size_t kept = std::min(kMostKept, std::max(kKept, 2 * row * static_cast<size_t>(chunk[0])));
+  const size_t whole = std::max(one, row * static_cast<size_t>(array.shape[0]));
+  const size_t kept = std::min({whole, kMostKept, std::max(kKept, 2 * row * static_cast<size_t>(chunk[0]))});
   const size_t slots = std::min(kMostSlots, 100 * (kept / std::max<size_t>(one, 1) + 1)) + 1;
   const Closing access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
   if (access.is_there()) H5Pset_chunk_cache(access.id(), slots, kept, H5D_CHUNK_CACHE_W0_DEFAULT);

@@ -186,13 +186,16 @@ std::vector<ScalingPoint> collect_scaling_points(const base::Path& out, ScalingM
                 "run the points first: leave --collect out, or submit what --array wrote");
   }
   std::sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.ranks < b.ranks; });
+  const ScalingPoint* first = nullptr;  // that states its threads
   for (const auto& point : points) {
-    if (point.threads == points[0].threads) continue;
+    if (point.threads == 0) continue;
+    if (first == nullptr) first = &point;
+    if (point.threads == first->threads) continue;
     throw Error(
         Blame::user,
         text(out.string(), ": the point of ", point.ranks, " ranks had ", point.threads, " threads a rank, that of ",
-             points[0].ranks, " had ", points[0].threads, ": no efficiency follows from them"),
-        text("measure them alike: --threads ", points[0].threads));
+             first->ranks, " had ", first->threads, ": no efficiency follows from them"),
+        text("measure them alike: --threads ", first->threads));
   }
   return points;
 }

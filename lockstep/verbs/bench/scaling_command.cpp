@@ -96,9 +96,9 @@ void take_collected(ScalingReport& report) {
   ScalingBench& bench = report.bench;
   report.points = collect_scaling_points(bench.out, bench.mode);
   report.link = kept_link(bench.out);
-  if (report.points[0].threads > 0) bench.threads = report.points[0].threads;
   std::vector<std::string> machines;
   for (const auto& point : report.points) {
+    if (point.threads > 0) bench.threads = point.threads;  // the same for all that state it
     const bool told = std::find(machines.begin(), machines.end(), point.machine) != machines.end();
     if (!told && !point.machine.empty()) machines.push_back(point.machine);
   }

@@ -85,7 +85,6 @@ TEST_F(PackTest, WritesEverySampleOnceIntoVerifiedShards) {
   EXPECT_GT(packed.dataset.at("parts").at("train").at("shards").as_int(), 1);
   EXPECT_NEAR(packed.dataset.at("parts").at("train").at("mean").items()[0].as_double(), 0.5, 0.02);
   const auto store = data::open_store(train);
-  const data::ShardSet shards(request_.folder / "train");
   std::vector<std::byte> memory;
   for (int64_t id = 0; id < static_cast<int64_t>(train.samples.size()); ++id) {
     const std::string name = store->name(id);  // ".../00000041-43.jpg"

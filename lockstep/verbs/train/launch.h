@@ -34,7 +34,7 @@ std::vector<std::string> launch_line(Launcher launcher, const std::vector<site::
 // Starts it in a process group of its own, without standard input. mpirun would answer SIGTERM by killing the ranks
 // within 2 s: that signal is blocked for it, and asked_to_stop() tells whether it came. `ranks`: for the own launcher,
 // whose line has no number. That one goes on in the forked process without an exec: other threads may run here, as long
-// as they do not hold a lock of the C library for long (RunFolder's, which renews a time stamp, does not). Whatever
+// as they hold no lock that the own launcher takes (RunFolder's, which renews a time stamp, does not). Whatever
 // goes wrong there is told on stderr and ends that process alone.
 pid_t start_launcher(Launcher launcher, const std::vector<std::string>& line, int64_t ranks = 1);
 bool asked_to_stop(pid_t launcher);
