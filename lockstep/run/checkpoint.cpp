@@ -156,11 +156,15 @@ void remove_leftovers(Disk& disk, const Path& folder, const std::string& token) 
 Found first_good(const std::vector<Path>& folders) {
   Found found;
   for (const auto& folder : folders) {
-    const std::string why = damage(folder);
-    if (why.empty()) {
-      const Json state = base::read_json(folder / kState, {.max_bytes = 64 << 20});
-      found.checkpoint = Checkpoint{folder, state.at("step").as_int(), state};
-      return found;
+    std::string why = damage(folder);
+    try {
+      if (why.empty()) {
+        const Json state = base::read_json(folder / kState, {.max_bytes = 64 << 20});
+        found.checkpoint = Checkpoint{folder, state.at("step").as_int(), state};
+        return found;
+      }
+    } catch (const Error& error) {
+      why = error.what();
     }
     found.passed_over.push_back(text(folder.string(), ": ", why));
   }
@@ -276,11 +280,23 @@ void CheckpointStore::tidy(const Save& save, const std::string& name) {
 }
 
 Found CheckpointStore::newest(int64_t at_most) const {
-  std::vector<Path> folders;
-  for (const auto& entry : entries_of(disk_->list(folder_))) {
-    if (entry.step <= at_most) folders.push_back(entry.folder);
+  constexpr int kAttempts = 5;
+  const auto listed = [&] {
+    std::vector<Path> folders;
+    for (const auto& entry : entries_of(disk_->list(folder_))) {
+      if (entry.step <= at_most) folders.push_back(entry.folder);
+    }
+    return folders;
+  };
+  std::vector<Path> folders = listed();
+  for (int attempt = 1;; ++attempt) {
+    Found found = first_good(folders);
+    if (found.checkpoint || attempt == kAttempts) return found;
+    // Beside a run that saves, all that was listed may have given way to newer ones meanwhile.
+    std::vector<Path> now = listed();
+    if (now == folders) return found;
+    folders = std::move(now);
   }
-  return first_good(folders);
 }
 
 Found CheckpointStore::best() const {

@@ -291,6 +291,31 @@ TEST(CheckpointTest, AFolderThatCannotBeListedIsNotAnEmptyOne) {
   EXPECT_EQ(store.newest().checkpoint->step, 1);
 }
 
+// A disk beside which a run goes on: as soon as a folder is listed, a newer checkpoint takes the place of all others.
+class OvertakenDisk final : public FaultyDisk {
+ public:
+  OvertakenDisk() : FaultyDisk(Fault::none, 0) {}
+  std::vector<Path> list(const Path& folder) override {
+    std::vector<Path> all = FaultyDisk::list(folder);
+    CheckpointStore store(folder);
+    if (step_ < 4) save_step(store, ++step_, 1);
+    return all;
+  }
+
+ private:
+  int64_t step_ = 1;
+};
+
+TEST(CheckpointTest, FindsTheOneThatTookThePlaceOfAllThatWereListed) {
+  const base::TemporaryFolder temporary;
+  CheckpointStore before(temporary.path());
+  save_step(before, 1);
+  const CheckpointStore store(temporary.path(), std::make_shared<OvertakenDisk>());
+  const Found found = store.newest();
+  ASSERT_TRUE(found.checkpoint);
+  EXPECT_EQ(found.checkpoint->step, 4);
+}
+
 TEST(CheckpointTest, WhatFailsBehindTheCommitFailsNoSaveAndIsDoneLater) {
   int64_t untidy = 0;
   for (int64_t at = 0;; ++at) {
@@ -328,7 +353,8 @@ TEST(CheckpointTest, KillInMidSaveLosesNoGoodCheckpoint) {
         store.save(content.save(step));
       }
     }
-    for (int i = 0; round == 0 && i < 500 && newest_step(temporary.path()) < 0; ++i) ::usleep(20000);
+    const Path first = temporary.path() / "latest";  // no closer look while the child may take away what is looked at
+    for (int i = 0; round == 0 && i < 500 && !std::filesystem::exists(first); ++i) ::usleep(20000);
     ::usleep(static_cast<useconds_t>(15000 + 3777 * round));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
