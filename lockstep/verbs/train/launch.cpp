@@ -176,7 +176,12 @@ pid_t start_launcher(Launcher kind, const std::vector<std::string>& line, int64_
   sigemptyset(&blocked);
   const bool passes_on = kind == Launcher::srun || kind == Launcher::own;
   if (!passes_on) sigaddset(&blocked, SIGTERM);
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);  // also of the child, from its first moment
   const pid_t child = fork();
+  const int code = errno;
+  if (child != 0) pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = code;
   if (child < 0) base::throw_errno(base::text("cannot start ", line[0]));
   if (child == 0 && kind == Launcher::own) {
     stand_alone(blocked, SIGINT);
