@@ -6,6 +6,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/data/file_memory.h"
 
 namespace lockstep::data {
 namespace {
@@ -20,7 +21,7 @@ MemoryShares share_memory(const MemoryNeeds& needs) {
   MemoryShares shares;
   const auto budget = static_cast<int64_t>(needs.share * static_cast<double>(needs.memory));
   shares.decoding = needs.threads * (needs.largest_picture + needs.largest_file + kThreadBytes);
-  const int64_t least_files = std::max(needs.largest_file, kLeastFilesBytes);
+  const int64_t least_files = std::max(FileMemory::room_of(needs.largest_file), kLeastFilesBytes);
   const int64_t least = shares.decoding + least_files + needs.largest_extent + 2 * needs.batch;
   if (least > budget) {
     throw base::Error(

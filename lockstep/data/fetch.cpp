@@ -14,6 +14,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/task.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/file_memory.h"
 #include "lockstep/data/pread_ring.h"
 #include "lockstep/data/quiet_thread.h"
 
@@ -76,12 +77,9 @@ struct Fetcher::State {
   std::condition_variable read_done;
   std::deque<Wanted> wanted;
   std::map<int64_t, std::optional<Picture>> pictures;  // by ticket; empty while being read
-  std::vector<std::vector<std::byte>> spare;
-  int64_t bytes = 0;  // under way, read, or with a taker
-  int64_t held = 0;   // memory of these and of the spare ones
+  FileMemory files;                                    // of pictures under way, read, or with a taker
   std::map<int64_t, Held> extents;
-  // Each has the memory of the largest, so that the next can take what one leaves: pieces of all sizes, freed and made,
-  // would leave holes in the heap that nobody counts.
+  // Each has the memory of the largest, so that the next can take what one leaves, as FileMemory's do.
   int64_t extent_room = 0;
   int64_t extent_bytes = 0;
   int64_t num_uses = 0;
@@ -91,7 +89,7 @@ struct Fetcher::State {
   std::exception_ptr broken;  // no memory, most likely: nothing more is read
   std::jthread thread;
 
-  State(const Store& from, const Options& how) : store(from), options(how) {
+  State(const Store& from, const Options& how) : store(from), options(how), files(how.byte_budget) {
     if (!reads_extents()) return;
     for (const Extent& extent : options.extents->all()) extent_room = std::max(extent_room, extent.size);
   }
@@ -105,36 +103,8 @@ struct Fetcher::State {
   bool reads_extents() const { return options.extents && !options.extents->empty(); }
   int64_t size_of(int64_t id) const { return store.locate(id).size; }
 
-  // Memory of `size` bytes: a spare one, or new. What is spare never keeps the budget from being held.
-  std::vector<std::byte> find_memory(int64_t size) {
-    std::vector<std::byte> memory;
-    while (!spare.empty()) {
-      memory = std::move(spare.back());
-      spare.pop_back();
-      if (static_cast<int64_t>(memory.capacity()) >= size) break;
-      held -= static_cast<int64_t>(memory.capacity());
-      memory = {};
-    }
-    const auto before = static_cast<int64_t>(memory.capacity());
-    memory.resize(static_cast<size_t>(size));
-    held += static_cast<int64_t>(memory.capacity()) - before;
-    while (held > options.byte_budget && !spare.empty()) {
-      held -= static_cast<int64_t>(spare.back().capacity());
-      spare.pop_back();
-    }
-    return memory;
-  }
-
-  void put_away(std::vector<std::byte>&& memory) {
-    bytes -= static_cast<int64_t>(memory.size());
-    if (held <= options.byte_budget) return spare.push_back(std::move(memory));
-    held -= static_cast<int64_t>(memory.capacity());
-  }
-
-  // The next picture fits into the budget. REQUIRES: the mutex.
-  bool has_room(int64_t size) const { return bytes == 0 || bytes + size <= options.byte_budget; }
   bool can_start() const {
-    if (wanted.empty() || !has_room(size_of(wanted.front().id))) return false;
+    if (wanted.empty() || !files.has_room(size_of(wanted.front().id))) return false;
     if (!reads_extents() || wanted.front().alone) return ring->num_under_way() < options.depth;
     const int64_t number = options.extents->of(wanted.front().id);
     return extents.contains(number) || (ring->num_under_way() < options.depth && extent_fits());
@@ -193,7 +163,7 @@ struct Fetcher::State {
     } else {
       for (auto what = arrived.waiting.rbegin(); what != arrived.waiting.rend(); ++what) {
         wanted.push_front({what->ticket, what->id, true});  // in their order, before what is wanted later
-        bytes -= size_of(what->id);
+        files.release(size_of(what->id));
       }
       extent_bytes -= extent_room;
       extents.erase(number);
@@ -204,7 +174,7 @@ struct Fetcher::State {
   // REQUIRES: the mutex.
   void copy_out(const Wanted& what, int64_t number, Held& from) {
     const Location where = store.locate(what.id);
-    std::vector<std::byte> memory = find_memory(where.size);
+    std::vector<std::byte> memory = files.find(where.size);
     const int64_t begin = where.offset - options.extents->all()[static_cast<size_t>(number)].offset;
     std::memcpy(memory.data(), from.bytes.data() + begin, memory.size());
     from.last_use = ++num_uses;
@@ -249,12 +219,12 @@ struct Fetcher::State {
     while (can_start()) {
       const Wanted what = wanted.front();
       wanted.pop_front();
-      bytes += size_of(what.id);
+      files.reserve(size_of(what.id));
       if (reads_extents() && !what.alone) {
         start_from_extent(what, lock);
         continue;
       }
-      std::vector<std::byte> memory = find_memory(size_of(what.id));
+      std::vector<std::byte> memory = files.find(size_of(what.id));
       lock.unlock();
       fetch(what, std::move(memory));
       lock.lock();
@@ -334,7 +304,7 @@ std::vector<std::byte> Fetcher::take(int64_t ticket) {
 
 void Fetcher::give_back(std::vector<std::byte>&& memory) {
   const std::lock_guard lock(state_->mutex);
-  state_->put_away(std::move(memory));
+  state_->files.give_back(std::move(memory));
   state_->wanted_or_freed.notify_one();
 }
 

@@ -18,9 +18,10 @@ namespace lockstep::data {
 class Fetcher {
  public:
   struct Options {
-    int64_t byte_budget = int64_t{256} << 20;  // of bytes read or being read and not yet given back; one picture always
-    int depth = 64;                            // reads at once
-    bool uring = true;                         // where it is allowed
+    int64_t byte_budget =
+        int64_t{256} << 20;  // of memory of files read or being read and not yet given back; one always
+    int depth = 64;          // reads at once
+    bool uring = true;       // where it is allowed
     // Not empty: whole extents are read and kept as long as there is room, the longest unused one goes first; pictures
     // are copied out of them. Must outlive the fetcher.
     const Extents* extents = nullptr;

@@ -14,6 +14,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/collection.h"
 #include "lockstep/data/decode.h"
+#include "lockstep/data/file_memory.h"
 #include "lockstep/data/shard_set.h"
 
 namespace lockstep::data {
@@ -113,7 +114,7 @@ TEST_P(FetcherTest, ManyThreadsTakeWithinASmallBudget) {
 }
 
 TEST_P(FetcherTest, ReadsNoFurtherThanTheBudget) {
-  options_.byte_budget = static_cast<int64_t>(expected(0).size() + expected(1).size());
+  options_.byte_budget = FileMemory::room_of(std::ssize(expected(0))) + FileMemory::room_of(std::ssize(expected(1)));
   Fetcher fetcher(*store_, options_);
   for (int64_t ticket = 0; ticket < 3; ++ticket) fetcher.want(ticket, ticket);
   auto first = fetcher.take(0);

@@ -3,7 +3,8 @@
 """Ten epochs of a set ten times larger than data.memory, by the loader: memory, leaks, look-ups by name.
 
 Resident memory above what the program had before must stay below data.memory in every epoch and must not grow from the
-first epochs (2 to 4) to the last three, each by its median: one look jitters by 0.4 MiB; every sample is seen once an epoch; an epoch more costs no open and no stat more.
+first epochs (2 to 4) to the last three, each by its median: looked at when all that may be read ahead is there, one look
+jitters by 0.3 MiB. Every sample is seen once an epoch; an epoch more costs no open and no stat more.
 loader_soak.py [BUILD [SHARDS]]
 """
 import json
@@ -58,7 +59,7 @@ def main():
             print(f"{order}: look-ups by name in a run of one epoch {one}, of three {three}")
             checks = {"the set is ten times larger": row["shard_bytes"] >= 10 * MEMORY,
                       "within data.memory": row["peak_bytes"] <= MEMORY,
-                      "no growth": statistics.median(resident[-3:]) - statistics.median(resident[1:4]) < MIB,
+                      "no growth": statistics.median(resident[-3:]) - statistics.median(resident[1:4]) < MIB / 2,
                       "each sample once": row["samples_not_seen_once"] == 0,
                       "look-ups are counted": one is not None and one > 0,
                       "no look-up an epoch": one == three}

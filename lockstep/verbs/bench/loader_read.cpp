@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
@@ -43,20 +46,36 @@ void forget_the_highest() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
+// Waits until the loader has all it may have ahead; gives the time at which it had. Memory is compared from epoch to
+// epoch in this state, which is the fullest; what happens to be under way at an epoch's end differs by megabytes.
+double let_it_fill() {
+  constexpr int kMostLooks = 500, kQuietLooks = 5;
+  double full = clock_seconds(CLOCK_MONOTONIC);
+  for (int look = 0, quiet = 0; look < kMostLooks && quiet < kQuietLooks; ++look) {
+    const double before = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    quiet = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - before < 1e-3 ? quiet + 1 : 0;
+    if (quiet == 0) full = clock_seconds(CLOCK_MONOTONIC);
+  }
+  return full;
+}
+
 // `counted`: what the epochs before have read; what was read ahead belongs to the epoch that delivered meanwhile.
-ReadEpoch read_epoch(data::Loader& loader, int64_t num_samples, int64_t resident_before, data::ReadCounts& counted) {
+// `in_use`: the batch that a training would work on, also while the loader fills up.
+ReadEpoch read_epoch(data::Loader& loader, int64_t num_samples, int64_t resident_before, data::ReadCounts& counted,
+                     data::Batch& in_use) {
   ReadEpoch epoch;
   std::vector<uint8_t> seen(static_cast<size_t>(num_samples));
   const double start = clock_seconds(CLOCK_MONOTONIC), cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
   for (int64_t step = 0; step < loader.steps_per_epoch(); ++step) {
-    data::Batch batch = loader.next();
-    for (const int64_t id : batch.sample_ids) {
+    loader.recycle(std::move(in_use));
+    in_use = loader.next();
+    for (const int64_t id : in_use.sample_ids) {
       auto& count = seen[static_cast<size_t>(id)];
       count = static_cast<uint8_t>(std::min(count + 1, 2));
     }
-    loader.recycle(std::move(batch));
   }
-  epoch.seconds = clock_seconds(CLOCK_MONOTONIC) - start;
+  epoch.seconds = let_it_fill() - start;  // as much is read and decoded meanwhile as was delivered
   epoch.cpu_seconds = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
   const data::ReadCounts after = loader.reads();
   epoch.read_bytes = after.bytes - counted.bytes;
@@ -100,10 +119,12 @@ ReadFigures bench_reading(const ReadBench& bench) {
   figures.resident_bytes = memory_line("VmRSS:");
   const auto loader = data::make_loader(collection, options, {options.seed, 0, 0});
   figures.open_seconds = clock_seconds(CLOCK_MONOTONIC) - start;
+  let_it_fill();
   data::ReadCounts counted;
+  data::Batch in_use;
   for (int64_t i = 0; i < bench.epochs; ++i) {
     const ReadEpoch& epoch =
-        figures.epochs.emplace_back(read_epoch(*loader, figures.samples, figures.resident_bytes, counted));
+        figures.epochs.emplace_back(read_epoch(*loader, figures.samples, figures.resident_bytes, counted, in_use));
     bench.say(text("epoch ", i, ": ", base::fixed(static_cast<double>(figures.samples) / epoch.seconds, 0),
                    " samples/s, resident ", base::format_bytes(static_cast<double>(epoch.resident_bytes)), ", at most ",
                    base::format_bytes(static_cast<double>(epoch.peak_bytes)), " of ",

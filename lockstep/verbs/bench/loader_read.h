@@ -25,7 +25,7 @@ struct ReadBench {
 struct ReadEpoch {
   double seconds = 0;
   double cpu_seconds = 0;
-  int64_t resident_bytes = 0;  // at its end, above what was resident before the loader was made
+  int64_t resident_bytes = 0;  // after it, with all read ahead, above what was resident before the loader was made
   int64_t peak_bytes = 0;      // since the loader was made, likewise
   int64_t read_bytes = 0;      // by the loader's reads, the next epoch's first ones among them
   int64_t reads = 0;
