@@ -5,17 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <utility>
 
+#include "lockstep/base/clock.h"
+
 namespace lockstep::base {
 namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::string time_stamp() {
   const std::time_t now = std::time(nullptr);

@@ -3,9 +3,9 @@
 
 #include <ATen/ops/empty_like.h>
 
-#include <chrono>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 
 namespace lockstep::comm {
@@ -72,9 +72,9 @@ void BackedGroup::barrier() {
 }
 
 void BackedGroup::wait(const c10::intrusive_ptr<c10d::Work>& work) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = base::steady_seconds();
   work->wait();
-  seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  seconds_waited_ += base::steady_seconds() - start;
 }
 
 }  // namespace lockstep::comm

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/random.h"
@@ -50,10 +51,6 @@ struct PixelMemory {
 
 std::string with_path(const std::string& path, const std::string& reason) {
   return reason.starts_with(path) ? reason : text(path, ": ", reason);
-}
-
-double steady_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 // One batch on its way: rows are handed to threads one by one, in order.
@@ -138,7 +135,7 @@ class ThreadedLoader final : public Loader {
   }
 
   Batch next() override {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = base::steady_seconds();
     std::unique_lock lock(mutex_);
     if (slots_.empty()) return {};  // the end of an evaluation, or of what was asked for
     batch_done_.wait(lock, [this] { return slots_.front()->is_done() || broken_; });
@@ -154,7 +151,7 @@ class ThreadedLoader final : public Loader {
       if (bad_ids_.insert(sample.id).second) bad_samples_.push_back(std::move(sample));
     }
     Batch batch = std::move(slot->batch);
-    batch.wait_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    batch.wait_seconds = base::steady_seconds() - start;
     return batch;
   }
 
@@ -268,7 +265,7 @@ class ThreadedLoader final : public Loader {
   // Large and zeroed by the vector: done by a decode thread, outside of the lock.
   void find_memory(Slot& slot, std::unique_lock<std::mutex>& lock) {
     slot.memory = Slot::Memory::coming;
-    const double start = steady_now();
+    const double start = base::steady_seconds();
     PixelMemory found;
     if (!spare_.empty()) {
       found = std::move(spare_.back());
@@ -280,7 +277,7 @@ class ThreadedLoader final : public Loader {
     if (options_.data.pixels == spec::Pixels::bf16) found.halves.resize(length);
     if (options_.data.pixels == spec::Pixels::uint8) found.bytes.resize(length);
     lock.lock();
-    stages_.copy += steady_now() - start;
+    stages_.copy += base::steady_seconds() - start;
     slot.batch.images = std::move(found.images);
     slot.batch.halves = std::move(found.halves);
     slot.batch.bytes = std::move(found.bytes);
@@ -333,17 +330,17 @@ class ThreadedLoader final : public Loader {
 
   void fill_row(const Errand& errand, Renderer& renderer, std::vector<std::byte>& memory, PixelTarget out,
                 StageSeconds& stages) const {
-    const double start = steady_now();
+    const double start = base::steady_seconds();
     stages.samples = 1;
     const auto seed = static_cast<uint64_t>(options_.seed);
     const auto index = static_cast<uint64_t>(errand.id);
     if (!store_) {
       renderer.noise(base::Random(base::derive_seed(seed, "synthetic"), 0, index), out);
-      stages.augment = steady_now() - start;
+      stages.augment = base::steady_seconds() - start;
       return;
     }
     const PictureBytes picture(*store_, fetcher_.get(), errand, memory);
-    const double read = steady_now();
+    const double read = base::steady_seconds();
     stages.read = read - start;
     if (is_training() && options_.augment) {
       const base::Random numbers(base::derive_seed(seed, "augment"), static_cast<uint32_t>(errand.epoch), index);
@@ -352,7 +349,7 @@ class ThreadedLoader final : public Loader {
       renderer.center(picture.bytes(), out);
     }
     stages.decode = renderer.decode_seconds();
-    stages.augment = steady_now() - read - stages.decode;
+    stages.augment = base::steady_seconds() - read - stages.decode;
   }
 
   const Collection& collection_;

@@ -3,12 +3,13 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "lockstep/base/thread.h"
 
 namespace lockstep::data {
 
@@ -20,9 +21,7 @@ void settle_quiet_thread(const std::string& name) {
   // jobs under `nice -n 15` would load at 5.
   const auto thread = static_cast<id_t>(syscall(SYS_gettid));
   setpriority(PRIO_PROCESS, thread, std::max(5, getpriority(PRIO_PROCESS, thread)));
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  base::leave_signals_to_others();
 }
 
 bool leave_cores_free(int64_t num_cores) {

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
@@ -73,10 +74,6 @@ constexpr int64_t kTimedBytes = int64_t{64} << 20;
 constexpr double kFullest = 0.9;  // of the free space: others need some too
 constexpr auto kPause = std::chrono::milliseconds(200);
 
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 int64_t size_of(const base::Path& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;
@@ -92,14 +89,14 @@ double timed_rate(const base::Path& path, int64_t size) {
   if (!file) base::throw_errno(text("cannot open ", path.string()));
   ::posix_fadvise(file.get(), 0, kTimedBytes, POSIX_FADV_DONTNEED);
   std::vector<char> chunk(kChunk);
-  const double start = now_seconds();
+  const double start = base::steady_seconds();
   int64_t done = 0;
   while (done < std::min(size, kTimedBytes)) {
     const ssize_t got = ::pread(file.get(), chunk.data(), chunk.size(), done);
     if (got <= 0) break;
     done += got;
   }
-  return static_cast<double>(done) / std::max(now_seconds() - start, 1e-6);
+  return static_cast<double>(done) / std::max(base::steady_seconds() - start, 1e-6);
 }
 
 base::Path local_folder(const Collection& collection, const std::string& where, std::string& why_not) {

@@ -3,23 +3,11 @@
 
 #include <pthread.h>
 
-#include <chrono>
-#include <csignal>
-#include <ctime>
-
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/thread.h"
 
 namespace lockstep::run {
-namespace {
-
-double processor_seconds_of_this_thread() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-}  // namespace
-
 void BackgroundSave::start(Save save) {
   base::ensure(!under_way(), "one save at a time");
   outcome_ = {.step = save.step, .best = save.best};
@@ -48,18 +36,16 @@ void BackgroundSave::start_shard(int64_t step, std::string token, CheckpointPart
 
 void BackgroundSave::start_thread(std::function<base::Path(std::stop_token)> write) {
   done_ = false;
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = base::steady_seconds();
   thread_ = std::jthread([this, begin, write = std::move(write)](std::stop_token stop) {
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals belong to the training thread
+    base::leave_signals_to_others();
     try {
       outcome_.folder = write(std::move(stop));
     } catch (...) {  // whatever it is, the one who waits hears of it
       outcome_.failure = std::current_exception();
     }
-    outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    outcome_.processor_seconds = processor_seconds_of_this_thread();
+    outcome_.seconds = base::steady_seconds() - begin;
+    outcome_.processor_seconds = base::thread_processor_seconds();
     done_ = true;
   });
   ::pthread_setname_np(thread_.native_handle(), "checkpoint");

@@ -3,13 +3,14 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstring>
 #include <ctime>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
+#include "lockstep/site/launch.h"
 
 namespace lockstep::run {
 namespace {
@@ -43,7 +44,7 @@ void append_bytes(std::string& out, int field, std::string_view bytes) {
 std::string event_head(int64_t step) {
   std::string event;
   append_key(event, 1, kFixed64);
-  append_raw(event, std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
+  append_raw(event, base::unix_seconds());
   append_key(event, 2, kVarint);
   append_varint(event, static_cast<uint64_t>(step));
   return event;
@@ -57,9 +58,7 @@ uint32_t masked_crc(std::string_view bytes) {
 
 base::Path new_file(const base::Path& folder) {
   base::make_folders(folder);
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
-  return folder / base::text("events.out.tfevents.", std::time(nullptr), ".", host, ".", ::getpid());
+  return folder / base::text("events.out.tfevents.", std::time(nullptr), ".", site::host_name(), ".", ::getpid());
 }
 
 }  // namespace

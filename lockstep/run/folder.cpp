@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <ctime>
 #include <mutex>
 #include <thread>
@@ -16,6 +15,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/thread.h"
+#include "lockstep/site/launch.h"
 #include "lockstep/site/scheduler.h"
 
 namespace lockstep::run {
@@ -30,12 +31,6 @@ constexpr auto kHeartbeat = std::chrono::seconds(5);
 // A killed process needs a moment to die; who starts again at once is not turned away.
 constexpr int kPatience = 10;
 constexpr auto kPause = std::chrono::milliseconds(100);
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -98,7 +93,7 @@ std::optional<double> modified(const Path& path) {
 
 // Seconds since the lock was renewed, by the clock of the file system: hosts need not agree about the time.
 double age_of(const Path& lock) {
-  const Path probe = lock.string() + text(".clock-", host_name(), "-", ::getpid());
+  const Path probe = lock.string() + text(".clock-", site::host_name(), "-", ::getpid());
   const auto renewed = modified(lock);
   std::optional<double> now;
   const int descriptor = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -166,7 +161,7 @@ bool try_lock(const Path& lock, const Holder& self) {
 
 // Moves a dead holder's lock away. When another process was faster, its fresh lock is put back.
 void remove_stale(const Path& lock, const std::optional<Holder>& dead) {
-  const Path aside = lock.string() + text(".stale-", host_name(), "-", ::getpid());
+  const Path aside = lock.string() + text(".stale-", site::host_name(), "-", ::getpid());
   if (::rename(lock.c_str(), aside.c_str()) != 0) return;
   if (read_lock(aside) != dead && ::link(aside.c_str(), lock.c_str()) != 0 && errno != EEXIST) {
     base::throw_errno(text("cannot restore the lock ", lock.string()));
@@ -178,7 +173,8 @@ void remove_stale(const Path& lock, const std::optional<Holder>& dead) {
 
 Holder this_process() {
   const site::Scheduler scheduler = site::read_scheduler();
-  return {host_name(), pid_space(), ::getpid(), start_of(::getpid()), utc_now(), scheduler.job_id, scheduler.restarts};
+  return {site::host_name(), pid_space(),      ::getpid(),        start_of(::getpid()),
+          utc_now(),         scheduler.job_id, scheduler.restarts};
 }
 
 bool is_running(const Holder& process) {
@@ -207,9 +203,7 @@ class RunFolder::Heartbeat {
 
  private:
   void beat(const std::stop_token& stop) {
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals belong to the training thread
+    base::leave_signals_to_others();
     std::unique_lock hold(mutex_);
     while (!wake_.wait_for(hold, stop, kHeartbeat, [&] { return stop.stop_requested(); })) {
       ::utimensat(AT_FDCWD, lock_.c_str(), nullptr, 0);

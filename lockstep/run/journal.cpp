@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/run/journal.h"
 
-#include <chrono>
 #include <cmath>
 #include <fstream>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 
@@ -15,10 +15,6 @@ using base::Json;
 using base::text;
 
 constexpr int64_t kVersion = 1;
-
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 // Whether the last write was torn by a kill or a full disk.
 bool ends_within_a_line(const base::Path& path) {
@@ -62,7 +58,7 @@ Journal::Journal(const base::Path& path) : path_(path), file_(path) {}
 void Journal::append(std::string_view event, const Json& fields) {
   Json line = Json::object();
   line["v"] = kVersion;
-  line["t"] = std::round(unix_seconds() * 1000) / 1000;
+  line["t"] = std::round(base::unix_seconds() * 1000) / 1000;
   line["event"] = Json(event);
   for (const auto& member : fields.members()) line[member.key] = member.value;
   file_.append(text(ends_within_a_line(path_) ? "\n" : "", line.dump(-1), "\n"));

@@ -7,11 +7,11 @@
 #include <array>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <thread>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/thread.h"
 
 namespace lockstep::run {
 namespace {
@@ -110,9 +110,7 @@ class Pulse::Thread {
  private:
   void loop(const std::stop_token& stop) {
     ::pthread_setname_np(::pthread_self(), "pulse");
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals belong to the training thread
+    base::leave_signals_to_others();
     std::unique_lock hold(sleeping_);
     while (!wake_.wait_for(hold, stop, kBetweenBeats, [&] { return stop.stop_requested(); })) write();
     write();

@@ -63,11 +63,15 @@ Launch read_launch() {
   return launch;
 }
 
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
 std::string node_name() {
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
   const char* slurm = std::getenv("SLURMD_NODENAME");
-  return slurm ? std::string(host) + "/" + slurm : std::string(host);
+  return slurm ? host_name() + "/" + slurm : host_name();
 }
 
 }  // namespace lockstep::site

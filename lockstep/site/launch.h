@@ -14,12 +14,15 @@ struct Launch {
   int64_t rank = 0;  // among all
   int64_t size = 1;
   std::string launcher = {};  // "Open MPI's mpirun", "Hydra's mpiexec", "srun"; empty: none
+  bool has_pmi = false;       // by which the ranks' MPI finds the others
 
   bool operator==(const Launch&) const = default;
 };
 
 Launch read_launch();
 
+// This machine's own name.
+std::string host_name();
 // The name of this machine, by which ranks know whether they share it: its own, and what Slurm calls it where one
 // machine plays several nodes.
 std::string node_name();

@@ -16,6 +16,7 @@
 #include <optional>
 #include <thread>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/data/quiet_thread.h"
 #include "lockstep/step/reducer.h"
 
@@ -139,7 +140,7 @@ Feeder::Feeder(data::Loader& loader, at::Device device) : state_(std::make_uniqu
 Feeder::~Feeder() = default;
 
 Samples Feeder::next() {
-  const double start = steady_seconds();
+  const double start = base::steady_seconds();
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   for (auto& slot : state.slots) {
@@ -150,7 +151,7 @@ Samples Feeder::next() {
   }
   State::Slot& slot = state.slots[state.next_filled];
   state.changed.wait(lock, [&] { return slot.stage == State::Stage::filled; });
-  wait_seconds_ = steady_seconds() - start;
+  wait_seconds_ = base::steady_seconds() - start;
   if (slot.error) std::rethrow_exception(slot.error);
   Samples samples = slot.samples;
   if (samples.global_size == 0) return samples;  // stays filled: asked again it is over again

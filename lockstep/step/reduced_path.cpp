@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/step/batch_norm_rule.h"
 #include "lockstep/step/optimizer.h"
 
@@ -34,7 +35,7 @@ BatchSums ReducedPath::run(const Samples& samples, double scale, bool want_stop)
   seed_dropout(options_, group_.rank(), samples.step);
   statistics_.keep();
   const PassSums mine = accumulate(samples, scale);
-  const double exposed = reducer_.exposed_seconds(steady_seconds());
+  const double exposed = reducer_.exposed_seconds(base::steady_seconds());
   BatchSums sums = over_ranks(mine, want_stop, group_);
   sums.exposed_seconds = exposed;
   return sums;

@@ -2,9 +2,10 @@
 #include "lockstep/step/reducer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include "lockstep/base/clock.h"
 
 namespace lockstep::step {
 namespace {
@@ -16,10 +17,6 @@ constexpr int64_t kBucketBytes = 25 << 20;
 
 }  // namespace
 
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 class Reducer::SumHook : public c10d::CommHookInterface {
  public:
   SumHook(c10::intrusive_ptr<c10d::ProcessGroup> group, std::shared_ptr<double> last_bucket,
@@ -27,7 +24,7 @@ class Reducer::SumHook : public c10d::CommHookInterface {
       : group_(std::move(group)), last_bucket_(std::move(last_bucket)), precision_(precision) {}
 
   c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
-    *last_bucket_ = steady_seconds();
+    *last_bucket_ = base::steady_seconds();
     at::Tensor& sum = bucket.getBufferRef();
     if (precision_ == spec::ReducePrecision::bf16) return through_bfloat16(sum);
     std::vector<at::Tensor> tensors{sum};

@@ -33,6 +33,4 @@ class Reducer {
   std::unique_ptr<Engine> engine_;
 };
 
-double steady_seconds();
-
 }  // namespace lockstep::step

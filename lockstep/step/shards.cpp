@@ -20,6 +20,7 @@
 #include <cmath>
 #include <map>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/step/chunk_norm.h"
@@ -215,9 +216,9 @@ at::Tensor Shards::finish(const Gather& gather) {
 }
 
 void Shards::wait(const Work& work) {
-  const double start = steady_seconds();
+  const double start = base::steady_seconds();
   work->wait();
-  seconds_waited_ += steady_seconds() - start;
+  seconds_waited_ += base::steady_seconds() - start;
 }
 
 at::Tensor Shards::own_part(size_t row, const std::function<at::Tensor(const Slot&, const Cut&)>& piece) const {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/step/batch_norm_rule.h"
 #include "lockstep/step/chunk_norm.h"
@@ -107,7 +108,7 @@ std::vector<at::Tensor> Step::gradients() const {
 }
 
 StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
-  const double start = steady_seconds();
+  const double start = base::steady_seconds();
   const double waited = seconds_waited();
   // With virtual ranks no operator of a step, the optimizer's included, may see how many threads a rank has.
   const ThreadScope threads(options_.training.virtual_ranks > 0 ? options_.training.threads_per_slice : 0);
@@ -122,7 +123,7 @@ StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
   result.stop = sums.stop;
   finish(result, samples, lr);
   result.communicate_seconds = sums.exposed_seconds + seconds_waited() - waited;
-  result.compute_seconds = steady_seconds() - start - result.communicate_seconds;
+  result.compute_seconds = base::steady_seconds() - start - result.communicate_seconds;
   return result;
 }
 

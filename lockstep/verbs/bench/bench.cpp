@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
@@ -78,9 +79,9 @@ StepTimes bench_step(const StepBench& bench) {
   step::Step step(network, *group, {.training = bench.job.training, .device = bench.device});
   step::Samples samples = made_up_samples(bench.job, bench.device);
   const auto take = [&](int64_t count) {
-    const double start = step::steady_seconds();
+    const double start = base::steady_seconds();
     for (int64_t i = 0; i < count; ++i, ++samples.step) step.run(samples, 1e-4);
-    return (step::steady_seconds() - start) / static_cast<double>(count);
+    return (base::steady_seconds() - start) / static_cast<double>(count);
   };
   take(3);  // warm: thread pools, memory, kernels chosen
   StepTimes times;

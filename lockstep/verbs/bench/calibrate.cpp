@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
@@ -36,11 +37,11 @@ bool is_beside(const SeenOperator& seen) {
 void run_case(const SweepCase& one, const step::Card* card, Json& rows) {
   allow_tf32(one.type == forecast::NumberType::tf32);
   const auto work = one.make();
-  const double start = step::steady_seconds();
+  const double start = base::steady_seconds();
   work();  // chooses algorithms, takes memory
   if (card) card->synchronize();
   // The processor is slow enough: few calls of what takes long.
-  const bool slow = !card && step::steady_seconds() - start > 0.05;
+  const bool slow = !card && base::steady_seconds() - start > 0.05;
   const auto several = [&] {
     for (int64_t i = 0; i < (slow ? 1 : kCallsOfAPass); ++i) work();
   };
@@ -57,10 +58,10 @@ void run_case(const SweepCase& one, const step::Card* card, Json& rows) {
 double seconds_of_copy(const at::Tensor& from, at::Device device, const step::Card& card) {
   std::vector<double> times;
   for (int i = 0; i < 5; ++i) {
-    const double start = step::steady_seconds();
+    const double start = base::steady_seconds();
     const at::Tensor there = from.to(device, from.scalar_type(), /*non_blocking=*/true);
     card.synchronize();
-    if (i > 0) times.push_back(step::steady_seconds() - start);
+    if (i > 0) times.push_back(base::steady_seconds() - start);
   }
   return median(times);
 }
@@ -103,10 +104,10 @@ CalibrateResult calibrate(const CalibrateOptions& options) {
     }
   }
   const auto cases = make_sweep(SweepRange::of(options.device), options.seed);
-  const double start = step::steady_seconds();
+  const double start = base::steady_seconds();
   double saved = start;
   for (const auto& one : cases) {
-    const double now = step::steady_seconds();
+    const double now = base::steady_seconds();
     if (now - start > options.seconds) {
       ++result.left_out;
       continue;

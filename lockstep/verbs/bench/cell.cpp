@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
@@ -127,10 +128,10 @@ class CellMeasure {
     std::optional<site::PowerMeter> meter;
     if (card_) meter.emplace(how_.device.index());
     const double joules = meter ? meter->joules().value_or(0) : 0;
-    const double start = step::steady_seconds();
+    const double start = base::steady_seconds();
     for (int64_t i = 0; i < count; ++i) run_once();
     if (card_) card_->synchronize();
-    const double seconds = step::steady_seconds() - start;
+    const double seconds = base::steady_seconds() - start;
     row["loop_seconds"] = seconds / static_cast<double>(count);  // with the input's copy
     if (!meter) return;
     if (const auto watts = meter->watts()) row["watts_now"] = *watts;
@@ -188,13 +189,13 @@ class CellMeasure {
 
   // As train's session takes a step: the input lives as long as the step.
   Taken take() {
-    const double start = step::steady_seconds();
+    const double start = base::steady_seconds();
     const step::Samples samples = step::to_samples(batch_, how_.device);
     if (card_) card_->synchronize();
-    const double copied = step::steady_seconds();
+    const double copied = base::steady_seconds();
     run_step(samples);
     if (card_) card_->synchronize();
-    return {copied - start, step::steady_seconds() - copied};
+    return {copied - start, base::steady_seconds() - copied};
   }
 
   void run_once() { run_step(step::to_samples(batch_, how_.device)); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
@@ -101,7 +102,7 @@ class Grid {
 
   bool over() const {
     const auto limit = arguments_.int_or("--seconds", 0);
-    return limit > 0 && step::steady_seconds() - start_ > static_cast<double>(limit);
+    return limit > 0 && base::steady_seconds() - start_ > static_cast<double>(limit);
   }
 
   static void merge(Json& row, const Json& measured) {
@@ -148,7 +149,7 @@ class Grid {
   const std::string command_;
   const std::string device_;
   const std::string machine_;
-  const double start_ = step::steady_seconds();
+  const double start_ = base::steady_seconds();
   const base::TemporaryFolder folder_;
   Json rows_ = Json::array();
   Json operators_ = Json::array();

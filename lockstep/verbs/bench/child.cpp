@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
@@ -36,7 +37,7 @@ bool pass_errors_on(int from, double until, std::string& last_words) {
   std::string line;
   char bytes[4096];
   while (true) {
-    const double left = until - step::steady_seconds();
+    const double left = until - base::steady_seconds();
     if (left <= 0) return false;
     pollfd ready{from, POLLIN, 0};
     if (poll(&ready, 1, static_cast<int>(std::min(left, 1.0) * 1000) + 1) == 0) continue;
@@ -69,7 +70,7 @@ ChildEnd run_child(const std::vector<std::string>& command,
   }
   close(errors[1]);
   ChildEnd end;
-  const bool done = pass_errors_on(errors[0], step::steady_seconds() + seconds, end.last_words);
+  const bool done = pass_errors_on(errors[0], base::steady_seconds() + seconds, end.last_words);
   std::replace(end.last_words.begin(), end.last_words.end(), '\n', ' ');
   end.last_words = base::trim(end.last_words);
   if (!done) kill(child, SIGKILL);

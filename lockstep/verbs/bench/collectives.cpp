@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/forecast/many_ranks.h"
 #include "lockstep/step/reducer.h"
@@ -28,14 +29,14 @@ std::vector<CollectiveTime> time_all_reduce(comm::Group& group, const std::vecto
     CollectiveTime time{size, {}};
     for (int64_t round = -kWarm; round < rounds; ++round) {
       group.barrier();
-      const double start = step::steady_seconds();
+      const double start = base::steady_seconds();
       std::vector<c10::intrusive_ptr<c10d::Work>> works;
       for (at::Tensor& bucket : buckets) {
         std::vector<at::Tensor> one{bucket};
         works.push_back(group.group()->allreduce(one));
       }
       for (const auto& work : works) work->wait();
-      if (round >= 0) time.seconds.push_back(step::steady_seconds() - start);
+      if (round >= 0) time.seconds.push_back(base::steady_seconds() - start);
     }
     times.push_back(std::move(time));
   }

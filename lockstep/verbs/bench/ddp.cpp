@@ -9,6 +9,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
@@ -75,10 +76,10 @@ void serve_steps(const spec::Job& job, comm::Group& group, std::istream& in, std
       continue;
     }
     double exposed = 0;
-    const double start = step::steady_seconds();
+    const double start = base::steady_seconds();
     for (int64_t i = 0; i < count; ++i, ++samples.step) exposed += step.run(samples, 1e-4).communicate_seconds;
     const double steps = static_cast<double>(std::max<int64_t>(1, count));
-    if (speaks) out << (step::steady_seconds() - start) / steps << " " << exposed / steps << std::endl;
+    if (speaks) out << (base::steady_seconds() - start) / steps << " " << exposed / steps << std::endl;
   }
 }
 

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <memory>
 #include <sstream>
 #include <thread>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
@@ -47,21 +47,11 @@ class PinnedCores {
   cpu_set_t before_;
 };
 
-double process_cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 template <class Work>
 EpochCost cost_of(int64_t samples, const Work& work) {
-  const double start = wall_seconds(), cpu = process_cpu_seconds();
+  const double start = base::steady_seconds(), cpu = base::process_processor_seconds();
   work();
-  return {wall_seconds() - start, process_cpu_seconds() - cpu, static_cast<double>(samples)};
+  return {base::steady_seconds() - start, base::process_processor_seconds() - cpu, static_cast<double>(samples)};
 }
 
 // Keeps one loader, as a training does. It prefetches a few batches and then rests; an epoch's worth of batches costs
@@ -80,7 +70,7 @@ class OurLoader {
 
   EpochCost epoch() {
     double end = 0;
-    const double start = wall_seconds();
+    const double start = base::steady_seconds();
     EpochCost cost = cost_of(pictures_, [&] {
       for (int64_t step = 0; step < loader_->steps_per_epoch(); ++step) loader_->recycle(loader_->next());
       end = rest();
@@ -93,13 +83,13 @@ class OurLoader {
   // Until it has done nothing for a fifth of a second: on a busy machine a thread may wait that long for its turn.
   // Returns when it was last seen at work.
   static double rest() {
-    double at_work = wall_seconds(), before = process_cpu_seconds();
+    double at_work = base::steady_seconds(), before = base::process_processor_seconds();
     for (int quiet = 0; quiet < 10; ++quiet) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      const double now = process_cpu_seconds();
+      const double now = base::process_processor_seconds();
       if (now - before > 5e-4) {
         quiet = 0;
-        at_work = wall_seconds();
+        at_work = base::steady_seconds();
       }
       before = now;
     }

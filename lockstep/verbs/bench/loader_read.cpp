@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
@@ -26,12 +26,6 @@ namespace lockstep::verbs {
 namespace {
 
 using base::text;
-
-double clock_seconds(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 // "VmRSS" or "VmHWM" (the highest so far).
 int64_t memory_line(std::string_view key) {
@@ -50,12 +44,12 @@ void forget_the_highest() {
 // epoch in this state, which is the fullest; what happens to be under way at an epoch's end differs by megabytes.
 double let_it_fill() {
   constexpr int kMostLooks = 500, kQuietLooks = 5;
-  double full = clock_seconds(CLOCK_MONOTONIC);
+  double full = base::steady_seconds();
   for (int look = 0, quiet = 0; look < kMostLooks && quiet < kQuietLooks; ++look) {
-    const double before = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    const double before = base::process_processor_seconds();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    quiet = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - before < 1e-3 ? quiet + 1 : 0;
-    if (quiet == 0) full = clock_seconds(CLOCK_MONOTONIC);
+    quiet = base::process_processor_seconds() - before < 1e-3 ? quiet + 1 : 0;
+    if (quiet == 0) full = base::steady_seconds();
   }
   return full;
 }
@@ -66,7 +60,7 @@ ReadEpoch read_epoch(data::Loader& loader, int64_t num_samples, int64_t resident
                      data::Batch& in_use) {
   ReadEpoch epoch;
   std::vector<uint8_t> seen(static_cast<size_t>(num_samples));
-  const double start = clock_seconds(CLOCK_MONOTONIC), cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+  const double start = base::steady_seconds(), cpu = base::process_processor_seconds();
   for (int64_t step = 0; step < loader.steps_per_epoch(); ++step) {
     loader.recycle(std::move(in_use));
     in_use = loader.next();
@@ -76,7 +70,7 @@ ReadEpoch read_epoch(data::Loader& loader, int64_t num_samples, int64_t resident
     }
   }
   epoch.seconds = let_it_fill() - start;  // as much is read and decoded meanwhile as was delivered
-  epoch.cpu_seconds = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+  epoch.cpu_seconds = base::process_processor_seconds() - cpu;
   const data::ReadCounts after = loader.reads();
   epoch.read_bytes = after.bytes - counted.bytes;
   epoch.reads = after.reads - counted.reads;
@@ -103,7 +97,7 @@ double ReadFigures::samples_per_second() const {
 
 ReadFigures bench_reading(const ReadBench& bench) {
   ReadFigures figures;
-  const double start = clock_seconds(CLOCK_MONOTONIC);
+  const double start = base::steady_seconds();
   const data::Collection collection = data::scan_folder(bench.folder);
   if (!collection.shards) {
     throw base::Error(base::Blame::user, text(bench.folder, " is no folder of shards"), "lockstep prep makes them");
@@ -118,7 +112,7 @@ ReadFigures bench_reading(const ReadBench& bench) {
   forget_the_highest();
   figures.resident_bytes = memory_line("VmRSS:");
   const auto loader = data::make_loader(collection, options, {options.seed, 0, 0});
-  figures.open_seconds = clock_seconds(CLOCK_MONOTONIC) - start;
+  figures.open_seconds = base::steady_seconds() - start;
   let_it_fill();
   data::ReadCounts counted;
   data::Batch in_use;

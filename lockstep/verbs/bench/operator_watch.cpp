@@ -11,6 +11,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/step/reducer.h"
@@ -107,7 +108,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
     const std::lock_guard lock(active->mutex);
     active->failures.emplace_back(error.what());
   }
-  seen->start = step::steady_seconds();
+  seen->start = base::steady_seconds();
   return seen;
 }
 
@@ -126,7 +127,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
     --backward_depth;
     return;
   }
-  seen->call->seconds = step::steady_seconds() - seen->start;
+  seen->call->seconds = base::steady_seconds() - seen->start;
   try {
     if (active->pass == Pass::scratch) active->card->mark(1);  // any odd sign: the call in progress ends
     end_call(*active, *seen->call, function);
@@ -359,10 +360,10 @@ SeenOperator* row_of_call(Gathering& all, const Call& call) {
 
 void watch_host(Gathering& all, SeenWork& work, const Watching& described, const std::function<void()>& run) {
   Watching pass(Pass::host, Timer::clock, described.card);
-  const double start = step::steady_seconds();
+  const double start = base::steady_seconds();
   run_pass(pass, [&] {
     run();
-    work.host_seconds = step::steady_seconds() - start;
+    work.host_seconds = base::steady_seconds() - start;
   });
   if (!same_calls(described, pass)) return;
   for (size_t i = 0; i < pass.calls.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/arange.h>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
@@ -26,9 +27,9 @@ class Way {
         samples_(share(job, virtual_ranks, group)) {}
 
   double seconds_a_step(int64_t count) {
-    const double start = step::steady_seconds();
+    const double start = base::steady_seconds();
     for (int64_t i = 0; i < count; ++i, ++samples_.step) step_.run(samples_, 1e-4);
-    return (step::steady_seconds() - start) / static_cast<double>(count);
+    return (base::steady_seconds() - start) / static_cast<double>(count);
   }
 
  private:

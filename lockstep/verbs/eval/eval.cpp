@@ -2,11 +2,11 @@
 #include "lockstep/verbs/eval/eval.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/progress.h"
@@ -108,7 +108,7 @@ std::string confused_table(const task::Metrics& metrics, const std::vector<std::
 }  // namespace
 
 EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, comm::Group& group) {
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = base::steady_seconds();
   const std::string folder = folder_of(options.data, trained.job);
   const data::Collection collection = collection_of(folder, trained);
   const auto count = static_cast<int64_t>(collection.samples.size());
@@ -130,7 +130,7 @@ EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, 
     result.pictures.emplace_back(reinterpret_cast<const char*>(file.data()), file.size());
     result.paths.push_back(store ? store->name(mistake.sample_id) : "");
   }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.seconds = base::steady_seconds() - begin;
   return result;
 }
 

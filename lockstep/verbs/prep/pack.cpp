@@ -5,9 +5,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <optional>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
@@ -89,7 +89,7 @@ class Packer {
   int64_t kept() const { return kept_; }
 
   void run(int64_t threads, const std::function<void(const PackProgress&)>& progress) {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = base::steady_seconds();
     PackProgress state{.samples_left = static_cast<int64_t>(todo_.size())};
     data::work_in_order<Made>(
         state.samples_left, {threads, threads * kAheadPerThread},
@@ -99,7 +99,7 @@ class Packer {
           take(i, std::move(made));
           ++state.samples_done;
           --state.samples_left;
-          state.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+          state.seconds = base::steady_seconds() - start;
           if (progress) progress(state);
         });
   }
@@ -289,7 +289,7 @@ void check_shards_are_there(const Path& folder, const base::Json& dataset) {
 }  // namespace
 
 Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress, const Team& team) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = base::steady_seconds();
   check_request(request);
   const data::OpenedSource opened = data::open_source(request.source);
   const data::Source& source = *opened.source;
@@ -319,7 +319,7 @@ Packed pack(const PackRequest& request, const std::function<void(const PackProgr
   packed.dataset = conclude(request, source, shards, packer.reports(), description);
   base::write_json(request.folder / kDatasetComplete, packed.dataset);
   remove_work(request.folder);
-  packed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  packed.seconds = base::steady_seconds() - start;
   return packed;
 }
 

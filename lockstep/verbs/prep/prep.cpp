@@ -2,11 +2,11 @@
 #include "lockstep/verbs/prep/prep.h"
 
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <mutex>
 #include <thread>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
@@ -143,7 +143,7 @@ Dataset from_file(const ShapesRequest& request) {
 }  // namespace
 
 Dataset prepare_shapes(const ShapesRequest& request, const std::function<void(int64_t, int64_t)>& progress) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = base::steady_seconds();
   check(request);
   if (is_complete(request.folder, description(request))) {
     unmark_begun(request.folder);
@@ -172,7 +172,7 @@ Dataset prepare_shapes(const ShapesRequest& request, const std::function<void(in
   file["fingerprint"] = dataset.fingerprint;
   base::write_json(request.folder / kDatasetComplete, file);
   unmark_begun(request.folder);
-  dataset.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  dataset.seconds = base::steady_seconds() - start;
   return dataset;
 }
 

@@ -2,8 +2,8 @@
 #include "lockstep/verbs/prep/probe.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/tar.h"
@@ -29,7 +29,7 @@ struct Probed {
 };
 
 Probed probe(const data::Source& source, const data::PictureOptions& options, double max_seconds) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = base::steady_seconds();
   const auto count = static_cast<int64_t>(source.samples().size());
   const int64_t probes = std::min(count, kProbes);
   Probed all;
@@ -47,7 +47,7 @@ Probed probe(const data::Source& source, const data::PictureOptions& options, do
       all.refused.push_back({source.samples()[static_cast<size_t>(id)].name, error.what()});
     }
     ++all.count;
-    all.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    all.seconds = base::steady_seconds() - start;
   }
   return all;
 }

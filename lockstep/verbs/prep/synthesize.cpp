@@ -2,10 +2,10 @@
 #include "lockstep/verbs/prep/synthesize.h"
 
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
@@ -196,7 +196,7 @@ Json describe_scenes(const ScenesRequest& request) {
 }  // namespace
 
 Dataset prepare_scenes(const ScenesRequest& request, const std::function<void(int64_t, int64_t)>& progress) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = base::steady_seconds();
   check_scenes(request);
   Json file = describe_scenes(request);
   Dataset dataset{.folder = request.folder, .classes = data::shape_names(request.classes)};
@@ -240,7 +240,7 @@ Dataset prepare_scenes(const ScenesRequest& request, const std::function<void(in
   file["fingerprint"] = dataset.fingerprint;
   base::write_json(request.folder / kDatasetComplete, file);
   unmark_begun(request.folder);
-  dataset.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  dataset.seconds = base::steady_seconds() - start;
   return dataset;
 }
 

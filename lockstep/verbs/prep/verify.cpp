@@ -2,11 +2,11 @@
 #include "lockstep/verbs/prep/verify.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <set>
 #include <unordered_set>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
@@ -274,7 +274,7 @@ class PartVerifier {
 }  // namespace
 
 VerifyResult verify(const Path& folder, int64_t threads, const std::function<void(int64_t, int64_t)>& progress) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = base::steady_seconds();
   VerifyResult result;
   std::unordered_set<std::string> keys;
   const std::vector<Path> parts = shard_folders(folder);
@@ -287,7 +287,7 @@ VerifyResult verify(const Path& folder, int64_t threads, const std::function<voi
       result.faults.emplace_back(error.what());
     }
   }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = base::steady_seconds() - start;
   return result;
 }
 

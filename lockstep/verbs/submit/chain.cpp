@@ -2,8 +2,8 @@
 #include "lockstep/verbs/submit/chain.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/checkpoint.h"
@@ -200,13 +200,9 @@ void ChainRecord::close(const std::string& why, int64_t step, const ChainTerms& 
   fields["step"] = step;
   if (why == "done" && terms.promised_end) {
     fields["promised_end"] = *terms.promised_end;
-    fields["late_seconds"] = unix_now() - *terms.promised_end;
+    fields["late_seconds"] = base::unix_seconds() - *terms.promised_end;
   }
   append("close", fields);
-}
-
-double unix_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 // Searched from the end, as text: a journal of months is not parsed for one number.

@@ -105,6 +105,4 @@ struct GivenUp {
 };
 std::optional<GivenUp> given_up(const base::Path& run, double since);
 
-double unix_now();
-
 }  // namespace lockstep::verbs

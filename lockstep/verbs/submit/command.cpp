@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "lockstep/base/arguments.h"
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
@@ -173,7 +174,7 @@ int submit_job(const base::Arguments& arguments) {
   const Prepared prepared = prepare(request, catalogue);
   std::string shown = headline(request, prepared);
   for (const auto& note : prepared.notes) shown += text("  ", note, "\n");
-  if (request.earliest) shown += candidates_text(prepared, unix_now());
+  if (request.earliest) shown += candidates_text(prepared, base::unix_seconds());
   Queued queued;
   const std::string run = site::shell_word(request.run.string());
   if (request.dry_run) {
@@ -192,7 +193,7 @@ int submit_job(const base::Arguments& arguments) {
 }
 
 int show_status(const base::Arguments& arguments, const std::string& run) {
-  const double now = unix_now();
+  const double now = base::unix_seconds();
   const ChainStatus status = status_of(std::filesystem::absolute(run), now);
   base::give(arguments, to_json(status, now), to_text(status, now));
   return base::kExitDone;

@@ -13,9 +13,11 @@
 #include <optional>
 #include <thread>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/folder.h"
+#include "lockstep/site/launch.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -44,12 +46,6 @@ void hear_signals() {
   action.sa_handler = hand_on;
   action.sa_flags = SA_RESTART;
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
-}
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
 }
 
 using Jobs = std::vector<site::BatchJob>;
@@ -98,14 +94,14 @@ class Link {
       options_.say(text("job ", other->id, " of this chain is running: it goes on, this one ends"));
       return base::kExitDone;
     }
-    begun_ = unix_now();
-    options_.say(text("link ", number_, " of at most ", chain_.terms.max_links, ", job ", job_, " on ", host_name(),
-                      ", after step ", step_));
+    begun_ = base::unix_seconds();
+    options_.say(text("link ", number_, " of at most ", chain_.terms.max_links, ", job ", job_, " on ",
+                      site::host_name(), ", after step ", step_));
     // Before all else: a node that dies here leaves somebody to go on. Started anew by the scheduler this job may have
     // one already; where nobody answers whether it still stands, none is better than two.
     const bool followed = std::count(chain_.followed.begin(), chain_.followed.end(), job_) > 0;
     const auto successor = (rest ? rest->empty() : !followed) ? queue_successor() : std::nullopt;
-    record_.begin(job_, number_, step_, host_name());
+    record_.begin(job_, number_, step_, site::host_name());
     bool freed = false;
     for (const auto& held : {run_, run::supervisors_folder(run_)}) freed |= rest && free_dead_lock(held, chain_, *rest);
     if (freed) options_.say("took the run over from a job that is no more");
@@ -129,7 +125,7 @@ class Link {
     const auto left = site::seconds_left();
     const double seconds = left ? static_cast<double>(left->count()) : chain_.terms.walltime;
     if (seconds <= 0) return;
-    ::setenv(site::kJobEndVariable, text(static_cast<int64_t>(unix_now() + seconds)).c_str(), 1);
+    ::setenv(site::kJobEndVariable, text(static_cast<int64_t>(base::unix_seconds() + seconds)).c_str(), 1);
   }
 
   // Its job, when there is one now. Never one that is not written down: on a full disk every link would fail and leave
@@ -269,7 +265,7 @@ Verdict judge(int code) {
 bool free_dead_lock(const base::Path& run, const Chain& chain, const std::vector<site::BatchJob>& alive) {
   const auto holder = run::holder_of(run);
   // Somebody else's process is not ours to judge, nor is one of a job that is still on its way out.
-  if (!holder || holder->host == host_name() || !chain.find(holder->job)) return false;
+  if (!holder || holder->host == site::host_name() || !chain.find(holder->job)) return false;
   if (std::any_of(alive.begin(), alive.end(), [&](const site::BatchJob& job) { return job.id == holder->job; })) {
     return false;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/submit/status.h"
+#include "lockstep/base/clock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +43,7 @@ class StatusTest : public testing::Test {
 };
 
 TEST_F(StatusTest, AsksTheSchedulerOnceAMinuteAtMost) {
-  const double now = unix_now();
+  const double now = base::unix_seconds();
   for (int i = 0; i < 100; ++i) status_of(run(), now + 0.5 * i);
   EXPECT_EQ(times_asked(), 1u);
   EXPECT_THAT(to_text(status_of(run(), now + 42), now + 42), HasSubstr("asked 42 s ago"));
@@ -52,7 +53,7 @@ TEST_F(StatusTest, AsksTheSchedulerOnceAMinuteAtMost) {
 }
 
 TEST_F(StatusTest, TellsLinksAndQueue) {
-  const double now = unix_now();
+  const double now = base::unix_seconds();
   const std::string shown = to_text(status_of(run(), now), now);
   EXPECT_THAT(shown, HasSubstr("link 2 of at most 5, step 0 saved"));
   EXPECT_THAT(shown, HasSubstr("stopped in time"));
@@ -64,7 +65,7 @@ TEST_F(StatusTest, TellsLinksAndQueue) {
 
 TEST_F(StatusTest, SaysWhenTheSchedulerIsSilent) {
   slurm_.install_script("squeue", "exit 1");
-  const double now = unix_now();
+  const double now = base::unix_seconds();
   const std::string shown = to_text(status_of(run(), now), now);
   EXPECT_THAT(shown, HasSubstr("slurm did not answer"));
   EXPECT_THAT(shown, HasSubstr("not known"));  // link 2 may well be running

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/step/reducer.h"
@@ -50,7 +51,7 @@ PlanWatch::PlanWatch(const spec::Job& job, const TrainOptions& options, int64_t 
     : ledger_(ledger), device_(options.device), facts_(promise_of(job, options, ranks), job.training.global_batch) {}
 
 void PlanWatch::before_step(bool begins_epoch) {
-  if (begins_epoch) epoch_start_ = step::steady_seconds();
+  if (begins_epoch) epoch_start_ = base::steady_seconds();
   if (facts_.profiling() && device_.is_cpu() && !profile_) profile_ = std::make_unique<OperatorProfile>();
 }
 
@@ -75,7 +76,7 @@ void PlanWatch::step(int64_t step, const StepFact& fact) {
 }
 
 void PlanWatch::end_epoch() {
-  if (epoch_start_ > 0) facts_.epoch(step::steady_seconds() - epoch_start_);
+  if (epoch_start_ > 0) facts_.epoch(base::steady_seconds() - epoch_start_);
 }
 
 void PlanWatch::end(int64_t step, std::optional<double> total_seconds) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <memory>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/step/reducer.h"
 #include "lockstep/trace/operator.h"
@@ -42,14 +43,14 @@ std::unique_ptr<at::ObserverContext> OperatorProfile::Sums::on_start(const at::R
   auto timed = std::make_unique<Timed>();
   timed->kind = trace::class_of(handle->schema());
   active->inside = true;
-  timed->start = step::steady_seconds();
+  timed->start = base::steady_seconds();
   return timed;
 }
 
 void OperatorProfile::Sums::on_end(const at::RecordFunction& /*function*/, at::ObserverContext* context) {
   const auto* timed = static_cast<const Timed*>(context);
   if (timed == nullptr || active == nullptr) return;
-  active->by_class[static_cast<size_t>(timed->kind)] += step::steady_seconds() - timed->start;
+  active->by_class[static_cast<size_t>(timed->kind)] += base::steady_seconds() - timed->start;
   active->inside = false;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/loader_needs.h"
@@ -20,7 +21,6 @@ namespace lockstep::verbs {
 
 using base::Json;
 using base::text;
-using step::steady_seconds;
 
 namespace {
 
@@ -37,7 +37,7 @@ int64_t stored_bytes(const std::vector<model::Named>& tensors) {
 }  // namespace
 
 Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group& group)
-    : started_(steady_seconds()),
+    : started_(base::steady_seconds()),
       options_(options),
       group_(group),
       folder_(hold(options, group)),
@@ -48,7 +48,7 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
       network_(model::make_network(job_.model, job_.data.image_size, job_.training.seed, options.device)),
       data_sha256_(collections_.train.fingerprint()),
       spikes_(job_.training.spike_factor),
-      clock_(job_.checkpoint.mean_time_between_failures, steady_seconds()) {
+      clock_(job_.checkpoint.mean_time_between_failures, base::steady_seconds()) {
   spec::check_batch_on_ranks(job_.training, group.size());
   at::set_num_threads(static_cast<int>(agree_on_threads(compute_threads(job_.training), group)));
   check_norms_of_phases(job_, network_, options.device, static_cast<int64_t>(collections_.train.samples.size()),
@@ -130,7 +130,7 @@ step::Samples Session::next_samples(Source& source, double& waited) {
 
 void Session::take_step(step::Step& step, Source& source) {
   if (watch_) watch_->before_step(timetable_.ends_epoch(step_));
-  const double start = steady_seconds();
+  const double start = base::steady_seconds();
   run::Activity& activity = *options_.activity;
   activity.enter(run::Phase::data);
   double waited = 0;
@@ -140,7 +140,7 @@ void Session::take_step(step::Step& step, Source& source) {
   const std::string why = why_stop(evaluation_due(step_ + 1));
   const step::StepResult result = replayed(step, samples, lr, !why.empty());
   activity.step_done(++step_);
-  const double seconds = steady_seconds() - start;
+  const double seconds = base::steady_seconds() - start;
   step_seconds_ = std::max(0.9 * step_seconds_, seconds);
   source.seconds += seconds;
   source.waited += waited;
@@ -167,7 +167,7 @@ std::string Session::why_stop(bool evaluates) const {
                                                                        .step = step_seconds_,
                                                                        .evaluation = evaluates ? evaluate_seconds_ : 0,
                                                                        .saving = saver_ && saver_->under_way()});
-  return steady_seconds() - started_ + reserve > *options_.seconds_left ? "walltime" : "";
+  return base::steady_seconds() - started_ + reserve > *options_.seconds_left ? "walltime" : "";
 }
 
 std::string Session::reason_of_all(const std::string& mine) {
@@ -204,7 +204,7 @@ bool Session::agreed(bool of_rank_0) {
 }
 
 double Session::seconds() const {
-  return seconds_before_ + steady_seconds() - started_;
+  return seconds_before_ + base::steady_seconds() - started_;
 }
 
 TrainResult Session::finish() {
@@ -221,7 +221,7 @@ TrainResult Session::finish() {
   result.saves = saves_;
   result.save_seconds = saves_ > 0 ? save_seconds_ : 0;
   result.stall_seconds = stall_seconds_;
-  result.stall_share = stall_seconds_ / (steady_seconds() - started_);
+  result.stall_share = stall_seconds_ / (base::steady_seconds() - started_);
   result.rewinds = num_rewinds_;
   result.top1 = top1_;
   result.loss = loss_;

@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/verbs/train/session_source.h"
 
 namespace lockstep::verbs {
-
-using step::steady_seconds;
 
 bool Session::evaluation_due(int64_t step) const {
   return collections_.validate && timetable_.due_or_last(step, job_.evaluation.every_epochs);
@@ -38,14 +37,14 @@ bool Session::evaluation_may_be_cut() const {
   const auto rows = static_cast<double>(busiest_rows(samples, batch, group_.size()));
   const double guess = 3 * step_seconds_ * std::ceil(rows * ranks / static_cast<double>(job_.training.global_batch));
   const double needed = evaluate_seconds_ > 0 ? 1.5 * evaluate_seconds_ : guess;
-  return steady_seconds() - started_ + needed + 2 * save_seconds_ > *options_.seconds_left;
+  return base::steady_seconds() - started_ + needed + 2 * save_seconds_ > *options_.seconds_left;
 }
 
 Session::Verdict Session::evaluate(Source& source) {
   const run::Activity::During evaluating(*options_.activity, run::Phase::evaluating);
   if (saver_ && pending_.best) settle(Wait::yes);  // only what was saved is the best so far
   const auto best_before = best_;
-  const double start = steady_seconds();
+  const double start = base::steady_seconds();
   if (ema_) ema_->swap();
   task::Metrics metrics(job_.model.classes, 0);
   const step::EvaluateOptions how{
@@ -66,7 +65,7 @@ Session::Verdict Session::evaluate(Source& source) {
                       base::text("is the file system still there? ls ", job_.data.validate,
                                  "; when it is, the same command goes on"));
   }
-  evaluate_seconds_ = steady_seconds() - start;
+  evaluate_seconds_ = base::steady_seconds() - start;
   evaluated_ = step_;
   top1_ = metrics.top1();
   const bool sound = std::isfinite(metrics.loss());  // a network of NaNs is the best of nothing

@@ -11,6 +11,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/identity.h"
+#include "lockstep/site/launch.h"
 #include "lockstep/site/processor.h"
 #include "lockstep/step/schedule.h"
 #include "lockstep/verbs/train/batch_rules.h"
@@ -137,8 +138,6 @@ void Session::restore(const base::Path& folder) {
 }
 
 Json Session::start_fields() const {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
   Json fields = Json::object();
   fields["name"] = job_.name;
   fields["task"] = name_of(job_.task);
@@ -163,7 +162,7 @@ Json Session::start_fields() const {
   fields["device"] = options_.device.is_cuda() ? "cuda" : "cpu";
   fields["precision"] = name_of(job_.training.precision);
   fields["seed"] = job_.training.seed;
-  fields["host"] = std::string(host);
+  fields["host"] = site::host_name();
   fields["version"] = LOCKSTEP_VERSION;
   fields["commit"] = base::build_commit();
   fields["libtorch"] = TORCH_VERSION;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
@@ -21,7 +22,6 @@ using base::Blame;
 using base::Error;
 using base::Json;
 using base::text;
-using step::steady_seconds;
 
 bool Session::save_is_due() {
   if (nonfinite_ > 0) return false;  // steps that changed nothing: a rewind shall lead to before them
@@ -30,7 +30,7 @@ bool Session::save_is_due() {
   if (checkpoint.every_epochs > 0) return timetable_.due(step_, checkpoint.every_epochs);
   if (step_ < next_look_) return false;
   run::SaveClock::Look look;
-  if (folder_) look = clock_.look(step_, steady_seconds(), step_seconds_);
+  if (folder_) look = clock_.look(step_, base::steady_seconds(), step_seconds_);
   at::Tensor said = at::tensor({look.save ? int64_t{1} : int64_t{0}, look.next_step}, at::kLong);
   group_.broadcast(said, 0);
   next_look_ = said[1].item<int64_t>();
@@ -121,7 +121,7 @@ std::string Session::state_sha256(const std::vector<model::Named>& optimizer) co
 void Session::save(const step::Step& step, const Verdict& verdict) {
   if (!saver_ && !node_part_) return;
   const run::Activity::During saving(*options_.activity, run::Phase::saving);
-  const double start = steady_seconds();
+  const double start = base::steady_seconds();
   settle(Wait::yes);
   if (folder_) folder_->ensure_held();  // not ours any more: this sitting ends
   const bool last = stopped() || step_ == timetable_.total_steps();
@@ -131,8 +131,8 @@ void Session::save(const step::Step& step, const Verdict& verdict) {
   if (!folder_) return;
   pending_ = {.best = verdict.best, .last = last, .stall = 0, .best_before = verdict.best_before};
   saver_->start(std::move(save));
-  clock_.began(steady_seconds());
-  pending_.stall = steady_seconds() - start;
+  clock_.began(base::steady_seconds());
+  pending_.stall = base::steady_seconds() - start;
   stall_seconds_ += pending_.stall;
   ledger_->stalled(step_, pending_.stall);
   if (pending_.last) settle(Wait::yes);
@@ -197,7 +197,7 @@ void Session::say_budget(int64_t bytes) {
 // the next job has its whole time.
 std::string Session::check_walltime() const {
   if (!options_.seconds_left || step_ == timetable_.total_steps()) return "";
-  const double elapsed = steady_seconds() - started_;
+  const double elapsed = base::steady_seconds() - started_;
   const double needed = elapsed + forecast::least_of({.save = save_seconds_, .step = step_seconds_});
   if (needed <= *options_.seconds_left) return "";
   if (options_.restarted) {

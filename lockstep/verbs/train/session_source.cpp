@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
@@ -16,7 +17,6 @@ namespace lockstep::verbs {
 
 using base::Json;
 using base::text;
-using step::steady_seconds;
 
 LoaderSeat Session::seat() const {
   return {.rank = group_.rank(),
@@ -107,7 +107,7 @@ std::optional<Features> Session::features(const data::Collection& collection, si
     why = why_stop(/*evaluates=*/false);
     return !why.empty();
   };
-  const double start = steady_seconds();
+  const double start = base::steady_seconds();
   std::optional<Features> result = compute_features(network_, *reader, count, group_, request);
   if (!result) {
     stop_reason_ = reason_of_all(why);
@@ -115,7 +115,7 @@ std::optional<Features> Session::features(const data::Collection& collection, si
   }
   report_bad_samples(reader.get());
   if (ledger_) {
-    const double took = steady_seconds() - start;
+    const double took = base::steady_seconds() - start;
     ledger_->features(step_, count, took);
     ledger_->say(text("cached features of ", count, " ", what,
                       " samples: ", base::format_bytes(static_cast<double>(result->values.nbytes())), " in ",

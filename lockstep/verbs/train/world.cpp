@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <ctime>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 
@@ -22,14 +22,6 @@ constexpr double kOwnBeat = 1;     // seconds between two words of our own
 constexpr double kGap = 3;         // a longer pause is our own: suspended, or the file system stood still
 constexpr double kTimeToGo = 8;    // mpirun needs 2 s to kill its ranks and some to tidy up
 constexpr int kCannotStart = 127;  // what start_launcher()'s child gives when the program is not there
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 const char* signal_name(int signal) {
   return signal == SIGINT ? "Ctrl-C" : signal == SIGTERM ? "SIGTERM" : "SIGUSR1";
@@ -47,7 +39,7 @@ class World {
 
   WorldEnd run() {
     prepare_files();
-    looked_ = now();
+    looked_ = base::steady_seconds();
     for (auto& rank : seen_) rank.spoke = rank.moved = looked_;
     launcher_ = start_launcher(plan_.launcher, plan_.line, plan_.ranks);
     std::optional<Fault> fault;
@@ -59,7 +51,7 @@ class World {
       remind();
       fault = judge(sightings(), plan_.patience);
     }
-    noticed_ = unix_seconds();
+    noticed_ = base::unix_seconds();
     if (fault) end_all();
     kill_leftovers();
     return sum_up(std::move(fault));
@@ -83,33 +75,33 @@ class World {
 
   // The same write as a rank's: a file system that takes none makes us wait as well, and then nobody is blamed.
   void probe() {
-    if (now() < probed_ + kOwnBeat) return;
+    if (base::steady_seconds() < probed_ + kOwnBeat) return;
     own_.beats += 1;
     try {
       run::write_beat(run::world_path(plan_.run).parent_path() / "supervisor.beat", own_);
     } catch (const base::Error&) {
       // Full or gone: the ranks will say so.
     }
-    probed_ = now();
+    probed_ = base::steady_seconds();
   }
 
   void look() {
     probe();
     // Somebody stopped us, or the file system did not answer: the ranks may have suffered the same, and start anew.
-    const double paused = now() - looked_;
+    const double paused = base::steady_seconds() - looked_;
     for (size_t i = 0; i < seen_.size(); ++i) {
       Seen& rank = seen_[i];
-      if (paused > kGap) rank.spoke = rank.moved = now();
+      if (paused > kGap) rank.spoke = rank.moved = base::steady_seconds();
       const auto beat = run::read_beat(run::beat_path(plan_.run, static_cast<int64_t>(i)));
       if (!beat || beat->world != plan_.name) continue;
       const auto& last = rank.beat;
-      if (!last || last->beats != beat->beats) rank.spoke = now();
+      if (!last || last->beats != beat->beats) rank.spoke = base::steady_seconds();
       if (!last || last->moves != beat->moves || last->calls != beat->calls || last->answered != beat->answered) {
-        rank.moved = now();
+        rank.moved = base::steady_seconds();
       }
       rank.beat = beat;
     }
-    looked_ = now();
+    looked_ = base::steady_seconds();
   }
 
   std::vector<Sighting> sightings() const {
@@ -158,8 +150,8 @@ class World {
 
   void end_all() {
     ::kill(launcher_, SIGINT);
-    const double until = now() + kTimeToGo;
-    while (!reap(WNOHANG) && now() < until) heed(inbox_.take(kLook));
+    const double until = base::steady_seconds() + kTimeToGo;
+    while (!reap(WNOHANG) && base::steady_seconds() < until) heed(inbox_.take(kLook));
     if (!gone_) ::kill(-launcher_, SIGKILL);
     while (!reap(0)) continue;
   }
