@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 
 namespace lockstep::site {
 namespace {
@@ -41,10 +42,19 @@ Launch world() {
   return {};
 }
 
+// PMIX_RANK, PMI_RANK, PMI_FD, PMI_CONTROL_PORT, ...: each kind of PMI has its own.
+bool any_pmi() {
+  for (char** variable = environ; *variable; ++variable) {
+    if (std::string_view(*variable).starts_with("PMI")) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Launch read_launch() {
   Launch launch = world();
+  launch.has_pmi = any_pmi();
   launch.has_company = launch.size > 1;
   if (launch.launcher == "LOCKSTEP_RENDEZVOUS") {  // on one machine
     launch.local_rank = launch.rank;

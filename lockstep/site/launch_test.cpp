@@ -47,7 +47,7 @@ TEST_F(LaunchTest, KnowsItsPlaceUnderHydra) {
   set("PMI_RANK", "2");
   set("MPI_LOCALNRANKS", "3");
   set("MPI_LOCALRANKID", "2");
-  EXPECT_EQ(read_launch(), (Launch{true, 2, 3, 2, 3, "Hydra's mpiexec"}));
+  EXPECT_EQ(read_launch(), (Launch{true, 2, 3, 2, 3, "Hydra's mpiexec", true}));
 }
 
 TEST_F(LaunchTest, TakesABatchShellOfManyTasksForNoRank) {
@@ -62,7 +62,7 @@ TEST_F(LaunchTest, KnowsItsPlaceUnderSrunWithPmix) {
   set("PMIX_RANK", "7");
   set("SLURM_LOCALID", "3");
   set("SLURM_STEP_TASKS_PER_NODE", "4(x2)");
-  EXPECT_EQ(read_launch(), (Launch{true, 3, 4, 7, 8, "srun"}));
+  EXPECT_EQ(read_launch(), (Launch{true, 3, 4, 7, 8, "srun", true}));
 }
 
 TEST_F(LaunchTest, ATaskOfSrunHasCompanyWithoutAnyPmi) {

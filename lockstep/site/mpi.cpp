@@ -47,6 +47,13 @@ void check_world(const lockstep_mpi& mpi, const Launch& launch) {
                    plugin_file().string()));
 }
 
+// Without a PMI an MPI ends the process at its start, with a page that names neither the command nor the way out.
+void check_pmi(const Launch& launch) {
+  if (launch.launcher != "srun" || launch.has_pmi) return;
+  throw Error(Blame::user, text("srun started ", launch.size, " ranks without a PMI: their MPI cannot find the others"),
+              "srun --mpi=pmix (srun --mpi=list shows what this Slurm has), or mpirun");
+}
+
 }  // namespace
 
 const lockstep_mpi& open_mpi_plugin() {
@@ -76,8 +83,10 @@ void check_mpi(const lockstep_mpi& mpi, int code, const char* call) {
 }
 
 Mpi::Mpi() : plugin_(open_mpi_plugin()), exceptions_(std::uncaught_exceptions()) {
+  const Launch launch = read_launch();
+  if (launch.has_company) check_pmi(launch);
   check_mpi(plugin_, plugin_.init(), "start");
-  if (const Launch launch = read_launch(); launch.has_company) check_world(plugin_, launch);
+  if (launch.has_company) check_world(plugin_, launch);
 }
 
 Mpi::~Mpi() {
