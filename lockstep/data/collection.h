@@ -33,7 +33,8 @@ struct Collection {
 
   // For people: the sample's path, or its shard's path and its name in it. REQUIRES: not synthetic
   std::string name_of(int64_t id) const;
-  // SHA-256 over classes, names and labels, not the root: a resume refuses another one, a moved folder is the same.
+  // SHA-256 over classes, names and labels, of shards their checksums, of files the sizes of some; not the root: a
+  // resume refuses another one, a moved folder is the same.
   std::string fingerprint() const;
 };
 

@@ -8,6 +8,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/source_folder.h"
 
 namespace lockstep::data {
@@ -148,6 +149,16 @@ TEST_F(CollectionTest, FingerprintKnowsNamesAndLabelsButNotTheRoot) {
   moved = all;
   moved.classes[1] = "z";
   EXPECT_NE(all.fingerprint(), moved.fingerprint());
+}
+
+TEST_F(CollectionTest, FingerprintKnowsAnotherSetUnderTheSameNames) {
+  for (int i = 0; i < 200; ++i) put(base::text("cat/", 1000 + i, ".jpg"));
+  const std::string before = scan_folder(root()).fingerprint();
+  EXPECT_EQ(scan_folder(root()).fingerprint(), before);
+  for (int i = 0; i < 200; ++i) {
+    base::write_file(base::Path(root()) / base::text("cat/", 1000 + i, ".jpg"), std::string(5000, 'x'));
+  }
+  EXPECT_NE(scan_folder(root()).fingerprint(), before);
 }
 
 TEST_F(CollectionTest, AFolderNamedSyntheticIsAFolder) {

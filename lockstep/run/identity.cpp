@@ -8,7 +8,7 @@ namespace lockstep::run {
 
 using base::text;
 
-constexpr const char* kValidation = "data (names and labels of the validation samples)";
+constexpr const char* kValidation = "data (names, labels, sizes of the validation samples)";
 
 base::Json identity(const spec::Job& job, const std::string& train_sha256, const std::string& validate_sha256) {
   const base::Json document = spec::to_json(job);
@@ -16,7 +16,7 @@ base::Json identity(const spec::Job& job, const std::string& train_sha256, const
   model.erase("weights");  // the checkpoint has newer ones
   const base::Json& training = document.at("training");
   base::Json result = base::Json::object();
-  result["data (names and labels of the training samples)"] = train_sha256;
+  result["data (names, labels, sizes of the training samples)"] = train_sha256;
   if (!validate_sha256.empty()) result[kValidation] = validate_sha256;
   result["data.image_size"] = job.data.image_size;
   result["data.order"] = name_of(job.data.order);

@@ -226,7 +226,7 @@ TEST(TrainTest, RefusesToGoOnWithAnotherJobAndSaysWhatDiffers) {
   EXPECT_NE(complaint(other).find("training.seed was 1, now 9"), std::string::npos);
   other = job();
   other.data.samples = 30;
-  EXPECT_NE(complaint(other).find("data (names and labels"), std::string::npos);
+  EXPECT_NE(complaint(other).find("data (names, labels"), std::string::npos);
   other = job();
   other.model.width = 8;
   EXPECT_NE(complaint(other).find("model.width was 4, now 8"), std::string::npos);
