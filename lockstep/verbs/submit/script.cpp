@@ -31,8 +31,19 @@ std::string directive_path(const base::Path& path, bool double_percent) {
   return quoted + "\"";
 }
 
+// Whole nodes come with all their cores. On shared ones a card comes with its share of them: who takes more leaves
+// cards that nobody else can use, waits for an empty node, and is charged for it.
 int64_t cores_per_rank(const Shape& shape, const spec::Machine& machine) {
-  return machine.cores_per_node > 0 ? std::max<int64_t>(1, machine.cores_per_node / shape.ranks_per_node) : 0;
+  if (machine.cores_per_node <= 0) return 0;
+  const bool by_card = shape.gpus && !machine.scheduler.exclusive_nodes && machine.gpus_per_node > 0;
+  return std::max<int64_t>(1, machine.cores_per_node / (by_card ? machine.gpus_per_node : shape.ranks_per_node));
+}
+
+// PBS is asked for the cores of a node, also for those that no rank could have a whole share of.
+int64_t cores_on_node(const Shape& shape, const spec::Machine& machine) {
+  const bool all = machine.scheduler.exclusive_nodes || !shape.gpus;
+  const int64_t cores = all ? machine.cores_per_node : cores_per_rank(shape, machine) * shape.ranks_per_node;
+  return std::max(cores, shape.ranks_per_node);
 }
 
 // The cards of a node as a request names them: "v100:4".
@@ -82,7 +93,7 @@ std::string slurm_directives(const ScriptRequest& request, const spec::Machine& 
 std::string pbs_resources(const ScriptRequest& request, const spec::Machine& machine) {
   const Scheduler& scheduler = machine.scheduler;
   const Shape& shape = request.shape;
-  const int64_t cores = std::max(machine.cores_per_node, shape.ranks_per_node);
+  const int64_t cores = cores_on_node(shape, machine);
   const std::string features = scheduler.constraint.empty() ? "" : text(":", scheduler.constraint);
   if (scheduler.resources == ResourceForm::nodes) {
     return text("nodes=", shape.nodes, ":ppn=", cores, shape.gpus ? text(":gpus=", shape.ranks_per_node) : "",

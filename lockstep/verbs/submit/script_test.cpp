@@ -11,6 +11,7 @@
 namespace lockstep::verbs {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -81,6 +82,33 @@ TEST(ScriptTest, AsksForCardsInTheFormOfTheSite) {
               HasSubstr("#PBS -l nodes=5:ppn=16:gpus=4:fast\n#PBS -n\n"));
 }
 
+TEST(ScriptTest, TakesTheCoresOfItsCardsAloneOnASharedNode) {
+  ScriptRequest one = request();
+  one.device = "cuda";
+  one.shape = {.nodes = 1, .ranks_per_node = 1, .gpus = true, .walltime = 3600};
+  const auto shared = [](const std::string& scheduler) {
+    spec::Machine node = machine(scheduler);
+    node.cores_per_node = 40;
+    node.gpus_per_node = 4;
+    node.scheduler.exclusive_nodes = false;
+    return node;
+  };
+  EXPECT_THAT(batch_script(one, shared(R"("kind": "slurm")")), HasSubstr("--cpus-per-task=10\n"));
+  EXPECT_THAT(train_command(one, shared(R"("kind": "slurm", "launcher": "srun")")), Contains("--cpus-per-task=10"));
+  EXPECT_THAT(batch_script(one, shared(R"("kind": "pbs")")),
+              HasSubstr("select=1:ncpus=10:mpiprocs=1:ngpus=1\n#PBS -l place=scatter\n"));
+  EXPECT_THAT(batch_script(one, shared(R"("kind": "pbs", "resources": "nodes")")), HasSubstr("nodes=1:ppn=10:gpus=1"));
+  one.shape.ranks_per_node = 3;
+  EXPECT_THAT(batch_script(one, shared(R"("kind": "slurm")")), HasSubstr("--cpus-per-task=10\n"));
+  EXPECT_THAT(batch_script(one, shared(R"("kind": "pbs")")), HasSubstr("ncpus=30:mpiprocs=3:ngpus=3\n"));
+  one.shape.ranks_per_node = 1;
+  spec::Machine whole = shared(R"("kind": "slurm")");
+  whole.scheduler.exclusive_nodes = true;
+  EXPECT_THAT(batch_script(one, whole), HasSubstr("--cpus-per-task=40\n"));
+  one.shape.gpus = false;  // ranks on processors are there for the cores
+  EXPECT_THAT(batch_script(one, shared(R"("kind": "slurm")")), HasSubstr("--cpus-per-task=40\n"));
+}
+
 TEST(ScriptTest, WritesWhatPbsWants) {
   const std::string script =
       batch_script(request(), machine(R"("kind": "pbs", "partition": "long", "account": "abc", "extra": ["-m abe"])"));
@@ -128,7 +156,7 @@ TEST(ScriptTest, QuotesFoldersOfAnyName) {
   const std::string last = script.substr(script.find("\nexec ") + 6);
   const auto words = site::output_of({"bash", "-c", "printf '%s\\n' " + last}, std::chrono::seconds(5));
   ASSERT_TRUE(words);
-  EXPECT_THAT(base::split(*words, '\n'), testing::Contains(odd.run.string()).Times(2));
+  EXPECT_THAT(base::split(*words, '\n'), Contains(odd.run.string()).Times(2));
   EXPECT_THAT(script, HasSubstr("cd '/home/me/it'\\''s $HOME' || exit 3\n"));
 }
 
