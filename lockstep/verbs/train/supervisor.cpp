@@ -24,6 +24,7 @@ using base::Error;
 using base::Json;
 using base::text;
 
+constexpr size_t kMostWords = 20;                  // lines of a launcher that cannot start
 constexpr auto kProbe = std::chrono::seconds(15);  // a host that cannot run `true` in this time is of no use
 
 // "n7.site.org" and "n7" are the same host: schedulers and gethostname() differ in this.
@@ -44,9 +45,25 @@ std::string fix_for(const Fault& fault, const base::Path& run) {
       return text("use fewer ranks on a host, a smaller training.global_batch, or training.recompute; ", on);
     case Fault::Kind::hung:
       return text("if steps may take that long, give --patience SECONDS; ", on);
+    case Fault::Kind::not_started:
+      return "see what the launcher says, and `lockstep doctor`; the same command goes on";
     default:
       return text("look at that host; ", on);
   }
+}
+
+// Without mpirun's -q, which keeps to itself why ranks cannot start or find each other.
+std::vector<std::string> aloud(std::vector<std::string> line) {
+  if (const auto quiet = std::find(line.begin(), line.end(), "-q"); quiet != line.end()) line.erase(quiet);
+  return line;
+}
+
+// Rules and empty lines left out.
+std::vector<std::string> last_words(const std::string& said) {
+  std::vector<std::string> words = base::split(said, '\n');
+  std::erase_if(words, [](const std::string& word) { return word.find_first_not_of(" -\r") == std::string::npos; });
+  words.erase(words.begin(), words.end() - static_cast<std::ptrdiff_t>(std::min(words.size(), kMostWords)));
+  return words;
 }
 
 class Supervisor {
@@ -78,6 +95,7 @@ class Supervisor {
                                      text(kRestartVariable, "=", rule_.done())};
     command.insert(command.end(), order_.command.begin(), order_.command.end());
     plan.line = launch_line(launcher_, crew_.shares(), plan.ranks, command);
+    if (nothing_done_) plan.line = aloud(plan.line);
     order_.say(text("+ ", site::shell_words(plan.line),
                     launcher_ == Launcher::own ? text("  # ", plan.ranks, " times, without MPI") : ""));
     return plan;
@@ -87,6 +105,8 @@ class Supervisor {
   std::optional<int> after(const WorldEnd& end) {
     const Fault& fault = *end.fault;
     order_.say(fault.what);
+    nothing_done_ = fault.step == 0;
+    if (end.spoke == 0) tell_launchers_words();
     if (!wish_.why.empty()) {
       order_.say(
           text("no restart: ", wish_.why, " asked to stop; the same command goes on from the newest checkpoint"));
@@ -107,6 +127,15 @@ class Supervisor {
     order_.say(text("restart ", rule_.done(), " of ", order_.restarts, " at most, with ", crew_.ranks(),
                     crew_.ranks() == 1 ? " rank" : " ranks", ", after step ", saved.step));
     return std::nullopt;
+  }
+
+  // It is asked once more to start ranks, nothing of ours, and this time aloud.
+  void tell_launchers_words() const {
+    if (launcher_ == Launcher::own) return;
+    const auto line = aloud(launch_line(launcher_, crew_.shares(), crew_.ranks(), {"true"}));
+    const site::Answer answer = site::ask(line, kProbe);
+    if (answer.good()) return;
+    for (const auto& words : last_words(answer.out + answer.err)) order_.say(text(line[0], ": ", words));
   }
 
   void leave_out_hosts(const Fault& fault) {
@@ -150,6 +179,7 @@ class Supervisor {
   const Launcher launcher_;
   Crew crew_;
   RestartRule rule_;
+  bool nothing_done_ = false;  // by the ranks before these
   SignalInbox inbox_;
   StopWish wish_;
 };

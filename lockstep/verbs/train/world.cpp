@@ -188,10 +188,11 @@ class World {
       if (code_of_ended() == known) return std::nullopt;
     }
     Fault fault;
-    fault.kind = Fault::Kind::launcher;
+    const bool spoke = std::any_of(seen_.begin(), seen_.end(), [](const auto& rank) { return rank.beat.has_value(); });
+    fault.kind = spoke || code_ > 128 ? Fault::Kind::launcher : Fault::Kind::not_started;
     for (const auto& rank : seen_) fault.step = std::max(fault.step, rank.beat ? rank.beat->step : 0);
-    fault.what = text(plan_.line[0], " ended with code ", code_, " after step ", fault.step,
-                      seen_[0].beat ? "" : ", before the ranks said anything");
+    fault.what = text(plan_.line[0], " ended with code ", code_,
+                      spoke ? text(" after step ", fault.step) : " before any rank said a word");
     return fault;
   }
 

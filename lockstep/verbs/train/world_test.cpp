@@ -146,8 +146,9 @@ TEST_F(WorldTest, AWishThatCameBeforeTheRanksReachesThemWhenTheySpeak) {
 
 TEST_F(WorldTest, ItsOwnLauncherServesAsWell) {
   plan_.launcher = Launcher::own;
-  EXPECT_EQ(run({"sh", "-c", "exit $LOCKSTEP_RANK"}).fault->what,
-            "sh ended with code 1 after step 0, before the ranks said anything");
+  const WorldEnd end = run({"sh", "-c", "exit $LOCKSTEP_RANK"});
+  EXPECT_EQ(end.fault->what, "sh ended with code 1 before any rank said a word");
+  EXPECT_EQ(end.fault->kind, Fault::Kind::not_started);
   EXPECT_EQ(run({"sh", "-c", "exit $((3 * LOCKSTEP_RANK))"}).code, 3);
   std::jthread user([this] {
     for (const char* rank : {"0", "1"}) await(rank);
