@@ -35,21 +35,27 @@ struct Listing {
   FolderId id;
   std::vector<std::string> folders;
   std::vector<std::string> files;
+  std::vector<std::string> others;  // pipes, sockets, devices: no sample, whatever their name
 };
 
 enum class Level { classes, within_a_class };
+enum class Kind { folder, file, other };
+
+Kind kind_of(mode_t mode) {
+  return S_ISDIR(mode) ? Kind::folder : S_ISREG(mode) ? Kind::file : Kind::other;
+}
 
 // readdir tells the kind of most entries; only links (may be folders) and file systems that do not tell cost a stat.
 // Within a class a link that is named as a picture is taken for one, without a look at what it leads to.
-bool is_folder(const std::string& parent, const dirent& entry, Level level) {
-  if (entry.d_type == DT_DIR) return true;
+Kind kind_of(const std::string& parent, const dirent& entry, Level level) {
   const bool may_be_folder = entry.d_type == DT_LNK && (level == Level::classes || !has_picture_name(entry.d_name));
-  if (entry.d_type != DT_UNKNOWN && !may_be_folder) return false;
+  if (entry.d_type == DT_LNK && !may_be_folder) return Kind::file;
+  if (entry.d_type != DT_UNKNOWN && !may_be_folder) return kind_of(DTTOIF(entry.d_type));
   struct stat status {};
   const std::string path = text(parent, "/", entry.d_name);
-  if (::stat(path.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
+  if (::stat(path.c_str(), &status) == 0) return kind_of(status.st_mode);
   if (!base::blames_the_path(errno)) base::throw_errno(text("cannot look at ", path));
-  return false;  // a link that leads nowhere, or where nobody may look
+  return Kind::file;  // a link that leads nowhere, or where nobody may look
 }
 
 Listing list_folder(const std::string& path, Level level) {
@@ -64,10 +70,11 @@ Listing list_folder(const std::string& path, Level level) {
   }
   struct stat status {};
   if (::fstat(::dirfd(folder.get()), &status) != 0) base::throw_errno(text("cannot read the folder ", path));
-  Listing listing{.id = {status.st_dev, status.st_ino}, .folders = {}, .files = {}};
+  Listing listing{.id = {status.st_dev, status.st_ino}, .folders = {}, .files = {}, .others = {}};
   while (const dirent* entry = next_entry(folder.get(), path)) {
     if (entry->d_name[0] == '.') continue;
-    auto& names = is_folder(path, *entry, level) ? listing.folders : listing.files;
+    const Kind kind = kind_of(path, *entry, level);
+    auto& names = kind == Kind::folder ? listing.folders : kind == Kind::file ? listing.files : listing.others;
     names.emplace_back(entry->d_name);
   }
   std::sort(listing.folders.begin(), listing.folders.end());
@@ -75,17 +82,22 @@ Listing list_folder(const std::string& path, Level level) {
   return listing;
 }
 
-// Every visible file of a class folder, to any depth, by its name below it. `way` holds the folders that are entered.
-void list_class(const std::string& folder, const std::string& below, std::vector<FolderId>& way,
-                std::vector<std::string>& names) {
+struct ClassFiles {  // by their names below the class folder
+  std::vector<std::string> files;
+  std::vector<std::string> others;
+};
+
+// What is visible in a class folder, to any depth. `way` holds the folders that are entered.
+void list_class(const std::string& folder, const std::string& below, std::vector<FolderId>& way, ClassFiles& all) {
   const std::string path = text(folder, "/", below);
   const Listing listing = list_folder(below.empty() ? folder : path.substr(0, path.size() - 1), Level::within_a_class);
   if (std::find(way.begin(), way.end(), listing.id) != way.end()) {
     throw Error(Blame::user, text(path, ": its links lead in a circle"), "remove the link");
   }
   way.push_back(listing.id);
-  for (const auto& file : listing.files) names.push_back(below + file);
-  for (const auto& deeper : listing.folders) list_class(folder, text(below, deeper, "/"), way, names);
+  for (const auto& file : listing.files) all.files.push_back(below + file);
+  for (const auto& other : listing.others) all.others.push_back(below + other);
+  for (const auto& deeper : listing.folders) list_class(folder, text(below, deeper, "/"), way, all);
   way.pop_back();
 }
 
@@ -105,8 +117,9 @@ void add_class(Collection& all, const std::string& name, int32_t label) {
   int64_t ignored = 0;
   std::string first_ignored;
   std::vector<FolderId> way;
-  std::vector<std::string> files;
-  list_class(folder, "", way, files);
+  ClassFiles listed;
+  list_class(folder, "", way, listed);
+  std::vector<std::string>& files = listed.files;
   std::sort(files.begin(), files.end());  // whole names, by their bytes: the order of prep --keep-order
   for (const auto& file : files) {
     if (has_picture_name(file)) {
@@ -115,6 +128,10 @@ void add_class(Collection& all, const std::string& name, int32_t label) {
     } else if (++ignored == 1) {
       first_ignored = text(folder, "/", file);
     }
+  }
+  ignored += std::ssize(listed.others);
+  if (first_ignored.empty() && !listed.others.empty()) {
+    first_ignored = text(folder, "/", *std::min_element(listed.others.begin(), listed.others.end()));
   }
   if (all.samples.size() == before) {
     std::error_code error;

@@ -23,7 +23,7 @@ struct Collection {
   std::string root;
   std::vector<std::string> classes = {};  // label -> name, sorted
   std::vector<Sample> samples = {};       // sorted by class, then name below it; as they lie in shards
-  int64_t num_ignored = 0;                // visible files in class folders that are no .jpg, .jpeg or .png
+  int64_t num_ignored = 0;                // visible in class folders and no .jpg, .jpeg or .png file
   std::string first_ignored = {};
   std::shared_ptr<const ShardSet> shards = nullptr;  // where the samples lie; null: files of their own
   std::shared_ptr<Staging> staging = nullptr;        // copies on this node, used as they come; null: none

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -59,6 +60,20 @@ TEST_F(CollectionTest, FollowsLinksToFilesAndFolders) {
   const Collection all = scan_folder((folder_.path() / "data").string());
   EXPECT_EQ(all.classes, (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(all.samples.size(), 2u);
+}
+
+TEST_F(CollectionTest, APipeOrASocketIsNoSampleWhateverItsName) {
+  put("cat/a.jpg");
+  ASSERT_EQ(::mkfifo((folder_.path() / "cat/pipe.jpg").c_str(), 0600), 0);
+  ASSERT_EQ(::mknod((folder_.path() / "cat/socket.png").c_str(), S_IFSOCK | 0600, 0), 0);
+  const Collection all = scan_folder(root());
+  EXPECT_EQ(all.samples, (std::vector<Sample>{{root() + "/cat/a.jpg", 0}}));
+  EXPECT_EQ(all.num_ignored, 2);
+  EXPECT_THAT(all.first_ignored, HasSubstr("cat/pipe.jpg"));
+  const auto source = open_image_folder({.path = folder_.path()});
+  EXPECT_EQ(source->samples().size(), 1U);
+  EXPECT_EQ(source->refused(), (std::vector<Refused>{{"cat/pipe.jpg", "this is a pipe, a socket or a device"},
+                                                     {"cat/socket.png", "this is a pipe, a socket or a device"}}));
 }
 
 TEST_F(CollectionTest, TakesPicturesInFoldersOfAClassInTheOrderOfPrep) {

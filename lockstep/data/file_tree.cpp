@@ -82,6 +82,21 @@ void check_plain(const OpenFile& file, const base::Path& root, const std::string
   if (!S_ISREG(status.st_mode)) throw Error(Blame::user, text(name, ": this is no file"));
 }
 
+// Of an open plain file.
+std::string read_all(const OpenFile& file, const struct stat& status, const base::Path& path) {
+  std::string content(static_cast<size_t>(status.st_size), '\0');
+  size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t got = ::read(file.get(), content.data() + done, content.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) base::throw_errno(text("cannot read ", path.string()));
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  content.resize(done);
+  return content;
+}
+
 // Kernels before 5.6 and some containers have no openat2: the resolved path tells as well, with more calls.
 int open_resolved(const base::Path& root, const std::string& name, int flags) {
   std::error_code error;
@@ -126,6 +141,24 @@ std::string extension_of(std::string_view name) {
 bool has_picture_name(std::string_view name) {
   const std::string extension = extension_of(name);
   return extension == "jpg" || extension == "jpeg" || extension == "png";
+}
+
+std::string read_plain_file(const base::Path& path, uint64_t max_bytes) {
+  int descriptor = -1;
+  do descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  while (descriptor < 0 && errno == EINTR);
+  const OpenFile file(descriptor);
+  if (file.get() < 0 && errno != ENXIO) return base::read_file(path, max_bytes);  // says why it cannot be opened
+  struct stat status {};
+  if (file.get() >= 0 && ::fstat(file.get(), &status) != 0) base::throw_errno(text("cannot stat ", path.string()));
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(Blame::user, text(path.string(), ": this is ", S_ISDIR(status.st_mode) ? "a folder" : kNoPlainFile,
+                                  ", a file is expected"));
+  }
+  if (static_cast<uint64_t>(status.st_size) > max_bytes) {
+    throw Error(Blame::user, text(path.string(), ": more than ", max_bytes, " bytes"), "is this the right file?");
+  }
+  return read_all(file, status, path);
 }
 
 FileTree::FileTree(const base::Path& root) {
@@ -198,8 +231,12 @@ FileTree::Listing FileTree::list(const std::string& folder) const {
         } else if (S_ISREG(status.st_mode)) {
           all.files.push_back({name, status.st_size});
         } else {
-          all.refused.push_back({name, text(kLinkReason, "it leads to a folder, which is not entered")});
+          all.refused.push_back(
+              {name, text(kLinkReason, "it leads to ",
+                          S_ISDIR(status.st_mode) ? "a folder, which is not entered" : kNoPlainFile)});
         }
+      } else {
+        all.refused.push_back({name, text("this is ", kNoPlainFile)});
       }
     }
   }
@@ -256,17 +293,7 @@ std::string FileTree::read(const std::string& name, int64_t max_bytes) const {
   if (status.st_size > max_bytes) {
     throw Error(Blame::user, text(name, ": ", status.st_size, " bytes, more than ", max_bytes, ": refused"));
   }
-  std::string content(static_cast<size_t>(status.st_size), '\0');
-  size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t got = ::read(file.get(), content.data() + done, content.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) base::throw_errno(text("cannot read ", (root_ / name).string()));
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  content.resize(done);
-  return content;
+  return read_all(file, status, root_ / name);
 }
 
 }  // namespace lockstep::data

@@ -19,6 +19,7 @@ struct TreeFile {
   bool operator==(const TreeFile&) const = default;
 };
 
+constexpr const char* kNoPlainFile = "a pipe, a socket or a device";
 constexpr const char* kLeadsOut = "it leads out of the folder";
 constexpr const char* kLinkReason = "a link: ";  // how the reasons of refused links begin
 
@@ -44,7 +45,7 @@ class FileTree {
 
   struct Listing {
     std::vector<TreeFile> files;   // sorted by name (bytes)
-    std::vector<Refused> refused;  // no UTF-8; links that lead out, nowhere or to a folder
+    std::vector<Refused> refused;  // no UTF-8; links that lead out, nowhere or to a folder; pipes and the like
   };
   // Every visible file below `folder` ("" is the root), to any depth; links to folders are not entered.
   Listing list(const std::string& folder = "") const;
@@ -62,6 +63,9 @@ class FileTree {
   base::Path root_;
   int descriptor_ = -1;
 };
+
+// As base::read_file, of plain files and links to them only: a pipe, which would be waited for, is a user error.
+std::string read_plain_file(const base::Path& path, uint64_t max_bytes = uint64_t{1} << 30);
 
 // The next entry of an open folder; null at its end. Machine error where the file system fails, which readdir tells
 // almost like the end.

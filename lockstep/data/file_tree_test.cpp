@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
@@ -20,6 +21,29 @@ class FileTreeTest : public testing::Test {
   }
   base::TemporaryFolder folder_;
 };
+
+TEST_F(FileTreeTest, APlainFileIsReadAPipeIsNotWaitedFor) {
+  put("a.jpg", "content");
+  std::filesystem::create_symlink("a.jpg", folder_.path() / "link.jpg");
+  EXPECT_EQ(read_plain_file(folder_.path() / "link.jpg"), "content");
+  ASSERT_EQ(::mkfifo((folder_.path() / "pipe.jpg").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe.jpg", folder_.path() / "to_pipe.jpg");
+  ASSERT_EQ(::mknod((folder_.path() / "socket.jpg").c_str(), S_IFSOCK | 0600, 0), 0);
+  const auto complaint = [&](const char* name, uint64_t max_bytes) -> std::string {
+    try {
+      return read_plain_file(folder_.path() / name, max_bytes);
+    } catch (const base::Error& error) {
+      EXPECT_EQ(error.blame(), base::Blame::user);
+      return error.what();
+    }
+  };
+  for (const char* name : {"pipe.jpg", "to_pipe.jpg", "socket.jpg"}) {
+    EXPECT_THAT(complaint(name, 9), testing::HasSubstr("this is a pipe, a socket or a device")) << name;
+  }
+  EXPECT_THAT(complaint("", 9), testing::HasSubstr("this is a folder"));
+  EXPECT_THAT(complaint("absent.jpg", 9), testing::HasSubstr("there is no such file"));
+  EXPECT_THAT(complaint("a.jpg", 6), testing::HasSubstr("more than 6 bytes"));
+}
 
 TEST_F(FileTreeTest, ListsVisibleFilesSortedWithTheirSizes) {
   put("tree/b/2.jpg", "four");

@@ -13,10 +13,10 @@
 
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
-#include "lockstep/base/file.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/fetch.h"
+#include "lockstep/data/file_tree.h"
 #include "lockstep/data/loader_needs.h"
 #include "lockstep/data/order.h"
 #include "lockstep/data/quiet_thread.h"
@@ -433,7 +433,7 @@ std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOp
 
 std::vector<float> load_image(const std::string& path, const spec::Data& data) {
   std::vector<float> pixels(static_cast<size_t>(data.image_size * data.image_size * 3));
-  const std::string file = base::read_file(path);
+  const std::string file = read_plain_file(path);
   try {
     Renderer(data).center(bytes_of(file), pixels.data());
   } catch (const Error& error) {

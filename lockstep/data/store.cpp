@@ -13,6 +13,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/file_tree.h"
 #include "lockstep/data/shard_set.h"
 #include "lockstep/data/stage.h"
 
@@ -28,7 +29,7 @@ class FileStore final : public Store {
   Location locate(int64_t id) const override { return {.file = id}; }
   std::string name(int64_t id) const override { return path(id); }
   std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const override {
-    const std::string content = base::read_file(samples_.at(static_cast<size_t>(id)).path);
+    const std::string content = read_plain_file(samples_.at(static_cast<size_t>(id)).path);
     memory.resize(content.size());
     std::memcpy(memory.data(), content.data(), content.size());
     return memory;

@@ -50,28 +50,35 @@ void check_parts(const data::Source& source) {
 }
 
 // How many of each class go to a part: rounded class by class, as long as that gives any; a set of small classes would
-// get an empty part, there the rounding is carried on from class to class.
+// get an empty part, there the rounding is carried on from class to class, one sample of a class at most.
 class Shares {
  public:
-  Shares(const std::map<int32_t, std::vector<size_t>>& classes, double share) : share_(share) {
-    int64_t all = 0;
+  // `ahead`: samples by which it gives earlier; half a one lets two parts take from different classes.
+  Shares(const std::map<int32_t, std::vector<size_t>>& classes, double share, double ahead)
+      : share_(share), ahead_(ahead) {
+    int64_t all = 0, rounded = 0;
     for (const auto& [label, members] : classes) {
       const auto count = static_cast<int64_t>(members.size());
       all += count;
-      rounded_ += share_of(count, share);
+      rounded += share_of(count, share);
     }
-    carries_ = rounded_ == 0 && share_of(all, share) > 0;
+    total_ = share_of(all, share);
+    carries_ = rounded == 0 && total_ > 0;
   }
-  int64_t next(int64_t count) {
-    if (!carries_) return share_of(count, share_);
-    const int64_t before = share_of(seen_, share_);
+  // Of a class of `count` samples, `spare` of which may be taken. What a class cannot give the next one gives where
+  // the rounding is carried on; elsewhere it stays with training: other classes keep their share.
+  int64_t next(int64_t count, int64_t spare) {
+    if (!carries_) return std::min(share_of(count, share_), spare);
     seen_ += count;
-    return share_of(seen_, share_) - before;
+    const int64_t due = std::min<int64_t>(std::llround(static_cast<double>(seen_) * share_ + ahead_), total_);
+    const int64_t given = std::min({due - given_, spare, int64_t{1}});
+    given_ += given;
+    return given;
   }
 
  private:
-  double share_;
-  int64_t rounded_ = 0, seen_ = 0;
+  double share_, ahead_;
+  int64_t total_ = 0, seen_ = 0, given_ = 0;
   bool carries_ = false;
 };
 
@@ -97,11 +104,12 @@ std::vector<Part> parts_of(const data::Source& source, const PackRequest& reques
   }
   const double validate = request.validate.value_or(has_own ? 0 : source.validate_share());
   const uint64_t seed = base::derive_seed(static_cast<uint64_t>(request.seed), "split");
-  Shares validate_shares(open, validate), test_shares(open, request.test);
+  Shares validate_shares(open, validate, 0), test_shares(open, request.test, 0.5);
   for (const auto& [label, members] : open) {
     const auto count = static_cast<int64_t>(members.size());
-    const int64_t num_validate = validate_shares.next(count);
-    const int64_t num_test = std::min(test_shares.next(count), count - num_validate);
+    const int64_t spare = count - 1;  // a class that is asked for in validation has been trained on
+    const int64_t num_validate = validate_shares.next(count, spare);
+    const int64_t num_test = test_shares.next(count, spare - num_validate);
     const data::Order order(count, static_cast<int64_t>(seed >> 1), label + 1);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t place = order(i);

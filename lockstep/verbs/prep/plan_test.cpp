@@ -81,6 +81,52 @@ TEST(PrepPlanTest, SmallClassesGetAValidationPartAsWell) {
   EXPECT_EQ(validated, 24);
 }
 
+// `classes` classes of `size` samples each.
+ListedSource small_classes(int classes, int size) {
+  std::vector<data::SourceSample> samples;
+  for (int i = 0; i < classes * size; ++i) samples.push_back({base::text(i, ".jpg"), i / size, Part::open, 1000});
+  return ListedSource(std::move(samples));
+}
+
+TEST(PrepPlanTest, EveryClassIsTrainedOnHoweverSmallItIs) {
+  struct Case {
+    int classes, size;
+    double validate, test;
+    int64_t num_validate, num_test;  // in all
+  };
+  for (const Case& one : std::vector<Case>{{10, 2, 0.2, 0.2, 4, 4},    // both parts want the same classes
+                                           {10, 2, 0.24, 0.24, 5, 5},  // every class gives one
+                                           {12, 1, 0.1, 0, 0, 0},      // nothing to spare
+                                           {12, 1, 0.6, 0, 0, 0},
+                                           {10, 2, 0.5, 0.45, 10, 0},
+                                           {10, 4, 0.4, 0.4, 20, 10}}) {
+    const ListedSource source = small_classes(one.classes, one.size);
+    PackRequest request;
+    request.validate = one.validate;
+    request.test = one.test;
+    const auto found = counts(source, plan_shards(source, request, 1));
+    int64_t num_validate = 0, num_test = 0;
+    for (const auto& [place, count] : found) {
+      num_validate += place.first == Part::validate ? count : 0;
+      num_test += place.first == Part::test ? count : 0;
+    }
+    for (int label = 0; label < one.classes; ++label) EXPECT_TRUE(found.contains({Part::train, label})) << label;
+    EXPECT_EQ(num_validate, one.num_validate) << one.classes << "x" << one.size << " " << one.validate;
+    EXPECT_EQ(num_test, one.num_test) << one.classes << "x" << one.size << " " << one.test;
+  }
+}
+
+TEST(PrepPlanTest, ALargeClassDoesNotPayForSmallOnes) {
+  std::vector<data::SourceSample> samples;
+  for (int i = 0; i < 120; ++i) samples.push_back({base::text(i, ".jpg"), i < 20 ? i : 20, Part::open, 1000});
+  const ListedSource source(std::move(samples));
+  PackRequest request;
+  request.validate = 0.5;
+  const auto found = counts(source, plan_shards(source, request, 1));
+  EXPECT_EQ(found.at({Part::train, 0}), 1);
+  EXPECT_EQ(found.at({Part::validate, 20}), 50);
+}
+
 TEST(PrepPlanTest, RefusesSamplesOfNoPartAmongThoseOfOne) {
   const ListedSource source({{"train/a.jpg", 0, Part::train, 1}, {"extra/b.jpg", 0, Part::open, 1}});
   try {

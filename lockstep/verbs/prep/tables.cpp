@@ -81,6 +81,43 @@ bool has_any(const Json& dataset, const char* counts) {
   return false;
 }
 
+// What cannot be learnt: classes of which validation or test has something, training nothing. The split leaves none;
+// a source's own parts may, and so may samples that could not be read.
+std::string untrained_text(const Json& dataset, const char* counts, const char* what) {
+  const Json& parts = dataset.at("parts");
+  const Json* train = parts.find("train");
+  if (!train) return "";
+  const auto count = [&](const Json& part, size_t label) {
+    const Json* all = part.find(counts);
+    return all ? all->items().at(label).as_int() : 0;
+  };
+  const auto& classes = dataset.at("classes").items();
+  std::vector<std::string> names;
+  int64_t all = 0;
+  for (size_t label = 0; label < classes.size(); ++label) {
+    if (count(*train, label) > 0) continue;
+    int64_t elsewhere = 0;
+    for (const auto& part : parts.members()) elsewhere += count(part.value, label);
+    if (elsewhere > 0 && static_cast<size_t>(++all) <= kListed) names.push_back(classes[label].as_string());
+  }
+  if (all == 0) return "";
+  return text("\n  ", format_count(all), all == 1 ? " class has no training " : " classes have no training ", what,
+              ", only others: ", base::join(names, ", "), names.size() < static_cast<size_t>(all) ? ", ...\n" : "\n");
+}
+
+// Every class needs its only sample for training.
+std::string unvalidated_text(const Json& dataset) {
+  const auto& parts = dataset.at("parts").members();
+  const Json* counts = parts.front().value.find("per_class");
+  const Json* share = dataset.find("validate_share");
+  if (parts.size() > 1 || parts.front().key != "train" || !counts) return "";
+  if (share && !share->is_null() && share->as_double() == 0) return "";
+  for (const auto& count : counts->items()) {
+    if (count.as_int() > 1) return "";
+  }
+  return "\n  no validation part: each class has one sample, which is trained on\n";
+}
+
 std::string refused_text(const Json& dataset, const char* key, const char* what) {
   const int64_t count = dataset.at(text("num_", key)).as_int();
   if (count == 0) return "";
@@ -144,6 +181,9 @@ std::string packed_text(const Packed& packed, const base::Path& folder) {
   out += parts_table(dataset.at("parts"));
   if (has_any(dataset, "per_class")) out += "\n" + balance_table(dataset, "per_class", "class");
   if (has_any(dataset, "objects_per_class")) out += "\n" + balance_table(dataset, "objects_per_class", "objects of");
+  out += untrained_text(dataset, "per_class", "sample");
+  out += untrained_text(dataset, "objects_per_class", "object");
+  if (has_any(dataset, "per_class")) out += unvalidated_text(dataset);
   const Json& first = dataset.at("parts").members().front().value;
   if (first.contains("mean")) {
     out += text("\n  mean ", triple(first.at("mean")), "; std ", triple(first.at("std")), "\n");

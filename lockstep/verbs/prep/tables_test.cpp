@@ -36,6 +36,26 @@ TEST(PrepTablesTest, CountsTheObjectsOfEachClass) {
   EXPECT_THAT(all, Not(testing::ContainsRegex("class +train")));
 }
 
+TEST(PrepTablesTest, NamesClassesThatAreNotTrainedOn) {
+  const auto report = [](const std::string& train, const std::string& test) {
+    const std::string rest = R"("samples": 3, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0,
+                                "shrunk": 0})";
+    Packed packed;
+    packed.dataset = base::parse_json(
+        base::text(R"({"source": "x", "source_format": "folder", "classes": ["cat", "dog", "emu"],
+                       "validate_share": null, "parts": {"train": {"per_class": )",
+                   train, ",", rest, test.empty() ? "" : base::text(R"(, "test": {"per_class": )", test, ",", rest),
+                   R"(}, "duplicates": {"groups": 0}, "num_unreadable": 0, "num_left_out": 0})"),
+        "dataset.json");
+    return packed_text(packed, "out");
+  };
+  EXPECT_THAT(report("[0, 3, 0]", "[1, 1, 1]"),
+              HasSubstr("2 classes have no training sample, only others: cat, emu\n"));
+  EXPECT_THAT(report("[0, 3, 1]", "[0, 1, 1]"), Not(HasSubstr("no training")));
+  EXPECT_THAT(report("[1, 1, 1]", ""), HasSubstr("no validation part: each class has one sample"));
+  EXPECT_THAT(report("[1, 2, 1]", ""), Not(HasSubstr("no validation part")));
+}
+
 TEST(PrepTablesTest, CountsSamplesWithoutAPicture) {
   Packed packed;
   packed.dataset = base::parse_json(R"({"source": "x", "source_format": "npy", "classes": ["0"], "parts": {
