@@ -39,23 +39,23 @@ struct Listing {
 };
 
 enum class Level { classes, within_a_class };
-enum class Kind { folder, file, other };
+enum class EntryKind { folder, file, other };
 
-Kind kind_of(mode_t mode) {
-  return S_ISDIR(mode) ? Kind::folder : S_ISREG(mode) ? Kind::file : Kind::other;
+EntryKind kind_of(mode_t mode) {
+  return S_ISDIR(mode) ? EntryKind::folder : S_ISREG(mode) ? EntryKind::file : EntryKind::other;
 }
 
 // readdir tells the kind of most entries; only links (may be folders) and file systems that do not tell cost a stat.
 // Within a class a link that is named as a picture is taken for one, without a look at what it leads to.
-Kind kind_of(const std::string& parent, const dirent& entry, Level level) {
+EntryKind kind_of(const std::string& parent, const dirent& entry, Level level) {
   const bool may_be_folder = entry.d_type == DT_LNK && (level == Level::classes || !has_picture_name(entry.d_name));
-  if (entry.d_type == DT_LNK && !may_be_folder) return Kind::file;
+  if (entry.d_type == DT_LNK && !may_be_folder) return EntryKind::file;
   if (entry.d_type != DT_UNKNOWN && !may_be_folder) return kind_of(DTTOIF(entry.d_type));
   struct stat status {};
   const std::string path = text(parent, "/", entry.d_name);
   if (::stat(path.c_str(), &status) == 0) return kind_of(status.st_mode);
   if (!base::blames_the_path(errno)) base::throw_errno(text("cannot look at ", path));
-  return Kind::file;  // a link that leads nowhere, or where nobody may look
+  return EntryKind::file;  // a link that leads nowhere, or where nobody may look
 }
 
 Listing list_folder(const std::string& path, Level level) {
@@ -73,8 +73,10 @@ Listing list_folder(const std::string& path, Level level) {
   Listing listing{.id = {status.st_dev, status.st_ino}, .folders = {}, .files = {}, .others = {}};
   while (const dirent* entry = next_entry(folder.get(), path)) {
     if (entry->d_name[0] == '.') continue;
-    const Kind kind = kind_of(path, *entry, level);
-    auto& names = kind == Kind::folder ? listing.folders : kind == Kind::file ? listing.files : listing.others;
+    const EntryKind kind = kind_of(path, *entry, level);
+    auto& names = kind == EntryKind::folder ? listing.folders
+                  : kind == EntryKind::file ? listing.files
+                                            : listing.others;
     names.emplace_back(entry->d_name);
   }
   std::sort(listing.folders.begin(), listing.folders.end());
