@@ -113,7 +113,12 @@ Json sessions_of(const std::vector<Json>& events) {
     if (sessions.empty()) continue;
     Json& session = sessions.back();
     session["ended"] = number(line, "t");
-    if (line.contains("step")) session["to_step"] = line.int_or("step", 0);
+    if (line.contains("step")) {  // a restart tells the last beat's, which may be older than the journal's own
+      session["to_step"] = std::max(session.int_or("to_step", 0), line.int_or("step", 0));
+    }
+    if (is_event(line, "restart") || is_event(line, "gave_up")) {
+      session["outcome"] = base::text("broke off: ", line.string_or("what", "a fault"));
+    }
     if (is_event(line, "stop")) session["outcome"] = base::text("stopped: ", line.string_or("reason", "asked to"));
     if (is_event(line, "end")) session["outcome"] = "finished";
   }

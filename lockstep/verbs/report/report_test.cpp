@@ -62,12 +62,13 @@ TEST(ReportTest, TellsTheHistoryOfRestarts) {
   run::Journal journal(paths.journal());
   journal.append("start", fields(R"({"host":"a","ranks":2})"));
   journal.append("step", fields(R"({"step":7})"));
+  journal.append("restart", fields(R"({"step":6,"what":"rank 1 on a was killed by SIGKILL"})"));
   journal.append("resume", fields(R"({"host":"b","ranks":4,"step":5})"));
   journal.append("stop", fields(R"({"step":9,"reason":"SIGTERM"})"));
   const Json data = gather_report(paths);
   ASSERT_EQ(data.at("sessions").size(), 2U);
   const auto& sessions = data.at("sessions").items();
-  EXPECT_EQ(sessions[0].at("outcome").as_string(), "broke off");
+  EXPECT_EQ(sessions[0].at("outcome").as_string(), "broke off: rank 1 on a was killed by SIGKILL");
   EXPECT_EQ(sessions[0].at("to_step").as_int(), 7);
   EXPECT_EQ(sessions[1].at("outcome").as_string(), "stopped: SIGTERM");
   EXPECT_EQ(sessions[1].at("from_step").as_int(), 5);

@@ -191,7 +191,7 @@ void Ledger::stalled(int64_t step, double seconds) {
   epoch_.seconds += seconds;
 }
 
-void Ledger::saved(const run::BackgroundSave::Outcome& save, double stall) {
+void Ledger::saved(const run::BackgroundSave::Outcome& save, double stall, std::optional<double> interval) {
   Json fields = Json::object();
   fields["step"] = save.step;
   fields["checkpoint"] = save.folder.filename().string();
@@ -200,6 +200,7 @@ void Ledger::saved(const run::BackgroundSave::Outcome& save, double stall) {
   fields["stall"] = stall;
   fields["processor"] = save.processor_seconds;
   fields["best"] = save.best;
+  if (interval) fields["interval"] = *interval;
   note("save", fields);
 }
 

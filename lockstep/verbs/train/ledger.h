@@ -35,8 +35,9 @@ class Ledger {
   void step(int64_t step, const step::StepResult& result, double lr, double data_seconds, double seconds);
   void evaluate(int64_t step, const task::Metrics& metrics, bool ema, double seconds);
   void stalled(int64_t step, double seconds);  // the steps waited for a save, after that step
-  // It is durable; some steps may have passed since its state was copied. `stall` is its part of stalled().
-  void saved(const run::BackgroundSave::Outcome& save, double stall);
+  // It is durable; some steps may have passed since its state was copied. `stall` is its part of stalled(), `interval`
+  // the seconds between two where the clock decides.
+  void saved(const run::BackgroundSave::Outcome& save, double stall, std::optional<double> interval);
   // Back at an earlier step, `from` the one that was reached; what was summed up since belongs to nothing.
   void rewound(int64_t from, const base::Json& fields);
   void end_epoch(int64_t step);  // after what belongs to its last step: evaluation and save

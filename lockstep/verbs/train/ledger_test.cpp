@@ -21,7 +21,7 @@ TEST(LedgerTest, GroupsShortStepsAndWeighsTheirLossBySamples) {
     ledger.step(1, {.loss = 1, .correct = 5, .samples = 10, .compute_seconds = 0.1}, 0.5, 0.01, 0.2);
     ledger.step(2, {.loss = 4, .correct = 1, .samples = 5, .compute_seconds = 0.1}, 0.25, 0.01, 0.2);
     ledger.stalled(2, 0.6);
-    ledger.saved({.step = 2, .best = true, .bytes = 10, .folder = "c/step-00000002", .seconds = 3}, 0.6);
+    ledger.saved({.step = 2, .best = true, .bytes = 10, .folder = "c/step-00000002", .seconds = 3}, 0.6, std::nullopt);
     ledger.end_epoch(2);
   }
   const auto history = run::read_journal(folder.path() / "journal.jsonl");

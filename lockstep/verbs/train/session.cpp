@@ -207,6 +207,12 @@ double Session::seconds() const {
   return seconds_before_ + base::steady_seconds() - started_;
 }
 
+std::string Session::export_weights() const {
+  const base::TensorMetadata metadata{
+      {"format", "pt"}, {"model", job_.model.name}, {"classes", Json::array_of(collections_.train.classes).dump(-1)}};
+  return write_tensors(folder_->paths().weights(), ema_ ? ema_->averages() : all_tensors(network_), metadata);
+}
+
 TrainResult Session::finish() {
   options_.activity->enter(run::Phase::ending);
   settle(Wait::yes);
@@ -237,10 +243,7 @@ TrainResult Session::finish() {
     fields["reason"] = stop_reason_;
     ledger_->note("stop", fields);
   } else {
-    const base::TensorMetadata metadata{
-        {"format", "pt"}, {"model", job_.model.name}, {"classes", Json::array_of(collections_.train.classes).dump(-1)}};
-    result.weights_sha256 =
-        write_tensors(folder_->paths().weights(), ema_ ? ema_->averages() : all_tensors(network_), metadata);
+    result.weights_sha256 = export_weights();
     fields["seconds"] = result.seconds;
     fields["weights_sha256"] = result.weights_sha256;
     if (state_sha256_.empty() && !checkpoint_.empty()) {  // killed between the last save and this

@@ -73,8 +73,10 @@ class Session {
   void copy_whole(const step::Step& step, run::Save& save);  // rank 0 has everything
   // training.zero: nothing is gathered but a node's pieces; its first rank writes them. Every rank calls it.
   void copy_pieces(const step::Step& step, run::Save& save);
-  void settle(Wait wait);          // takes the outcome of a save under way, if it is done, and tells it
-  void say_budget(int64_t bytes);  // what checkpoints of so much will need of the disk; again only when it is more
+  void settle(Wait wait);  // takes the outcome of a save under way, if it is done, and tells it
+  void save_the_weights_at_least();
+  std::string export_weights() const;  // RUN/weights.safetensors; its SHA-256
+  void say_budget(int64_t bytes);      // what checkpoints of so much will need of the disk; again only when it is more
   // Why to stop before the first step; empty: go on.
   std::string check_walltime() const;
 

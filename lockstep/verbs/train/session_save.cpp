@@ -146,7 +146,15 @@ void Session::settle(Wait wait) {
     ++saves_;
     save_seconds_ = outcome->seconds;
     clock_.measured({pending_.stall, outcome->processor_seconds, outcome->seconds});
-    ledger_->saved(*outcome, pending_.stall);
+    const bool by_clock = job_.checkpoint.every_epochs <= 0;
+    ledger_->saved(*outcome, pending_.stall, by_clock ? std::optional(clock_.interval()) : std::nullopt);
+    if (by_clock && saves_ == 1 && !pending_.last) {
+      ledger_->say(text("checkpoints: one every ", base::duration_text(clock_.interval()),
+                        ", by Young's rule: a save took ", base::duration_text(save_seconds_),
+                        " and stopped the steps for ", base::duration_text(pending_.stall),
+                        "; checkpoint.mean_time_between_failures is ",
+                        base::duration_text(job_.checkpoint.mean_time_between_failures)));
+    }
     if (!outcome->untidy.empty()) {
       ledger_->say(
           text("saved at step ", outcome->step, "; older checkpoints stay until the next save: ", outcome->untidy));
@@ -161,7 +169,10 @@ void Session::settle(Wait wait) {
     std::rethrow_exception(outcome->failure);
   } catch (const std::exception& thrown) {
     // A full disk must not cost the hours trained so far: there may be room again at the next save. A stop needs it.
-    if (pending_.last) throw;
+    if (pending_.last) {
+      save_the_weights_at_least();
+      throw;
+    }
     const Error error = rank_error(thrown);
     Json fields = Json::object();
     fields["step"] = outcome->step;
@@ -169,6 +180,18 @@ void Session::settle(Wait wait) {
     ledger_->note("save_failed", fields);
     ledger_->say(text("could not save at step ", outcome->step, ", training goes on: ", error.what(),
                       error.fix().empty() ? "" : text("; ", error.fix())));
+  }
+}
+
+// The last checkpoint of a training that is done cannot be written: its weights are smaller, and what it was for.
+// Pieces are only brought together for a save.
+void Session::save_the_weights_at_least() {
+  if (stopped() || node_part_) return;
+  try {
+    export_weights();
+    ledger_->say(
+        text("no room for the last checkpoint; the trained weights are in ", folder_->paths().weights().string()));
+  } catch (const std::exception&) {  // the save's own error tells what is wrong
   }
 }
 
@@ -190,7 +213,10 @@ void Session::say_budget(int64_t bytes) {
   ledger_->say(text("checkpoints: ", base::format_bytes(each), " each, up to ", count, " at once (", which,
                     "): ", base::format_bytes(all), " of ", base::format_bytes(free), " free",
                     checkpoint.every_epochs > 0 ? "" : "; how often: by Young's rule",
-                    all > free ? "; NOT ENOUGH: free some space, or lower checkpoint.keep" : ""));
+                    all <= free ? ""
+                    : milestones > checkpoint.keep
+                        ? "; NOT ENOUGH: free some space, or raise checkpoint.milestone_epochs"
+                        : "; NOT ENOUGH: free some space, or lower checkpoint.keep"));
 }
 
 // Before the first step: a sitting that cannot save one step would be repeated for ever. After a restart late in a job

@@ -125,7 +125,7 @@ class Supervisor {
     rule_.count(saved.step);
     write_down(fault, saved, end.noticed);
     order_.say(text("restart ", rule_.done(), " of ", order_.restarts, " at most, with ", crew_.ranks(),
-                    crew_.ranks() == 1 ? " rank" : " ranks", ", after step ", saved.step));
+                    crew_.ranks() == 1 ? " rank" : " ranks", ", from the checkpoint of step ", saved.step));
     return std::nullopt;
   }
 
