@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -244,6 +245,7 @@ TEST_F(StagingTest, AKillInTheMiddleOfACopyCostsNothingButTime) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever becomes of the test
     const Staging slow(collection_, plan_, {.bytes_per_second = 30000});
     ::pause();
     ::_exit(0);
@@ -263,6 +265,7 @@ TEST_F(StagingTest, AnotherRankTakesOverFromTheDead) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever becomes of the test
     const Staging slow(collection_, plan_, {.bytes_per_second = 30000});
     ::pause();
     ::_exit(0);

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -341,18 +342,26 @@ TEST(CheckpointTest, WhatFailsBehindTheCommitFailsNoSaveAndIsDoneLater) {
   EXPECT_GE(untidy, 6);
 }
 
+// In a process of its own, which ends with the test's whatever becomes of that.
+[[noreturn]] void save_until_killed(const Path& folder, int64_t step) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  try {
+    CheckpointStore store(folder);
+    for (;; ++step) {
+      const Content content(step, 20000);
+      store.save(content.save(step));
+    }
+  } catch (...) {
+    ::_exit(1);
+  }
+}
+
 TEST(CheckpointTest, KillInMidSaveLosesNoGoodCheckpoint) {
   const base::TemporaryFolder temporary;
   int64_t newest = -1;
   for (int round = 0; round < 12; ++round) {
     const pid_t child = ::fork();
-    if (child == 0) {
-      CheckpointStore store(temporary.path());
-      for (int64_t step = std::max<int64_t>(newest, 0) + 1;; ++step) {
-        const Content content(step, 20000);
-        store.save(content.save(step));
-      }
-    }
+    if (child == 0) save_until_killed(temporary.path(), std::max<int64_t>(newest, 0) + 1);
     const Path first = temporary.path() / "latest";  // no closer look while the child may take away what is looked at
     for (int i = 0; round == 0 && i < 500 && !std::filesystem::exists(first); ++i) ::usleep(20000);
     ::usleep(static_cast<useconds_t>(15000 + 3777 * round));

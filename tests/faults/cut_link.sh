@@ -62,7 +62,8 @@ expect() {  # expect NAME FILE REGEX
 }
 saves() { grep -c '"event":"save"' "$LAB/run/journal.jsonl" 2> /dev/null || true; }
 
-for _ in $(seq 600); do [ "$(saves)" -ge 2 ] 2> /dev/null && break; kill -0 $run 2> /dev/null || break; sleep 0.2; done
+while kill -0 $run 2> /dev/null && ! [ "$(saves)" -ge 2 ] 2> /dev/null; do sleep 0.2; done
+expect "it has saved before the cut" "$LAB/run/journal.jsonl" '"event":"save"'
 lost=$(ip netns pids $B | tr '\n' ' ')
 expect "ranks on both nodes train" "$LAB/run/ranks/3.beat" '"host":"nodb"'
 cut=$(date +%s)

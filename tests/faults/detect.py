@@ -43,7 +43,7 @@ def inject(run, fault):
     if fault == "mpirun killed":
         send(run.launcher(), signal.SIGKILL)
         return None
-    pid = run.living_ranks()[1]
+    pid = until(lambda: run.living_ranks().get(1), 5)
     if fault == "hung":
         stop_thread(pid)
     else:

@@ -15,17 +15,15 @@ none lost and none repeated.
 """
 import array
 import collections
-import contextlib
 import itertools
 import json
-import os
 import random
 import signal
 import sys
 import time
 
 import check_history
-from supervised import Run, folder_for, process, seed_from, send, until, verdict
+from supervised import Run, folder_for, process, seed_from, send, until, verdict, watching_closely
 
 JOB = {
     "name": "every_step",
@@ -53,18 +51,6 @@ WAYS = {
     "pieces": Way((2,), same_bits=True, training={"zero": 3}),
     "plain": Way((4, 2, 3), same_bits=False, model=MLP),
 }
-
-
-@contextlib.contextmanager
-def watching_closely():
-    """A step takes some milliseconds: who watches for it should not wait for its turn. Without root it stays a wish."""
-    before = os.getpriority(os.PRIO_PROCESS, 0)
-    with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, -15)
-    try:
-        yield
-    finally:
-        os.setpriority(os.PRIO_PROCESS, 0, before)  # what is started from here on inherits it
 
 
 class Killer:

@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 
-from supervised import LOCKSTEP, Run, folder_for, until, verdict
+from supervised import LOCKSTEP, Run, folder_for, until, verdict, watching_closely
 
 SAMPLES = 64 * 3 + 50  # to train with: a last batch of 50
 DRAWN = 302  # of which a fifth is set aside for validation
@@ -26,7 +26,8 @@ JOBS = {
 
 
 def job(model, optimizer, more):
-    training = {"global_batch": 64, "virtual_ranks": 8, "epochs": 6, "optimizer": optimizer, "clip_norm": 1.0}
+    epochs = 6 if model["name"] == "resnet18" else 14  # seconds of training, in which two kills must find their moment
+    training = {"global_batch": 64, "virtual_ranks": 8, "epochs": epochs, "optimizer": optimizer, "clip_norm": 1.0}
     return {
         "name": "virtual",
         "data": {"train": "set/train", "image_size": 32, "threads": 1},
@@ -39,7 +40,8 @@ def job(model, optimizer, more):
 def kill_after(run, ranks, saves):
     """Goes on with so many ranks until these have saved so often: what others saved before may have been more or less."""
     run.start(ranks)
-    until(lambda: not run.running() or len(run.since_start("save")) >= saves, 300, 0.01)
+    with watching_closely():
+        until(lambda: not run.running() or len(run.since_start("save")) >= saves, 300, 0.01)
     if not run.running():
         sys.exit("ended before the kill:\n" + run.tail())
     run.kill()

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from supervised import Run, gone
+from supervised import Run, gone, until
 
 LIMIT = 1 << 30
 JOB = {
@@ -75,6 +75,7 @@ def check(folder, group):
     run.words = ["sh", "-c", f'echo $$ > "{group}/cgroup.procs" && exec "$@"', "sh", *run.words]
     run.start()
     try:
+        ranks = until(lambda: run.descendants(), 60)
         code = run.wait(120)
         said = run.log.read_text(errors="replace")
         if code != 3:
@@ -84,7 +85,7 @@ def check(folder, group):
         for regex in (wanted, r"fix: use fewer ranks on a host, a smaller training.global_batch, or training.recompute"):
             if not re.search(regex, said):
                 return f"not said: {regex}\n{run.tail()}"
-        return None if gone(run.descendants(), 5) else "processes are left"
+        return None if ranks and gone(ranks, 5) else "processes are left"
     finally:
         run.end()
 

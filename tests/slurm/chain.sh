@@ -149,6 +149,11 @@ expect "a chain that queues itself" 'queued job [0-9]+; each queues the next, 12
 expect "a chain queued at once" 'queued jobs [0-9]+(, [0-9]+){8}; those left over' \
   $submit login.json --run login --walltime 1min --links 9 --site submit_from=login --site 'scheduler.extra=["--exclude=n4"]'
 
+# The scheduler is asked once a minute, whoever asks how often.
+check "its first link begins" wait_for 60 begun queued 1
+for _ in 1 2 3 4 5; do lockstep submit --status queued > status.txt 2>&1; sleep 1; done
+expect "status tells the age of its answer" 'link 1 of at most 12.*RUNNING.*asked [1-9][0-9]* s ago' cat status.txt
+
 # What is refused, each with its fix.
 expect "unknown partition" "no partition 'mian'.*did you mean 'main'.*exit 2" \
   $submit straight.json --run x --walltime 5min --site scheduler.partition=mian
@@ -159,14 +164,11 @@ expect "unknown constraint" 'Invalid feature specification.*scheduler.constraint
   $submit straight.json --run x --walltime 5min --site scheduler.constraint=v900
 expect "unknown reservation" 'Requested reservation is invalid.*scheduler.reservation.*exit 2' \
   $submit straight.json --run x --walltime 5min --site scheduler.reservation=course
+check "the undisturbed run begins" wait_for 60 test -e straight/job.json
 expect "another job's run folder" 'is the run of another job: training.seed was 1, now 7.*exit 2' \
-  bash -c "sleep 8; $submit straight.json --run straight --walltime 5min --set training.seed=7"
+  $submit straight.json --run straight --walltime 5min --set training.seed=7
 expect "a chain that lives" 'its chain lives, job [0-9]+ is (RUNNING|PENDING).*--cancel.*exit 2' \
   $submit queued.json --run queued --walltime 1min
-
-# The scheduler is asked once a minute, whoever asks how often.
-for _ in 1 2 3 4 5; do lockstep submit --status queued > status.txt 2>&1; sleep 1; done
-expect "status tells the age of its answer" 'link 1 of at most 12.*RUNNING.*asked [1-9][0-9]* s ago' cat status.txt
 
 # The controller dies and comes back: jobs do not notice.
 check "controller restarted" "$HERE/slurm.sh" restart
@@ -219,7 +221,7 @@ expect "promised and real end are told" 'promised end .* real end .* (later|earl
 # A node on which every rank dies: its link gives up, the next one is kept away from it.
 make_job bad $((steps / 3))
 expect "a chain that meets a bad node" 'queued job' $submit bad.json --run bad --walltime 5min
-wait_for 60 saved_in_link bad 1
+check "and trains" wait_for 60 saved_in_link bad 1
 bad=$(field bad 'of("begin")[0]["host"]')
 kill_ranks_of() { # kill_ranks_of HOST RUN: those of that node alone; the supervisor, which names the run too, is no rank
   local pid
