@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -30,7 +31,7 @@ struct RankForecast {
   double skew = 0;           // waited for the slowest
   double efficiency = 1;     // share of the rate that `ranks` times one rank would have
 
-  double hidden_share() const { return communication > 0 ? 1 - exposed / communication : 1; }
+  double hidden_share() const { return communication > 0 ? std::max(0.0, 1 - exposed / communication) : 1; }
 };
 
 // The reducer's buckets (1 MiB first, then 25 MiB) become ready evenly over the backward pass and go over the network
