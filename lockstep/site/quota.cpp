@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/site/quota.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <vector>
 
 #include "lockstep/base/text.h"
@@ -13,8 +13,6 @@
 
 namespace lockstep::site {
 namespace {
-
-constexpr std::chrono::milliseconds kQuotaPatience{1000};
 
 // "1234" or "1234*" (over the limit); nothing for other words.
 std::optional<int64_t> number_in(std::string_view word) {
@@ -61,11 +59,40 @@ Quota parse_quota(std::string_view output) {
   return quota;
 }
 
-Quota read_quota(const std::string& folder, const std::string& type) {
-  const std::string user = std::to_string(::getuid());
-  const auto output = type == "lustre" ? output_of({"lfs", "quota", "-q", "-u", user, folder}, kQuotaPatience)
-                                       : output_of({"quota", "-u", "-w", "-p", "-f", folder}, kQuotaPatience);
-  return output ? parse_quota(*output) : Quota{};
+namespace {
+
+// New files take the folder's group where its set-group bit is set.
+gid_t group_of_new_files(const std::string& folder) {
+  struct stat status {};
+  const bool inherits = ::stat(folder.c_str(), &status) == 0 && (status.st_mode & S_ISGID) != 0;
+  return inherits ? status.st_gid : ::getegid();
+}
+
+std::optional<int64_t> least(const std::optional<int64_t>& one, const std::optional<int64_t>& other) {
+  return one && other ? std::min(*one, *other) : one ? one : other;
+}
+
+// Whatever the exit code: quota's is not 0 just when a limit is exceeded.
+void ask_quota(const std::vector<std::string>& words, std::chrono::milliseconds patience, Quota& all) {
+  const Answer answer = ask(words, patience);
+  if (answer.code < 0 && find_on_path(words[0])) all.unanswered = words[0];
+  const Quota one = parse_quota(answer.code < 0 ? "" : answer.out);
+  all.free_bytes = least(all.free_bytes, one.free_bytes);
+  all.free_files = least(all.free_files, one.free_files);
+}
+
+}  // namespace
+
+Quota read_quota(const std::string& folder, const std::string& type, std::chrono::milliseconds patience) {
+  const std::string user = std::to_string(::getuid()), group = std::to_string(group_of_new_files(folder));
+  Quota all;
+  for (const auto& [option, id] : {std::pair("-u", user), std::pair("-g", group)}) {
+    const auto words = type == "lustre" ? std::vector<std::string>{"lfs", "quota", "-q", option, id, folder}
+                                        : std::vector<std::string>{"quota", option, "-w", "-p", "-f", folder, id};
+    ask_quota(words, patience, all);
+    if (!all.unanswered.empty()) break;  // once is enough to wait
+  }
+  return all;
 }
 
 }  // namespace lockstep::site

@@ -36,5 +36,25 @@ TEST(QuotaTest, KnowsNothingWhereNobodySays) {
   EXPECT_EQ(read_quota("/scratch", "lustre").free_bytes, 10 * 1024);
 }
 
+// quota(1): "If quota exits with a non-zero status, one or more filesystems are over quota".
+TEST(QuotaTest, ReadsAnExceededQuotaThoughTheCommandFails) {
+  FakeScheduler path;
+  path.install_script("quota", "echo '/dev/sdb1 1190000* 1000000 1200000 6days 9 0 0 0'\nexit 1");
+  EXPECT_EQ(read_quota("/", "ext4").free_bytes, int64_t{10000} * 1024);
+}
+
+TEST(QuotaTest, TheGroupsLimitCountsWhereItIsTighter) {
+  FakeScheduler path;
+  path.install_script("quota",
+                      "[ $1 = -g ] && echo '/dev/sdb1 100 0 150 0 9 0 0 0' || echo '/dev/sdb1 100 0 900 0 9 0 11 0'");
+  EXPECT_EQ(read_quota("/", "ext4"), (Quota{50 * 1024, 2, ""}));
+}
+
+TEST(QuotaTest, SaysWhichCommandDidNotAnswer) {
+  FakeScheduler path;
+  path.install_script("lfs", "exec /bin/sleep 60");
+  EXPECT_EQ(read_quota("/scratch", "lustre", std::chrono::milliseconds(100)), (Quota{{}, {}, "lfs"}));
+}
+
 }  // namespace
 }  // namespace lockstep::site
