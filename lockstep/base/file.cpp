@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -62,8 +63,20 @@ size_t read_some(int descriptor, std::span<std::byte> into, const Path& path) {
   }
 }
 
+// A file system may be full of files with bytes to spare. Leaves errno alone.
+bool has_no_inodes(const std::string& folder) {
+  const int code = errno;
+  struct statvfs status {};
+  const bool known = ::statvfs(folder.c_str(), &status) == 0;
+  errno = code;
+  return known && status.f_files > 0 && status.f_favail == 0;
+}
+
 std::string write_fix(const Path& path) {
   const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  if (errno == ENOSPC && has_no_inodes(folder)) {
+    return text("free some space: remove files, there are no inodes left: df -i ", folder, "; quota -s");
+  }
   if (errno == ENOSPC || errno == EDQUOT) return text("free some space: df -h ", folder, "; quota -s");
   if (errno == EROFS || errno == EACCES) return text("choose a folder you may write to; ls -ld ", folder);
   if (errno == ENOENT && ::access(folder.c_str(), F_OK) != 0) return text("make the folder: mkdir -p ", folder);

@@ -153,7 +153,7 @@ int run_pack(const Arguments& arguments, const std::vector<std::string>& words) 
   const PackRequest request = pack_request(arguments);
   if (arguments.has("--dry-run")) {
     const PackForecast forecast = forecast_pack(request);
-    base::give(arguments, forecast.to_json(), forecast_text(forecast));
+    base::give(arguments, forecast.to_json(), forecast_text(forecast, request.folder));
     return forecast.fits() ? 0 : static_cast<int>(Blame::machine);
   }
   site::refuse_on_login_node("prep", words, arguments.has("--here"));

@@ -17,6 +17,7 @@
 #include "lockstep/verbs/prep/duplicates.h"
 #include "lockstep/verbs/prep/folder_state.h"
 #include "lockstep/verbs/prep/probe.h"
+#include "lockstep/verbs/prep/shard_note.h"
 #include "lockstep/verbs/prep/sheet.h"
 
 namespace lockstep::verbs {
@@ -28,13 +29,8 @@ using base::Path;
 using base::text;
 using data::Part;
 
-constexpr const char* kWork = ".work";  // notes of finished shards, until dataset.json is there
 constexpr size_t kMostRefusedListed = 1000;
 constexpr int64_t kAheadPerThread = 16;
-
-std::string part_name(Part part) {
-  return std::string(data::kPartNames[static_cast<size_t>(part)]);
-}
 
 // One prep at a time in a folder; the kernel frees the lock of a process that died.
 class FolderLock {
@@ -77,7 +73,7 @@ class Packer {
       : request_(request), source_(source), shards_(shards), reports_(shards.size()) {
     int64_t missing = 0;
     for (size_t i = 0; i < shards.size(); ++i) {
-      reports_[i] = finished_before(shards[i]);
+      reports_[i] = finished_before(request_.folder, shards[i]);
       if (reports_[i]) {
         ++kept_;
       } else if (missing++ % team.size == team.rank) {
@@ -108,10 +104,11 @@ class Packer {
   std::vector<ShardReport> reports() {
     std::vector<ShardReport> all;
     for (size_t i = 0; i < shards_.size(); ++i) {
-      if (!reports_[i]) reports_[i] = finished_before(shards_[i]);
+      if (!reports_[i]) reports_[i] = finished_before(request_.folder, shards_[i]);
       if (!reports_[i]) {
         throw Error(Blame::machine,
-                    text(note_of(shards_[i]).string(), ": another rank has finished it, but it is not seen here"),
+                    text(note_path(request_.folder, shards_[i]).string(),
+                         ": another rank has finished it, but it is not seen here"),
                     "the ranks need a file system that all nodes share; the same command again completes the set");
       }
       all.push_back(std::move(*reports_[i]));
@@ -129,19 +126,6 @@ class Packer {
     std::vector<int64_t> objects;  // by class
     std::string reason;
   };
-
-  Path part_folder(const PlannedShard& shard) const { return request_.folder / part_name(shard.part); }
-  Path note_of(const PlannedShard& shard) const { return request_.folder / kWork / (shard.name + ".json"); }
-
-  std::optional<ShardReport> finished_before(const PlannedShard& shard) const {
-    std::error_code error;
-    if (!std::filesystem::exists(note_of(shard), error)) return std::nullopt;
-    ShardReport report = ShardReport::from_json(base::read_json(note_of(shard), {.max_bytes = size_t{1} << 28}));
-    const auto size =
-        static_cast<int64_t>(std::filesystem::file_size(part_folder(shard) / (shard.name + ".tar"), error));
-    if (report.summary.num_samples > 0 && (error || size != report.summary.tar_bytes)) return std::nullopt;
-    return report;
-  }
 
   Made make(int64_t id) const {
     try {
@@ -171,7 +155,7 @@ class Packer {
   void add(const PlannedShard& shard, int64_t id, const Made& made, ShardReport& report) {
     const data::SourceSample& listed = source_.samples()[static_cast<size_t>(id)];
     const data::FinishedSample& sample = *made.sample;
-    if (!writer_) writer_.emplace(part_folder(shard), shard.name);
+    if (!writer_) writer_.emplace(part_folder(request_.folder, shard), shard.name);
     const std::string key = key_of(id, listed.name), label = std::to_string(listed.label);
     std::vector<data::NewMember> members;
     for (const auto& member : sample.members) members.push_back({member.extension, member.bytes});
@@ -189,7 +173,7 @@ class Packer {
     report.summary.name = shard.name;
     if (writer_ && report.statistics.num_samples > 0) report.summary = writer_->finish();
     writer_.reset();
-    base::write_json(note_of(shard), report.to_json());
+    base::write_json(note_path(request_.folder, shard), report.to_json());
   }
 
   const PackRequest& request_;
@@ -273,7 +257,8 @@ void begin(const Path& folder, const base::Json& description, const std::vector<
   for (const char* part : {"", kWork, "train", "validate", "test"}) remove_litter(folder / part);
 }
 
-// What was complete once may have lost files since.
+}  // namespace
+
 void check_shards_are_there(const Path& folder, const base::Json& dataset) {
   for (const auto& part : dataset.at("parts").members()) {
     try {
@@ -285,8 +270,6 @@ void check_shards_are_there(const Path& folder, const base::Json& dataset) {
     }
   }
 }
-
-}  // namespace
 
 Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress, const Team& team) {
   const double start = base::steady_seconds();

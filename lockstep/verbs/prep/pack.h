@@ -40,4 +40,7 @@ struct Packed {
 Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress,
             const Team& team = {});
 
+// What was complete once may have lost files since: an error that says so. `dataset`: what dataset.json says.
+void check_shards_are_there(const base::Path& folder, const base::Json& dataset);
+
 }  // namespace lockstep::verbs

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/prep/probe.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cmath>
 
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
@@ -9,6 +13,9 @@
 #include "lockstep/data/tar.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/site/storage.h"
+#include "lockstep/verbs/prep/folder_state.h"
+#include "lockstep/verbs/prep/pack.h"
+#include "lockstep/verbs/prep/shard_note.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -84,25 +91,75 @@ double expected_growth(const data::Source& source, const data::PictureOptions& o
   return options.max_side > 0 ? growth_of(probe(source, options, 0)) : 1;
 }
 
-PackForecast forecast_pack(const PackRequest& request) {
+namespace {
+
+// As mkdir or open would fail, had it been tried.
+void check_writable(const base::Path& folder) {
+  const base::Path parent = existing_parent(folder);
+  std::error_code error;
+  if (!std::filesystem::is_directory(parent, error)) {
+    errno = ENOTDIR;
+  } else if (::access(parent.c_str(), W_OK | X_OK) == 0) {
+    return;
+  }
+  base::throw_errno(base::text("cannot write to ", parent.string()),
+                    base::text("choose a folder you may write to; ls -ld ", parent.string()));
+}
+
+// Whether the folder holds it all. REQUIRES: check_request and check_samples have been content.
+bool check_target(const PackRequest& request, const data::OpenedSource& opened) {
+  if (!is_complete(request.folder, describe(request, opened))) return check_writable(request.folder), false;
+  check_shards_are_there(request.folder,
+                         base::read_json(request.folder / kDatasetComplete, {.max_bytes = size_t{1} << 30}));
+  return true;
+}
+
+// Without what an earlier sitting has finished.
+void leave_out_finished(const base::Path& folder, const std::vector<PlannedShard>& shards, PackForecast& all) {
+  int64_t planned = 0, left = 0;
+  for (const auto& shard : shards) {
+    const bool is_there = finished_before(folder, shard).has_value();
+    all.shards_kept += is_there;
+    planned += shard.expected_bytes;
+    left += is_there ? 0 : shard.expected_bytes;
+  }
+  const double share = planned > 0 ? static_cast<double>(left) / static_cast<double>(planned) : 1;
+  all.bytes_in = std::llround(static_cast<double>(all.bytes_in) * share);
+  all.bytes_out = std::llround(static_cast<double>(all.bytes_out) * share);
+  all.seconds *= share;
+}
+
+// Of a shard the tar file, two indexes and the note of its counts; of the set: folder, three parts and their lists,
+// .work and its lock, dataset.begun.json, dataset.json, contact.jpg; each rank and the first write one file aside.
+int64_t inodes_of(const PackForecast& all) {
+  constexpr int64_t kOfShard = 4, kOfSet = 12;
+  return kOfShard * (all.num_shards - all.shards_kept) + kOfSet + all.ranks + 1;
+}
+
+}  // namespace
+
+PackForecast forecast_pack(const PackRequest& request, int64_t ranks) {
   check_request(request);
   const data::OpenedSource opened = data::open_source(request.source);
   const data::Source& source = *opened.source;
   check_samples(request, source);
-  const Probed probed = probe(source, request.picture, kMaxSeconds);
-  const double growth = growth_of(probed);
   PackForecast all;
   all.source_format = opened.format;
   all.num_samples = static_cast<int64_t>(source.samples().size());
   all.num_classes = static_cast<int64_t>(source.classes().size());
-  const auto shards = plan_shards(source, request, request.picture.max_side > 0 ? growth : 1);
+  all.ranks = ranks;
+  all.threads = request.threads > 0 ? request.threads : site::usable_cores();
+  all.is_complete = check_target(request, opened);
+  if (all.is_complete) return all;
+  const Probed probed = probe(source, request.picture, kMaxSeconds);
+  const auto shards = plan_shards(source, request, request.picture.max_side > 0 ? growth_of(probed) : 1);
   all.num_shards = static_cast<int64_t>(shards.size());
   expect_bytes(source, request, probed, all);
-  all.num_inodes = 3 * all.num_shards + 10;
-  all.threads = request.threads > 0 ? request.threads : site::usable_cores();
   all.num_probed = probed.count;
   all.seconds = probed.seconds / static_cast<double>(std::max<int64_t>(probed.count, 1)) *
-                static_cast<double>(all.num_samples) / static_cast<double>(all.threads);
+                static_cast<double>(all.num_samples) / static_cast<double>(all.threads * ranks);
+  leave_out_finished(request.folder, shards, all);
+  all.num_inodes = inodes_of(all);
   all.refused = probed.refused;
   all.refused.insert(all.refused.end(), source.refused().begin(), source.refused().end());
   const site::Storage storage = site::read_storage("to", existing_parent(request.folder));
@@ -124,8 +181,11 @@ base::Json PackForecast::to_json() const {
   all["classes"] = num_classes;
   all["bytes_in"] = bytes_in;
   all["bytes_out"] = bytes_out;
+  all["complete"] = is_complete;
   all["shards"] = num_shards;
+  all["shards_kept"] = shards_kept;
   all["inodes"] = num_inodes;
+  all["ranks"] = ranks;
   all["threads"] = threads;
   all["seconds"] = seconds;
   all["samples_probed"] = num_probed;

@@ -20,11 +20,14 @@ struct PackForecast {
   std::string source_format;
   int64_t num_samples = 0;
   int64_t num_classes = 0;
-  int64_t bytes_in = 0;
-  int64_t bytes_out = 0;  // shards and their indexes
+  bool is_complete = false;  // nothing is left to do
   int64_t num_shards = 0;
-  int64_t num_inodes = 0;  // files and folders
-  int64_t threads = 0;
+  int64_t shards_kept = 0;  // finished in an earlier sitting; what follows is without them
+  int64_t bytes_in = 0;
+  int64_t bytes_out = 0;   // shards and their indexes
+  int64_t num_inodes = 0;  // files and folders, those of unfinished work among them
+  int64_t ranks = 1;
+  int64_t threads = 0;  // of a rank
   double seconds = 0;
   int64_t num_probed = 0;
   std::vector<data::Refused> refused;  // among those probed, and while listing
@@ -36,7 +39,8 @@ struct PackForecast {
   base::Json to_json() const;
 };
 
-// Finishes some samples (spread over the source, for some seconds at most) and reckons. Writes nothing.
-PackForecast forecast_pack(const PackRequest& request);
+// Finishes some samples (spread over the source, for some seconds at most) and reckons, for that many ranks at work.
+// Writes nothing. Errors as pack() has them before it begins, also where the folder cannot be written to.
+PackForecast forecast_pack(const PackRequest& request, int64_t ranks = 1);
 
 }  // namespace lockstep::verbs

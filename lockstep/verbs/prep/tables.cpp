@@ -202,11 +202,13 @@ std::string packed_text(const Packed& packed, const base::Path& folder) {
   return out + text("  ", (folder / "contact.jpg").string(), ": a look at it\n");
 }
 
-std::string forecast_text(const PackForecast& forecast) {
+std::string forecast_text(const PackForecast& forecast, const base::Path& folder) {
+  if (forecast.is_complete) return text(folder.string(), " is complete already: nothing to do\n");
   std::string out = text("a forecast (nothing was written): ", format_count(forecast.num_samples), " samples in ",
                          format_count(forecast.num_classes), " classes, layout '", forecast.source_format, "'\n");
   base::Table table({{"what"}, {"forecast", base::Align::right}, {"there is", base::Align::right}});
-  table.add({text("time on ", forecast.threads, " threads"), base::duration_text(forecast.seconds), ""});
+  const std::string ranks = forecast.ranks > 1 ? text(format_count(forecast.ranks), " ranks of ") : "";
+  table.add({text("time on ", ranks, forecast.threads, " threads"), base::duration_text(forecast.seconds), ""});
   table.add({"bytes read", format_bytes(static_cast<double>(forecast.bytes_in)), ""});
   table.add({"bytes written", format_bytes(static_cast<double>(forecast.bytes_out)),
              text(format_bytes(static_cast<double>(forecast.free_bytes)), " free")});
@@ -222,6 +224,14 @@ std::string forecast_text(const PackForecast& forecast) {
   }
   out += table.to_text();
   out += text("  from ", forecast.num_probed, " samples spread over the source\n");
+  if (forecast.shards_kept > 0) {
+    out += text("  what is left: ", format_count(forecast.shards_kept), " of ", format_count(forecast.num_shards),
+                " shards are there already\n");
+  }
+  if (!forecast.quota.unanswered.empty()) {
+    out +=
+        text("  ", forecast.quota.unanswered, " took too long to answer: whether a quota is in the way is not known\n");
+  }
   for (size_t i = 0; i < forecast.refused.size() && i < kListed; ++i) {
     out += text("  refused: ", base::quote_json(forecast.refused[i].name), ": ", forecast.refused[i].reason, "\n");
   }

@@ -71,12 +71,19 @@ TEST(PrepTablesTest, ForecastSaysWhenItDoesNotFit) {
   PackForecast forecast;
   forecast.bytes_out = 100;
   forecast.free_bytes = 200;
-  EXPECT_THAT(forecast_text(forecast), Not(HasSubstr("does NOT fit")));
+  EXPECT_THAT(forecast_text(forecast, "out"), Not(HasSubstr("does NOT fit")));
   forecast.free_bytes = 50;
-  EXPECT_THAT(forecast_text(forecast), HasSubstr("does NOT fit"));
+  EXPECT_THAT(forecast_text(forecast, "out"), HasSubstr("does NOT fit"));
   forecast.free_bytes = 200;
   forecast.quota.free_bytes = 99;
-  EXPECT_THAT(forecast_text(forecast), AllOf(HasSubstr("99 B left"), HasSubstr("does NOT fit")));
+  EXPECT_THAT(forecast_text(forecast, "out"), AllOf(HasSubstr("99 B left"), HasSubstr("does NOT fit")));
+  forecast.quota.unanswered = "lfs";
+  forecast.ranks = 4;
+  forecast.threads = 2;
+  EXPECT_THAT(forecast_text(forecast, "out"),
+              AllOf(HasSubstr("time on 4 ranks of 2 threads"), HasSubstr("lfs took too long to answer")));
+  forecast.is_complete = true;
+  EXPECT_EQ(forecast_text(forecast, "out"), "out is complete already: nothing to do\n");
 }
 
 }  // namespace
