@@ -186,7 +186,7 @@ void Session::after_step(step::Step& step, Source& source, bool stop) {
   const bool evaluates = !stop && evaluation_due(step_);
   const bool saves = stop || step_ == timetable_.total_steps() || save_is_due();
   if (evaluates) step.assemble();
-  if (evaluates && agreed(evaluation_may_be_cut())) save(step, {});
+  if (evaluates && agreed(evaluation_may_be_cut())) save_durably(step);
   const Verdict verdict = evaluates ? evaluate(source) : Verdict{};
   if (saves || evaluates || timetable_.ends_epoch(step_)) report_bad_samples(source.loader.get());
   if (saves || verdict.best) save(step, verdict);

@@ -67,8 +67,9 @@ class Session {
 
   // Saving: the state is copied, training goes on while a thread writes the copy. All ranks call these alike.
   enum class Wait { no, yes };
-  bool save_is_due();  // by the job's distance, or by the clock of rank 0
-  void save(const step::Step& step, const Verdict& verdict);
+  bool save_is_due();                                         // by the job's distance, or by the clock of rank 0
+  void save(const step::Step& step, const Verdict& verdict);  // goes on while it is written
+  void save_durably(const step::Step& step);
   run::Save describe_save(bool best) const;
   void copy_whole(const step::Step& step, run::Save& save);  // rank 0 has everything
   // training.zero: nothing is gathered but a node's pieces; its first rank writes them. Every rank calls it.

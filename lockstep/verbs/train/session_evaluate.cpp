@@ -23,7 +23,7 @@ void Session::catch_up(step::Step& step, Source& source) {
   if (stopped() || !owes_evaluation()) return;
   step.assemble();
   evaluated_ = step_;
-  if (agreed(evaluation_may_be_cut())) save(step, {});
+  if (agreed(evaluation_may_be_cut())) save_durably(step);
   if (const Verdict verdict = evaluate(source); verdict.best) save(step, verdict);
 }
 

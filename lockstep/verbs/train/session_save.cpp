@@ -134,8 +134,12 @@ void Session::save(const step::Step& step, const Verdict& verdict) {
   clock_.began(base::steady_seconds());
   pending_.stall = base::steady_seconds() - start;
   stall_seconds_ += pending_.stall;
-  ledger_->stalled(step_, pending_.stall);
-  if (pending_.last) settle(Wait::yes);
+  ledger_->stalled(step_, pending_.stall);  // the last one is waited for by finish(): the state is hashed meanwhile
+}
+
+void Session::save_durably(const step::Step& step) {
+  save(step, {});
+  settle(Wait::yes);
 }
 
 void Session::settle(Wait wait) {
