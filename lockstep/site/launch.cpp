@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "lockstep/base/text.h"
+
 namespace lockstep::site {
 namespace {
 
@@ -50,6 +52,14 @@ bool any_pmi() {
   return false;
 }
 
+bool ranks_need(std::string_view name) {
+  if (name == "PATH" || name == "LD_LIBRARY_PATH") return true;
+  for (const std::string_view family : {"NCCL_", "OMP_", "UCX_", "LOCKSTEP_"}) {
+    if (name.starts_with(family)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Launch read_launch() {
@@ -71,6 +81,22 @@ Launch read_launch() {
     launch.local_size = std::max<int64_t>(1, number_in("SLURM_STEP_TASKS_PER_NODE"));
   }
   return launch;
+}
+
+std::vector<std::string> pass_words() {
+  if (std::getenv("OMPI_MCA_mca_base_env_list")) return {};
+  const char* told = std::getenv(kPassVariable);
+  const std::vector<std::string> further = base::split(told ? told : "", ',');
+  std::vector<std::string> names;
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view line = *variable;
+    const std::string name(line.substr(0, line.find('=')));
+    if (ranks_need(name) || std::count(further.begin(), further.end(), name) > 0) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  std::vector<std::string> words;
+  for (const auto& name : names) words.insert(words.end(), {"-x", name});
+  return words;
 }
 
 std::string host_name() {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace lockstep::site {
@@ -16,10 +17,26 @@ class LaunchTest : public ::testing::Test {
 
  private:
   static void clear() {
-    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-                             "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "SLURM_NTASKS",
-                             "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",
-                             "OMPI_COMM_WORLD_RANK", "SLURMD_NODENAME"}) {
+    for (const char* name : {"OMPI_COMM_WORLD_SIZE",
+                             "OMPI_COMM_WORLD_LOCAL_SIZE",
+                             "OMPI_COMM_WORLD_LOCAL_RANK",
+                             "PMI_SIZE",
+                             "PMI_RANK",
+                             "PMIX_RANK",
+                             "MPI_LOCALNRANKS",
+                             "MPI_LOCALRANKID",
+                             "SLURM_NTASKS",
+                             "SLURM_LOCALID",
+                             "SLURM_STEP_TASKS_PER_NODE",
+                             "SLURM_STEP_NUM_TASKS",
+                             "SLURM_PROCID",
+                             "OMPI_COMM_WORLD_RANK",
+                             "SLURMD_NODENAME",
+                             "OMPI_MCA_mca_base_env_list",
+                             "LOCKSTEP_PASS",
+                             "MY_SITE_SETTING",
+                             "MY_OTHER_SETTING",
+                             "UCX_TLS"}) {
       ::unsetenv(name);
     }
   }
@@ -35,6 +52,22 @@ TEST_F(LaunchTest, KnowsItsPlaceUnderMpirun) {
   set("OMPI_COMM_WORLD_LOCAL_SIZE", "2");
   set("OMPI_COMM_WORLD_LOCAL_RANK", "1");
   EXPECT_EQ(read_launch(), (Launch{true, 1, 2, 3, 4, "Open MPI's mpirun"}));
+}
+
+TEST_F(LaunchTest, NamesOfTheEnvironmentWhatRanksElsewhereNeed) {
+  set("LOCKSTEP_PASS", "MY_SITE_SETTING,NOT_SET");
+  set("MY_SITE_SETTING", "two words; and more");
+  set("MY_OTHER_SETTING", "1");
+  set("UCX_TLS", "rc");
+  const auto words = pass_words();
+  const auto has = [&](const char* name) {
+    const auto found = std::find(words.begin(), words.end(), name);
+    return found != words.end() && *(found - 1) == "-x";
+  };
+  for (const char* name : {"LOCKSTEP_PASS", "MY_SITE_SETTING", "PATH", "UCX_TLS"}) EXPECT_TRUE(has(name)) << name;
+  for (const char* name : {"MY_OTHER_SETTING", "NOT_SET", "HOME"}) EXPECT_FALSE(has(name)) << name;
+  set("OMPI_MCA_mca_base_env_list", "B=1");  // Open MPI refuses both
+  EXPECT_TRUE(pass_words().empty());
 }
 
 TEST_F(LaunchTest, HasNoCompanyWithOneRank) {

@@ -48,6 +48,10 @@ void hear_signals() {
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
 }
 
+bool is_mpirun(const std::vector<std::string>& command) {
+  return base::Path(command.at(0)).filename() == "mpirun";
+}
+
 using Jobs = std::vector<site::BatchJob>;
 
 // The jobs of the chain that wait or run, without `mine`; nothing when the scheduler does not answer.
@@ -107,7 +111,7 @@ class Link {
     if (freed) options_.say("took the run over from a job that is no more");
     if (successor) keep_away({*successor});
     tell_end();
-    const int code = options_.run(command);
+    const int code = options_.run(with_environment(command));
     return conclude(code);
   }
 
@@ -262,6 +266,13 @@ Verdict judge(int code) {
   return told ? Verdict::failed : Verdict::next;
 }
 
+std::vector<std::string> with_environment(std::vector<std::string> command) {
+  if (!is_mpirun(command)) return command;
+  const auto passed = site::pass_words();
+  command.insert(command.begin() + 1, passed.begin(), passed.end());
+  return command;
+}
+
 bool free_dead_lock(const base::Path& run, const Chain& chain, const std::vector<site::BatchJob>& alive) {
   const auto holder = run::holder_of(run);
   // Somebody else's process is not ours to judge, nor is one of a job that is still on its way out.
@@ -276,7 +287,7 @@ bool free_dead_lock(const base::Path& run, const Chain& chain, const std::vector
 int run_and_hand_on_signals(const std::vector<std::string>& command) {
   hear_signals();
   if (g_early.exchange(0) != 0) return base::kExitRequeue;  // a program that has just begun would die of it
-  g_gently = base::Path(command.at(0)).filename() == "mpirun";
+  g_gently = is_mpirun(command);
   std::vector<char*> words;
   words.reserve(command.size() + 1);
   for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));

@@ -28,6 +28,10 @@ struct LinkOptions {
 // User error outside an allocation.
 int run_link(const base::Path& run, const std::vector<std::string>& command, const LinkOptions& options);
 
+// The command; an mpirun, which stands in front of a container and is Open MPI's, with the words by which ranks on
+// other nodes get the environment of this process that is meant for them. `lockstep train --ranks` adds them itself.
+std::vector<std::string> with_environment(std::vector<std::string> command);
+
 // Runs the command with this process's standard streams. SIGTERM, SIGUSR1 and SIGINT of this process are handed on to
 // it, so that training can save; to an mpirun SIGTERM as SIGUSR1, which it passes on instead of killing the ranks.
 // Returns its exit code, 128 + signal, 127 when it cannot be started, or 85 when a signal had come before.

@@ -79,6 +79,15 @@ TEST_F(LinkTest, QueuesItsSuccessorBeforeItWorks) {
   EXPECT_EQ(chain.over, "");
 }
 
+TEST_F(LinkTest, TheEnvironmentReachesTheContainersOfOtherNodes) {
+  EXPECT_THAT(with_environment({"srun", "x"}), ElementsAre("srun", "x"));
+  EXPECT_THAT(with_environment({"/opt/lockstep", "train"}), ElementsAre("/opt/lockstep", "train"));
+  slurm_.set("LOCKSTEP_JOB_END", "1");
+  const std::string line = base::join(with_environment({"mpirun", "-n", "2", "apptainer", "exec", "x.sif"}), " ");
+  EXPECT_THAT(line, testing::AllOf(testing::StartsWith("mpirun -x "), HasSubstr("-x LOCKSTEP_JOB_END "),
+                                   HasSubstr("-x PATH "), testing::EndsWith(" -n 2 apptainer exec x.sif")));
+}
+
 // A node that dies in between must leave a successor, not a link that has begun without one.
 TEST_F(LinkTest, QueuesItsSuccessorBeforeItIsWrittenDownAsBegun) {
   const std::string chain = chain_file(run()).string();

@@ -9,6 +9,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
+#include "lockstep/site/launch.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -138,13 +139,16 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
+// The names are told as well: an mpirun that goes by ssh brings only named variables to other nodes.
 std::string exports(const Scheduler& scheduler) {
   std::string all;
+  std::vector<std::string> names;
   for (const auto& line : scheduler.environment) {
     const size_t equals = line.find('=');
-    all += text("export ", line.substr(0, equals), "=", site::shell_word(line.substr(equals + 1)), "\n");
+    names.push_back(line.substr(0, equals));
+    all += text("export ", names.back(), "=", site::shell_word(line.substr(equals + 1)), "\n");
   }
-  return all;
+  return names.empty() ? "" : text(all, "export ", site::kPassVariable, "=", base::join(names, ","), "\n");
 }
 
 // A line end in a directive or a comment would begin a line of the script.

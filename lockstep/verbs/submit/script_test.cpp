@@ -61,6 +61,7 @@ cd /home/me || exit 3
 module load openmpi/4.1
 export A='two words'
 export B='it'\''s'
+export LOCKSTEP_PASS=A,B
 exec /opt/lockstep/bin/lockstep submit --link /home/me/runs/pets -- /opt/lockstep/bin/lockstep train /home/me/runs/pets/submitted.json --run /home/me/runs/pets --ranks 20
 )");
 }

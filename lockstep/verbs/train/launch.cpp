@@ -16,6 +16,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
+#include "lockstep/site/launch.h"
 #include "lockstep/verbs/train/own_launcher.h"
 
 namespace lockstep::verbs {
@@ -164,7 +165,11 @@ std::vector<std::string> launch_line(Launcher kind, const std::vector<site::Shar
     // Ranks bind no cores: the step decides its threads from cores and ranks. -q: the supervisor says what went wrong.
     line.insert(line.end(), {"-q", "--bind-to", "none", "--oversubscribe"});
     if (geteuid() == 0) line.emplace_back("--allow-run-as-root");
-    if (!hosts.empty()) line.insert(line.end(), {"--host", host_words(hosts)});
+    if (!hosts.empty()) {
+      line.insert(line.end(), {"--host", host_words(hosts)});
+      const auto passed = site::pass_words();
+      line.insert(line.end(), passed.begin(), passed.end());
+    }
     line.insert(line.end(), {"-n", base::text(ranks)});
   }
   line.insert(line.end(), command.begin(), command.end());

@@ -27,7 +27,8 @@ enum class Launcher { open_mpi, mpich, srun, own };
 enum class Meet { by_mpi, on_cards };
 Launcher find_launcher(const site::Scheduler& scheduler, Meet meet = Meet::by_mpi);
 
-// The line that starts `command` once per rank: on these hosts, or without any on this one.
+// The line that starts `command` once per rank: on these hosts, or without any on this one. Ranks on other hosts get
+// what site::pass_words() says of this environment.
 std::vector<std::string> launch_line(Launcher launcher, const std::vector<site::Share>& hosts, int64_t ranks,
                                      const std::vector<std::string>& command);
 

@@ -60,13 +60,28 @@ TEST(LaunchTest, EveryRankOfAHostHasACard) {
 TEST(LaunchTest, HostsAreNamedWithTheirRanks) {
   const std::vector<site::Share> hosts{{"n1", 2}, {"n2", 1}};
   EXPECT_THAT(base::join(launch_line(Launcher::open_mpi, hosts, 3, {"env", "A=1", "x"}), " "),
-              testing::EndsWith("--host n1:2,n2:1 -n 3 env A=1 x"));
+              testing::AllOf(testing::HasSubstr("--host n1:2,n2:1 -x "), testing::EndsWith(" -n 3 env A=1 x")));
   EXPECT_EQ(base::join(launch_line(Launcher::mpich, hosts, 3, {"x"}), " "),
             "mpirun -bind-to none -hosts n1:2,n2:1 -n 3 x");
   EXPECT_EQ(base::join(launch_line(Launcher::srun, hosts, 3, {"x"}), " "),
             "srun --mpi=pmix --kill-on-bad-exit=1 --overlap --cpu-bind=none --ntasks=3 --nodes=2 --nodelist=n1,n2 "
             "--distribution=block x");
   EXPECT_EQ(base::join(launch_line(Launcher::mpich, {}, 3, {"x"}), " "), "mpirun -bind-to none -n 3 x");
+}
+
+TEST(LaunchTest, RanksOnOtherHostsGetTheEnvironmentThatIsMeantForThem) {
+  setenv("LOCKSTEP_PASS", "MY_SITE_SETTING,NOT_SET", 1);
+  setenv("MY_SITE_SETTING", "42", 1);
+  setenv("NCCL_SOCKET_IFNAME", "ib0", 1);
+  const std::string line = base::join(launch_line(Launcher::open_mpi, {{"n1", 1}, {"n2", 1}}, 2, {"x"}), " ");
+  for (const char* name : {"MY_SITE_SETTING", "NCCL_SOCKET_IFNAME", "PATH"}) {
+    EXPECT_THAT(line, testing::HasSubstr(base::text("-x ", name, " ")));
+  }
+  EXPECT_THAT(line, testing::Not(testing::HasSubstr("NOT_SET")));  // mpirun would warn of it
+  EXPECT_THAT(base::join(launch_line(Launcher::open_mpi, {}, 2, {"x"}), " "), testing::Not(testing::HasSubstr("-x")));
+  EXPECT_THAT(base::join(launch_line(Launcher::mpich, {{"n1", 1}}, 1, {"x"}), " "),
+              testing::Not(testing::HasSubstr("-x")));
+  for (const char* name : {"LOCKSTEP_PASS", "MY_SITE_SETTING", "NCCL_SOCKET_IFNAME"}) unsetenv(name);
 }
 
 TEST(LaunchTest, AWishToStopWaitsAtTheLauncherInsteadOfKillingIt) {
