@@ -72,8 +72,12 @@ void throw_unless_of_the_file(const base::Path& path) {
   if (!is_of_the_file(errno)) base::throw_errno(text("cannot open ", path.string()));
 }
 
-// A plain file and its status; user error for what is none or cannot be opened.
+// A plain file and its status; user error for what is none or cannot be opened, machine error for what may not be.
 void check_plain(const OpenFile& file, const base::Path& root, const std::string& name, struct stat& status) {
+  if (file.get() < 0 && (errno == EACCES || errno == EPERM)) {  // passes with a chmod, like a disk's error
+    base::throw_errno(text("cannot open ", (root / name).string()),
+                      "make it readable: chmod u+r; or take it out of the source; then the same command goes on");
+  }
   if (file.get() < 0) {
     throw_unless_of_the_file(root / name);
     throw Error(Blame::user, text(name, ": ", reason_of(errno)));

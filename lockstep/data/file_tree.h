@@ -53,7 +53,8 @@ class FileTree {
 
   bool has_file(const std::string& name) const;
   bool has_folder(const std::string& name) const;
-  int64_t size_of(const std::string& name) const;  // user error when it is no readable file below the root
+  // User error when it is no file below the root, machine error when it may not be read.
+  int64_t size_of(const std::string& name) const;
   // The whole file. User error as above, or above `max_bytes`.
   std::string read(const std::string& name, int64_t max_bytes = int64_t{1} << 30) const;
 

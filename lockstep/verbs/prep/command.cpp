@@ -149,13 +149,19 @@ int run_pack_among(PackRequest request, const Arguments& arguments) {
   }
 }
 
+// For as many ranks as were started.
+int run_forecast(PackRequest request, const Arguments& arguments) {
+  const site::Launch launch = site::read_launch();
+  if (arguments.int_or("--threads", 0) == 0)
+    request.threads = std::max<int64_t>(1, request.threads / launch.local_size);
+  const PackForecast forecast = forecast_pack(request, launch.size);
+  base::give(arguments, forecast.to_json(), forecast_text(forecast, request.folder));
+  return forecast.fits() ? 0 : static_cast<int>(Blame::machine);
+}
+
 int run_pack(const Arguments& arguments, const std::vector<std::string>& words) {
   const PackRequest request = pack_request(arguments);
-  if (arguments.has("--dry-run")) {
-    const PackForecast forecast = forecast_pack(request);
-    base::give(arguments, forecast.to_json(), forecast_text(forecast, request.folder));
-    return forecast.fits() ? 0 : static_cast<int>(Blame::machine);
-  }
+  if (arguments.has("--dry-run")) return run_forecast(request, arguments);
   site::refuse_on_login_node("prep", words, arguments.has("--here"));
   if (site::read_launch().has_company) return run_pack_among(request, arguments);
   Packed packed;
@@ -207,12 +213,19 @@ int run_synthesize(const Arguments& arguments, const std::vector<std::string>& w
   return 0;
 }
 
+// Ranks share the packing; everything else is the work of one, the first, and the others have nothing to do.
+bool is_work_of_another(const Arguments& arguments) {
+  const bool is_shared = !arguments.has("--verify") && !arguments.has("--synthesize") && !arguments.has("--dry-run");
+  return !is_shared && site::read_launch().rank > 0;
+}
+
 }  // namespace
 
 LOCKSTEP_VERB(prep)(const std::vector<std::string>& words) {
   const base::CommandLine line = command_line();
   const Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), 0;
+  if (is_work_of_another(arguments)) return 0;
   if (arguments.has("--verify")) return run_verify(arguments);
   if (arguments.has("--synthesize")) return run_synthesize(arguments, words);
   if (arguments.positional.empty()) {

@@ -10,6 +10,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/verbs/prep/folder_lock.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -55,16 +56,19 @@ std::optional<Difference> difference(const base::Json& file, const base::Json& d
   return std::nullopt;
 }
 
-// What a kill inside mark_begun() leaves of it.
-bool is_begun_litter(const std::string& name) {
-  return name.starts_with(text(kDatasetBegun, ".tmp-"));
+// What a kill leaves before or inside mark_begun().
+bool is_begun_litter(const Path& path) {
+  const std::string name = path.filename().string();
+  if (name != kWork) return name.starts_with(text(kDatasetBegun, ".tmp-"));
+  const std::vector<Path> work = base::list_folder(path);
+  return work.empty() || (work.size() == 1 && work.front().filename() == "lock");
 }
 
 bool holds_nothing(const Path& folder) {
   std::error_code error;
   std::filesystem::directory_iterator entry(folder, error);
   while (!error && entry != std::filesystem::directory_iterator()) {
-    if (!is_begun_litter(entry->path().filename().string())) return false;
+    if (!is_begun_litter(entry->path())) return false;
     entry.increment(error);
   }
   if (error) throw Error(Blame::machine, text("cannot read the folder ", folder.string(), ": ", error.message()));

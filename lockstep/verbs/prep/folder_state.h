@@ -21,7 +21,8 @@ constexpr std::array<std::string_view, 3> kOptionalMembers = {"order", "masks", 
 // User error: a file in its place, another dataset, or something that is no dataset of ours.
 bool is_complete(const base::Path& folder, const base::Json& description);
 
-// The first thing that is written to a folder: whatever a kill leaves there from then on is known as ours.
+// The first thing that is written to a folder, after its lock: whatever a kill leaves there from then on is known as
+// ours.
 void mark_begun(const base::Path& folder, const base::Json& description);
 
 // What mark_begun() wrote, once dataset.json is there. A kill may fall between the two: then the next command does it.

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/prep/pack.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <optional>
 
 #include "lockstep/base/clock.h"
@@ -15,6 +11,7 @@
 #include "lockstep/data/shard_set.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/verbs/prep/duplicates.h"
+#include "lockstep/verbs/prep/folder_lock.h"
 #include "lockstep/verbs/prep/folder_state.h"
 #include "lockstep/verbs/prep/probe.h"
 #include "lockstep/verbs/prep/shard_note.h"
@@ -31,39 +28,6 @@ using data::Part;
 
 constexpr size_t kMostRefusedListed = 1000;
 constexpr int64_t kAheadPerThread = 16;
-
-// One prep at a time in a folder; the kernel frees the lock of a process that died.
-class FolderLock {
- public:
-  explicit FolderLock(const Path& folder)
-      : descriptor_(::open((folder / kWork / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-    if (descriptor_ < 0) base::throw_errno(text("cannot write to ", (folder / kWork).string()));
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || has_no_locks(errno)) return;
-    const int code = errno;
-    ::close(descriptor_);
-    if (code == EWOULDBLOCK) {
-      throw Error(Blame::user, text(folder.string(), ": another lockstep prep is at work here"),
-                  "wait for it, or stop it");
-    }
-    errno = code;
-    base::throw_errno(text("cannot lock ", (folder / kWork / "lock").string()));
-  }
-  ~FolderLock() { ::close(descriptor_); }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  // Lustre that is mounted without flock (ENOSYS), and others that know no locks: there the user takes care.
-  static bool has_no_locks(int code) { return code == ENOSYS || code == ENOTSUP || code == ENOLCK || code == EINVAL; }
-
-  int descriptor_;
-};
-
-void remove_work(const Path& folder) {
-  std::error_code ignored;
-  unmark_begun(folder);
-  std::filesystem::remove_all(folder / kWork, ignored);
-}
 
 class Packer {
  public:
@@ -247,12 +211,11 @@ base::Json conclude(const PackRequest& request, const data::Source& source, cons
   return dataset;
 }
 
-// The folders, the lock and the note of what is being made; away with what a killed process left.
+// The lock, the note of what is being made, the folders; away with what a killed process left.
 void begin(const Path& folder, const base::Json& description, const std::vector<PlannedShard>& shards,
            std::optional<FolderLock>& lock) {
-  mark_begun(folder, description);
-  base::make_folders(folder / kWork);
   lock.emplace(folder);
+  mark_begun(folder, description);
   for (const auto& shard : shards) base::make_folders(folder / part_name(shard.part));
   for (const char* part : {"", kWork, "train", "validate", "test"}) remove_litter(folder / part);
 }

@@ -15,6 +15,7 @@
 #include "lockstep/data/order.h"
 #include "lockstep/data/synth.h"
 #include "lockstep/site/cores.h"
+#include "lockstep/verbs/prep/folder_lock.h"
 #include "lockstep/verbs/prep/folder_state.h"
 
 namespace lockstep::verbs {
@@ -146,11 +147,12 @@ Dataset prepare_shapes(const ShapesRequest& request, const std::function<void(in
   const double start = base::steady_seconds();
   check(request);
   if (is_complete(request.folder, description(request))) {
-    unmark_begun(request.folder);
+    remove_work(request.folder);
     return from_file(request);
   }
   const Plan plan(request);
   base::Json file = description(request);
+  const FolderLock lock(request.folder);
   mark_begun(request.folder, file);
   remove_litter(request.folder);
   for (const char* part : {"train", "validate"}) {
@@ -171,7 +173,7 @@ Dataset prepare_shapes(const ShapesRequest& request, const std::function<void(in
   file["validate"] = dataset.num_validate;
   file["fingerprint"] = dataset.fingerprint;
   base::write_json(request.folder / kDatasetComplete, file);
-  unmark_begun(request.folder);
+  remove_work(request.folder);
   dataset.seconds = base::steady_seconds() - start;
   return dataset;
 }

@@ -5,12 +5,11 @@
 #include <string>
 
 #include "lockstep/base/file.h"
+#include "lockstep/verbs/prep/folder_lock.h"
 #include "lockstep/verbs/prep/plan.h"
 #include "lockstep/verbs/prep/statistics.h"
 
 namespace lockstep::verbs {
-
-constexpr const char* kWork = ".work";  // notes of finished shards, until dataset.json is there
 
 std::string part_name(data::Part part);
 

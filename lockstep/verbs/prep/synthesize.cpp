@@ -15,6 +15,7 @@
 #include "lockstep/data/ordered_work.h"
 #include "lockstep/data/synth.h"
 #include "lockstep/site/cores.h"
+#include "lockstep/verbs/prep/folder_lock.h"
 #include "lockstep/verbs/prep/folder_state.h"
 
 namespace lockstep::verbs {
@@ -203,12 +204,13 @@ Dataset prepare_scenes(const ScenesRequest& request, const std::function<void(in
   dataset.num_validate = request.count / kEvery;
   dataset.num_train = request.count - dataset.num_validate;
   if (is_complete(request.folder, file)) {
-    unmark_begun(request.folder);
+    remove_work(request.folder);
     dataset.fingerprint = base::read_json(request.folder / kDatasetComplete).at("fingerprint").as_string();
     dataset.was_complete = true;
     return dataset;
   }
   const auto layout = layout_of(request);
+  const FolderLock lock(request.folder);
   mark_begun(request.folder, file);
   remove_litter(request.folder);
   for (const auto& folder : layout->folders()) base::make_folders(request.folder / folder);
@@ -239,7 +241,7 @@ Dataset prepare_scenes(const ScenesRequest& request, const std::function<void(in
   file["validate"] = dataset.num_validate;
   file["fingerprint"] = dataset.fingerprint;
   base::write_json(request.folder / kDatasetComplete, file);
-  unmark_begun(request.folder);
+  remove_work(request.folder);
   dataset.seconds = base::steady_seconds() - start;
   return dataset;
 }
