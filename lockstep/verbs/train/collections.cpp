@@ -42,6 +42,10 @@ Collections open_collections(const spec::Job& job) {
   return all;
 }
 
+Fingerprints fingerprints_of(const Collections& collections) {
+  return {collections.train.fingerprint(), collections.validate ? collections.validate->fingerprint() : ""};
+}
+
 spec::Job resolve(spec::Job job, const Collections& collections) {
   job.model.classes = static_cast<int64_t>(collections.train.classes.size());
   job.data.order = data::settle_order(collections.train, job.data.order);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "lockstep/data/collection.h"
 #include "lockstep/spec/job.h"
@@ -14,6 +15,11 @@ struct Collections {
   std::optional<data::Collection> validate;
 };
 Collections open_collections(const spec::Job& job);
+
+struct Fingerprints {
+  std::string train, validate;  // that of no validation data is empty
+};
+Fingerprints fingerprints_of(const Collections& collections);
 
 // The job with everything filled in that the data decides.
 spec::Job resolve(spec::Job job, const Collections& collections);

@@ -18,6 +18,7 @@
 #include "lockstep/run/stop.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/hosts.h"
+#include "lockstep/site/launch.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/site/nvml.h"
 #include "lockstep/site/scheduler.h"
@@ -110,6 +111,12 @@ void check_ranks(const spec::Job& job, int64_t ranks) {
       text("--ranks ", job.training.global_batch, " or fewer, or --set training.global_batch=", ranks, " or more"));
 }
 
+// What another rank than the first tells failed on that rank alone: one looks for the fault on its host.
+base::Error of_rank(const base::Error& error, const comm::Group& group) {
+  if (group.rank() == 0) return error;
+  return {error.blame(), text("rank ", group.rank(), " on ", site::host_name(), ": ", error.what()), error.fix()};
+}
+
 int train_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words) {
   const run::StopSignals signals;
   TrainOptions options;
@@ -124,12 +131,6 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
   step::keep_freed_memory();
   const auto group = options.device.is_cuda() ? comm::join_cuda_group(options.device, options.run) : comm::join_group();
   const CallsWatched watched(*options.activity, *group);
-  const int64_t asked = arguments.int_or("--ranks", group->size());
-  if (!pulse && asked != group->size()) {  // under a supervisor some may have been left out
-    throw base::Error(base::Blame::user, text("--ranks ", asked, ", but the launcher has started ", group->size()),
-                      "leave --ranks to the launcher, or start lockstep without one");
-  }
-  check_ranks(job, group->size());
   base::Progress progress(base::progress_for_stderr());
   if (group->rank() == 0) {
     options.voice.show = [&](std::string_view line) { progress.show(line); };
@@ -139,6 +140,12 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
   if (const char* restart = std::getenv(kRestartVariable)) options.restarted = std::atoi(restart) > 0;
   options.stop = [&] { return signals.name(); };
   try {
+    const int64_t asked = arguments.int_or("--ranks", group->size());
+    if (!pulse && asked != group->size()) {  // under a supervisor some may have been left out
+      throw base::Error(base::Blame::user, text("--ranks ", asked, ", but the launcher has started ", group->size()),
+                        "leave --ranks to the launcher, or start lockstep without one");
+    }
+    check_ranks(job, group->size());
     const TrainResult result = train(job, options, *group);
     progress.end();  // its last line stands before ours
     if (group->rank() == 0) {
@@ -153,7 +160,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
     // in good order would wait for ranks that may never come.
     if (group->size() > 1) {
       if (group->rank() != 0) std::this_thread::sleep_for(std::chrono::seconds(4));
-      std::fprintf(stderr, "%s\n", error.message().c_str());
+      std::fprintf(stderr, "%s\n", of_rank(error, *group).message().c_str());
       if (pulse) pulse->beat_now();
       group->abort(error.exit_code());
     }

@@ -13,6 +13,7 @@
 #include "lockstep/forecast/sittings.h"
 #include "lockstep/site/launch.h"
 #include "lockstep/spec/rank_rules.h"
+#include "lockstep/verbs/train/agreement.h"
 #include "lockstep/verbs/train/batch_rules.h"
 #include "lockstep/verbs/train/session_source.h"
 #include "lockstep/verbs/train/threads.h"
@@ -26,6 +27,17 @@ namespace {
 
 std::unique_ptr<run::RunFolder> hold(const TrainOptions& options, const comm::Group& group) {
   return group.rank() == 0 ? std::make_unique<run::RunFolder>(options.run, options.voice.say) : nullptr;
+}
+
+// The job resolved, before anything is made of it; the same on every rank. An order left to the storage may come out
+// differently where nodes see the data through different file systems: then that of rank 0 counts.
+spec::Job agreed_job(const spec::Job& job, const Collections& collections, const Fingerprints& fingerprints,
+                     const TrainOptions& options, comm::Group& group) {
+  spec::Job resolved = resolve(job, collections);
+  spec::Job compared = resolved;
+  compared.data.order = job.data.order;
+  check_terms(terms_of(compared, collections, fingerprints, options), node_of(options), group);
+  return resolved;
 }
 
 int64_t stored_bytes(const std::vector<model::Named>& tensors) {
@@ -42,11 +54,11 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
       group_(group),
       folder_(hold(options, group)),
       collections_(open_collections(job)),
+      fingerprints_(fingerprints_of(collections_)),
       keeps_order_(job.data.order == spec::SampleOrder::by_storage),
-      job_(resolve(job, collections_)),
+      job_(agreed_job(job, collections_, fingerprints_, options, group)),
       timetable_(job_.training, static_cast<int64_t>(collections_.train.samples.size())),
       network_(model::make_network(job_.model, job_.data.image_size, job_.training.seed, options.device)),
-      data_sha256_(collections_.train.fingerprint()),
       spikes_(job_.training.spike_factor),
       clock_(job_.checkpoint.mean_time_between_failures, base::steady_seconds()) {
   spec::check_batch_on_ranks(job_.training, group.size());
@@ -58,8 +70,7 @@ Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group&
   if (collections_.validate) data::check_loader_memory(*collections_.validate, validation_loader(job_, seat()));
   if (options.history) history_ = std::make_unique<SampleHistory>(options.run, group.rank(), group.size());
   if (job_.training.zero > 0 && group.size() > 1) {
-    node_part_ =
-        std::make_unique<NodePart>(group, options.node.empty() ? site::node_name() : options.node, options.device);
+    node_part_ = std::make_unique<NodePart>(group, node_of(options), options.device);
   }
   if (folder_ || (node_part_ && node_part_->writes())) {
     const run::RunPaths paths{options.run};

@@ -86,6 +86,7 @@ class Session {
   void check_finite(const step::StepResult& result);
   void check_spike(const step::StepResult& result);
   void check_ranks_agree();
+  void check_start();  // the ranks begin with the same weights
   step::StepResult replayed(step::Step& step, const step::Samples& samples, double lr, bool want_stop);
   std::string rewind(const std::string& why);  // empty: it went back; else why it did not
   void restore(const base::Path& folder);      // network, moving average and place from that checkpoint
@@ -97,7 +98,6 @@ class Session {
   std::string reason_of_all(const std::string& mine);  // of a stop that any rank asked for; every rank calls it
   bool evaluation_may_be_cut() const;  // its length is not known yet and the time that is left may not do
   base::Json start_fields() const;
-  std::string validate_sha256() const { return collections_.validate ? collections_.validate->fingerprint() : ""; }
   void check_features() const;                                                 // user error before any sample is read
   std::string state_sha256(const std::vector<model::Named>& optimizer) const;  // of all that is saved; on rank 0
   double seconds() const;                                                      // of training, all sittings
@@ -107,13 +107,13 @@ class Session {
   comm::Group& group_;
   std::unique_ptr<run::RunFolder> folder_;  // rank 0 only; before anything is read or computed
   Collections collections_;
+  Fingerprints fingerprints_;
   bool told_of_staging_ = false;
   bool keeps_order_;  // data.order was left to the storage: a resume keeps what the run began with
   spec::Job job_;
   Timetable timetable_;
   model::Network network_;
   std::unique_ptr<step::Ema> ema_;
-  std::string data_sha256_;
   std::unique_ptr<Ledger> ledger_;    // rank 0 only
   std::unique_ptr<PlanWatch> watch_;  // rank 0 only, and only with a plan
   std::string checkpoint_;            // the folder this sitting went on from; empty: from the start

@@ -14,9 +14,11 @@
 #include "lockstep/site/launch.h"
 #include "lockstep/site/processor.h"
 #include "lockstep/step/schedule.h"
+#include "lockstep/verbs/train/agreement.h"
 #include "lockstep/verbs/train/batch_rules.h"
 #include "lockstep/verbs/train/session.h"
 #include "lockstep/verbs/train/snapshot.h"
+#include "lockstep/verbs/train/sync_check.h"
 #include "lockstep/version.h"
 
 namespace lockstep::verbs {
@@ -79,6 +81,7 @@ void Session::resume() {
                           job_.model.classes, " classes: ", base::join(report.fresh, ", ")));
       }
     }
+    check_start();
   } else {
     restore(checkpoint_);
     resumed_at_ = step_;
@@ -100,7 +103,7 @@ void Session::resume() {
   }
   if (history_) history_->begin(comm::broadcast_text(group_, name_of_now()), step_);
   if (!folder_) {
-    if (options_.restarted) stop_reason_ = comm::broadcast_text(group_, "");
+    stop_reason_ = comm::broadcast_text(group_, "");
     return stage_shards();
   }
   base::write_json(folder_->paths().job(), spec::to_json(job_));
@@ -109,16 +112,25 @@ void Session::resume() {
   ledger_->begin(checkpoint_.empty() ? "start" : "resume", start_fields());
   for (const auto& line : batch_rule_lines(job_.training, group_.size())) ledger_->say(line);
   if (!checkpoint_.empty()) ledger_->say(text("going on after step ", step_, " of ", timetable_.total_steps()));
-  const std::string late = check_walltime();
-  if (options_.restarted) stop_reason_ = comm::broadcast_text(group_, late);
+  stop_reason_ = comm::broadcast_text(group_, check_walltime());
   stage_shards();
+}
+
+void Session::check_start() {
+  if (group_.size() == 1) return;
+  const at::Tensor sums = fingerprints(all_tensors(network_));
+  Json terms = Json::object();
+  terms["weights (the values to begin with)"] =
+      base::sha256_hex({static_cast<const std::byte*>(sums.const_data_ptr()), sums.nbytes()});
+  check_terms(terms, node_of(options_), group_);
 }
 
 void Session::restore(const base::Path& folder) {
   const Json state = read_state(folder);
   // Left to the storage: what the run began with counts, wherever its shards lie by now.
   if (keeps_order_) job_.data.order = run::order_of(state.at("identity"));
-  run::check_identity(state.at("identity"), run::identity(job_, data_sha256_, validate_sha256()), folder.string());
+  run::check_identity(state.at("identity"), run::identity(job_, fingerprints_.train, fingerprints_.validate),
+                      folder.string());
   restore_tensors(folder, "weights", all_tensors(network_));
   if (ema_) restore_tensors(folder, "ema", ema_->averages());
   checkpoint_ = folder.string();
@@ -168,7 +180,7 @@ Json Session::start_fields() const {
   fields["libtorch"] = TORCH_VERSION;
   fields["cpu"] = site::read_processor().model;
   fields["job_sha256"] = base::sha256_hex(spec::to_json(job_).dump());
-  fields["data_sha256"] = data_sha256_;
+  fields["data_sha256"] = fingerprints_.train;
   if (!checkpoint_.empty()) {
     fields["step"] = step_;
     fields["checkpoint"] = base::Path(checkpoint_).filename().string();

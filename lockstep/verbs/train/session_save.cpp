@@ -67,7 +67,7 @@ run::Save Session::describe_save(bool best) const {
   if (loss_) save.state["loss"] = *loss_;
   if (loss_cut_) save.state["loss_cut"] = true;
   save.state["classes"] = Json::array_of(collections_.train.classes);
-  save.state["identity"] = run::identity(job_, data_sha256_, validate_sha256());
+  save.state["identity"] = run::identity(job_, fingerprints_.train, fingerprints_.validate);
   return save;
 }
 
