@@ -213,7 +213,7 @@ const Section& training_section() {
                "a loss above this many medians of the last 64 steps (a gradient norm above its square) sends the run "
                "back likewise, and the state before the first step is saved to have a place to go back to; 0: off")
           .add("check_sync_every", &Training::check_sync_every, "optimizer steps", non_negative,
-               "how often the weights of all ranks are compared; 0: never")
+               "how often the weights of all ranks are compared, and before each save; 0: never")
           .add("replay_every", &Training::replay_every, "optimizer steps", non_negative,
                "how often a step is computed twice and compared bit by bit, to find a faulty machine; 0: never")
           .one_of({"epochs", "steps", "phases"})

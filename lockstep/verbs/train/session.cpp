@@ -192,10 +192,10 @@ std::string Session::reason_of_all(const std::string& mine) {
 
 void Session::after_step(step::Step& step, Source& source, bool stop) {
   settle(Wait::no);
-  check_ranks_agree();
   tell_of_staging();
   const bool evaluates = !stop && evaluation_due(step_);
   const bool saves = stop || step_ == timetable_.total_steps() || save_is_due();
+  check_ranks_agree(saves);
   if (evaluates) step.assemble();
   if (evaluates && agreed(evaluation_may_be_cut())) save_durably(step);
   const Verdict verdict = evaluates ? evaluate(source) : Verdict{};

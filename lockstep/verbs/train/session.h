@@ -85,7 +85,7 @@ class Session {
   void check_readable(const step::StepResult& result, int64_t rows, const Source& source);
   void check_finite(const step::StepResult& result);
   void check_spike(const step::StepResult& result);
-  void check_ranks_agree();
+  void check_ranks_agree(bool saves);
   void check_start();  // the ranks begin with the same weights
   step::StepResult replayed(step::Step& step, const step::Samples& samples, double lr, bool want_stop);
   std::string rewind(const std::string& why);  // empty: it went back; else why it did not

@@ -116,9 +116,9 @@ std::string Session::rewind(const std::string& why) {
   return "";
 }
 
-void Session::check_ranks_agree() {
+void Session::check_ranks_agree(bool saves) {
   const int64_t every = job_.training.check_sync_every;
-  if (every == 0 || group_.size() == 1 || step_ % every != 0) return;
+  if (every == 0 || group_.size() == 1 || (step_ % every != 0 && !saves)) return;
   // Of weights in parts (training.zero 3) no rank has what another has.
   check_sync(group_, job_.training.zero == 3 ? network_.buffers() : all_tensors(network_), step_);
 }

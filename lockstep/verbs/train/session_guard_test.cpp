@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/collection.h"
 #include "lockstep/data/decode.h"
 #include "lockstep/run/journal.h"
+#include "lockstep/verbs/train/snapshot.h"
 #include "lockstep/verbs/train/train.h"
 
 namespace lockstep::verbs {
@@ -209,6 +211,56 @@ TEST(SessionGuardTest, AStopOfAnotherRankKeepsItsNameAndSaysWhere) {
   const auto history = run::read_journal(folder.path() / "run" / "journal.jsonl");
   ASSERT_EQ(history.named("stop").size(), 1U);
   EXPECT_EQ(history.named("stop")[0].at("reason").as_string(), "SIGTERM on rank 1");
+}
+
+// A rank of a group that tells other sums of its weights than it has.
+class OtherWeights : public comm::Group {
+ public:
+  OtherWeights(comm::Group& inner, int64_t tensors) : inner_(inner), tensors_(tensors) {}
+  std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override {
+    return inner_.all_gather(tensor.numel() == tensors_ && rank() == 1 ? tensor + 1 : tensor);
+  }
+  int64_t rank() const override { return inner_.rank(); }
+  int64_t size() const override { return inner_.size(); }
+  c10::intrusive_ptr<c10d::ProcessGroup> group() override { return inner_.group(); }
+  void all_reduce_sum(at::Tensor& tensor) override { inner_.all_reduce_sum(tensor); }
+  void broadcast(at::Tensor& tensor, int64_t root) override { inner_.broadcast(tensor, root); }
+  void all_gather_into(const at::Tensor& in, at::Tensor& out) override { inner_.all_gather_into(in, out); }
+  void reduce_scatter_sum(const at::Tensor& in, at::Tensor& out) override { inner_.reduce_scatter_sum(in, out); }
+  void all_to_all(const at::Tensor& in, at::Tensor& out) override { inner_.all_to_all(in, out); }
+  void send(const at::Tensor& tensor, int64_t peer, int tag) override { inner_.send(tensor, peer, tag); }
+  void receive(at::Tensor& tensor, int64_t peer, int tag) override { inner_.receive(tensor, peer, tag); }
+  void barrier() override { inner_.barrier(); }
+  [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
+  double seconds_waited() const override { return inner_.seconds_waited(); }
+
+ private:
+  comm::Group& inner_;
+  int64_t tensors_;
+};
+
+TEST(SessionGuardTest, RanksOfAShortRunAreComparedBeforeItIsSaved) {
+  const base::TemporaryFolder folder;
+  spec::Job job = small_job();
+  const auto tensors = std::ssize(all_tensors(model::make_network(job.model, job.data.image_size, 1, at::kCPU)));
+  for (const int64_t every : {100, 0}) {  // more than the run has, and never
+    job.training.check_sync_every = every;
+    const auto run = folder.path() / std::to_string(every);
+    std::string heard[2];
+    comm::run_thread_ranks(2, [&](comm::Group& group) {
+      OtherWeights other(group, tensors);
+      TrainOptions options;
+      options.run = run;
+      try {
+        train(job, options, other);
+      } catch (const base::Error& error) {
+        heard[group.rank()] = error.message();
+      }
+    });
+    EXPECT_EQ(heard[0], heard[1]);
+    EXPECT_EQ(heard[0].find("no longer holds the weights of the others") == std::string::npos, every == 0) << heard[0];
+    EXPECT_EQ(std::filesystem::exists(run / "checkpoints"), every == 0);
+  }
 }
 
 }  // namespace
