@@ -153,6 +153,29 @@ std::optional<std::vector<BatchJob>> find_jobs(SchedulerName scheduler, const st
   return parse_squeue(answer.out);
 }
 
+std::string parse_scontrol(std::string_view answer) {
+  std::string state, reason, code;
+  for (const auto& word : base::split(base::trim(answer), ' ')) {
+    if (word.starts_with("JobState=")) state = after_equals(word);
+    if (word.starts_with("Reason=")) reason = after_equals(word);
+    if (word.starts_with("ExitCode=")) code = after_equals(word);
+  }
+  if (state.empty()) return "";
+  return text(state, reason.empty() || reason == "None" ? "" : text(", ", reason),
+              code.empty() || code == "0:0" ? "" : text(", exit code ", code));
+}
+
+std::string how_ended(SchedulerName scheduler, const std::string& id) {
+  if (scheduler == SchedulerName::slurm) {
+    const Answer answer = ask({"scontrol", "-o", "show", "job", id}, kCommandPatience);
+    return answer.good() ? parse_scontrol(answer.out) : "";
+  }
+  const Answer answer = ask({"qstat", "-x", "-f", id}, kCommandPatience);  // -x: with those that are over
+  const auto jobs = parse_qstat(answer.out);
+  if (jobs.empty() || jobs[0].said.empty()) return "";
+  return text(jobs[0].said, jobs[0].reason.empty() ? "" : text(", ", jobs[0].reason));
+}
+
 bool cancel_jobs(SchedulerName scheduler, const std::vector<std::string>& ids) {
   if (ids.empty()) return true;
   std::vector<std::string> words{scheduler == SchedulerName::pbs ? "qdel" : "scancel"};

@@ -51,6 +51,10 @@ Submitted submit_script(SchedulerName scheduler, const base::Path& script, const
 std::optional<std::vector<BatchJob>> find_jobs(SchedulerName scheduler, const std::string& name,
                                                const std::vector<std::string>& ids);
 
+// How a job ended that is in the queue no more, in the scheduler's words: "FAILED, JobLaunchFailure, exit code 0:53".
+// Empty when it does not answer or has forgotten the job, as Slurm does after some minutes.
+std::string how_ended(SchedulerName scheduler, const std::string& id);
+
 // True when the scheduler took the order; jobs that are gone already are no failure.
 bool cancel_jobs(SchedulerName scheduler, const std::vector<std::string>& ids);
 
@@ -68,6 +72,7 @@ Prospect ask_start(const base::Path& script);
 // The parsers behind them, open for their tests.
 std::vector<BatchJob> parse_squeue(std::string_view answer);    // of -o "%i|%T|%r|%S|%e|%N"
 std::vector<BatchJob> parse_qstat(std::string_view answer);     // of qstat -f
+std::string parse_scontrol(std::string_view answer);            // of scontrol -o show job
 Prospect parse_test_only(std::string_view said);                // of sbatch --test-only
 std::string parse_job_id(SchedulerName, std::string_view out);  // "12;cluster" -> "12", "7.head\n" -> "7.head"
 

@@ -152,5 +152,20 @@ TEST(BatchTest, TellsWhatTheSchedulerRefused) {
   EXPECT_EQ(find_jobs(SchedulerName::slurm, "pets", {}), std::nullopt);
 }
 
+TEST(BatchTest, TellsHowAJobEndedThatTheQueueShowsNoMore) {
+  FakeScheduler site;
+  site.install(
+      "scontrol",
+      "JobId=2 JobName=pets Reason=JobLaunchFailure JobState=FAILED Dependency=(null) ExitCode=0:53 Requeue=0");
+  EXPECT_EQ(how_ended(SchedulerName::slurm, "2"), "FAILED, JobLaunchFailure, exit code 0:53");
+  EXPECT_EQ(parse_scontrol("JobState=CANCELLED Reason=None ExitCode=0:0"), "CANCELLED");
+  site.install_script("scontrol", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
+  EXPECT_EQ(how_ended(SchedulerName::slurm, "2"), "");
+  site.install("qstat", "Job Id: 7.head\n    job_state = F\n    comment = Job failed, exec host n1");
+  EXPECT_EQ(how_ended(SchedulerName::pbs, "7.head"), "F, Job failed, exec host n1");
+  site.install_script("qstat", "echo 'qstat: Unknown Job Id 7.head' >&2; exit 153");
+  EXPECT_EQ(how_ended(SchedulerName::pbs, "7.head"), "");
+}
+
 }  // namespace
 }  // namespace lockstep::site

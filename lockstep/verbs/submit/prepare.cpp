@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -139,6 +140,20 @@ void check_run(const SubmitRequest& request) {
                 text(request.run.string(), ": process ", holder->pid, " on host ", holder->host, " is training in it"),
                 "wait for it, end it, or name another folder: --run OTHER_FOLDER");
   }
+}
+
+// A folder that most sites have on every node, each its own: a job there cannot even open its output.
+std::string own_place_of_a_node(const base::Path& run) {
+  const auto whole = [](const base::Path& path) {
+    std::error_code unresolved;
+    const base::Path resolved = std::filesystem::weakly_canonical(path, unresolved);
+    return ((unresolved ? path.lexically_normal() : resolved) / "").string();
+  };
+  const char* told = std::getenv("TMPDIR");
+  for (const std::string place : {"/tmp", "/var/tmp", "/dev/shm", told ? told : ""}) {
+    if (!place.empty() && whole(run).starts_with(whole(place))) return place;
+  }
+  return "";
 }
 
 // Asking for no more than a run needs starts it earlier; a plan may be wrong by a third, and the chain goes on anyway.
@@ -350,6 +365,11 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
   }
   if (planned.shapes.empty() && !planned.why_not.empty()) {
     prepared.notes.push_back(text("not planned: ", planned.why_not));
+  }
+  if (const std::string place = own_place_of_a_node(request.run); !place.empty()) {
+    prepared.notes.push_back(text("WARNING: ", request.run.string(), " is in ", place,
+                                  ", which at most sites each node has to itself: jobs would end before they begin; "
+                                  "--run on a file system that the nodes share"));
   }
   prepared.candidates = candidates_of(request, device, planned, limit);
   for (const auto& candidate : prepared.candidates) {

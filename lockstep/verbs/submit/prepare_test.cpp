@@ -179,6 +179,23 @@ TEST(PrepareTest, AProcessorThatNobodyKnowsIsNoFaultOfTheJob) {
   EXPECT_THAT(prepare(request, shelf()).notes.at(0), HasSubstr("not planned: leonardo does not state its processor"));
 }
 
+TEST(PrepareTest, WarnsOfARunThatOtherNodesDoNotSee) {
+  SubmitRequest request = request_on("leonardo");
+  EXPECT_TRUE(prepare(request, shelf()).notes.empty());
+  for (const char* run : {"/tmp/pets", "/dev/shm/me/pets", "/no/../tmp/pets"}) {
+    request.run = run;
+    EXPECT_THAT(prepare(request, shelf()).notes, testing::ElementsAre(HasSubstr("which at most sites each node has")));
+  }
+  request.run = "/tmpfiles/pets";
+  EXPECT_TRUE(prepare(request, shelf()).notes.empty());
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before ? before : "";
+  ::setenv("TMPDIR", "/scratch/local", 1);
+  request.run = "/scratch/local/pets";
+  EXPECT_THAT(prepare(request, shelf()).notes, testing::ElementsAre(HasSubstr("is in /scratch/local,")));
+  before ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
+}
+
 TEST(PrepareTest, WhereSbatchIsMissingTheEarliestIsToldOnTheLoginNode) {
   const site::FakeScheduler laptop;
   SubmitRequest request = request_on("leonardo");

@@ -57,6 +57,8 @@ Json queue_json(const QueueView& view) {
   all["answered"] = view.answered;
   all["jobs"] = Json::array();
   for (const auto& job : view.jobs) all["jobs"].push_back(job_json(job));
+  all["gone"] = Json::array_of(view.gone);
+  all["gone_said"] = view.gone_said;
   return all;
 }
 
@@ -74,6 +76,10 @@ QueueView kept_view(const base::Path& run) {
       view.jobs.push_back({row.string_or("job", ""), state_of(row.string_or("state", "")), row.string_or("said", ""),
                            row.string_or("reason", ""), row.string_or("start", ""), row.string_or("end", ""),
                            row.string_or("nodes", "")});
+    }
+    view.gone_said = kept.string_or("gone_said", "");
+    if (const Json* gone = kept.find("gone")) {
+      for (const auto& job : gone->items()) view.gone.push_back(job.as_string());
     }
   } catch (const base::Error&) {
     return {};  // none kept, or not readable: ask
@@ -123,6 +129,43 @@ std::string links_table(const ChainStatus& status) {
   return table.to_text();
 }
 
+// Of jobs that ended before their first line of the chain nobody else tells: their output, where there is one, is all
+// that they left. The scheduler forgets them after some minutes; what it said before is kept.
+void find_gone(const Chain& chain, QueueView& view) {
+  const std::string known = view.gone.empty() ? "" : view.gone.back();
+  view.gone.clear();
+  for (const auto& id : chain.queued) {
+    const auto has_id = [&](const BatchJob& job) { return job.id == id; };
+    if (!chain.find(id) && std::none_of(view.jobs.begin(), view.jobs.end(), has_id)) view.gone.push_back(id);
+  }
+  const bool same = !view.gone.empty() && view.gone.back() == known;
+  if (same && !view.gone_said.empty()) return;
+  view.gone_said = view.gone.empty() ? "" : site::how_ended(chain.terms.scheduler, view.gone.back());
+}
+
+// No job of the chain ever got as far as its script, and nobody cancelled it: another one would not either.
+bool ends_alike(const ChainStatus& status) {
+  return status.chain.links.empty() && !status.queue.gone.empty() && !status.queue.gone_said.starts_with("CANCELLED");
+}
+
+std::string gone_text(const ChainStatus& status) {
+  const QueueView& queue = status.queue;
+  if (queue.gone.empty()) return "";
+  const bool one = queue.gone.size() == 1;
+  const std::string& last = queue.gone.back();
+  const base::Path output = status.run / text("link-", last, ".out");
+  const bool has_output = std::filesystem::exists(output);
+  std::string all = text(one ? "job " : "jobs ", base::join(queue.gone, ", "), " ended before ", one ? "its" : "their",
+                         has_output ? " training began" : " script began");
+  if (!queue.gone_said.empty()) all += text(" (", one ? "" : text(last, ": "), queue.gone_said, ")");
+  if (has_output) {
+    all += text(": ", output.string(), " says why");
+  } else if (ends_alike(status)) {
+    all += text(": is ", status.run.string(), " on a file system that the nodes see?");
+  }
+  return all + "\n";
+}
+
 }  // namespace
 
 QueueView view_queue(const base::Path& run, const Chain& chain, double now) {
@@ -135,6 +178,7 @@ QueueView view_queue(const base::Path& run, const Chain& chain, double now) {
   view.answered = jobs.has_value();
   if (jobs) view.jobs = *jobs;
   std::erase_if(view.jobs, [](const BatchJob& job) { return !job.active(); });
+  if (jobs) find_gone(chain, view);
   base::write_json(queue_file(run), queue_json(view));
   return view;
 }
@@ -154,17 +198,25 @@ ChainStatus status_of(const base::Path& run, double now) {
 std::string to_text(const ChainStatus& status, double now) {
   const Chain& chain = status.chain;
   std::string all = text(status.run.string(), ": ");
-  all += chain.over.empty()
-             ? text("link ", std::max<size_t>(1, chain.links.size()), " of at most ", chain.terms.max_links)
-             : text("over (", chain.over, ") after ", chain.links.size(), " links");
+  if (!chain.over.empty()) {
+    all += text("over (", chain.over, ") after ", chain.links.size(), " links");
+  } else if (chain.links.empty() && !status.queue.gone.empty()) {
+    all += text("no link of at most ", chain.terms.max_links, " has begun");
+  } else {
+    all += text("link ", std::max<size_t>(1, chain.links.size()), " of at most ", chain.terms.max_links);
+  }
   all += text(", step ", status.step, status.total_steps > 0 ? text(" of ", status.total_steps) : "", " saved\n");
   if (!chain.links.empty()) all += links_table(status);
   if (chain.over.empty()) {
     const std::string age = text(", asked ", std::llround(std::max(0.0, now - status.queue.asked)), " s ago");
+    all += gone_text(status);
     if (!status.queue.answered) {
       all += text(site::name_of(chain.terms.scheduler), " did not answer", age, "\n");
     } else if (status.queue.jobs.empty()) {
-      all += text("no job of it is in the queue", age, ": submit it again to go on\n");
+      all += text("no job of it is in the queue", age,
+                  ends_alike(status) ? "; submitted again it would end alike until that is mended"
+                                     : ": submit it again to go on",
+                  "\n");
     }
     for (const auto& job : status.queue.jobs) {
       all += text("job ", job.id, " ", job.said, job.reason.empty() ? "" : text(" (", job.reason, ")"),

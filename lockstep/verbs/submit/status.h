@@ -16,6 +16,8 @@ struct QueueView {
   double asked = 0;       // Unix seconds
   bool answered = false;  // false: it gave no answer then
   std::vector<site::BatchJob> jobs;
+  std::vector<std::string> gone;  // jobs that were in the queue no more then, and had never said that they began
+  std::string gone_said;          // how the last of them ended, in the scheduler's words; empty: it does not say
 };
 
 // Schedulers suffer from people who ask all the time: this one is asked once a minute at most, however often and by how

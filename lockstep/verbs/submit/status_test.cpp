@@ -72,6 +72,55 @@ TEST_F(StatusTest, SaysWhenTheSchedulerIsSilent) {
   EXPECT_THAT(shown, testing::Not(HasSubstr("killed")));
 }
 
+TEST_F(StatusTest, TellsOfJobsThatEndedBeforeTheirScriptBegan) {
+  ChainRecord record(run());
+  ChainTerms terms;
+  terms.max_links = 50;
+  record.open(terms);
+  record.queued("2", "");
+  slurm_.install_script("squeue", "");
+  slurm_.install("scontrol", "JobId=2 JobState=FAILED Reason=JobLaunchFailure ExitCode=0:53");
+  const double now = base::unix_seconds();
+  std::string shown = to_text(status_of(run(), now), now);
+  EXPECT_THAT(shown, HasSubstr("no link of at most 50 has begun, step 0 saved"));
+  EXPECT_THAT(
+      shown, HasSubstr(base::text("job 2 ended before its script began (FAILED, JobLaunchFailure, exit code 0:53): is ",
+                                  run().string(), " on a file system that the nodes see?")));
+  EXPECT_THAT(shown, testing::Not(HasSubstr("to go on")));  // it would fail alike for ever
+  EXPECT_THAT(to_json(status_of(run(), now), now).at("queue").at("gone").items()[0].as_string(), "2");
+
+  // One queued since the scheduler was asked is not gone, and what it said is kept when it has forgotten the job.
+  record.queued("3", "");
+  EXPECT_THAT(status_of(run(), now + 1).queue.gone, ElementsAre("2"));
+  queue("3|PENDING|Priority|N/A|N/A|");
+  slurm_.install_script("scontrol", "exit 1");
+  shown = to_text(status_of(run(), now + kAskEverySeconds), now + kAskEverySeconds);
+  EXPECT_THAT(shown, HasSubstr("JobLaunchFailure"));
+  EXPECT_THAT(shown, HasSubstr("job 3 PENDING (Priority)"));
+}
+
+TEST_F(StatusTest, AJobThatSomebodyCancelledMayBeSubmittedAgain) {
+  ChainRecord record(run());
+  record.open({});
+  record.queued("2", "");
+  record.queued("3", "");
+  slurm_.install_script("squeue", "");
+  slurm_.install("scontrol", "JobState=CANCELLED Reason=None ExitCode=0:0");
+  const double now = base::unix_seconds();
+  const std::string shown = to_text(status_of(run(), now), now);
+  EXPECT_THAT(shown, HasSubstr("jobs 2, 3 ended before their script began (3: CANCELLED)\n"));
+  EXPECT_THAT(shown, HasSubstr("submit it again to go on"));
+}
+
+TEST_F(StatusTest, SendsToTheOutputOfAScriptThatFailedByItself) {
+  base::write_file(run() / "link-13.out", "module: command not found\n");
+  queue("12|RUNNING|None|2026-11-15T17:00:00|N/A|n2");
+  const double now = base::unix_seconds();
+  EXPECT_THAT(
+      to_text(status_of(run(), now), now),
+      HasSubstr(base::text("job 13 ended before its training began: ", run().string(), "/link-13.out says why")));
+}
+
 TEST_F(StatusTest, CancelsTheWaitingLinksFirst) {
   slurm_.install_script("scancel", base::text("echo \"$@\" >> '", (run() / "cancelled").string(), "'"));
   EXPECT_THAT(cancel_chain(run()), ElementsAre("13", "12"));
