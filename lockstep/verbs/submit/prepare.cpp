@@ -265,6 +265,10 @@ void set_lengths(const SubmitRequest& request, Prepared& prepared) {
   terms.max_links = request.max_links;
   if (terms.max_links == 0) terms.max_links = planned > 0 ? std::max(2 * planned, planned + 5) : 50;
   terms.patience = request.patience;
+  if (terms.max_links < planned) {
+    prepared.notes.push_back(text("the chain ends after ", terms.max_links, " of about ", planned,
+                                  " jobs (--max-links): the run will not be done; submit it again to go on"));
+  }
   if (terms.submit_from == spec::SubmitFrom::job) return;
   if (planned == 0) {
     throw Error(Blame::user, "how many links shall be queued? The plan does not say",

@@ -57,6 +57,22 @@ TEST(PrepareTest, DecidesShapeAndLengthOfAChain) {
   EXPECT_EQ(prepare(request, shelf()).queue_now, 4);
 }
 
+TEST(PrepareTest, SaysWhenTheCapEndsAChainBeforeItsRunIsDone) {
+  SubmitRequest request = request_on("leonardo");
+  request.hours = "1=100";
+  request.walltime = 2 * 3600;
+  request.max_links = 10;
+  EXPECT_THAT(prepare(request, shelf()).notes, testing::ElementsAre(HasSubstr("ends after 10 of about 50 jobs")));
+  request.max_links = 50;
+  EXPECT_TRUE(prepare(request, shelf()).notes.empty());
+  request.machine.submit_from = spec::SubmitFrom::login;
+  request.links = 5;
+  request.max_links = 2;
+  const Prepared login = prepare(request, shelf());
+  EXPECT_THAT(login.notes, testing::ElementsAre(HasSubstr("ends after 2 of about 5 jobs (--max-links)")));
+  EXPECT_EQ(login.queue_now, 2);
+}
+
 TEST(PrepareTest, AsksForNoMoreTimeThanTheRunNeeds) {
   SubmitRequest request = request_on("leonardo");
   request.hours = "1=2";
