@@ -67,7 +67,7 @@ ShardIndex open_shard(const base::Path& folder, const ShardSummary& shard) {
 }
 
 void check_listed(const ShardIndex& index, const base::Path& folder, const ShardSummary& shard) {
-  constexpr const char* kFix = "copy the folder again, or prepare it again";
+  constexpr const char* kFix = "copy the folder again, or make the shard again: lockstep prep --mend";
   const base::Path path = folder / (shard.name + ".tar");
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) throw Error(Blame::user, text(path.string(), ": the shard is missing"), kFix);

@@ -142,7 +142,7 @@ void check_bytes(const Store& store, int64_t id, std::span<const std::byte> byte
   if (!where.crc32c || base::crc32c(bytes) == *where.crc32c) return;
   throw base::Error(base::Blame::user,
                     base::text(store.name(id), ": the bytes have changed since they were written (CRC-32C)"),
-                    "lockstep prep --verify names all such samples; copy or prepare the shard again");
+                    "lockstep prep --verify DIR names all such samples; copy the shard again, or make it again: prep --mend");
 }
 
 std::unique_ptr<Store> open_store(const Collection& collection) {

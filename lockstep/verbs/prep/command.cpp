@@ -55,6 +55,7 @@ base::CommandLine command_line() {
            {"--plain", "", "leave JPEGs byte for byte: no restart markers, not turned upright"},
            {"--shard-size", "BYTES", "of a shard, about; 256 MiB"},
            {"--dry-run", "", "forecast time, bytes and files; check the space; write nothing"},
+           {"--mend", "", "make damaged and missing shards of a complete set again; SOURCE and options as they were"},
            {"--verify", "DIR", "check every checksum and sample of a prepared set"},
            {"--synthesize", "KIND",
             "draw a set: shapes (a folder of 10 classes), or scenes laid out as kitti, coco or captions"},
@@ -159,10 +160,25 @@ int run_forecast(PackRequest request, const Arguments& arguments) {
   return forecast.fits() ? 0 : static_cast<int>(Blame::machine);
 }
 
+int run_mend(const PackRequest& request, const Arguments& arguments) {
+  Mended mended;
+  {
+    base::Progress progress(base::progress_for_stderr());
+    mended = mend(request, [&](const PackProgress& state) { progress.show(progress_text(state)); });
+  }
+  base::Json all = base::Json::object();
+  all["shards"] = mended.num_shards;
+  all["mended"] = base::Json::array_of(mended.damaged);
+  all["seconds"] = mended.seconds;
+  base::give(arguments, all, mended_text(mended, request.folder));
+  return 0;
+}
+
 int run_pack(const Arguments& arguments, const std::vector<std::string>& words) {
   const PackRequest request = pack_request(arguments);
   if (arguments.has("--dry-run")) return run_forecast(request, arguments);
   site::refuse_on_login_node("prep", words, arguments.has("--here"));
+  if (arguments.has("--mend")) return run_mend(request, arguments);
   if (site::read_launch().has_company) return run_pack_among(request, arguments);
   Packed packed;
   {
@@ -215,7 +231,8 @@ int run_synthesize(const Arguments& arguments, const std::vector<std::string>& w
 
 // Ranks share the packing; everything else is the work of one, the first, and the others have nothing to do.
 bool is_work_of_another(const Arguments& arguments) {
-  const bool is_shared = !arguments.has("--verify") && !arguments.has("--synthesize") && !arguments.has("--dry-run");
+  bool is_shared = true;
+  for (const char* option : {"--verify", "--synthesize", "--dry-run", "--mend"}) is_shared &= !arguments.has(option);
   return !is_shared && site::read_launch().rank > 0;
 }
 

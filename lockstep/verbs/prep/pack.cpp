@@ -16,6 +16,7 @@
 #include "lockstep/verbs/prep/probe.h"
 #include "lockstep/verbs/prep/shard_note.h"
 #include "lockstep/verbs/prep/sheet.h"
+#include "lockstep/verbs/prep/verify.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -228,8 +229,8 @@ void check_shards_are_there(const Path& folder, const base::Json& dataset) {
       data::ShardSet(folder / part.key);
     } catch (const Error& error) {
       throw Error(error.blame(), text(folder.string(), " was complete and is damaged: ", error.what()),
-                  text("lockstep prep --verify ", folder.string(), " names all that is; to make it anew: rm -r ",
-                       folder.string(), ", then the same command"));
+                  text("the same command with --mend makes damaged shards again; lockstep prep --verify ",
+                       folder.string(), " names them"));
     }
   }
 }
@@ -267,6 +268,89 @@ Packed pack(const PackRequest& request, const std::function<void(const PackProgr
   remove_work(request.folder);
   packed.seconds = base::steady_seconds() - start;
   return packed;
+}
+
+namespace {
+
+// What the lists say of each shard, by its name. User error where they are not those that dataset.json tells of.
+std::map<std::string, data::ShardSummary> listed_shards(const Path& folder, const base::Json& dataset) {
+  std::map<std::string, data::ShardSummary> all;
+  base::Sha256 fingerprint;
+  std::string fault = "they are not those that dataset.json tells of";
+  try {
+    for (const auto& part : dataset.at("parts").members()) {
+      for (const auto& shard : data::read_shard_list(folder / part.key).shards) {
+        all[shard.name] = shard;
+        fingerprint.update(text(part.key, "/", shard.name, " ", shard.tar_bytes, " ", shard.tar_crc32c, "\n"));
+      }
+    }
+    if (fingerprint.hex() == dataset.at("fingerprint").as_string()) return all;
+  } catch (const Error& error) {
+    if (error.blame() != Blame::user) throw;
+    fault = error.what();
+  }
+  throw Error(
+      Blame::user, text(folder.string(), ": its lists of shards are lost: ", fault),
+      text("copy the folder again, or make it anew: rm -r ", folder.string(), ", then the command without --mend"));
+}
+
+std::vector<PlannedShard> find_damaged(const PackRequest& request, const std::vector<PlannedShard>& planned,
+                                       const std::map<std::string, data::ShardSummary>& listed, int64_t threads) {
+  std::vector<PlannedShard> damaged;
+  data::work_in_order<bool>(
+      static_cast<int64_t>(planned.size()), {threads, threads},
+      [&](int64_t i) {
+        const PlannedShard& shard = planned[static_cast<size_t>(i)];
+        const auto found = listed.find(shard.name);  // not listed: every sample of it was refused
+        return found != listed.end() && !shard_faults(part_folder(request.folder, shard), found->second).empty();
+      },
+      [&](int64_t i, bool&& is_damaged) {
+        if (is_damaged) damaged.push_back(planned[static_cast<size_t>(i)]);
+      });
+  return damaged;
+}
+
+}  // namespace
+
+Mended mend(const PackRequest& request, const std::function<void(const PackProgress&)>& progress) {
+  const double start = base::steady_seconds();
+  check_request(request);
+  const data::OpenedSource opened = data::open_source(request.source);
+  const data::Source& source = *opened.source;
+  check_samples(request, source);
+  if (!is_complete(request.folder, describe(request, opened))) {
+    throw Error(Blame::user, text(request.folder.string(), ": no complete dataset, there is nothing to mend"),
+                "the command without --mend makes or completes it");
+  }
+  const auto listed =
+      listed_shards(request.folder, base::read_json(request.folder / kDatasetComplete, {.max_bytes = size_t{1} << 30}));
+  const int64_t threads = request.threads > 0 ? request.threads : site::usable_cores();
+  const auto damaged =
+      find_damaged(request, plan_shards(source, request, expected_growth(source, request.picture)), listed, threads);
+  Mended mended;
+  mended.num_shards = std::ssize(listed);
+  if (!damaged.empty()) {
+    const FolderLock lock(request.folder);
+    for (const auto& shard : damaged) {
+      std::error_code ignored;
+      base::make_folders(part_folder(request.folder, shard));
+      remove_litter(part_folder(request.folder, shard));
+      std::filesystem::remove(note_path(request.folder, shard), ignored);  // of a mending that was killed
+    }
+    Packer packer(request, source, damaged, {});
+    packer.run(threads, progress);
+    for (const auto& report : packer.reports()) {
+      mended.damaged.push_back(report.summary.name);
+      if (report.summary == listed.at(report.summary.name)) continue;
+      throw Error(Blame::user,
+                  text(request.source.path.string(), ": ", report.summary.name,
+                       " comes out otherwise than when the set was prepared: the source has changed, or the program"),
+                  text("prepare it anew: rm -r ", request.folder.string(), ", then the command without --mend"));
+    }
+  }
+  remove_work(request.folder);
+  mended.seconds = base::steady_seconds() - start;
+  return mended;
 }
 
 }  // namespace lockstep::verbs

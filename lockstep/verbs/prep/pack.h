@@ -40,6 +40,16 @@ struct Packed {
 Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress,
             const Team& team = {});
 
+struct Mended {
+  int64_t num_shards = 0;            // of the dataset
+  std::vector<std::string> damaged;  // those that were made again
+  double seconds = 0;
+};
+
+// Makes the damaged and missing shards of a complete dataset again, out of the source it was made of. User error: the
+// dataset is another one or not complete, its lists are lost, or the source gives other bytes by now.
+Mended mend(const PackRequest& request, const std::function<void(const PackProgress&)>& progress);
+
 // What was complete once may have lost files since: an error that says so. `dataset`: what dataset.json says.
 void check_shards_are_there(const base::Path& folder, const base::Json& dataset);
 

@@ -209,6 +209,52 @@ TEST_F(PackTest, SaysThatACompleteSetHasLostAShard) {
   EXPECT_THAT(complaint(), HasSubstr("was complete and is damaged"));
 }
 
+TEST_F(PackTest, MendsDamagedAndMissingShardsToTheSameBytes) {
+  pack(request_, {});
+  const auto whole = content(request_.folder);
+  EXPECT_EQ(mend(request_, {}).damaged, std::vector<std::string>{});
+  std::string bytes = base::read_file(request_.folder / "train/train-000001.tar");
+  bytes[1000] ^= 1;
+  put("set/train/train-000001.tar", bytes);
+  put("set/train/train-000002.idx", "v1.2 0");
+  std::filesystem::remove(request_.folder / "validate/validate-000000.sxi");
+  const Mended mended = mend(request_, {});
+  EXPECT_EQ(mended.damaged, (std::vector<std::string>{"train-000001", "train-000002", "validate-000000"}));
+  EXPECT_GT(mended.num_shards, 3);
+  EXPECT_EQ(content(request_.folder), whole);
+  std::filesystem::remove_all(request_.folder / "validate");  // with its list
+  const auto mend_complaint = [this]() -> std::string {
+    try {
+      mend(request_, {});
+    } catch (const base::Error& error) {
+      EXPECT_EQ(error.blame(), base::Blame::user);
+      return error.message();
+    }
+    return "no complaint";
+  };
+  EXPECT_THAT(mend_complaint(), HasSubstr("its lists of shards are lost"));
+  request_.folder = folder_.path() / "new";
+  EXPECT_THAT(mend_complaint(), HasSubstr("there is nothing to mend"));
+}
+
+TEST_F(PackTest, MendingNoticesThatTheSourceHasChanged) {
+  pack(request_, {});
+  std::string changed = picture(0);
+  for (size_t i = changed.size() / 2; i < changed.size() / 2 + 4; ++i) changed[i] = changed[i] == 'a' ? 'b' : 'a';
+  put("source/ant/0.jpg", changed);  // of the same length
+  for (const char* part : {"train", "validate"}) {
+    for (const auto& entry : base::list_folder(request_.folder / part)) {
+      if (entry.extension() == ".tar") std::filesystem::remove(entry);
+    }
+  }
+  try {
+    mend(request_, {});
+    FAIL() << "other bytes";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("comes out otherwise than when the set was prepared"));
+  }
+}
+
 TEST_F(PackTest, SaysWhenNothingCanBeRead) {
   request_.source.path = folder_.path() / "bad";
   put("bad/a/1.jpg", "text");

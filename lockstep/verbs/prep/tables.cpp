@@ -239,6 +239,16 @@ std::string forecast_text(const PackForecast& forecast, const base::Path& folder
   return out;
 }
 
+std::string mended_text(const Mended& mended, const base::Path& folder) {
+  if (mended.damaged.empty()) {
+    return text(folder.string(), ": ", format_count(mended.num_shards),
+                " shards, all as they were written: nothing to mend\n");
+  }
+  return text(folder.string(), ": ", format_count(std::ssize(mended.damaged)), " of ", format_count(mended.num_shards),
+              " shards made again in ", base::duration_text(mended.seconds),
+              ", as they were: ", base::join(mended.damaged, ", "), "\n");
+}
+
 std::string verify_text(const VerifyResult& result) {
   std::string out = text(format_count(result.num_samples), " samples in ", format_count(result.num_shards), " shards, ",
                          format_bytes(static_cast<double>(result.num_bytes)), ", checked in ",
@@ -247,7 +257,7 @@ std::string verify_text(const VerifyResult& result) {
   out += text(format_count(static_cast<int64_t>(result.faults.size())),
               result.faults.size() == 1 ? " fault\n" : " faults\n");
   for (const auto& fault : result.faults) out += text("  ", fault, "\n");
-  return out;
+  return out + "  fix: copy what is damaged again, or make damaged shards again: the command of this set with --mend\n";
 }
 
 std::string shapes_text(const Dataset& dataset) {

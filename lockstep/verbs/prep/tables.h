@@ -13,6 +13,7 @@ namespace lockstep::verbs {
 // What the verb prints.
 std::string packed_text(const Packed& packed, const base::Path& folder);
 std::string forecast_text(const PackForecast& forecast, const base::Path& folder);
+std::string mended_text(const Mended& mended, const base::Path& folder);
 std::string verify_text(const VerifyResult& result);
 std::string shapes_text(const Dataset& dataset);
 std::string scenes_text(const Dataset& dataset, const std::string& kind);

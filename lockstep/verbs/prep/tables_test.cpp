@@ -19,6 +19,13 @@ TEST(PrepTablesTest, VerifyNamesEveryFault) {
   EXPECT_THAT(verify_text({1, 2, 3000, {}, 1}), HasSubstr("all is as it was written"));
   const std::string bad = verify_text({1, 2, 3000, {"a.tar/b: changed", "c.sxi: missing"}, 1});
   EXPECT_THAT(bad, HasSubstr("2 faults\n  a.tar/b: changed\n  c.sxi: missing\n"));
+  EXPECT_THAT(bad, HasSubstr("the command of this set with --mend"));
+}
+
+TEST(PrepTablesTest, MendingNamesWhatWasMadeAgain) {
+  EXPECT_THAT(mended_text({7, {}, 1}, "set"), HasSubstr("set: 7 shards, all as they were written"));
+  EXPECT_EQ(mended_text({7, {"train-000001", "test-000000"}, 2}, "set"),
+            "set: 2 of 7 shards made again in 2.0 s, as they were: train-000001, test-000000\n");
 }
 
 TEST(PrepTablesTest, CountsTheObjectsOfEachClass) {

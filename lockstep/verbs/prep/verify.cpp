@@ -273,6 +273,11 @@ class PartVerifier {
 
 }  // namespace
 
+std::vector<std::string> shard_faults(const Path& folder, const data::ShardSummary& shard) {
+  return faults_of((folder / shard.name).string(),
+                   [&](Faults& faults) { check_shard(read_shard(folder, shard), faults); });
+}
+
 VerifyResult verify(const Path& folder, int64_t threads, const std::function<void(int64_t, int64_t)>& progress) {
   const double start = base::steady_seconds();
   VerifyResult result;

@@ -8,6 +8,7 @@
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/data/shard_writer.h"
 
 namespace lockstep::verbs {
 
@@ -27,5 +28,9 @@ struct VerifyResult {
 // is wrong within comes back in `faults`.
 VerifyResult verify(const base::Path& folder, int64_t threads,
                     const std::function<void(int64_t done, int64_t total)>& progress);
+
+// What is wrong with the files of one shard of a folder: as above, without a look at each sample, whose bytes the tar
+// file's checksum covers.
+std::vector<std::string> shard_faults(const base::Path& folder, const data::ShardSummary& shard);
 
 }  // namespace lockstep::verbs
