@@ -83,7 +83,14 @@ Hdf5File::Hdf5File(const base::Path& path) : path_(path) {
   }
   handle_.reset(new Handle{file});
   for (int64_t i = 0; i < hdf5.num_arrays(file); ++i) {
-    if (auto array = described(*hdf5.array(file, i), i)) arrays_.push_back(std::move(*array));
+    if (auto array = described(*hdf5.array(file, i), i)) {
+      arrays_.push_back(std::move(*array));
+    } else {
+      others_.push_back({hdf5.array(file, i)->name, "one of its rows is larger than a sample may be"});
+    }
+  }
+  for (int64_t i = 0; i < hdf5.num_others(file); ++i) {
+    others_.push_back({hdf5.other(file, i)->name, hdf5.other(file, i)->reason});
   }
   std::sort(arrays_.begin(), arrays_.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockstep/base/file.h"
+#include "lockstep/data/file_tree.h"
 
 namespace lockstep::data {
 
@@ -37,6 +38,8 @@ class Hdf5File {
 
   // In the order of their names. Arrays of other things, and those whose numbers lie in other files, are left out.
   const std::vector<Hdf5Array>& arrays() const { return arrays_; }
+  // Those that are left out, and why.
+  const std::vector<Refused>& others() const { return others_; }
   // Slice `row` along the first axis, little-endian, in C order.
   std::string slice(const Hdf5Array& array, int64_t row) const;
   // All of it, as integers. REQUIRES: an array of integers
@@ -49,6 +52,7 @@ class Hdf5File {
   base::Path path_;
   std::unique_ptr<Handle> handle_;
   std::vector<Hdf5Array> arrays_;
+  std::vector<Refused> others_;
 };
 
 }  // namespace lockstep::data

@@ -61,7 +61,9 @@ class Hdf5Source final : public Source {
  public:
   explicit Hdf5Source(const SourceOptions& options) : path_(options.path), file_(options.path) {
     int64_t num_classes = 0;
+    used_.resize(file_.arrays().size());
     for (const size_t number : sample_arrays(options)) {
+      used_[number] = true;
       const Hdf5Array& array = file_.arrays()[number];
       if (!array.missing_filter.empty() && array.count() > 0) (void)file_.slice(array, 0);  // says so, once
       const std::vector<int64_t> labels = labels_for(number, options);
@@ -74,6 +76,7 @@ class Hdf5Source final : public Source {
       }
     }
     classes_ = number_names(num_classes);
+    leave_out_others();
   }
 
   std::vector<SourceMember> load(int64_t i) const override {
@@ -91,6 +94,7 @@ class Hdf5Source final : public Source {
   [[noreturn]] void fail(const std::string& what) const {
     std::vector<std::string> names;
     for (const auto& array : file_.arrays()) names.push_back(array.name);
+    for (const auto& other : file_.others()) names.push_back(text(other.name, " (", other.reason, ")"));
     throw Error(Blame::user, text(path_.string(), ": ", what),
                 text("name it with --path-column (samples) or --label-column (labels); it has: ",
                      names.empty() ? "no array of numbers" : base::join(names, ", ")));
@@ -113,7 +117,7 @@ class Hdf5Source final : public Source {
   }
 
   // Those in the same place, one a sample; none where there are none.
-  std::vector<int64_t> labels_for(size_t number, const SourceOptions& options) const {
+  std::vector<int64_t> labels_for(size_t number, const SourceOptions& options) {
     const Hdf5Array& samples = file_.arrays()[number];
     const NameParts mine = parts_of_name(samples.name);
     for (size_t i = 0; i < file_.arrays().size(); ++i) {
@@ -125,14 +129,29 @@ class Hdf5Source final : public Source {
       if (!can_be_labels(array) || array.count() != samples.count()) {
         fail(text(array.name, " is no list of ", samples.count(), " whole numbers, one for each of ", samples.name));
       }
+      used_[i] = true;
       return file_.integers(array);
     }
     if (!options.label_column.empty()) fail(text("no array '", options.label_column, "'"));
     return {};
   }
 
+  // A sample is one array's row and its label: what else the file holds is named.
+  void leave_out_others() {
+    for (size_t i = 0; i < file_.arrays().size(); ++i) {
+      const Hdf5Array& array = file_.arrays()[i];
+      if (used_[i]) continue;
+      std::vector<std::string> sizes;
+      for (const int64_t size : array.shape) sizes.push_back(std::to_string(size));
+      refused_.push_back({array.name, text("an array of ", base::join(sizes, "x"), " ", array.type,
+                                           ", neither the samples nor their labels")});
+    }
+    refused_.insert(refused_.end(), file_.others().begin(), file_.others().end());
+  }
+
   base::Path path_;
   Hdf5File file_;
+  std::vector<bool> used_;  // by array
   std::vector<PlaceAt> places_;
 };
 

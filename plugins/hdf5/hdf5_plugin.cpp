@@ -14,6 +14,7 @@ struct lockstep_hdf5_file {
   hid_t id = H5I_INVALID_HID;
   std::list<std::string> names;  // a list: the arrays point to them
   std::vector<lockstep_hdf5_array> arrays;
+  std::vector<lockstep_hdf5_other> others;
   mutable std::vector<hid_t> open;  // by array, from its first read on: what is unpacked stays with it. 0: not yet
   ~lockstep_hdf5_file() {
     for (const hid_t dataset : open) {
@@ -91,14 +92,38 @@ void find_missing_filter(hid_t dataset, lockstep_hdf5_array& array) {
   }
 }
 
+const char* kind_of(hid_t type) {
+  switch (H5Tget_class(type)) {
+    case H5T_COMPOUND:
+      return "it holds records (complex numbers are such, too), not plain numbers";
+    case H5T_STRING:
+      return "it holds text, not numbers";
+    case H5T_VLEN:
+      return "it holds lists of varying length";
+    default:
+      return "it holds no whole numbers or floats of 1 to 8 bytes";
+  }
+}
+
+// Why the dataset is no array of ours; null: it is one.
+const char* fault_of(hid_t dataset, hid_t type, hid_t space) {
+  if (dataset < 0 || type < 0 || space < 0) return "it cannot be opened";
+  if (!is_own(dataset)) return "its numbers lie in another file";
+  if (number_type(type).name[0] == '\0') return kind_of(type);
+  const int axes = H5Sget_simple_extent_ndims(space);
+  return axes < 1 ? "a single value" : axes > LOCKSTEP_HDF5_MAX_AXES ? "it has more than 8 axes" : nullptr;
+}
+
 void add_array(lockstep_hdf5_file& file, const char* name) {
   const Closing dataset(H5Dopen2(file.id, name, H5P_DEFAULT), H5Dclose);
-  if (!dataset.is_there() || !is_own(dataset.id())) return;
-  const Closing type(H5Dget_type(dataset.id()), H5Tclose), space(H5Dget_space(dataset.id()), H5Sclose);
-  if (!type.is_there() || !space.is_there()) return;
+  const Closing type(dataset.is_there() ? H5Dget_type(dataset.id()) : H5I_INVALID_HID, H5Tclose);
+  const Closing space(dataset.is_there() ? H5Dget_space(dataset.id()) : H5I_INVALID_HID, H5Sclose);
+  if (const char* fault = fault_of(dataset.id(), type.id(), space.id())) {
+    file.others.push_back({file.names.emplace_back(name).c_str(), fault});
+    return;
+  }
   const NumberType number = number_type(type.id());
   const int axes = H5Sget_simple_extent_ndims(space.id());
-  if (number.name[0] == '\0' || axes < 1 || axes > LOCKSTEP_HDF5_MAX_AXES) return;
   hsize_t sizes[LOCKSTEP_HDF5_MAX_AXES] = {};
   H5Sget_simple_extent_dims(space.id(), sizes, nullptr);
   lockstep_hdf5_array array{file.names.emplace_back(name).c_str(), {}, axes, {}, {}};
@@ -179,7 +204,9 @@ const lockstep_hdf5 kPlugin = {
     [](lockstep_hdf5_file* file) {
       be_quiet();
       delete file;
-    }};
+    },
+    [](const lockstep_hdf5_file* file) { return static_cast<int64_t>(file->others.size()); },
+    [](const lockstep_hdf5_file* file, int64_t i) { return &file->others[static_cast<size_t>(i)]; }};
 
 }  // namespace
 

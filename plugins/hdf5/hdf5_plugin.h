@@ -6,7 +6,7 @@
 /* The whole interface between Lockstep and libhdf5, opened at run time: as packaged the library brings thirty others
  * along (curl, TLS, Kerberos), which no other command shall load. Not for several threads at once. */
 
-#define LOCKSTEP_HDF5_VERSION 2
+#define LOCKSTEP_HDF5_VERSION 3
 #define LOCKSTEP_HDF5_ENTRY "lockstep_hdf5_plugin"
 #define LOCKSTEP_HDF5_MAX_AXES 8
 
@@ -22,6 +22,11 @@ typedef struct lockstep_hdf5_array {
   char missing_filter[64]; /* one that packed it and that this libhdf5 has not; empty: none */
 } lockstep_hdf5_array;
 
+typedef struct lockstep_hdf5_other {
+  const char* name;   /* its path in the file */
+  const char* reason; /* why it is none of the arrays: "compound numbers or records" */
+} lockstep_hdf5_other;
+
 typedef struct lockstep_hdf5 {
   int32_t version;
   lockstep_hdf5_file* (*open)(const char* path); /* null: no HDF5 file, or a damaged one */
@@ -32,6 +37,9 @@ typedef struct lockstep_hdf5 {
    */
   int (*read)(const lockstep_hdf5_file* file, int64_t i, int64_t row, int64_t count, int as_int64, void* to);
   void (*close)(lockstep_hdf5_file* file);
+  /* What else is stored in it: datasets that cannot be read here. */
+  int64_t (*num_others)(const lockstep_hdf5_file* file);
+  const lockstep_hdf5_other* (*other)(const lockstep_hdf5_file* file, int64_t i);
 } lockstep_hdf5;
 
 const lockstep_hdf5* lockstep_hdf5_plugin(void);

@@ -82,6 +82,15 @@ def hdf5(folder, rng):
     for row in range(6):
         array = np.load(io.BytesIO(found[row]["npy"]))
         check(array.dtype == np.dtype("<f4") and np.array_equal(array, sequences[row]), f"sequence {row} out of HDF5")
+    with h5py.File(folder / "more.h5", "w") as file:
+        file.create_dataset("data", data=sequences)
+        file.create_dataset("labels", data=np.arange(6))
+        file.create_dataset("timestamp", data=np.arange(6.0))
+        file.create_dataset("iq", data=np.zeros((6, 2), complex))
+    prep(folder / "more.h5", folder / "more", "--validate", "0")
+    told = {one["name"]: one["reason"] for one in json.loads((folder / "more/dataset.json").read_text())["left_out"]}
+    check(set(told) == {"timestamp", "iq"}, f"arrays that are no samples: named, {told}")
+    check("6 f8" in told["timestamp"] and "complex" in told["iq"], f"what they are: {told}")
     with h5py.File(folder / "two.h5", "w") as file:
         file.create_dataset("left", data=sequences)
         file.create_dataset("right", data=sequences)
