@@ -61,8 +61,7 @@ class CaptionReader {
       read_lines(content);
     } else if (extension == "json") {
       for_each_element(content, source_, [&](std::string_view key, JsonSlice slice) {
-        if (key.empty() || key == "images" || key == "annotations" || key == "data")
-          add(parse_slice(content, source_, slice));
+        if (key.empty() || key == "images" || key == "annotations" || key == "data") add_slice(content, slice);
       });
     } else {
       read_table(content);
@@ -78,9 +77,13 @@ class CaptionReader {
     while (begin < content.size()) {
       const size_t end = std::min(content.find('\n', begin), content.size());
       if (!base::trim(std::string_view(content).substr(begin, end - begin)).empty())
-        add(parse_slice(content, source_, {begin, end - begin}));
+        add_slice(content, {begin, end - begin});
       begin = end + 1;
     }
+  }
+
+  void add_slice(const std::string& content, JsonSlice slice) {
+    read_slice(content, source_, slice, [this](const Json& entry) { add(entry); });
   }
 
   void read_table(const std::string& content) {
@@ -98,16 +101,17 @@ class CaptionReader {
     for (int64_t i = 0; i < table.size(); ++i) {
       const auto cells = table.row(i);
       const auto count = static_cast<int64_t>(cells.size());
-      if (count <= std::max({picture, caption, part}))
-        throw Error(Blame::user, text(table.where(i), ": too few columns"));
+      if (count <= std::max({picture, caption, part})) {
+        refused_.push_back({table.where(i), "too few columns"});
+        continue;
+      }
       if (count > table.num_columns() && caption != table.num_columns() - 1) {
         throw Error(Blame::user, text(table.where(i), ": ", count, " columns, the first row has ", table.num_columns()),
                     "put a caption that holds the separator into quotes: \"A dog, running\"");
       }
-      std::string sentence =
-          cells[static_cast<size_t>(caption)];  // the last column takes separators that nobody quoted
-      for (int64_t c = table.num_columns(); c < count; ++c)
-        sentence += text(table.separator(), " ", cells[static_cast<size_t>(c)]);
+      // The last column takes separators that nobody quoted.
+      const std::string sentence =
+          count > table.num_columns() ? table.rest_of_row(i, caption) : cells[static_cast<size_t>(caption)];
       const std::string& name = cells[static_cast<size_t>(picture)];
       const size_t number = name.rfind(".jpg#");  // Flickr8k counts captions behind the name
       put(number == std::string::npos ? name : name.substr(0, number + 4),
@@ -136,6 +140,11 @@ class CaptionReader {
       if (found->is_string()) {
         put(name, part, found->as_string());
         continue;
+      }
+      if (!found->is_array()) {
+        throw Error(Blame::user,
+                    text(found->where(), ": a caption is a text or a list of texts, not ", found->kind_name()),
+                    "mend or remove this entry");
       }
       for (const auto& one : found->items())
         put(name, part, one.is_object() ? one.at("raw").as_string() : one.as_string());
@@ -169,7 +178,9 @@ class CaptionSource final : public Source {
     CaptionReader reader(options, list, content);
     std::vector<Captioned> all = reader.take();
     refused_ = reader.take_refused();
-    tree_ = std::make_unique<FileTree>(find_images(options, list, all.front().picture));
+    std::vector<std::string> first;
+    for (size_t i = 0; i < all.size() && i < 100; ++i) first.push_back(all[i].picture);
+    tree_ = std::make_unique<FileTree>(find_images(options, list, first));
     for (auto& one : all) {
       try {
         samples_.push_back({one.picture, kNoLabel, one.part, tree_->size_of(one.picture)});

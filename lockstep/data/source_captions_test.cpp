@@ -101,6 +101,30 @@ TEST_F(CaptionSourceTest, NamesPicturesWithoutACaption) {
   EXPECT_EQ(source->refused(), (std::vector<Refused>{{"a.jpg", "it has no caption"}}));
 }
 
+TEST_F(CaptionSourceTest, KeepsALineAsItIsWritten) {
+  EXPECT_EQ(captions("x.csv", "image,caption\na.jpg,A dog , in the  house,alone\n"),
+            (std::vector<std::string>{R"({"captions":["A dog , in the  house,alone"]})"}));
+  EXPECT_EQ(captions("x.tsv", "image\tnote\tcaption\na.jpg\t\tA dog\trunning\n"),
+            (std::vector<std::string>{R"({"captions":["A dog\trunning"]})"}));
+}
+
+TEST_F(CaptionSourceTest, NamesAShortLineAndTakesTheOthers) {
+  put("x.tsv", "image\tcaption\na.jpg\tone\nb.jpg\n");
+  const auto source = open_captions({.path = folder_.path() / "x.tsv"});
+  EXPECT_EQ(source->samples().size(), 1u);
+  EXPECT_EQ(source->refused(), (std::vector<Refused>{{(folder_.path() / "x.tsv:3").string(), "too few columns"}}));
+}
+
+TEST_F(CaptionSourceTest, NamesThePlaceOfWhatIsNoCaption) {
+  try {
+    captions("x.jsonl", "{\"image\": \"a.jpg\", \"caption\": \"one\"}\n{\"image\": \"b.jpg\", \"caption\": 5}\n");
+    FAIL() << "taken";
+  } catch (const base::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("x.jsonl:2:"), std::string::npos) << error.what();
+    EXPECT_NE(error.message().find("fix: mend or remove this entry"), std::string::npos) << error.message();
+  }
+}
+
 TEST_F(CaptionSourceTest, RefusesEntriesWithoutAPicture) {
   EXPECT_THROW(captions("x.json", R"([{"caption": "x"}])"), base::Error);
   EXPECT_THROW(captions("x.json", R"([1])"), base::Error);

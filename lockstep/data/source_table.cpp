@@ -30,6 +30,7 @@ constexpr const char* kNoColumn = "none";
 const std::vector<std::string> kRafDb = {"Surprise", "Fear", "Disgust", "Happiness", "Sadness", "Anger", "Neutral"};
 constexpr const char* kRafDbList = "list_patition_label.txt";  // as its authors spell it
 constexpr const char* kAffectNetLists = "Manually_Annotated_file_lists";
+constexpr int64_t kRowsLookedAt = 100;  // for the place of the pictures: some may be gone
 constexpr int64_t kMaxList = int64_t{4} << 30;
 
 bool is_list_name(const std::string& name) {
@@ -116,12 +117,9 @@ class TableSource final : public Source {
     is_raf_db_ = lists.front().filename() == kRafDbList;
     is_affect_net_ =
         tables_.front().find_column({"subDirectory_filePath"}) >= 0 && tables_.front().find_column({"expression"}) >= 0;
-    const std::vector<std::string> first = tables_.front().row(0);
-    if (static_cast<int64_t>(first.size()) <= columns_.front().path)
-      throw Error(Blame::user, text(tables_.front().where(0), ": too few columns"));
-    tree_ = std::make_unique<FileTree>(
-        find_images(options, lists.front(), picture_of(first[static_cast<size_t>(columns_.front().path)])));
+    tree_ = std::make_unique<FileTree>(find_images(options, lists.front(), first_pictures()));
     find_classes();
+    if (options.format.empty() && options.label_column.empty()) refuse_captions();
     for (size_t list = 0; list < lists.size(); ++list) {
       const Part part = lists.size() > 1 ? part_named(lists[list].stem().string()) : Part::open;
       for (int64_t i = 0; i < tables_[list].size(); ++i) add_row(list, i, part);
@@ -163,6 +161,29 @@ class TableSource final : public Source {
     for (auto& table : tables_) {
       if (table.header().empty() && table.num_columns() == first->num_columns()) table.borrow_header(first->header());
     }
+  }
+
+  std::vector<std::string> first_pictures() const {
+    std::vector<std::string> names;
+    const auto column = static_cast<size_t>(columns_.front().path);
+    for (int64_t i = 0; i < tables_.front().size() && i < kRowsLookedAt; ++i) {
+      const std::vector<std::string> cells = tables_.front().row(i);
+      if (cells.size() > column) names.push_back(picture_of(cells[column]));
+    }
+    if (names.empty()) throw Error(Blame::user, text(tables_.front().where(0), ": too few columns"));
+    return names;
+  }
+
+  // A picture and something else in each row, never the same: these are no classes.
+  void refuse_captions() const {
+    const TextTable& table = tables_.front();
+    const bool is_bare = tables_.size() == 1 && table.header().empty() && table.num_columns() == 2;
+    const bool is_number = std::all_of(classes_.begin(), classes_.end(), all_digits);
+    if (!is_bare || is_number || table.size() < 3 || std::ssize(classes_) != table.size()) return;
+    throw Error(Blame::user,
+                text(table.source(), ": as many classes as rows, ", table.size(), ", the first is ",
+                     base::quote_json(classes_.front())),
+                "--format captions where these are captions; --format table where each picture is a class");
   }
 
   // RAF-DB's list names the pictures before they were aligned.
@@ -244,7 +265,7 @@ int64_t part_column_of(const TextTable& table, const SourceOptions& options) {
   return options.part_column.empty() ? table.find_column(kPartColumns) : table.named_column(options.part_column);
 }
 
-Path find_images(const SourceOptions& options, const Path& list, const std::string& first) {
+Path find_images(const SourceOptions& options, const Path& list, const std::vector<std::string>& first) {
   std::vector<Path> places;
   if (!options.images.empty()) {
     places = {options.images};
@@ -258,17 +279,28 @@ Path find_images(const SourceOptions& options, const Path& list, const std::stri
     }
   }
   std::error_code error;
-  for (const auto& place : places) {
-    if (std::filesystem::is_directory(place, error) && FileTree(place).has_file(first)) return place;
+  std::erase_if(places, [&](const Path& place) { return !std::filesystem::is_directory(place, error); });
+  for (const auto& name : first) {
+    for (const auto& place : places) {
+      if (FileTree(place).has_file(name)) return place;
+    }
   }
-  if (!options.images.empty()) return options.images;  // perhaps only the first one is missing
-  if (text("/", first, "/").find("/../") != std::string::npos) {
+  const std::string& name = first.front();
+  if (name.find('\\') != std::string::npos) {
     throw Error(Blame::user,
-                text(list.string(), ": the picture ", base::quote_json(first), ": ", kLeadsOut, " of the list"),
+                text(list.string(), ": the picture ", base::quote_json(name),
+                     " is not found: the list writes \\ between folders"),
+                text("write /: sed 's|\\\\|/|g' ", list.string(), " > NEW"));
+  }
+  if (!options.images.empty()) return options.images;  // perhaps only the first ones are missing
+  if (text("/", name, "/").find("/../") != std::string::npos) {
+    throw Error(Blame::user,
+                text(list.string(), ": the picture ", base::quote_json(name), ": ", kLeadsOut, " of the list"),
                 kPathsFix);
   }
   throw Error(Blame::user,
-              text(list.string(), ": the picture ", base::quote_json(first), " is not found near the list"),
+              text(list.string(), ": the picture ", base::quote_json(name), " is not found near the list",
+                   first.size() > 1 ? text(", nor are ", first.size() - 1, " after it") : ""),
               "say where the pictures lie with --images DIR");
 }
 

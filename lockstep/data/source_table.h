@@ -15,8 +15,8 @@ bool looks_like_table(const SourceOptions& options);
 std::unique_ptr<Source> open_table(const SourceOptions& options);
 
 // The folder below which the pictures of a list lie: `options.images`, or the first of the customary places near the
-// list where `first` is. User error that tells where it was looked for.
-base::Path find_images(const SourceOptions& options, const base::Path& list, const std::string& first);
+// list where one of `first`, the first pictures of the list, is. User error that tells what was looked for.
+base::Path find_images(const SourceOptions& options, const base::Path& list, const std::vector<std::string>& first);
 
 // Where the paths of a list lead out of the folder of its pictures.
 constexpr const char* kPathsFix =

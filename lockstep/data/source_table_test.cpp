@@ -46,6 +46,44 @@ TEST_F(TableSourceTest, KeepsFurtherColumnsAndParts) {
   EXPECT_THAT(source->refused()[1].reason, HasSubstr("leads out of the folder"));
 }
 
+TEST_F(TableSourceTest, FindsThePicturesThoughTheFirstIsGone) {
+  put("images/b.jpg", picture_);
+  put("list.csv", "path,label\na.jpg,1\nb.jpg,2\n");
+  const auto source = open("list.csv");
+  EXPECT_THAT(source->samples(), ElementsAre(SourceSample{"b.jpg", 1, Part::open, size_}));
+  ASSERT_EQ(source->refused().size(), 1u);
+  EXPECT_EQ(source->refused()[0].name, "a.jpg");
+}
+
+TEST_F(TableSourceTest, SaysThatTheListWritesBackslashes) {
+  put("im/a.jpg", picture_);
+  put("list.csv", "path,label\nim\\a.jpg,1\n");
+  for (const char* images : {"", "im"}) {
+    try {
+      open("list.csv", {.path = "", .images = *images ? folder_.path() / images : ""});
+      FAIL() << "found";
+    } catch (const base::Error& error) {
+      EXPECT_THAT(error.message(), HasSubstr("the list writes \\ between folders"));
+      EXPECT_THAT(error.message(), HasSubstr("fix: write /"));
+    }
+  }
+}
+
+TEST_F(TableSourceTest, AsksWhetherRowsThatAreAllDifferentAreCaptions) {
+  for (const char* name : {"a.jpg", "b.jpg", "c.jpg"}) put(name, picture_);
+  put("list.tsv", "a.jpg\tred car\nb.jpg\tblue car\nc.jpg\told dog\n");
+  try {
+    open("list.tsv");
+    FAIL() << "three classes";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("as many classes as rows, 3"));
+    EXPECT_THAT(error.message(), HasSubstr("--format captions"));
+  }
+  EXPECT_EQ(open("list.tsv", {.path = "", .format = "table"})->classes().size(), 3u);
+  put("list.tsv", "a.jpg\t1\nb.jpg\t2\nc.jpg\t3\n");
+  EXPECT_EQ(open("list.tsv")->classes().size(), 3u);
+}
+
 TEST_F(TableSourceTest, SaysThatPathsLeadOutOfTheListsFolder) {
   put("lists/list.csv", "path,label\n../img/a.jpg,1\n");
   put("img/a.jpg", picture_);

@@ -155,6 +155,25 @@ std::vector<std::string> TextTable::row(int64_t i) const {
   return cells(std::string_view(content_).substr(at.offset, at.size));
 }
 
+std::string TextTable::rest_of_row(int64_t i, int64_t column) const {
+  const Row& at = rows_[static_cast<size_t>(i)];
+  const std::string_view row = std::string_view(content_).substr(at.offset, at.size);
+  const char* blanks = separator_ == '\t' ? " " : " \t";
+  size_t begin = 0;
+  for (; column > 0 && begin < row.size(); --column) {
+    // Cells before it end where `cells` ends them: a quote opens at the beginning of a cell only.
+    size_t end = std::min(row.find_first_not_of(blanks, begin), row.size());
+    bool quoted = false;
+    const bool may_quote = separator_ != ' ' && end < row.size() && row[end] == '"';
+    for (; end < row.size(); ++end) {
+      if (may_quote && row[end] == '"') quoted = !quoted;
+      if (!quoted && (row[end] == separator_ || (separator_ == ' ' && row[end] == '\t'))) break;
+    }
+    begin = std::min(end + 1, row.size());
+  }
+  return std::string(base::trim(row.substr(begin)));
+}
+
 std::string TextTable::where(int64_t i) const {
   return text(source_, ":", line_of(i));
 }

@@ -26,6 +26,8 @@ class TextTable {
   char separator() const { return separator_; }                        // ' ': any run of blanks
   int64_t num_columns() const { return num_columns_; }                 // of the first row
   std::vector<std::string> row(int64_t i) const;
+  // As the row is written from that column on, separators and quotes included.
+  std::string rest_of_row(int64_t i, int64_t column) const;
   int64_t line_of(int64_t i) const { return rows_[static_cast<size_t>(i)].line; }
   std::string where(int64_t i) const;  // "list.csv:12"
   const std::string& source() const { return source_; }
