@@ -63,7 +63,8 @@ Listing list_folder(const std::string& path, Level level) {
   if (!folder) {
     const int code = errno;
     if (code == ENOENT)
-      throw Error(Blame::user, text(path, ": there is no such folder"), "check data.train in the job");
+      throw Error(Blame::user, text(path, ": there is no such folder"),
+                  "check data.train and data.validate of the job, or the folder that was given (eval: --data)");
     if (code == ENOTDIR) throw Error(Blame::user, text(path, ": this is a file, a folder of images is expected"));
     errno = code;
     base::throw_errno(text("cannot read the folder ", path), text("check the permissions: ls -ld ", path));
