@@ -255,9 +255,17 @@ RunFolder::~RunFolder() {
 void RunFolder::ensure_held() const {
   const auto holder = read_lock(paths_.lock());
   if (holder == self_) return;
+  ensure_there(paths_.root);
   const std::string who = holder ? text("process ", holder->pid, " on host ", holder->host) : std::string("someone");
   throw Error(Blame::machine, text(paths_.root.string(), ": ", who, " took over this run while we stood still"),
               "let that one go on; this one stops without writing");
+}
+
+void ensure_there(const Path& root) {
+  std::error_code silent;
+  if (std::filesystem::status(root, silent).type() != std::filesystem::file_type::not_found) return;
+  throw Error(Blame::machine, text(root.string(), " is gone: it was moved or removed while the run wrote to it"),
+              "move it back; the same command goes on from its newest checkpoint");
 }
 
 std::optional<Holder> holder_of(const Path& root) {

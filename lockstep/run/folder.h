@@ -65,7 +65,8 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   const RunPaths& paths() const { return paths_; }
-  // Machine error when another process took the lock meanwhile (this one was stopped for long): ask before a save.
+  // Machine error when another process took the lock meanwhile (this one was stopped for long), or the folder is gone:
+  // ask before a save.
   void ensure_held() const;
 
  private:
@@ -83,6 +84,9 @@ bool same_host(const Holder& a, const Holder& b);
 // Frees the folder from a holder that is known to be dead or shut out: nobody needs to wait until its lock is stale on
 // another host. Leaves the lock of anybody else alone. A holder that lives after all finds out before its next save.
 void break_lock(const Path& root, const Holder& dead);
+
+// Machine error when the folder of a run under way is gone; nothing while its file system does not answer.
+void ensure_there(const Path& root);
 
 // Who holds the folder now; none when it is free or its lock is stale.
 std::optional<Holder> holder_of(const Path& root);

@@ -174,6 +174,22 @@ TEST(RunFolderTest, NoticesThatItLostTheLock) {
   EXPECT_TRUE(std::filesystem::exists(temporary.path() / "lock"));  // another's lock is not ours to remove
 }
 
+TEST(RunFolderTest, AFolderThatWasMovedWasNotTakenOver) {
+  const base::TemporaryFolder temporary;
+  const RunFolder folder(temporary.path() / "run");
+  std::filesystem::rename(temporary.path() / "run", temporary.path() / "moved");
+  try {
+    folder.ensure_held();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.blame(), Blame::machine);
+    EXPECT_THAT(error.message(), testing::HasSubstr("run is gone: it was moved or removed"));
+    EXPECT_THAT(error.message(), testing::HasSubstr("fix: move it back"));
+  }
+  std::filesystem::rename(temporary.path() / "moved", temporary.path() / "run");
+  folder.ensure_held();
+}
+
 TEST(RunFolderTest, FolderThatCannotBeMadeIsAMachineError) {
   const base::TemporaryFolder temporary;
   base::write_file(temporary.path() / "file", "");

@@ -104,6 +104,7 @@ class Supervisor {
   // Makes everything ready for another start; an exit code when there is none.
   std::optional<int> after(const WorldEnd& end) {
     const Fault& fault = *end.fault;
+    run::ensure_there(order_.run);  // without it ranks cannot be heard: their silence says nothing
     order_.say(fault.what);
     nothing_done_ = fault.step == 0;
     if (end.spoke == 0) tell_launchers_words();
