@@ -71,6 +71,17 @@ int64_t count_in(const base::Arguments& arguments, const std::string& option, in
   return word ? count_of(*word, option) : otherwise;
 }
 
+double walltime_of(const std::string& word) {
+  double seconds = 0;
+  try {
+    seconds = base::parse_duration(word);
+  } catch (const Error& error) {
+    throw Error(Blame::user, text("--walltime: ", error.what()), "--walltime 24:00:00");
+  }
+  if (seconds <= 0) throw Error(Blame::user, text("--walltime ", word), "--walltime 24:00:00");
+  return seconds;
+}
+
 SubmitRequest request_of(const base::Arguments& arguments, const catalogue::Catalogue& catalogue) {
   SubmitRequest request;
   request.job = spec::load_job(arguments.only("job document"), arguments.values("--set"));
@@ -86,10 +97,7 @@ SubmitRequest request_of(const base::Arguments& arguments, const catalogue::Cata
     for (const auto& word : base::split(*nodes, ',')) request.nodes.push_back(count_of(word, "--nodes"));
   }
   request.ranks_per_node = count_in(arguments, "--ranks-per-node", 0);
-  if (const auto time = arguments.value("--walltime")) {
-    request.walltime = base::parse_duration(*time);
-    if (request.walltime <= 0) throw Error(Blame::user, text("--walltime ", *time), "--walltime 24:00:00");
-  }
+  if (const auto time = arguments.value("--walltime")) request.walltime = walltime_of(*time);
   request.links = count_in(arguments, "--links", 0);
   request.max_links = count_in(arguments, "--max-links", 0);
   request.patience = count_in(arguments, "--patience", request.patience);

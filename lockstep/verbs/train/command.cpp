@@ -58,16 +58,16 @@ base::CommandLine command_line() {
       "mpirun -n N lockstep train JOB and srun work as well.\n"};
 }
 
+// Since a supervisor began, 0 without one: its starts of the ranks share one limit.
+double seconds_passed() {
+  const char* since = std::getenv(kSinceVariable);
+  return since ? static_cast<double>(std::time(nullptr)) - std::atof(since) : 0;
+}
+
 // The tightest of the job's own limit and the scheduler's.
-std::optional<double> seconds_left(const spec::Job& job) {
+std::optional<double> seconds_left(const spec::Job& job, double passed) {
   std::optional<double> left;
-  if (job.limits.walltime > 0) {
-    left = job.limits.walltime;
-    // A restart by the supervisor is within the same limit.
-    if (const char* since = std::getenv(kSinceVariable)) {
-      left = *left - (static_cast<double>(std::time(nullptr)) - std::atof(since));
-    }
-  }
+  if (job.limits.walltime > 0) left = job.limits.walltime - passed;
   if (const auto by_scheduler = site::seconds_left()) {
     const auto seconds = static_cast<double>(by_scheduler->count());
     left = left ? std::min(*left, seconds) : seconds;
@@ -135,7 +135,8 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
   if (group->rank() == 0) {
     options.voice.show = [&](std::string_view line) { progress.show(line); };
     options.voice.say = [&](std::string_view line) { progress.print(line); };
-    options.seconds_left = seconds_left(job);
+    options.seconds_passed = seconds_passed();
+    options.seconds_left = seconds_left(job, options.seconds_passed);
   }
   if (const char* restart = std::getenv(kRestartVariable)) options.restarted = std::atoi(restart) > 0;
   options.stop = [&] { return signals.name(); };

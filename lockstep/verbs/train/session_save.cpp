@@ -234,10 +234,11 @@ std::string Session::check_walltime() const {
     ledger_->say("too little time is left for another step");
     return "walltime";
   }
+  const double given = std::max(0.0, *options_.seconds_left + options_.seconds_passed);
   throw Error(Blame::user,
-              text("the walltime is too short: ", base::duration_text(std::max(0.0, *options_.seconds_left)),
-                   " from the start, of which ", base::duration_text(elapsed),
-                   " are over; one step and saving it need ", base::duration_text(needed - elapsed)),
+              text("the walltime is too short: ", base::duration_text(given), " from the start of lockstep, ",
+                   base::duration_text(elapsed + options_.seconds_passed), " have passed; one step and saving it need ",
+                   base::duration_text(needed - elapsed)),
               "ask the scheduler for more time, or raise limits.walltime");
 }
 

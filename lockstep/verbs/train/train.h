@@ -22,6 +22,7 @@ struct TrainOptions {
   // Asked before each step, on each rank: why to stop after it; empty: go on.
   std::function<std::string()> stop = [] { return std::string(); };
   std::optional<double> seconds_left = {};             // until somebody ends this process
+  double seconds_passed = 0;                           // before this process, of the time that the run was given
   bool restarted = false;                              // by a supervisor, within the time of an earlier start
   std::optional<base::Path> plan = {};                 // the plan that the run is held to
   std::string node = {};                               // the name of this rank's machine; empty: as it says itself

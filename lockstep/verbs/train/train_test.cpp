@@ -149,13 +149,16 @@ TEST(TrainTest, AWalltimeTooShortForOneStepIsRefusedBeforeIt) {
   const auto group = comm::single_group();
   TrainOptions options;
   options.run = folder.path() / "run";
-  options.seconds_left = 1;
+  options.seconds_left = -2;
+  options.seconds_passed = 62;  // before this process
   try {
     train(job(), options, *group);
     FAIL() << "began";
   } catch (const base::Error& error) {
     EXPECT_EQ(error.blame(), base::Blame::user);
-    EXPECT_NE(error.message().find("the walltime is too short"), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("the walltime is too short: 1:00 from the start of lockstep, 1:0"),
+              std::string::npos)
+        << error.message();
   }
   EXPECT_TRUE(run::read_journal(options.run / "journal.jsonl").named("step").empty());
 }
