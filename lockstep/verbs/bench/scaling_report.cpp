@@ -161,6 +161,29 @@ std::vector<BesideRow> beside_rows(const std::vector<MeasuredTable>& tables) {
   return rows;
 }
 
+std::string doubt_of(const ScalingReport& report) {
+  constexpr double kSpread = .1, kAboveOne = 1.05;
+  const auto ranks_of = [](const ScalingPoint& point) {
+    return text(point.ranks, point.ranks == 1 ? " rank" : " ranks");
+  };
+  double widest = kSpread, highest = kAboveOne;
+  std::string spread, above;
+  for (const auto& point : report.points) {
+    const Efficiency efficiency = efficiency_of(point, report.points[0]);
+    const double range = (efficiency.high - efficiency.low) / efficiency.value;
+    if (range > widest) {
+      widest = range;
+      spread = text("the runs of ", ranks_of(point), " differ by ", base::percent(range, 0));
+    }
+    if (efficiency.value > highest) {
+      highest = efficiency.value;
+      above = text(ranks_of(point), " have an efficiency of ", base::fixed(highest, 2));
+    }
+  }
+  if (spread.empty() && above.empty()) return "";
+  return text(spread, spread.empty() || above.empty() ? "" : ", ", above, ": measure on an idle machine");
+}
+
 Paper scaling_paper(const ScalingReport& report) {
   Paper paper;
   const auto& job = report.bench.job;
@@ -171,6 +194,7 @@ Paper scaling_paper(const ScalingReport& report) {
                      ? "weak: the batch is multiplied by the ranks and the steps are divided by them"
                      : "strong: the job as it is, the batch is shared"));
   paper.table(measured_grid(report));
+  if (const std::string doubt = doubt_of(report); !doubt.empty()) paper.say(doubt);
   const auto simulated = simulate_ranks(report);
   if (!simulated.empty()) {
     Paper::Grid grid{{{"ranks", Align::right},
@@ -277,10 +301,12 @@ Json scaling_table(const ScalingReport& report) {
   Json document = Json::object();
   document["title"] = text("Measured scaling of ", job.name);
   document["source"] = text(report.command, ", ", report.machine, ", commit ", base::build_commit());
-  document["notes"] = Json::array_of(std::vector<std::string>{
-      text("gpus counts ranks (", report.bench.device, "); batch is the share of one rank; ",
-           report.bench.mode == ScalingMode::weak ? "weak scaling: global batch multiplied, steps divided"
-                                                  : "strong scaling: one global batch, shared")});
+  std::vector<std::string> notes{text("gpus counts ranks (", report.bench.device, "); batch is the share of one rank; ",
+                                      report.bench.mode == ScalingMode::weak
+                                          ? "weak scaling: global batch multiplied, steps divided"
+                                          : "strong scaling: one global batch, shared")};
+  if (const std::string doubt = doubt_of(report); !doubt.empty()) notes.push_back(doubt);
+  document["notes"] = Json::array_of(notes);
   Json table = Json::object();
   table["title"] = text(job.model.name, ", ", name_of(report.bench.mode), " scaling");
   Json rows = Json::array();

@@ -38,6 +38,10 @@ struct BesideRow {
 };
 std::vector<BesideRow> beside_rows(const std::vector<MeasuredTable>& tables);
 
+// Why the measured points are not to be shown as they are: runs of a point that differ by more than a tenth, or an
+// efficiency well above 1. Empty: nothing speaks against them. Stands in paper, plot and measured table.
+std::string doubt_of(const ScalingReport& report);
+
 Paper scaling_paper(const ScalingReport& report);
 std::string scaling_page(const ScalingReport& report);  // the paper with the plot, self-contained HTML
 base::Json scaling_rows(const ScalingReport& report);   // of results/*.json

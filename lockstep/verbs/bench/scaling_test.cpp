@@ -167,6 +167,40 @@ TEST(ScalingReportTest, SaysPlannedAndMeasuredAndDrawsThem) {
   EXPECT_TRUE(rows.items()[1].contains("planned_samples_per_second"));
 }
 
+TEST(ScalingReportTest, ThePlotReachesToItsHighestPoint) {
+  auto report = report_of();
+  const auto line_at_one = [](const std::string& svg) {  // where the line beside the label 1.00 stands
+    const size_t label = svg.find(">1.00<");
+    const size_t y = svg.rfind("y=\"", label) + 3;
+    return std::stod(svg.substr(y));
+  };
+  EXPECT_NEAR(line_at_one(scaling_svg(report)), 20 + 260 * (1 - 1 / 1.1), .1);
+  report.points[1] = point_of(2, 32, {32, 64});  // 1.6 and 3.2: one rank was slowed down
+  const std::string svg = scaling_svg(report);
+  const double top = 1.05 * 3.2;
+  EXPECT_NEAR(line_at_one(svg), 20 + 260 * (1 - 1 / top), .1);
+  const auto y = [&](double efficiency) { return base::fixed(20 + 260 * (1 - efficiency / top), 1); };
+  EXPECT_THAT(svg, HasSubstr(base::text("y1=\"", y(1.6), "\" y2=\"", y(3.2), "\"")));
+  EXPECT_THAT(svg, HasSubstr(base::text("cy=\"", y(2.4), "\"")));
+  EXPECT_THAT(svg, HasSubstr(">3.00<"));  // lines up there, to read it by
+}
+
+TEST(ScalingReportTest, SaysWhenItsRunsAreNotToBeTrusted) {
+  auto report = report_of();
+  report.points[1] = point_of(2, 32, {18, 19});
+  EXPECT_EQ(doubt_of(report), "");
+  EXPECT_THAT(scaling_svg(report), testing::Not(HasSubstr("idle machine")));
+  report.points[1] = point_of(2, 32, {32, 64});
+  const std::string doubt =
+      "the runs of 2 ranks differ by 67 %, 2 ranks have an efficiency of 2.40: measure on an idle machine";
+  EXPECT_EQ(doubt_of(report), doubt);
+  EXPECT_THAT(to_text(scaling_paper(report)), HasSubstr("the runs of 2 ranks differ by 67 %"));
+  EXPECT_THAT(scaling_svg(report), HasSubstr(doubt));
+  EXPECT_EQ(scaling_table(report).at("notes").items()[1].as_string(), doubt);
+  report.points = {point_of(1, 16, {8, 12}), point_of(2, 32, {20, 20})};
+  EXPECT_EQ(doubt_of(report), "the runs of 1 rank differ by 40 %: measure on an idle machine");
+}
+
 TEST(ScalingReportTest, SimulatedRanksLoseMoreTheMoreTheyAre) {
   const auto simulated = simulate_ranks(report_of());
   ASSERT_EQ(simulated.size(), 2U);
