@@ -208,7 +208,10 @@ FileTree::Listing FileTree::list(const std::string& folder) const {
     const std::string at = std::move(pending.back());
     pending.pop_back();
     OpenFile opened(open_below(at, O_RDONLY | O_DIRECTORY));
-    if (opened.get() < 0) base::throw_errno(text("cannot read the folder ", (root_ / at).string()));
+    if (opened.get() < 0) {
+      base::throw_errno(text("cannot read the folder ", (root_ / at).string()),
+                        text("check the permissions: ls -ld ", (root_ / at).string()));
+    }
     const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened.get()), ::closedir);
     if (!entries) base::throw_errno(text("cannot read the folder ", (root_ / at).string()));
     const int descriptor = opened.release();  // entries closes it

@@ -275,7 +275,8 @@ std::vector<std::string> number_names(int64_t count) {
 
 int32_t checked_label(int64_t label, const std::string& source, int64_t i) {
   if (label >= 0 && label < kMaxClasses) return static_cast<int32_t>(label);
-  throw Error(Blame::user, text(source, ": label ", label, " of sample ", i, " is out of range"));
+  throw Error(Blame::user, text(source, ": label ", label, " of sample ", i, " is out of range"),
+              text("labels are 0 to ", kMaxClasses - 1, ": mend it, or take the sample out"));
 }
 
 SourceMember array_member(const std::string& type, std::span<const int64_t> shape, std::string_view bytes) {

@@ -65,7 +65,7 @@ class ImageFolder final : public Source {
       const std::string name = class_of(file.name, has_parts);
       if (!has_picture_name(file.name)) {
         if (options.format.empty()) refuse_list_of_one_class(file.name);
-        refused_.push_back({file.name, "no .jpg, .jpeg or .png file"});
+        leave_out(file.name);
       } else if (name.empty()) {
         refused_.push_back({file.name, "lies in no class folder"});
       } else {
@@ -88,6 +88,17 @@ class ImageFolder final : public Source {
   }
 
  private:
+  // No picture. A list comes first among what is left out: somebody may have meant its labels, not the folders' names.
+  void leave_out(const std::string& file) {
+    const std::string extension = extension_of(file);
+    const bool is_list = file.find('/') == std::string::npos && (extension == "csv" || extension == "tsv");
+    if (!is_list) return refused_.push_back({file, "no .jpg, .jpeg or .png file"});
+    refused_.insert(refused_.begin(),
+                    {file, text("a list that is not used: the folders' names are the classes; for its "
+                                "labels: lockstep prep ",
+                                (tree_.root() / file).string(), " --to DIR")});
+  }
+
   // One class and a list beside it: the list tells more of the pictures than the name of their folder.
   void refuse_list_of_one_class(const std::string& file) const {
     const std::string extension = extension_of(file);
@@ -155,7 +166,12 @@ void refuse_part_in_class(const base::Path& root, const std::string& name, size_
 
 bool looks_like_image_folder(const SourceOptions& options) {
   std::error_code error;
-  return std::filesystem::is_directory(options.path, error) && !FileTree(options.path).folders().empty();
+  if (!std::filesystem::is_directory(options.path, error)) return false;
+  const FileTree tree(options.path);
+  if (!tree.folders().empty()) return true;
+  const std::vector<Refused> refused = tree.list().refused;  // links in the place of folders: refused with that word
+  return std::any_of(refused.begin(), refused.end(),
+                     [](const Refused& one) { return one.reason.starts_with(kLinkReason); });
 }
 
 std::unique_ptr<Source> open_image_folder(const SourceOptions& options) {

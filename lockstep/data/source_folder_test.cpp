@@ -33,6 +33,31 @@ TEST_F(ImageFolderTest, TakesSubFoldersAsSortedClasses) {
                                                      {"stray.jpg", "lies in no class folder"}}));
 }
 
+TEST_F(ImageFolderTest, SaysThatAListBesideTheClassesIsNotUsed) {
+  put("cat/a.jpg");
+  put("dog/b.jpg");
+  put("cat/notes.txt");
+  put("labels.csv", "path,label\ncat/a.jpg,1\n");
+  const auto source = open();
+  ASSERT_EQ(source->refused().size(), 2u);
+  EXPECT_EQ(source->refused()[0].name, "labels.csv");
+  EXPECT_THAT(source->refused()[0].reason, testing::HasSubstr("a list that is not used"));
+  EXPECT_THAT(source->refused()[0].reason, testing::HasSubstr("labels.csv --to DIR"));
+}
+
+TEST_F(ImageFolderTest, SaysThatClassFoldersAreLinks) {
+  put("elsewhere/cat/a.jpg");
+  base::make_folders(folder_.path() / "links");
+  std::filesystem::create_directory_symlink(folder_.path() / "elsewhere/cat", folder_.path() / "links/cat");
+  try {
+    open_source({.path = folder_.path() / "links"});
+    FAIL() << "entered";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.message(), testing::HasSubstr("1 links were refused, the first is cat"));
+    EXPECT_THAT(error.message(), testing::HasSubstr("cp -rL"));
+  }
+}
+
 TEST_F(ImageFolderTest, KeepsPartsOfItsOwn) {
   put("train/cat/1.jpg");
   put("val/dog/2.jpg");

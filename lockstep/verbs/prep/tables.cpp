@@ -124,8 +124,9 @@ std::string refused_text(const Json& dataset, const char* key, const char* what)
   std::string out = text("  ", format_count(count), " ", what, ":\n");
   const auto& items = dataset.at(key).items();
   for (size_t i = 0; i < items.size() && i < kListed; ++i) {
-    out +=
-        text("    ", base::quote_json(items[i].at("name").as_string()), ": ", items[i].at("reason").as_string(), "\n");
+    const std::string &name = items[i].at("name").as_string(), &reason = items[i].at("reason").as_string();
+    const bool repeats = reason.starts_with(name + ": ");
+    out += text("    ", base::quote_json(name), ": ", repeats ? reason.substr(name.size() + 2) : reason, "\n");
   }
   if (static_cast<size_t>(count) > kListed) out += "    ... the others stand in dataset.json\n";
   return out;

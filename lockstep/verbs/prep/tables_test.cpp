@@ -74,6 +74,16 @@ TEST(PrepTablesTest, CountsSamplesWithoutAPicture) {
               HasSubstr("1,200 samples hold no picture (the first: array 3x32x32 of u1), kept as it is"));
 }
 
+TEST(PrepTablesTest, NamesWhatIsLeftOutOnce) {
+  Packed packed;
+  packed.dataset = base::parse_json(R"({"source": "x", "source_format": "folder", "classes": [], "parts": {
+      "train": {"samples": 1, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0, "shrunk": 0}},
+      "duplicates": {"groups": 0}, "num_unreadable": 2, "num_left_out": 0,
+      "unreadable": [{"name": "a.jpg", "reason": "a.jpg: this is no file"}, {"name": "b.jpg", "reason": "cut"}]})",
+                                    "dataset.json");
+  EXPECT_THAT(packed_text(packed, "out"), HasSubstr("    \"a.jpg\": this is no file\n    \"b.jpg\": cut\n"));
+}
+
 TEST(PrepTablesTest, ForecastSaysWhenItDoesNotFit) {
   PackForecast forecast;
   forecast.bytes_out = 100;

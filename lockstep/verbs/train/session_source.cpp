@@ -18,6 +18,16 @@ namespace lockstep::verbs {
 using base::Json;
 using base::text;
 
+namespace {
+
+// A file may have line ends in its name: it must not forge a line of the log.
+std::string on_one_line(const std::string& name) {
+  const bool is_plain = std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  return is_plain ? name : base::quote_json(name);
+}
+
+}  // namespace
+
 LoaderSeat Session::seat() const {
   return {.rank = group_.rank(),
           .ranks = group_.size(),
@@ -167,7 +177,9 @@ void Session::report_bad_samples(const data::Loader* loader) {
     fields["reason"] = sample.reason;
     fields["step"] = step_;
     ledger_->note("bad_sample", fields);
-    ledger_->say(text("skipped ", sample.path, ": ", sample.reason));
+    const bool repeats = sample.reason.starts_with(sample.path + ": ");
+    const std::string reason = repeats ? sample.reason.substr(sample.path.size() + 2) : sample.reason;
+    ledger_->say(text("skipped ", on_one_line(sample.path), ": ", reason));
   }
 }
 
