@@ -155,7 +155,7 @@ void Session::settle(Wait wait) {
     if (by_clock && saves_ == 1 && !pending_.last) {
       ledger_->say(text("checkpoints: one every ", base::duration_text(clock_.interval()),
                         ", by Young's rule: a save took ", base::duration_text(save_seconds_),
-                        " and stopped the steps for ", base::duration_text(pending_.stall),
+                        " and held the steps up for ", base::duration_text(pending_.stall),
                         "; checkpoint.mean_time_between_failures is ",
                         base::duration_text(job_.checkpoint.mean_time_between_failures)));
     }
