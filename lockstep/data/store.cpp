@@ -140,9 +140,9 @@ class ShardStore final : public Store {
 void check_bytes(const Store& store, int64_t id, std::span<const std::byte> bytes) {
   const Location where = store.locate(id);
   if (!where.crc32c || base::crc32c(bytes) == *where.crc32c) return;
-  throw base::Error(base::Blame::user,
-                    base::text(store.name(id), ": the bytes have changed since they were written (CRC-32C)"),
-                    "lockstep prep --verify DIR names all such samples; copy the shard again, or make it again: prep --mend");
+  throw base::Error(
+      base::Blame::user, base::text(store.name(id), ": the bytes have changed since they were written (CRC-32C)"),
+      "lockstep prep --verify DIR names all such samples; copy the shard again, or make it again: prep --mend");
 }
 
 std::unique_ptr<Store> open_store(const Collection& collection) {
