@@ -216,11 +216,12 @@ function historyTable() {
   const body = element("tbody", {});
   data.sessions.forEach((each, i) => {
     const outcome = each.outcome === "broke off" && data.status === "running" && i === data.sessions.length - 1 ? "running" : each.outcome;
-    body.append(element("tr", {}, element("td", {}, moment(each.began)), element("td", {}, each.host || ""), element("td", {class: "number"}, String(each.ranks || "")),
+    body.append(element("tr", {class: "told"}, element("td", {}, moment(each.began)), element("td", {}, each.host || ""), element("td", {class: "number"}, String(each.ranks || "")),
       element("td", {class: "number"}, `${whole(each.from_step || 0)} \u2013 ${whole(each.to_step || each.from_step || 0)}`),
-      element("td", {class: "number"}, duration(Math.max(0, each.ended - each.began))), element("td", {}, outcome)));
+      element("td", {class: "number"}, duration(Math.max(0, each.ended - each.began)))),
+      element("tr", {}, element("td", {class: "words", colspan: "5"}, outcome)));
   });
-  const head = ["began", "host", "ranks", "steps", "lasted", "outcome"].map((name, i) => element("th", {class: i > 1 && i < 5 ? "number" : ""}, name));
+  const head = ["began", "host", "ranks", "steps", "lasted"].map((name, i) => element("th", {class: i > 1 ? "number" : ""}, name));
   return element("div", {class: "panel"}, element("h3", {}, data.sessions.length > 1 ? "History of restarts" : "History"),
     element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)));
 }
