@@ -402,18 +402,6 @@ void check(const Collection& collection, const LoaderOptions& options, const Loa
 
 }  // namespace
 
-base::Json LoaderState::to_json() const {
-  base::Json all = base::Json::object();
-  all["seed"] = seed;
-  all["epoch"] = epoch;
-  all["consumed"] = consumed;
-  return all;
-}
-
-LoaderState LoaderState::from_json(const base::Json& value) {
-  return {value.at("seed").as_int(), value.at("epoch").as_int(), value.at("consumed").as_int()};
-}
-
 spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder wish) {
   using spec::SampleOrder;
   if (wish == SampleOrder::windows && !collection.shards) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/base/json.h"
 #include "lockstep/data/collection.h"
+#include "lockstep/data/loader_state.h"
 #include "lockstep/data/pace.h"
 #include "lockstep/data/resample.h"
 #include "lockstep/spec/job.h"
@@ -36,16 +36,6 @@ struct Batch {
   int64_t size() const { return static_cast<int64_t>(sample_ids.size()); }
 };
 
-struct LoaderState {  // everything that says which sample comes next, on any number of ranks
-  int64_t seed = 0;
-  int64_t epoch = 0;
-  int64_t consumed = 0;  // samples of this epoch already given, all ranks together
-
-  bool operator==(const LoaderState&) const = default;
-  base::Json to_json() const;
-  static LoaderState from_json(const base::Json& value);
-};
-
 struct ReadCounts {
   int64_t bytes = 0;
   int64_t reads = 0;
@@ -63,7 +53,7 @@ struct LoaderOptions {
   spec::Data data;
   Use use = Use::train;
   int64_t global_batch = 32;
-  int64_t seed = 1;
+  int64_t seed = kDefaultSeed;
   int64_t rank = 0;
   int64_t num_ranks = 1;
   int64_t num_slices = 0;   // virtual ranks: a rank gets whole slices of the batch (order.h); 0: no slices
