@@ -17,7 +17,7 @@
 #include "lockstep/verbs/plan/request.h"
 #include "lockstep/verbs/plan/table.h"
 #include "lockstep/verbs/plan/wording.h"
-#include "lockstep/verbs/report/report.h"
+#include "lockstep/verbs/report/page.h"
 #include "lockstep/verbs/verb.h"
 
 namespace lockstep::verbs {

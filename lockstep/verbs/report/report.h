@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "lockstep/base/json.h"
 #include "lockstep/run/folder.h"
@@ -15,9 +14,5 @@ base::Json gather_report(const run::RunPaths& paths);
 
 // One self-contained HTML page. Every text in `data` reaches the page as data, never as markup.
 std::string render_report(const base::Json& data);
-
-// Likewise the page of another verb: lockstep/verbs/<verb>/page/page.html, with "@[title]", "@[data]" and the files
-// that it names as "@[page.js]" put in; files that the verb does not have are the report's (charts.js, page.css).
-std::string render_page(std::string_view verb, const std::string& title, const base::Json& data);
 
 }  // namespace lockstep::verbs
