@@ -4,10 +4,7 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/GradMode.h>
 
-#include <algorithm>
-
 #include "lockstep/base/json.h"
-#include "lockstep/data/order.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 
@@ -47,21 +44,6 @@ task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm
     if (options.seen) options.seen(seen);
   }
   return over_ranks(mine, group);
-}
-
-EvaluationShare evaluation_share(int64_t samples, int64_t batch, const comm::Group& group) {
-  const data::Range mine = data::rank_range({0, data::num_steps(samples, batch)}, group.rank(), group.size());
-  return {{.seed = data::LoaderOptions().seed, .epoch = 0, .consumed = mine.begin * batch}, mine.size()};
-}
-
-int64_t evaluation_batch(const spec::Job& job) {
-  return job.evaluation.batch > 0 ? job.evaluation.batch : std::min<int64_t>(32, job.training.global_batch);
-}
-
-int64_t evaluation_rows(const spec::Job& job, int64_t ranks, bool on_card) {
-  if (!on_card || job.evaluation.batch > 0) return evaluation_batch(job);
-  const int64_t share = std::max<int64_t>(1, job.training.global_batch / ranks);
-  return job.training.micro_batch > 0 ? std::min(job.training.micro_batch, share) : share;
 }
 
 task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group) {

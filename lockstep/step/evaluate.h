@@ -28,20 +28,6 @@ task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm
 // One batch of that: its logits, in main memory. REQUIRES: no gradients, inside a PassPrecision. `plan` traces it too.
 at::Tensor evaluate_pass(const model::Network& network, const at::Tensor& values, spec::Precision precision);
 
-// This rank's stretch of an evaluation of `samples` in order: whole batches of `batch`, the last one smaller. So each
-// sample stands in the same batch on any number of ranks, and gets the same bits. A rank may have none.
-struct EvaluationShare {
-  data::LoaderState from;  // for a loader of one rank, with that seed
-  int64_t batches = 0;
-};
-EvaluationShare evaluation_share(int64_t samples, int64_t batch, const comm::Group& group);
-
-// That batch, of one rank: as the job says, else 32, or the global batch where that is smaller. Never the ranks.
-int64_t evaluation_batch(const spec::Job& job);
-// The same while training on `ranks`. On a card small batches cost time and equal bits are not promised: there, unless
-// the job says otherwise, it is a pass of training.
-int64_t evaluation_rows(const spec::Job& job, int64_t ranks, bool on_card);
-
 // The sum of every rank's metrics, on every rank.
 task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group);
 // Every rank's, in rank order, on every rank.

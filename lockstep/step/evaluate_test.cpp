@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "lockstep/step/evaluation.h"
 #include "lockstep/step/tiny_network.h"
 
 namespace lockstep::step {
@@ -34,7 +35,7 @@ TEST(EvaluateTest, AnyNumberOfRanksHasTheMetricsOfOneToTheLastBit) {
     std::vector<double> result;
     std::atomic<int64_t> rows = 0;
     comm::run_thread_ranks(ranks, [&](comm::Group& group) {
-      const EvaluationShare share = evaluation_share(29, 4, group);
+      const EvaluationShare share = evaluation_share(29, 4, group.rank(), group.size());
       data::LoaderOptions options;
       options.data.image_size = tiny::kSize;
       options.use = data::Use::evaluate;

@@ -18,13 +18,10 @@
 
 #include "lockstep/base/clock.h"
 #include "lockstep/data/quiet_thread.h"
+#include "lockstep/step/feeding.h"
 #include "lockstep/step/reducer.h"
 
 namespace lockstep::step {
-
-bool is_fed(spec::Pixels pixels, at::Device device) {
-  return device.is_cuda() && pixels != spec::Pixels::fp32;
-}
 
 struct Feeder::State {
   enum class Stage { free, filled, in_use };
@@ -42,7 +39,7 @@ struct Feeder::State {
   data::Loader& loader;
   const at::Device device;
   std::optional<c10::Stream> stream;  // of the copies
-  std::array<Slot, 2> slots;
+  std::array<Slot, kFeederSlots> slots;
 
   std::mutex mutex;  // guards the slots' stages
   std::condition_variable_any changed;

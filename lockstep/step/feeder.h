@@ -8,9 +8,6 @@
 
 namespace lockstep::step {
 
-// Whether training takes its batches from a Feeder. Single precision stays with the plain way.
-bool is_fed(spec::Pixels pixels, at::Device device);
-
 // The batches of a loader as samples on the device, one step ahead: while a step computes, a thread puts the next batch
 // into page-locked memory and sends it to the card on a stream of its own. On the CPU the same with plain memory (so
 // that it can be tested there; training has no use for it).

@@ -8,7 +8,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/step/evaluate.h"
-#include "lockstep/step/feeder.h"
+#include "lockstep/step/feeding.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 #include "lockstep/trace/attention.h"
@@ -58,9 +58,9 @@ step::Samples make_samples(const spec::Job& job, int64_t rows) {
 class Inputs {
  public:
   Inputs(const spec::Job& job, int64_t rows) : job_(job), rows_(rows) {
-    if (!step::is_fed(job.data.pixels, SimulatedDevice::device())) return;
+    if (!step::is_fed(job.data.pixels, /*on_card=*/true)) return;
     const int64_t first = recorder().next_storage();
-    for (int64_t i = 0; i < 2; ++i) {
+    for (int64_t i = 0; i < step::kFeederSlots; ++i) {
       slots_.push_back({empty_pixels(job, rows, SimulatedDevice::device()),
                         at::empty({rows}, at::TensorOptions(at::kLong).device(SimulatedDevice::device()))});
     }

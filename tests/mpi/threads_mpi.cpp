@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "lockstep/verbs/train/threads.h"
+#include "lockstep/verbs/train/agreed_threads.h"
 #include "tests/mpi/ranks.h"
 
 namespace lockstep::verbs {

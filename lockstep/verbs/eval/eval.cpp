@@ -17,6 +17,7 @@
 #include "lockstep/run/folder.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/step/evaluate.h"
+#include "lockstep/step/evaluation.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -112,7 +113,7 @@ EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, 
   const std::string folder = folder_of(options.data, trained.job);
   const data::Collection collection = collection_of(folder, trained);
   const auto count = static_cast<int64_t>(collection.samples.size());
-  const auto share = step::evaluation_share(count, step::evaluation_batch(trained.job), group);
+  const auto share = step::evaluation_share(count, step::evaluation_batch(trained.job), group.rank(), group.size());
   const auto loader = loader_of(collection, trained.job, group.size(), share);
   const int64_t all = std::min(count, share.batches * step::evaluation_batch(trained.job));
   step::EvaluateOptions how;

@@ -12,8 +12,8 @@
 #include "lockstep/data/collection.h"
 #include "lockstep/run/most_checkpoints.h"
 #include "lockstep/run/save_clock.h"
-#include "lockstep/step/evaluate.h"
-#include "lockstep/step/feeder.h"
+#include "lockstep/step/evaluation.h"
+#include "lockstep/step/feeding.h"
 #include "lockstep/trace/trace.h"
 #include "lockstep/verbs/plan/recorded.h"
 #include "lockstep/verbs/plan/run_rules.h"
@@ -113,12 +113,12 @@ std::function<int64_t(int64_t, int64_t, bool)> evaluation_rule(const PlanRequest
   };
 }
 
-// Of a feeder there are two slots; bytes become floats besides.
+// Bytes become floats besides.
 forecast::PixelBytes pixel_bytes_of(spec::Pixels pixels) {
-  const auto sent = static_cast<int64_t>(c10::elementSize(step::pixel_type(pixels)));
-  const bool fed = step::is_fed(pixels, at::Device(at::kCUDA));
+  const int64_t sent = step::pixel_bytes(pixels);
+  const bool fed = step::is_fed(pixels, /*on_card=*/true);
   const auto shown = static_cast<int64_t>(pixels == spec::Pixels::uint8 ? sizeof(float) : 0);
-  return {.sent = sent, .kept = fed ? 2 * sent + shown : sent, .ahead = fed};
+  return {.sent = sent, .kept = fed ? step::kFeederSlots * sent + shown : sent, .ahead = fed};
 }
 
 forecast::Task task_of(const PlanRequest& request, const spec::Job& job) {

@@ -10,11 +10,11 @@
 #include "lockstep/data/order.h"
 #include "lockstep/data/stage.h"
 #include "lockstep/spec/rank_rules.h"
-#include "lockstep/step/evaluate.h"
-#include "lockstep/step/feeder.h"
+#include "lockstep/step/evaluation.h"
+#include "lockstep/step/feeding.h"
 #include "lockstep/step/virtual_check.h"
 #include "lockstep/trace/simulated_device.h"
-#include "lockstep/verbs/train/batch_rules.h"
+#include "lockstep/verbs/train/phase_norms.h"
 #include "lockstep/verbs/train/threads.h"
 
 namespace lockstep::verbs {
@@ -137,9 +137,9 @@ void RunRules::ask(const spec::Job& job, const Place& place, forecast::RunSays& 
   if (features_.size() == std::max<size_t>(1, job.training.phases.size())) return;
   const data::LoaderOptions training = training_loader(job, seat);
   says.loader_bytes = std::max(says.loader_bytes, bytes_of(train_, training) + validating);
-  // As step::Feeder has them: one under way, one being filled.
-  if (seat.card && step::is_fed(job.data.pixels, at::Device(at::kCUDA)))
-    says.pinned_bytes = 2 * needs_of(train_, training).batch;
+  if (step::is_fed(job.data.pixels, seat.card)) {
+    says.pinned_bytes = step::kFeederSlots * needs_of(train_, training).batch;
+  }
 }
 
 forecast::RunSays RunRules::says(const spec::Job& job, const Place& place) {
@@ -150,7 +150,7 @@ forecast::RunSays RunRules::says(const spec::Job& job, const Place& place) {
   forecast::RunSays says;
   says.staged_bytes = staged_bytes(job, place);
   const int64_t batch = step::evaluation_rows(job, place.ranks(), place.gpu.has_value());
-  says.busiest_rows = busiest_rows(validate_.samples, batch, place.ranks());
+  says.busiest_rows = step::busiest_rows(validate_.samples, batch, place.ranks());
   try {
     ask(job, place, says);
   } catch (const Error& error) {

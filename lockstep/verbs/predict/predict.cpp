@@ -13,7 +13,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/site/cores.h"
-#include "lockstep/step/evaluate.h"
+#include "lockstep/step/evaluation.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 
@@ -122,7 +122,8 @@ std::vector<Prediction> predict_images(const Trained& trained, const std::vector
 
 std::vector<Prediction> predict_pictures(const Trained& trained, const data::Collection& collection,
                                          const PredictOptions& options, comm::Group& group) {
-  const auto share = step::evaluation_share(static_cast<int64_t>(collection.samples.size()), kBatch, group);
+  const auto share =
+      step::evaluation_share(static_cast<int64_t>(collection.samples.size()), kBatch, group.rank(), group.size());
   data::LoaderOptions reading = loader_options(trained.job, group.size());
   reading.batches = share.batches;
   const auto loader = data::make_loader(collection, reading, share.from);

@@ -6,7 +6,6 @@
 #include "lockstep/base/text.h"
 #include "lockstep/spec/rank_rules.h"
 #include "lockstep/step/schedule.h"
-#include "lockstep/step/virtual_check.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -30,21 +29,6 @@ std::string batch_norm_line(const spec::Training& training, int64_t ranks) {
 }
 
 }  // namespace
-
-void check_norms_of_phases(const spec::Job& job, const model::Network& network, at::Device device, int64_t num_samples,
-                           int64_t ranks) {
-  std::vector<spec::Phase> phases = job.training.phases;
-  if (phases.empty()) phases.emplace_back();
-  for (const spec::Phase& phase : phases) {
-    step::StepOptions options;
-    options.training = job.training;
-    options.device = device;
-    options.train_from = phase.train_from.empty() ? 0 : network.index_of(phase.train_from);
-    options.freeze_norm = phase.freeze_norm;
-    step::check_slices(network, options, num_samples, job.data.image_size);
-    step::check_shares(network, options, num_samples, job.data.image_size, ranks);
-  }
-}
 
 std::vector<std::string> batch_rule_lines(const spec::Training& training, int64_t ranks) {
   std::vector<std::string> lines;

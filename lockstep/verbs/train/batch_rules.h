@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "lockstep/model/network.h"
 #include "lockstep/spec/job.h"
 
 namespace lockstep::verbs {
-
-// What these ranks cannot do with the job's batch (spec::check_batch_on_ranks), of batch norms that would see one value
-// a channel, in every phase (step::check_slices, check_shares): a user error with its fix. `network` is the job's.
-void check_norms_of_phases(const spec::Job& job, const model::Network& network, at::Device device, int64_t num_samples,
-                           int64_t ranks);
 
 // What the job's large-batch rules come to on these ranks, a line each; nothing where there is none.
 std::vector<std::string> batch_rule_lines(const spec::Training& training, int64_t ranks);

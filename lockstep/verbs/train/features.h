@@ -13,6 +13,7 @@
 #include "lockstep/step/evaluate.h"
 #include "lockstep/step/step.h"
 #include "lockstep/task/metrics.h"
+#include "lockstep/verbs/train/feature_needs.h"
 
 namespace lockstep::verbs {
 
@@ -29,19 +30,9 @@ struct Features {
 // Bytes of one sample in `values`: blocks [0, to) are run once, on an image of nothing.
 int64_t feature_row_bytes(const model::Network& network, size_t to, int64_t image_size, at::Device device);
 
-// All that the ranks of one node keep at once in one phase: of training and validation samples together.
-struct FeatureNeeds {
-  std::string train_from = {};
-  int64_t samples = 0;
-  int64_t row_bytes = 0;
-
-  int64_t bytes() const { return samples * row_bytes; }  // of one rank: each keeps all of them
-};
 // One for each phase of the job that caches features. `network` is the job's, on `device`.
 std::vector<FeatureNeeds> feature_needs(const spec::Job& job, const model::Network& network, at::Device device,
                                         int64_t samples);
-// User error that names the bytes when they are more than the node's memory; to be asked before anything is computed.
-void check_feature_memory(const FeatureNeeds& needs, int64_t local_ranks, int64_t node_memory);
 
 struct FeatureRequest {
   size_t to = 0;  // blocks [0, to) are run

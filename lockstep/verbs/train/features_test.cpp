@@ -7,7 +7,6 @@
 
 #include <set>
 
-#include "lockstep/base/error.h"
 #include "lockstep/step/tiny_network.h"
 
 namespace lockstep::verbs {
@@ -84,20 +83,6 @@ TEST(FeaturesTest, KnowsTheBytesOfASampleBeforehand) {
   const auto needs = feature_needs(job, network, at::kCPU, 4);
   ASSERT_EQ(needs.size(), 1U);
   EXPECT_EQ(needs[0].bytes(), static_cast<int64_t>(features.values.nbytes()));
-}
-
-TEST(FeaturesTest, RefusesMoreThanANodeHasAndNamesTheBytes) {
-  const FeatureNeeds needs{"layer4", 1'281'167, 512 * 7 * 7 * 4};
-  check_feature_memory(needs, 4, 4 * needs.bytes());
-  try {
-    check_feature_memory(needs, 4, int64_t{256} << 30);
-    FAIL() << "four ranks cannot keep that much";
-  } catch (const base::Error& error) {
-    EXPECT_EQ(error.blame(), base::Blame::user);
-    EXPECT_THAT(error.what(), testing::HasSubstr("before block 'layer4' take 514 GB"));
-    EXPECT_THAT(error.what(), testing::HasSubstr("on each of 4 ranks"));
-    EXPECT_THAT(error.fix(), testing::HasSubstr("cache_features"));
-  }
 }
 
 TEST(FeaturesTest, ARankWithoutASampleKnowsTheShape) {

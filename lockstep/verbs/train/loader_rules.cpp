@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/train/loader_rules.h"
 
-#include <algorithm>
-
-#include "lockstep/data/order.h"
-#include "lockstep/step/evaluate.h"
+#include "lockstep/step/evaluation.h"
 
 namespace lockstep::verbs {
 namespace {
@@ -25,14 +22,6 @@ data::LoaderOptions loader_of(const spec::Job& job, const LoaderSeat& seat, data
 }
 
 }  // namespace
-
-int64_t busiest_rows(int64_t samples, int64_t batch, int64_t ranks) {
-  const int64_t batches = data::num_steps(samples, batch);
-  const int64_t most = (batches + ranks - 1) / ranks * batch;
-  // Where one rank alone has one more than the others it is the last one, and so is the smaller batch.
-  const int64_t missing = batches % ranks == 1 ? batches * batch - samples : 0;
-  return std::min(samples, most - missing);
-}
 
 data::LoaderOptions training_loader(const spec::Job& job, const LoaderSeat& seat) {
   data::LoaderOptions options = loader_of(job, seat, data::Use::train);

@@ -17,9 +17,6 @@ struct LoaderSeat {
   bool validates = false;
 };
 
-// Samples of an evaluation on the rank that has the most: ranks have whole batches (step::evaluation_share).
-int64_t busiest_rows(int64_t samples, int64_t batch, int64_t ranks);
-
 // A global batch at a time, of which each rank gets its share: to train, and for the features that training takes.
 data::LoaderOptions training_loader(const spec::Job& job, const LoaderSeat& seat);
 data::LoaderOptions feature_loader(const spec::Job& job, const LoaderSeat& seat);

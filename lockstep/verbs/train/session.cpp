@@ -13,8 +13,9 @@
 #include "lockstep/forecast/sittings.h"
 #include "lockstep/site/launch.h"
 #include "lockstep/spec/rank_rules.h"
+#include "lockstep/verbs/train/agreed_threads.h"
 #include "lockstep/verbs/train/agreement.h"
-#include "lockstep/verbs/train/batch_rules.h"
+#include "lockstep/verbs/train/phase_norms.h"
 #include "lockstep/verbs/train/session_source.h"
 #include "lockstep/verbs/train/threads.h"
 

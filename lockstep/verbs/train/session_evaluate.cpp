@@ -6,6 +6,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/step/evaluate.h"
+#include "lockstep/step/evaluation.h"
 #include "lockstep/verbs/train/session_source.h"
 
 namespace lockstep::verbs {
@@ -34,7 +35,7 @@ bool Session::evaluation_may_be_cut() const {
   const auto ranks = static_cast<double>(group_.size());
   const auto samples = static_cast<int64_t>(collections_.validate->samples.size());
   const int64_t batch = step::evaluation_rows(job_, group_.size(), options_.device.is_cuda());
-  const auto rows = static_cast<double>(busiest_rows(samples, batch, group_.size()));
+  const auto rows = static_cast<double>(step::busiest_rows(samples, batch, group_.size()));
   const double guess = 3 * step_seconds_ * std::ceil(rows * ranks / static_cast<double>(job_.training.global_batch));
   const double needed = evaluate_seconds_ > 0 ? 1.5 * evaluate_seconds_ : guess;
   return base::steady_seconds() - started_ + needed + 2 * save_seconds_ > *options_.seconds_left;

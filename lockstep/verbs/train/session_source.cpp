@@ -11,6 +11,8 @@
 #include "lockstep/data/stage.h"
 #include "lockstep/site/memory.h"
 #include "lockstep/step/evaluate.h"
+#include "lockstep/step/evaluation.h"
+#include "lockstep/step/feeding.h"
 #include "lockstep/verbs/train/threads.h"
 
 namespace lockstep::verbs {
@@ -45,7 +47,7 @@ std::unique_ptr<data::Loader> Session::loader(const data::Collection& collection
 std::unique_ptr<data::Loader> Session::validation_reader() const {
   data::LoaderOptions options = validation_loader(job_, seat());
   const auto count = static_cast<int64_t>(collections_.validate->samples.size());
-  step::EvaluationShare share = step::evaluation_share(count, options.global_batch, group_);
+  step::EvaluationShare share = step::evaluation_share(count, options.global_batch, group_.rank(), group_.size());
   share.from.seed = options.seed;
   options.batches = share.batches;
   return data::make_loader(*collections_.validate, options, share.from);
@@ -138,7 +140,7 @@ Session::Source Session::open_source(const Stage& stage, size_t from) {
   Source source;
   if (!stage.phase.cache_features) {
     source.loader = loader(collections_.train, data::Use::train);
-    if (step::is_fed(job_.data.pixels, options_.device) && !history_) {
+    if (step::is_fed(job_.data.pixels, options_.device.is_cuda()) && !history_) {
       source.feeder = std::make_unique<step::Feeder>(*source.loader, options_.device);
     }
     return source;

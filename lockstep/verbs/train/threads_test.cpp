@@ -10,11 +10,8 @@ TEST(ThreadsTest, TheJobDecidesElseTheCores) {
   training.threads = 3;
   EXPECT_EQ(compute_threads(training), 3);
   EXPECT_GE(compute_threads({}), 1);
-}
-
-TEST(ThreadsTest, ARankAloneKeepsItsOwn) {
-  const auto group = comm::single_group();
-  EXPECT_EQ(agree_on_threads(5, *group), 5);
+  EXPECT_EQ(compute_threads({}, 16, 5), 3);
+  EXPECT_EQ(compute_threads({}, 2, 5), 1);
 }
 
 }  // namespace lockstep::verbs

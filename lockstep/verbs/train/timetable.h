@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lockstep/data/loader.h"
+#include "lockstep/data/loader_state.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/step/schedule.h"
 
