@@ -35,24 +35,28 @@ function(lockstep_add target folder kind)
 endfunction()
 
 foreach(row ${room_rows})
-  string(REGEX MATCH "^([a-z]+) +([a-z]+)" _ "${row}")
-  lockstep_add(room_${CMAKE_MATCH_1} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+  string(REGEX MATCH "^([a-z/]+) +([a-z]+)" _ "${row}")
+  string(REPLACE "/" "_" name ${CMAKE_MATCH_1})
+  lockstep_add(room_${name} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 foreach(row ${verb_rows})
   string(REGEX MATCH "^VERB\\(([a-z]+), ([a-z]+)" _ "${row}")
   lockstep_add(verb_${CMAKE_MATCH_1} verbs/${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 
-foreach(door jpeg png zlib uring)
-  if(LOCKSTEP_HAS_${door} AND TARGET room_data)
-    target_link_libraries(room_data PUBLIC PkgConfig::${door})
+foreach(room_door image:jpeg image:png sources:zlib loader:uring)
+  string(REPLACE ":" ";" room_door ${room_door})
+  list(GET room_door 0 room)
+  list(GET room_door 1 door)
+  if(LOCKSTEP_HAS_${door})
+    target_link_libraries(room_${room} PUBLIC PkgConfig::${door})
   endif()
 endforeach()
 
-# Files that travel inside the program: catalogue rows, the report's page.
+# Files that travel inside the program: catalogue rows, pages, the peers of measurements.
 file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/catalogue/*.json
-  ${CMAKE_SOURCE_DIR}/catalogue/calibration/*.json ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/page/*
-  ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/*.py ${CMAKE_SOURCE_DIR}/lockstep/verbs/*/*.json)
+  ${CMAKE_SOURCE_DIR}/catalogue/calibration/*.json ${CMAKE_SOURCE_DIR}/lockstep/web/*/*
+  ${CMAKE_SOURCE_DIR}/lockstep/measure/*.py ${CMAKE_SOURCE_DIR}/lockstep/measure/*.json)
 set(embedded_cpp ${CMAKE_BINARY_DIR}/generated/embedded.cpp)
 add_custom_command(OUTPUT ${embedded_cpp}
   COMMAND python3 ${CMAKE_SOURCE_DIR}/cmake/embed.py ${CMAKE_SOURCE_DIR} ${embedded_cpp} ${embedded}

@@ -25,8 +25,9 @@ function(lockstep_test name folder kind)
 endfunction()
 
 foreach(row ${room_rows})
-  string(REGEX MATCH "^([a-z]+) +([a-z]+)" _ "${row}")
-  lockstep_test(${CMAKE_MATCH_1} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+  string(REGEX MATCH "^([a-z/]+) +([a-z]+)" _ "${row}")
+  string(REPLACE "/" "_" name ${CMAKE_MATCH_1})
+  lockstep_test(${name} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 foreach(row ${verb_rows})
   string(REGEX MATCH "^VERB\\(([a-z]+), ([a-z]+)" _ "${row}")
@@ -37,8 +38,8 @@ if(TARGET lockstep_cuda AND TARGET test_step)
   add_dependencies(test_step lockstep_cuda)  # opened at run time
 endif()
 
-if(TARGET lockstep_hdf5 AND TARGET test_data)
-  add_dependencies(test_data lockstep_hdf5)  # likewise
+if(TARGET lockstep_hdf5 AND TARGET test_sources)
+  add_dependencies(test_sources lockstep_hdf5)  # likewise
 endif()
 
 # tests/oracles/x_probe.cpp becomes build/bin/x_probe: a small program that an oracle script drives. One whose name

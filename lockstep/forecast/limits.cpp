@@ -13,7 +13,7 @@ namespace {
 // Times that something is done which is due every `epochs` and at the end of the run.
 int64_t occurrences(const Length& length, double epochs) {
   if (epochs <= 0 || length.steps_per_epoch == 0) return 1;
-  return times_due(steps_of(epochs, length.steps_per_epoch), length.steps);
+  return run::times_due(run::steps_of(epochs, length.steps_per_epoch), length.steps);
 }
 
 // Seconds that the steps wait for a save when so much time lies between two: for the copy, and for the one before it
@@ -24,7 +24,7 @@ double wait_for_save(const Pace& pace, double between) {
 
 Course course_of(const Workload& work, const Length& length, double stepping) {
   const auto steps = [&](double epochs) {
-    return epochs > 0 && length.steps_per_epoch > 0 ? steps_of(epochs, length.steps_per_epoch) : 0;
+    return epochs > 0 && length.steps_per_epoch > 0 ? run::steps_of(epochs, length.steps_per_epoch) : 0;
   };
   Course course;
   course.steps = length.steps;
@@ -64,7 +64,7 @@ Workload workload_of(const spec::Job& job, int64_t samples, int64_t validation_s
   work.samples = samples;
   work.validation_samples = validation_samples;
   work.global_batch = job.training.global_batch;
-  work.span = span_of(job.training);
+  work.span = run::span_of(job.training);
   work.evaluate_every = job.evaluation.every_epochs;
   work.save_every = job.checkpoint.every_epochs;
   work.milestone_every = job.checkpoint.milestone_epochs;
@@ -92,7 +92,7 @@ std::optional<Length> length_of(const Workload& work, const Pace& pace) {
       length.epoch *= 1 + wait_for_save(pace, pace.save_interval) / pace.save_interval;
     }
   }
-  const std::vector<int64_t> phases = phase_steps(work.span, length.steps_per_epoch);
+  const std::vector<int64_t> phases = run::phase_steps(work.span, length.steps_per_epoch);
   length.steps = std::accumulate(phases.begin(), phases.end(), int64_t{0});
   const int64_t whole_epochs = work.samples > 0 ? length.steps / length.steps_per_epoch : 0;
   const int64_t more = length.steps - whole_epochs * length.steps_per_epoch;  // whole batches all of them

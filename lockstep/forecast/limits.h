@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "lockstep/forecast/calendar.h"
+#include "lockstep/run/calendar.h"
 #include "lockstep/spec/job.h"
 
 namespace lockstep::forecast {
@@ -14,7 +14,7 @@ struct Workload {
   int64_t samples = 0;             // of one epoch; 0: not known
   int64_t validation_samples = 0;  // of one evaluation; 0: none, or not known
   int64_t global_batch = 1;
-  Span span = {};
+  run::Span span = {};
   double evaluate_every = 1;   // epochs; 0: only at the end
   double save_every = 1;       // epochs; 0: by the clock (Pace::save_interval), or only at the end
   double milestone_every = 0;  // epochs; 0: none

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "lockstep/run/timetable.h"
+
 namespace lockstep::forecast {
 namespace {
 
@@ -99,6 +103,36 @@ TEST(LimitsTest, RunsAShortJobUnderAShortWalltime) {
   const auto length =
       length_of({.global_batch = 1, .span = {.steps = 2}}, {.step = 1, .start_up = 10, .restore = 50, .walltime = 20});
   EXPECT_EQ(length->jobs, 1);
+}
+
+// What the plan counts is what the run does, whatever the job asks for.
+TEST(LimitsTest, CountsTheStepsAndEvaluationsOfTheTimetable) {
+  std::mt19937_64 random(1);
+  const auto draw = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
+  const auto whole = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int i = 0; i < 200; ++i) {
+    spec::Job job;
+    job.training.global_batch = whole(1, 300);
+    const int64_t samples = whole(1, 5000);
+    const int64_t kind = whole(0, 2);
+    if (kind == 0) job.training.epochs = draw(0.001, 5);
+    if (kind == 1) job.training.steps = whole(1, 500);
+    if (kind == 2) job.training.phases.resize(static_cast<size_t>(whole(1, 4)));
+    for (auto& phase : job.training.phases) phase.epochs = draw(0.001, 2);
+    job.evaluation.every_epochs = whole(0, 3) == 0 ? 0 : draw(0.01, 3);
+    const run::Timetable table(job.training, samples);
+    const auto length = length_of(workload_of(job, samples, 7), {.step = 1});
+    ASSERT_TRUE(length);
+    EXPECT_EQ(length->steps, table.total_steps()) << "kind " << kind << ", " << samples << " samples";
+    EXPECT_EQ(length->steps_per_epoch, table.steps_per_epoch());
+    int64_t evaluations = 0;
+    for (int64_t step = 1; step <= table.total_steps(); ++step) {
+      evaluations += table.due_or_last(step, job.evaluation.every_epochs) ? 1 : 0;
+    }
+    EXPECT_EQ(length->num_evaluations, evaluations) << "every " << job.evaluation.every_epochs << " epochs";
+  }
 }
 
 }  // namespace

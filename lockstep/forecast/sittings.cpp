@@ -63,7 +63,7 @@ class Walk {
   }
 
   bool evaluates_after(int64_t step) const {
-    return course_.evaluates && is_due(step, course_.evaluate_every, course_.steps);
+    return course_.evaluates && run::is_due(step, course_.evaluate_every, course_.steps);
   }
   bool forced(int64_t step) const {
     return (course_.save_every > 0 && step % course_.save_every == 0) ||

@@ -34,7 +34,7 @@ Sittings step_by_step(const Course& course, const Pace& pace) {
     bool stopped = false;
     while (done < course.steps && !stopped) {
       const int64_t step = done + 1;
-      const bool evaluates = course.evaluates && is_due(step, course.evaluate_every, course.steps);
+      const bool evaluates = course.evaluates && run::is_due(step, course.evaluate_every, course.steps);
       double needed = (now < last_save + pace.save ? 3 : 2) * pace.save + 2 * course.step;
       needed += (evaluates ? 1.5 * course.evaluation : 0) + std::min(60.0, 0.05 * pace.walltime);
       stopped = pace.walltime > 0 && now + needed > pace.walltime && step < course.steps;

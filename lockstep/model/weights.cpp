@@ -11,16 +11,16 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/base/weights_file.h"
+#include "lockstep/weights/weights_file.h"
 
 namespace lockstep::model {
 namespace {
 
 using base::Blame;
-using base::Dtype;
 using base::Error;
-using base::TensorView;
 using base::text;
+using weights::Dtype;
+using weights::TensorView;
 
 constexpr std::pair<Dtype, at::ScalarType> kScalarTypes[] = {
     {Dtype::BOOL, at::kBool},  {Dtype::U8, at::kByte},       {Dtype::I8, at::kChar}, {Dtype::I16, at::kShort},
@@ -33,7 +33,7 @@ at::ScalarType scalar_type(const TensorView& view) {
   }
   throw Error(
       Blame::user,
-      text("tensor '", view.name, "' has the type ", base::dtype_name(view.dtype), ", which no network here uses"),
+      text("tensor '", view.name, "' has the type ", weights::dtype_name(view.dtype), ", which no network here uses"),
       "convert it to F32");
 }
 
@@ -138,7 +138,7 @@ Matching match_names(const Network& network, const std::vector<TensorView>& tens
 }  // namespace
 
 LoadReport load_weights(Network& network, const base::Path& path) {
-  const base::WeightsFile file(path);
+  const weights::WeightsFile file(path);
   return load_weights(network, file.tensors(), path.string());
 }
 
@@ -149,7 +149,7 @@ LoadReport load_weights(Network& network, const std::vector<TensorView>& tensors
   return std::move(matching.report);
 }
 
-void save_weights(const Network& network, const base::Path& path, const base::TensorMetadata& metadata) {
+void save_weights(const Network& network, const base::Path& path, const weights::TensorMetadata& metadata) {
   std::vector<at::Tensor> kept;  // the views point into these
   std::vector<TensorView> views;
   const auto add = [&](const Named& named) {
@@ -159,7 +159,7 @@ void save_weights(const Network& network, const base::Path& path, const base::Te
   };
   for (const Named& named : network.parameters()) add(named);
   for (const Named& named : network.buffers()) add(named);
-  base::write_safetensors(path, views, metadata);
+  weights::write_safetensors(path, views, metadata);
 }
 
 }  // namespace lockstep::model

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "lockstep/base/file.h"
-#include "lockstep/base/safetensors.h"
 #include "lockstep/model/network.h"
+#include "lockstep/weights/safetensors.h"
 
 namespace lockstep::model {
 
@@ -20,9 +20,9 @@ struct LoadReport {
 // is changed, when a name is missing or a shape differs (tensor and both shapes named), except for the classifier.
 LoadReport load_weights(Network& network, const base::Path& path);
 // Likewise from tensors that lie somewhere else; `source` names it.
-LoadReport load_weights(Network& network, const std::vector<base::TensorView>& tensors, const std::string& source);
+LoadReport load_weights(Network& network, const std::vector<weights::TensorView>& tensors, const std::string& source);
 
 // All parameters and buffers as safetensors, atomically.
-void save_weights(const Network& network, const base::Path& path, const base::TensorMetadata& metadata = {});
+void save_weights(const Network& network, const base::Path& path, const weights::TensorMetadata& metadata = {});
 
 }  // namespace lockstep::model

@@ -76,7 +76,8 @@ TEST(WeightsTest, WeightsOfAnotherNetworkAreRefusedWithTheMissingNames) {
 
 TEST(WeightsTest, AFileThatGivesNothingIsRefused) {
   const base::TemporaryFolder folder;
-  base::write_safetensors(folder.path() / "w", std::vector{base::TensorView{"other", base::Dtype::F32, {0}, {}}});
+  weights::write_safetensors(folder.path() / "w",
+                             std::vector{weights::TensorView{"other", weights::Dtype::F32, {0}, {}}});
   spec::Model model;
   model.name = "linear";  // every tensor of it belongs to the classifier
   model.classes = 3;
@@ -98,16 +99,16 @@ TEST(WeightsTest, OldDenseNetAndDistributedNamesAreUnderstood) {
   model.width = 4;
   const Network saved = make_network(model, 32, 1);
   save_weights(saved, folder.path() / "new.safetensors");
-  const base::SafetensorsFile file(folder.path() / "new.safetensors");
-  std::vector<base::TensorView> old = file.tensors();
-  for (base::TensorView& view : old) {
+  const weights::SafetensorsFile file(folder.path() / "new.safetensors");
+  std::vector<weights::TensorView> old = file.tensors();
+  for (weights::TensorView& view : old) {
     for (const char* part : {"norm1.", "norm2.", "conv1.", "conv2."}) {
       const size_t at = view.name.find(part);
       if (view.name.find("denselayer") != std::string::npos && at != std::string::npos) view.name.insert(at + 4, ".");
     }
     view.name = "module." + view.name;
   }
-  base::write_safetensors(folder.path() / "old.safetensors", old);
+  weights::write_safetensors(folder.path() / "old.safetensors", old);
   Network loaded = make_network(model, 32, 2);
   const LoadReport report = load_weights(loaded, folder.path() / "old.safetensors");
   EXPECT_EQ(report.loaded.size(), old.size());

@@ -173,9 +173,9 @@ Found first_good(const std::vector<Path>& folders) {
 
 }  // namespace
 
-CheckpointPart safetensors_part(std::string name, const std::vector<base::TensorView>& tensors,
-                                const base::TensorMetadata& metadata) {
-  auto pieces = std::make_shared<const base::SafetensorsPieces>(base::safetensors_pieces(tensors, metadata));
+CheckpointPart safetensors_part(std::string name, const std::vector<weights::TensorView>& tensors,
+                                const weights::TensorMetadata& metadata) {
+  auto pieces = std::make_shared<const weights::SafetensorsPieces>(weights::safetensors_pieces(tensors, metadata));
   return {std::move(name), static_cast<int64_t>(pieces->num_bytes()), [pieces](const Sink& sink) {
             sink(std::as_bytes(std::span(pieces->head.data(), pieces->head.size())));
             for (const auto piece : pieces->data) sink(piece);

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
-#include "lockstep/base/safetensors.h"
 #include "lockstep/run/disk.h"
 #include "lockstep/run/part_file.h"
+#include "lockstep/weights/safetensors.h"
 
 namespace lockstep::run {
 
 // A safetensors file of these tensors, whose bytes must stay alive and unchanged until the save is done.
-CheckpointPart safetensors_part(std::string name, const std::vector<base::TensorView>& tensors,
-                                const base::TensorMetadata& metadata = {});
+CheckpointPart safetensors_part(std::string name, const std::vector<weights::TensorView>& tensors,
+                                const weights::TensorMetadata& metadata = {});
 
 struct Save {
   int64_t step = 0;

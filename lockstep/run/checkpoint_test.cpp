@@ -31,8 +31,8 @@ struct Content {
   explicit Content(int64_t step, size_t count = 300) : values(count, static_cast<float>(step)) {}
 
   Save save(int64_t step) const {
-    const base::TensorView tensor{
-        "head.weight", base::Dtype::F32, {static_cast<int64_t>(values.size())}, std::as_bytes(std::span(values))};
+    const weights::TensorView tensor{
+        "head.weight", weights::Dtype::F32, {static_cast<int64_t>(values.size())}, std::as_bytes(std::span(values))};
     Save save;
     save.step = step;
     save.state["seed"] = 7;
@@ -51,7 +51,7 @@ Path save_step(CheckpointStore& store, int64_t step, int64_t keep = 2, bool best
 
 // The step whose weights a found checkpoint really holds.
 int64_t step_in_weights(const Checkpoint& checkpoint) {
-  const base::SafetensorsFile file(checkpoint.file("weights.safetensors"));
+  const weights::SafetensorsFile file(checkpoint.file("weights.safetensors"));
   float value = 0;
   std::memcpy(&value, file.tensors().at(0).bytes.data(), sizeof value);
   return static_cast<int64_t>(value);

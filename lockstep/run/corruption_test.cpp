@@ -19,8 +19,8 @@ using base::text;
 using Files = std::map<std::string, std::string>;  // name -> content
 
 Save small_save(int64_t step, const std::vector<float>& values) {
-  const base::TensorView tensor{
-      "weight", base::Dtype::F32, {static_cast<int64_t>(values.size())}, std::as_bytes(std::span(values))};
+  const weights::TensorView tensor{
+      "weight", weights::Dtype::F32, {static_cast<int64_t>(values.size())}, std::as_bytes(std::span(values))};
   Save save;
   save.step = step;
   save.keep = 3;

@@ -17,8 +17,8 @@ using base::Blame;
 using base::Error;
 using base::Json;
 using base::Path;
-using base::TensorView;
 using base::text;
+using weights::TensorView;
 
 std::vector<int64_t> numbers(const Json& array) {
   std::vector<int64_t> all;
@@ -80,7 +80,7 @@ struct SavedTensors::Files {
     CutTensor cut = {};
     std::vector<Piece> pieces = {};  // in order
   };
-  std::deque<base::SafetensorsFile> open;
+  std::deque<weights::SafetensorsFile> open;
   std::vector<Whole> wholes;  // as entries_
 };
 

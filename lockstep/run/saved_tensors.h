@@ -9,7 +9,7 @@
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
-#include "lockstep/base/safetensors.h"
+#include "lockstep/weights/safetensors.h"
 
 namespace lockstep::run {
 
@@ -38,7 +38,7 @@ class SavedTensors {
 
   struct Entry {
     std::string name;
-    base::Dtype dtype = base::Dtype::F32;
+    weights::Dtype dtype = weights::Dtype::F32;
     std::vector<int64_t> shape;
   };
   const std::vector<Entry>& entries() const { return entries_; }

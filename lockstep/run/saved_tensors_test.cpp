@@ -10,15 +10,15 @@
 namespace lockstep::run {
 namespace {
 
-base::TensorView floats(const std::string& name, std::span<const float> values) {
-  return {name, base::Dtype::F32, {static_cast<int64_t>(values.size())}, std::as_bytes(values)};
+weights::TensorView floats(const std::string& name, std::span<const float> values) {
+  return {name, weights::Dtype::F32, {static_cast<int64_t>(values.size())}, std::as_bytes(values)};
 }
 
 std::vector<float> read_floats(const SavedTensors& saved, const std::string& name) {
   for (size_t i = 0; i < saved.entries().size(); ++i) {
     const auto& entry = saved.entries()[i];
     if (entry.name != name) continue;
-    std::vector<float> values(*base::tensor_bytes(entry.dtype, entry.shape) / sizeof(float));
+    std::vector<float> values(*weights::tensor_bytes(entry.dtype, entry.shape) / sizeof(float));
     saved.read(i, std::as_writable_bytes(std::span(values)));
     return values;
   }
@@ -33,8 +33,8 @@ struct CutCheckpoint {
 
   base::Path save(const base::Path& folder, bool all_pieces = true) const {
     const std::span<const float> row(memory);
-    std::vector<base::TensorView> second = {floats(piece_name(cut[0].name, 4), row.subspan(4)),
-                                            floats(piece_name(cut[1].name, 0), vector)};
+    std::vector<weights::TensorView> second = {floats(piece_name(cut[0].name, 4), row.subspan(4)),
+                                               floats(piece_name(cut[1].name, 0), vector)};
     if (all_pieces) second.push_back(floats(piece_name(cut[0].name, 1), row.subspan(1, 3)));
     Save save;
     save.step = 3;

@@ -20,7 +20,7 @@ struct Quota {
 };
 
 // The least of what this user and the group of new files there have left. Asks `lfs quota` on Lustre and `quota`
-// elsewhere, each for `patience` at most. `type` as site::Storage has it.
+// elsewhere, each for `patience` at most. `type` as Storage has it.
 Quota read_quota(const std::string& folder, const std::string& type,
                  std::chrono::milliseconds patience = std::chrono::seconds(5));
 

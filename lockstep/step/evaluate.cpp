@@ -12,11 +12,11 @@ namespace lockstep::step {
 namespace {
 
 // rows: [samples, classes]
-void add(task::Metrics& metrics, const at::Tensor& rows, const data::Batch& batch) {
+void add(task::Metrics& metrics, const at::Tensor& rows, const loader::Batch& batch) {
   const int64_t classes = rows.size(1);
   for (int64_t i = 0; i < batch.size(); ++i) {
     const auto k = static_cast<size_t>(i);
-    if (batch.targets[k] == data::kNoTarget) continue;
+    if (batch.targets[k] == loader::kNoTarget) continue;
     metrics.add({rows.const_data_ptr<float>() + i * classes, static_cast<size_t>(classes)}, {&batch.targets[k], 1},
                 {&batch.sample_ids[k], 1});
   }
@@ -29,13 +29,13 @@ at::Tensor evaluate_pass(const model::Network& network, const at::Tensor& values
   return logits.to(at::kCPU, at::kFloat).contiguous();
 }
 
-task::Metrics evaluate(const model::Network& network, data::Loader& loader, comm::Group& group,
+task::Metrics evaluate(const model::Network& network, loader::Loader& loader, comm::Group& group,
                        const EvaluateOptions& options) {
   const c10::AutoGradMode no_gradients(false);
   const PassPrecision precision(network, options.precision, options.device);
   task::Metrics mine(options.classes, options.worst);
   int64_t seen = 0;
-  for (data::Batch batch = loader.next(); batch.global_size > 0; batch = loader.next()) {
+  for (loader::Batch batch = loader.next(); batch.global_size > 0; batch = loader.next()) {
     seen += batch.size();
     if (batch.size() > 0) {
       const Samples samples = to_samples(batch, options.device);
@@ -58,10 +58,10 @@ task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group) {
   return sum;
 }
 
-std::vector<data::BadSample> over_ranks(const std::vector<data::BadSample>& mine, comm::Group& group) {
+std::vector<loader::BadSample> over_ranks(const std::vector<loader::BadSample>& mine, comm::Group& group) {
   base::Json rows = base::Json::array();
   for (const auto& bad : mine) rows.push_back(base::Json::array({bad.id, bad.path, bad.reason}));
-  std::vector<data::BadSample> all;
+  std::vector<loader::BadSample> all;
   for (const auto& words : comm::gather_texts(group, rows.dump(-1))) {
     const base::Json theirs = base::parse_json(words, "unreadable samples of a rank", {.max_bytes = size_t{1} << 30});
     for (const auto& row : theirs.items()) {

@@ -5,18 +5,18 @@
 
 #include <atomic>
 
-#include "lockstep/step/evaluation.h"
+#include "lockstep/run/evaluation.h"
 #include "lockstep/step/tiny_network.h"
 
 namespace lockstep::step {
 
 TEST(EvaluateTest, SeesEverySampleOnceAndKeepsTheStatistics) {
-  const auto collection = data::synthetic_collection(10, tiny::kClasses);
-  data::LoaderOptions options;
+  const auto collection = loader::synthetic_collection(10, tiny::kClasses);
+  loader::LoaderOptions options;
   options.data.image_size = tiny::kSize;
-  options.use = data::Use::evaluate;
+  options.use = loader::Use::evaluate;
   options.global_batch = 4;
-  const auto loader = data::make_loader(collection, options, {.seed = 1});
+  const auto loader = loader::make_loader(collection, options, {.seed = 1});
   const auto network = tiny::network();
   const double before = network.buffers()[0].tensor.sum().item<double>();
   const auto group = comm::single_group();
@@ -29,19 +29,19 @@ TEST(EvaluateTest, SeesEverySampleOnceAndKeepsTheStatistics) {
 }
 
 TEST(EvaluateTest, AnyNumberOfRanksHasTheMetricsOfOneToTheLastBit) {
-  const auto collection = data::synthetic_collection(29, tiny::kClasses);  // 8 batches of 4, the last one of 1
+  const auto collection = loader::synthetic_collection(29, tiny::kClasses);  // 8 batches of 4, the last one of 1
   const auto network = tiny::network();
   const auto packed = [&](int64_t ranks) {
     std::vector<double> result;
     std::atomic<int64_t> rows = 0;
     comm::run_thread_ranks(ranks, [&](comm::Group& group) {
-      const EvaluationShare share = evaluation_share(29, 4, group.rank(), group.size());
-      data::LoaderOptions options;
+      const run::EvaluationShare share = run::evaluation_share(29, 4, group.rank(), group.size());
+      loader::LoaderOptions options;
       options.data.image_size = tiny::kSize;
-      options.use = data::Use::evaluate;
+      options.use = loader::Use::evaluate;
       options.global_batch = 4;
       options.batches = share.batches;
-      const auto loader = data::make_loader(collection, options, share.from);
+      const auto loader = loader::make_loader(collection, options, share.from);
       int64_t mine = 0;
       const auto metrics = evaluate(network, *loader, group,
                                     {.classes = tiny::kClasses, .seen = [&](int64_t samples) { mine = samples; }});

@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "lockstep/base/clock.h"
-#include "lockstep/data/quiet_thread.h"
-#include "lockstep/step/feeding.h"
+#include "lockstep/loader/quiet_thread.h"
+#include "lockstep/run/feeding.h"
 #include "lockstep/step/reducer.h"
 
 namespace lockstep::step {
@@ -31,22 +31,22 @@ struct Feeder::State {
     at::Tensor host_targets, targets;  // likewise [rows or more]
     Samples samples;                   // without tensors
     int64_t rows = 0;
-    data::Normalisation normalisation = {};
+    image::Normalisation normalisation = {};
     std::optional<c10::Event> copied, used;  // on a card only
     std::exception_ptr error;
   };
 
-  data::Loader& loader;
+  loader::Loader& loader;
   const at::Device device;
   std::optional<c10::Stream> stream;  // of the copies
-  std::array<Slot, kFeederSlots> slots;
+  std::array<Slot, run::kFeederSlots> slots;
 
   std::mutex mutex;  // guards the slots' stages
   std::condition_variable_any changed;
   size_t next_filled = 0;
   std::jthread thread;
 
-  State(data::Loader& from, at::Device to) : loader(from), device(to) {
+  State(loader::Loader& from, at::Device to) : loader(from), device(to) {
     if (!device.is_cuda()) return;
     stream = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
     for (Slot& slot : slots) {
@@ -83,7 +83,7 @@ struct Feeder::State {
 
   c10::Stream current_stream() const { return c10::impl::VirtualGuardImpl(device.type()).getStream(device); }
 
-  void copy(Slot& slot, const data::Batch& batch) const {
+  void copy(Slot& slot, const loader::Batch& batch) const {
     const at::Tensor from = host_pixels(batch);
     make_room(slot, from);
     slot.rows = batch.size();
@@ -102,7 +102,7 @@ struct Feeder::State {
   // True: there may be more.
   bool fill(Slot& slot) {
     try {
-      data::Batch batch = loader.next();
+      loader::Batch batch = loader.next();
       copy(slot, batch);
       slot.samples = {batch.step, batch.epoch, batch.global_size, {}, {}, 0};
       slot.normalisation = batch.normalisation;
@@ -115,7 +115,7 @@ struct Feeder::State {
   }
 
   void run(const std::stop_token& stop) {
-    data::settle_quiet_thread("ls-feed");
+    loader::settle_quiet_thread("ls-feed");
     for (size_t turn = 0;; turn = 1 - turn) {
       Slot& slot = slots[turn];
       std::unique_lock lock(mutex);
@@ -130,7 +130,7 @@ struct Feeder::State {
   }
 };
 
-Feeder::Feeder(data::Loader& loader, at::Device device) : state_(std::make_unique<State>(loader, device)) {
+Feeder::Feeder(loader::Loader& loader, at::Device device) : state_(std::make_unique<State>(loader, device)) {
   state_->thread = std::jthread([state = state_.get()](const std::stop_token& stop) { state->run(stop); });
 }
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "lockstep/data/loader.h"
+#include "lockstep/loader/loader.h"
 #include "lockstep/step/samples.h"
 
 namespace lockstep::step {
@@ -14,7 +14,7 @@ namespace lockstep::step {
 class Feeder {
  public:
   // `loader` must outlive it and be asked for batches by nobody else.
-  Feeder(data::Loader& loader, at::Device device);
+  Feeder(loader::Loader& loader, at::Device device);
   ~Feeder();
   Feeder(const Feeder&) = delete;
   Feeder& operator=(const Feeder&) = delete;

@@ -16,18 +16,18 @@ class FeederTest : public testing::Test {
     options_.data.image_size = 8;
     options_.global_batch = 7;
   }
-  data::Collection collection_ = data::synthetic_collection(23, 3);
-  data::LoaderOptions options_;
+  loader::Collection collection_ = loader::synthetic_collection(23, 3);
+  loader::LoaderOptions options_;
 };
 
 TEST_F(FeederTest, GivesTheBatchesOfTheLoaderOfEveryKindOfPixels) {
   for (const auto pixels : {spec::Pixels::fp32, spec::Pixels::bf16, spec::Pixels::uint8}) {
     options_.data.pixels = pixels;
-    const auto plain = data::make_loader(collection_, options_, {1, 0, 0});
-    const auto ahead = data::make_loader(collection_, options_, {1, 0, 0});
+    const auto plain = loader::make_loader(collection_, options_, {1, 0, 0});
+    const auto ahead = loader::make_loader(collection_, options_, {1, 0, 0});
     Feeder feeder(*ahead, at::kCPU);
     for (int i = 0; i < 9; ++i) {  // two epochs of 7, 7, 7 and 2, and one more
-      const data::Batch batch = plain->next();
+      const loader::Batch batch = plain->next();
       const Samples expected = to_samples(batch, at::kCPU), samples = feeder.next();
       EXPECT_TRUE(at::equal(samples.values, expected.values));
       EXPECT_EQ(samples.values.scalar_type(), expected.values.scalar_type());
@@ -40,8 +40,8 @@ TEST_F(FeederTest, GivesTheBatchesOfTheLoaderOfEveryKindOfPixels) {
 }
 
 TEST_F(FeederTest, EndsWithTheEvaluation) {
-  options_.use = data::Use::evaluate;
-  const auto loader = data::make_loader(collection_, options_, {1, 0, 0});
+  options_.use = loader::Use::evaluate;
+  const auto loader = loader::make_loader(collection_, options_, {1, 0, 0});
   Feeder feeder(*loader, at::kCPU);
   for (int i = 0; i < 4; ++i) EXPECT_GT(feeder.next().global_size, 0);
   EXPECT_EQ(feeder.next().global_size, 0);
@@ -54,14 +54,14 @@ TEST_F(FeederTest, PassesTheLoadersErrorOn) {
     base::make_folders((folder.path() / name).parent_path());
     base::write_file(folder.path() / name, "no picture");
   }
-  const data::Collection files = data::scan_folder(folder.path().string());
-  const auto loader = data::make_loader(files, options_, {1, 0, 0});
+  const loader::Collection files = loader::scan_folder(folder.path().string());
+  const auto loader = loader::make_loader(files, options_, {1, 0, 0});
   Feeder feeder(*loader, at::kCPU);
   EXPECT_THROW(feeder.next(), base::Error);
 }
 
 TEST_F(FeederTest, MayBeLeftAtAnyTime) {
-  const auto loader = data::make_loader(collection_, options_, {1, 0, 0});
+  const auto loader = loader::make_loader(collection_, options_, {1, 0, 0});
   for (int i = 0; i < 5; ++i) {
     Feeder feeder(*loader, at::kCPU);
     if (i % 2 == 0) (void)feeder.next();

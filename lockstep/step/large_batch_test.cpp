@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lockstep/data/collection.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/loader/collection.h"
+#include "lockstep/loader/loader.h"
 #include "lockstep/step/tiny_network.h"
 
 namespace lockstep::step {
@@ -191,15 +191,15 @@ TEST(LargeBatchTest, RanksWithMorePassesThanOthersMeetInSyncBatchNorm) {  // syn
 }
 
 TEST(LargeBatchTest, AllRanksTogetherSeeTheOneShuffleOfAnEpoch) {
-  const auto collection = data::synthetic_collection(29, 3);
+  const auto collection = loader::synthetic_collection(29, 3);
   const auto ids = [&](int64_t ranks) {
-    data::LoaderOptions options;
+    loader::LoaderOptions options;
     options.data.image_size = 8;
     options.global_batch = 8;
     options.num_ranks = ranks;
-    std::vector<std::unique_ptr<data::Loader>> loaders;
+    std::vector<std::unique_ptr<loader::Loader>> loaders;
     for (options.rank = 0; options.rank < ranks; ++options.rank) {
-      loaders.push_back(data::make_loader(collection, options, {.seed = options.seed}));
+      loaders.push_back(loader::make_loader(collection, options, {.seed = options.seed}));
     }
     std::vector<int64_t> all;
     for (int64_t step = 0; step < 8; ++step) {  // two epochs

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "lockstep/objective/classify.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/recompute.h"
-#include "lockstep/task/classify.h"
 
 namespace lockstep::step {
 
@@ -27,11 +27,11 @@ Pass::Pass(const model::Network& network, const StepOptions& options, WeightSour
 
 PassSums Pass::run(const Samples& part, double divisor) const {
   const auto& training = options_.training;
-  std::optional<task::Mix> mix;
+  std::optional<objective::Mix> mix;
   at::Tensor values = part.values;
   if (values.dim() == 4 && part.from == 0) {
-    mix = task::draw_mix(training, part.epoch, part.step, part.targets, values.size(2));
-    if (mix) values = task::mix_images(values, *mix);
+    mix = objective::draw_mix(training, part.epoch, part.step, part.targets, values.size(2));
+    if (mix) values = objective::mix_images(values, *mix);
   }
   model::Output output;
   at::Tensor loss;
@@ -40,14 +40,14 @@ PassSums Pass::run(const Samples& part, double divisor) const {
     const size_t own = source_ ? options_.train_from : network_.blocks().size();
     const PassPrecision precision(network_, training.precision, options_.device, own);
     output = forward(part, values);
-    loss = task::cross_entropy_sum(
+    loss = objective::cross_entropy_sum(
         output.logits, output.auxiliary, part.targets, mix,
         {.label_smoothing = training.label_smoothing, .auxiliary_weight = training.auxiliary_weight});
   }
   (loss / divisor).backward();
   PassSums sums;
   sums.loss = loss.item<double>();
-  sums.correct = task::count_correct(output.logits, part.targets);
+  sums.correct = objective::count_correct(output.logits, part.targets);
   sums.samples = part.targets.ge(0).sum().item<int64_t>();
   return sums;
 }

@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "lockstep/data/loader.h"
+#include "lockstep/loader/loader.h"
 
 namespace lockstep::step {
 
@@ -21,19 +21,19 @@ struct Samples {
 };
 
 // The batch's pixels as they are, over its own memory, which must live on: [rows, size, size, 3], fp32, bf16 or uint8.
-at::Tensor host_pixels(const data::Batch& batch);
+at::Tensor host_pixels(const loader::Batch& batch);
 
 // As the network takes them: [rows, 3, size, size], channels last. Bytes become normalised floats; others are only
 // looked at another way.
-at::Tensor shown_pixels(const at::Tensor& pixels, const data::Normalisation& normalisation);
+at::Tensor shown_pixels(const at::Tensor& pixels, const image::Normalisation& normalisation);
 
 // A batch's pixels, in main memory, on the device and as the network takes them.
-at::Tensor pixels_on(at::Device device, const at::Tensor& pixels, const data::Normalisation& normalisation);
+at::Tensor pixels_on(at::Device device, const at::Tensor& pixels, const image::Normalisation& normalisation);
 
 at::ScalarType pixel_type(spec::Pixels pixels);
 
 // The images as a channels-last tensor over the batch's own memory (on the CPU: no copy; the batch must live on), or of
 // bytes a new one.
-Samples to_samples(const data::Batch& batch, at::Device device);
+Samples to_samples(const loader::Batch& batch, at::Device device);
 
 }  // namespace lockstep::step

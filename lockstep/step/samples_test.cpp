@@ -6,8 +6,8 @@
 namespace lockstep::step {
 namespace {
 
-data::Batch four_pixels() {  // 2 images of 1 x 1
-  data::Batch batch;
+loader::Batch four_pixels() {  // 2 images of 1 x 1
+  loader::Batch batch;
   batch.step = 7;
   batch.global_size = 5;
   batch.image_size = 1;
@@ -18,7 +18,7 @@ data::Batch four_pixels() {  // 2 images of 1 x 1
 }
 
 TEST(SamplesTest, LookIntoTheMemoryOfTheBatch) {
-  const data::Batch batch = four_pixels();
+  const loader::Batch batch = four_pixels();
   const Samples samples = to_samples(batch, at::kCPU);
   EXPECT_EQ(samples.values.const_data_ptr(), static_cast<const void*>(batch.images.data()));
   EXPECT_EQ(samples.values[1][2][0][0].item<float>(), 6);
@@ -27,7 +27,7 @@ TEST(SamplesTest, LookIntoTheMemoryOfTheBatch) {
 }
 
 TEST(SamplesTest, BytesAreNormalisedAndHalvesAreLookedAt) {
-  data::Batch batch = four_pixels();
+  loader::Batch batch = four_pixels();
   batch.images.clear();
   batch.bytes = {0, 51, 102, 153, 204, 255};
   batch.normalisation = {{0.5f, 0.5f, 0.2f}, {0.5f, 0.25f, 1}};
@@ -46,7 +46,7 @@ TEST(SamplesTest, BytesAreNormalisedAndHalvesAreLookedAt) {
 }
 
 TEST(SamplesTest, ASliceHasItsRowsAndTheRestOfTheWhole) {
-  const data::Batch batch = four_pixels();
+  const loader::Batch batch = four_pixels();
   const Samples part = to_samples(batch, at::kCPU).slice(1, 1);
   EXPECT_EQ(part.rows(), 1);
   EXPECT_EQ(part.targets[0].item<int64_t>(), 1);

@@ -27,7 +27,7 @@ Tensors total_on(int64_t num_ranks, int64_t num_rows) {
   std::vector<Tensors> totals;
   comm::run_thread_ranks(num_ranks, [&](comm::Group& group) {
     TreeSum<Tensors> sum(add_tensors);
-    const data::Range mine = slices.of_rank(group.rank(), num_ranks);
+    const run::Range mine = slices.of_rank(group.rank(), num_ranks);
     for (int64_t slice = mine.begin; slice < mine.end; ++slice) {
       const bool empty = slices.rows(slice).size() == 0;
       sum.push({slice, 1}, empty ? std::nullopt : std::optional(contribution(slice)));

@@ -86,7 +86,7 @@ VirtualPath::~VirtualPath() = default;
 
 BatchSums VirtualPath::run(const Samples& samples, double scale, bool want_stop) {
   const Slices slices(samples.global_size, options_.training.virtual_ranks);
-  const data::Range mine = slices.of_rank(group_.rank(), group_.size());
+  const run::Range mine = slices.of_rank(group_.rank(), group_.size());
   const int64_t first_row = slices.rows(mine.begin).begin;
   base::ensure(slices.rows(mine.end - 1).end - first_row == samples.rows(), "a rank has the rows of its slices");
   const bool has_statistics = !lanes_[0]->statistics.empty();
@@ -99,7 +99,7 @@ BatchSums VirtualPath::run(const Samples& samples, double scale, bool want_stop)
     const int64_t count = std::min(threads_.lanes(), mine.end - first);
     threads_.run([&](int64_t lane) {
       if (lane >= count) return;
-      const data::Range range = slices.rows(first + lane);
+      const run::Range range = slices.rows(first + lane);
       const Samples part = samples.slice(range.begin - first_row, range.size());
       pieces[static_cast<size_t>(lane)] = run_slice(*lanes_[static_cast<size_t>(lane)], part,
                                                     static_cast<double>(samples.global_size) / scale, first + lane);

@@ -60,7 +60,7 @@ std::vector<at::Tensor> state_after(const Case& what, comm::Group& group) {
   std::vector<at::Tensor> all;
   int64_t place = 0;
   for (const int64_t rows : {64, 64, 50, 5}) {
-    const auto mine = data::rank_range({place, place + rows}, group.rank(), group.size(), kSlices);
+    const auto mine = run::rank_range({place, place + rows}, group.rank(), group.size(), kSlices);
     const auto result = step.run(tiny::samples(mine.begin, mine.size(), rows, place), 0.05);
     EXPECT_TRUE(result.finite);
     EXPECT_EQ(result.samples, rows);
@@ -191,7 +191,7 @@ TEST(VirtualPathTest, OneRanksWishToStopReachesAll) {
     StepOptions options;
     options.training = what.training;
     Step step(network, group, options);
-    const auto mine = data::rank_range({0, 24}, group.rank(), 3, kSlices);
+    const auto mine = run::rank_range({0, 24}, group.rank(), 3, kSlices);
     EXPECT_TRUE(step.run(tiny::samples(mine.begin, mine.size(), 24), 0.1, group.rank() == 2).stop);
     EXPECT_FALSE(step.run(tiny::samples(mine.begin, mine.size(), 24), 0.1, false).stop);
   });

@@ -3,7 +3,7 @@
 
 namespace lockstep::step {
 
-std::vector<Node> maximal_nodes(data::Range slices) {
+std::vector<Node> maximal_nodes(run::Range slices) {
   std::vector<Node> nodes;
   while (slices.begin < slices.end) {
     int64_t size = 1;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "lockstep/data/order.h"
+#include "lockstep/run/order.h"
 
 namespace lockstep::step {
 
@@ -18,8 +18,8 @@ class Slices {
   Slices(int64_t num_rows, int64_t count) : num_rows_(num_rows), count_(count) {}
 
   int64_t count() const { return count_; }
-  data::Range rows(int64_t slice) const { return data::rank_range({0, num_rows_}, slice, count_); }
-  data::Range of_rank(int64_t rank, int64_t num_ranks) const { return data::rank_range({0, count_}, rank, num_ranks); }
+  run::Range rows(int64_t slice) const { return run::rank_range({0, num_rows_}, slice, count_); }
+  run::Range of_rank(int64_t rank, int64_t num_ranks) const { return run::rank_range({0, count_}, rank, num_ranks); }
 
  private:
   int64_t num_rows_;
@@ -38,7 +38,7 @@ struct Node {
 };
 
 // The fewest nodes that together are these slices, in order. At most 2 log2(size) of them.
-std::vector<Node> maximal_nodes(data::Range slices);
+std::vector<Node> maximal_nodes(run::Range slices);
 
 template <class Value>
 struct Partial {

@@ -30,7 +30,7 @@ TEST(VirtualTreeTest, AnyNumberOfRanksAddsInTheSameOrder) {
     TreeSum<std::string> all = written_sum();
     for (int64_t rank = 0; rank < num_ranks; ++rank) {
       TreeSum<std::string> mine = written_sum();
-      const data::Range range = slices.of_rank(rank, num_ranks);
+      const run::Range range = slices.of_rank(rank, num_ranks);
       for (int64_t slice = range.begin; slice < range.end; ++slice) mine.push({slice, 1}, std::to_string(slice));
       const auto partials = mine.take();
       const auto nodes = maximal_nodes(range);

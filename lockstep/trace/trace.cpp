@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "lockstep/base/error.h"
+#include "lockstep/run/feeding.h"
 #include "lockstep/step/evaluate.h"
-#include "lockstep/step/feeding.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 #include "lockstep/trace/attention.h"
@@ -47,7 +47,7 @@ step::Samples make_samples(const spec::Job& job, int64_t rows) {
   const at::Device device = SimulatedDevice::device();
   step::Samples samples;
   samples.global_size = rows;
-  samples.values = step::pixels_on(device, empty_pixels(job, rows, at::kCPU), data::Normalisation());
+  samples.values = step::pixels_on(device, empty_pixels(job, rows, at::kCPU), image::Normalisation());
   samples.targets = at::empty({rows}, at::kLong).to(device);
   recorder().classify_from(first, MemoryClass::inputs);
   return samples;
@@ -58,9 +58,9 @@ step::Samples make_samples(const spec::Job& job, int64_t rows) {
 class Inputs {
  public:
   Inputs(const spec::Job& job, int64_t rows) : job_(job), rows_(rows) {
-    if (!step::is_fed(job.data.pixels, /*on_card=*/true)) return;
+    if (!run::is_fed(job.data.pixels, /*on_card=*/true)) return;
     const int64_t first = recorder().next_storage();
-    for (int64_t i = 0; i < step::kFeederSlots; ++i) {
+    for (int64_t i = 0; i < run::kFeederSlots; ++i) {
       slots_.push_back({empty_pixels(job, rows, SimulatedDevice::device()),
                         at::empty({rows}, at::TensorOptions(at::kLong).device(SimulatedDevice::device()))});
     }
@@ -81,7 +81,7 @@ class Inputs {
   static step::Samples from(const Slot& slot) {
     const int64_t first = recorder().next_storage();
     step::Samples samples;
-    samples.values = step::shown_pixels(slot.pixels, data::Normalisation());
+    samples.values = step::shown_pixels(slot.pixels, image::Normalisation());
     samples.targets = slot.targets;
     recorder().classify_from(first, MemoryClass::inputs);
     return samples;

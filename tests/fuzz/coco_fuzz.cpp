@@ -1,17 +1,17 @@
-// sources: lockstep/base/*.cpp lockstep/data/coco_list.cpp lockstep/data/json_slices.cpp
+// sources: lockstep/base/*.cpp lockstep/sources/coco_list.cpp lockstep/sources/json_slices.cpp
 // SPDX-License-Identifier: Apache-2.0
 // Any text is a COCO list whose every image can be described, or a user error.
 #include <cstdint>
 #include <cstdlib>
 
 #include "lockstep/base/error.h"
-#include "lockstep/data/coco_list.h"
+#include "lockstep/sources/coco_list.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace lockstep;
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
   try {
-    const data::CocoList list(text, "fuzz.json");
+    const sources::CocoList list(text, "fuzz.json");
     std::map<std::string, int32_t> labels;
     for (const auto& [id, name] : list.categories()) labels.emplace(name, static_cast<int32_t>(labels.size()));
     for (size_t i = 0; i < list.images().size(); ++i) {

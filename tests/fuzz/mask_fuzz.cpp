@@ -1,4 +1,4 @@
-// sources: lockstep/base/*.cpp lockstep/data/mask.cpp lockstep/data/decode*.cpp lockstep/data/exif*.cpp lockstep/data/jpeg_*.cpp lockstep/data/png_*.cpp lockstep/data/re*.cpp lockstep/data/augment*.cpp lockstep/data/policy.cpp libraries: -ljpeg -lpng
+// sources: lockstep/base/*.cpp lockstep/image/mask.cpp lockstep/image/augment*.cpp lockstep/image/decode*.cpp lockstep/image/exif*.cpp lockstep/image/jpeg_*.cpp lockstep/image/png_*.cpp lockstep/image/policy.cpp lockstep/image/re*.cpp libraries: -ljpeg -lpng
 // SPDX-License-Identifier: Apache-2.0
 // Any JSON is an outline of COCO's, whose pixels lie in the picture, or a user error; any text likewise compressed
 // runs.
@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "lockstep/base/error.h"
-#include "lockstep/data/mask.h"
+#include "lockstep/image/mask.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace lockstep;
@@ -19,14 +19,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     }
   };
   refused([&] {
-    const data::Mask mask = data::mask_of(base::parse_json(text, "fuzz"), 40, 30);
+    const image::Mask mask = image::mask_of(base::parse_json(text, "fuzz"), 40, 30);
     if (mask.inside.size() != 1200 || mask.area() > 1200) std::abort();
-    data::ObjectsPicture picture(40, 30);
+    image::ObjectsPicture picture(40, 30);
     picture.add(&mask);
     (void)picture.png();
   });
   refused([&] {
-    if (data::parse_runs(text).size() > size) std::abort();
+    if (image::parse_runs(text).size() > size) std::abort();
   });
   return 0;
 }

@@ -1,12 +1,12 @@
-// sources: lockstep/base/*.cpp
+// sources: lockstep/base/*.cpp lockstep/weights/*.cpp
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes, read as a checkpoint and as the bare pickle inside one, give tensors or a user error.
 #include <cstdint>
 #include <cstdlib>
 
 #include "lockstep/base/error.h"
-#include "lockstep/base/pickle.h"
-#include "lockstep/base/pth.h"
+#include "lockstep/weights/pickle.h"
+#include "lockstep/weights/pth.h"
 
 namespace {
 

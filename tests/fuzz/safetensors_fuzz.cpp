@@ -1,11 +1,11 @@
-// sources: lockstep/base/*.cpp
+// sources: lockstep/base/*.cpp lockstep/weights/*.cpp
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes give tensors that lie inside the input, or a user error.
 #include <cstdint>
 #include <cstdlib>
 
 #include "lockstep/base/error.h"
-#include "lockstep/base/safetensors.h"
+#include "lockstep/weights/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lockstep::base;

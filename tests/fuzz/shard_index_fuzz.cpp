@@ -1,4 +1,4 @@
-// sources: lockstep/base/*.cpp lockstep/data/shard_index.cpp
+// sources: lockstep/base/*.cpp lockstep/shards/shard_index.cpp
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes give an index all of whose views lie within it, or a user error. Checksums are made right first: they stop
 // accidents, not attacks, and the checks behind them must hold on their own.
@@ -9,7 +9,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
-#include "lockstep/data/shard_index.h"
+#include "lockstep/shards/shard_index.h"
 
 namespace {
 
@@ -33,14 +33,14 @@ std::vector<uint64_t> with_right_checksums(const uint8_t* bytes, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const std::vector<uint64_t> words = with_right_checksums(bytes, size);
   try {
-    const data::ShardIndex index(std::as_bytes(std::span(words)).first(size), "fuzz.sxi");
+    const shards::ShardIndex index(std::as_bytes(std::span(words)).first(size), "fuzz.sxi");
     uint64_t sum = 0;
     for (int64_t i = 0; i < index.size(); ++i) {
-      const data::IndexedSample sample = index.sample(i);
+      const shards::IndexedSample sample = index.sample(i);
       for (const char c : sample.key) sum += static_cast<unsigned char>(c);
       for (const uint32_t row : sample.row_offsets) sum += row;
       for (int64_t k = 0; k < sample.num_members; ++k) {
-        const data::IndexedMember member = index.member(i, k);
+        const shards::IndexedMember member = index.member(i, k);
         if (member.offset < 0 || member.size < 0 || member.offset + member.size > index.tar_bytes()) std::abort();
         for (const char c : member.extension) sum += static_cast<unsigned char>(c);
       }

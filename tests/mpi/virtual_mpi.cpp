@@ -3,7 +3,7 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
-#include "lockstep/data/order.h"
+#include "lockstep/run/order.h"
 #include "lockstep/step/step.h"
 #include "lockstep/step/tiny_network.h"
 #include "tests/mpi/ranks.h"
@@ -28,7 +28,7 @@ at::Tensor trained(comm::Group& group, int64_t num_slices) {
   Step step(network, group, options);
   int64_t place = 0;
   for (const int64_t rows : {32, 32, 25, 3}) {
-    const auto mine = data::rank_range({place, place + rows}, group.rank(), group.size(), num_slices);
+    const auto mine = run::rank_range({place, place + rows}, group.rank(), group.size(), num_slices);
     EXPECT_EQ(step.run(tiny::samples(mine.begin, mine.size(), rows, place), 0.1).samples, rows);
     place += rows;
   }

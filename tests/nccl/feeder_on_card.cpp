@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What step::Feeder must hold to on a card: its copies go on a stream of their own.
+// What Feeder must hold to on a card: its copies go on a stream of their own.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
-#include "lockstep/data/loader.h"
+#include "lockstep/loader/loader.h"
 #include "lockstep/step/feeder.h"
 
 namespace lockstep::step {
@@ -13,16 +13,16 @@ namespace {
 // The allocator gives freed memory out again at once, while kernels that were queued with it have yet to run: these
 // must not write over the pictures that come into the same memory by another stream.
 TEST(FeederOnCardTest, WaitsForKernelsThatStillUseTheMemoryItIsGiven) {
-  const data::Collection collection = data::synthetic_collection(256, 3);
-  data::LoaderOptions options;
+  const loader::Collection collection = loader::synthetic_collection(256, 3);
+  loader::LoaderOptions options;
   options.data.image_size = 224;
   options.data.pixels = spec::Pixels::bf16;
   options.global_batch = 64;
   const at::Device card(at::kCUDA, 0);
-  const auto plain = data::make_loader(collection, options, {1, 0, 0});
+  const auto plain = loader::make_loader(collection, options, {1, 0, 0});
   const Samples expected = to_samples(plain->next(), card);
   for (int round = 0; round < 10; ++round) {
-    const auto loader = data::make_loader(collection, options, {1, 0, 0});
+    const auto loader = loader::make_loader(collection, options, {1, 0, 0});
     at::Tensor large = at::empty({int64_t{1} << 30}, at::TensorOptions(at::kByte).device(card));
     at::Tensor freed = at::empty({64, 224, 224, 3}, at::TensorOptions(at::kBFloat16).device(card));
     for (int i = 0; i < 2000; ++i) large.fill_(i % 7);  // about a second of work, queued in no time

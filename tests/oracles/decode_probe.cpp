@@ -3,8 +3,8 @@
 //   decode_probe decode IMAGE OUT             "WIDTH HEIGHT", RGB bytes to OUT
 //   decode_probe parts IMAGE COUNT            random parts against the whole, bit by bit
 //   decode_probe center IMAGE SIZE CROP OUT   the evaluation's pixels in 0..1 as float32 to OUT
-//   decode_probe change IMAGE NUMBER MAGNITUDE OUT   an operation of data/policy.h on the whole image, RGB bytes to OUT
-//   decode_probe rate FOLDER SIZE THREADS N   images per second of the loader over N images
+//   decode_probe change IMAGE NUMBER MAGNITUDE OUT   an operation of image/policy.h on the whole image, RGB bytes to
+//   OUT decode_probe rate FOLDER SIZE THREADS N   images per second of the loader over N images
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -13,9 +13,9 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/random.h"
-#include "lockstep/data/decode.h"
-#include "lockstep/data/loader.h"
-#include "lockstep/data/policy.h"
+#include "lockstep/image/decode.h"
+#include "lockstep/image/policy.h"
+#include "lockstep/loader/loader.h"
 
 namespace {
 
@@ -26,7 +26,7 @@ std::span<const std::byte> as_bytes(const std::string& file) {
 }
 
 int decode(const std::string& path, const std::string& out) {
-  const data::Image image = data::decode_image(as_bytes(base::read_file(path)));
+  const image::Image image = image::decode_image(as_bytes(base::read_file(path)));
   base::write_file(out, {reinterpret_cast<const char*>(image.pixels.data()), image.pixels.size()});
   std::printf("%ld %ld\n", static_cast<long>(image.width), static_cast<long>(image.height));
   return 0;
@@ -34,13 +34,13 @@ int decode(const std::string& path, const std::string& out) {
 
 int parts(const std::string& path, int count) {
   const std::string file = base::read_file(path);
-  const data::Image whole = data::decode_image(as_bytes(file));
-  const data::ImageInfo info = data::read_image_info(as_bytes(file));
+  const image::Image whole = image::decode_image(as_bytes(file));
+  const image::ImageInfo info = image::read_image_info(as_bytes(file));
   base::Random random(1);
-  data::ImageReader reader;
-  data::DecodedPart part;
+  image::ImageReader reader;
+  image::DecodedPart part;
   for (int i = 0; i < count; ++i) {
-    data::PartRequest ask;
+    image::PartRequest ask;
     ask.x = random.below(info.width);
     ask.y = random.below(info.height);
     ask.width = 1 + random.below(info.width - ask.x);
@@ -65,29 +65,29 @@ int center(const std::string& path, int64_t size, double crop, const std::string
   data.center_crop = crop;
   data.mean = {0, 0, 0};
   data.std = {1, 1, 1};
-  const auto pixels = data::load_image(path, data);
+  const auto pixels = loader::load_image(path, data);
   base::write_file(out, {reinterpret_cast<const char*>(pixels.data()), pixels.size() * sizeof(float)});
   return 0;
 }
 
 int change(const std::string& path, int number, double magnitude, const std::string& out) {
-  data::Image image = data::decode_image(as_bytes(base::read_file(path))), scratch;
-  data::apply({static_cast<data::Operation>(number), magnitude}, image, scratch);
+  image::Image image = image::decode_image(as_bytes(base::read_file(path))), scratch;
+  image::apply({static_cast<image::Operation>(number), magnitude}, image, scratch);
   base::write_file(out, {reinterpret_cast<const char*>(image.pixels.data()), image.pixels.size()});
   return 0;
 }
 
 int rate(const std::string& folder, int64_t size, int64_t threads, int64_t count) {
-  const data::Collection collection = data::scan_folder(folder);
-  data::LoaderOptions options;
+  const loader::Collection collection = loader::scan_folder(folder);
+  loader::LoaderOptions options;
   options.data.image_size = size;
   options.threads = threads;
-  const auto loader = data::make_loader(collection, options, {options.seed, 0, 0});
+  const auto loader = loader::make_loader(collection, options, {options.seed, 0, 0});
   loader->recycle(loader->next());  // warm
   const auto start = std::chrono::steady_clock::now();
   int64_t seen = 0;
   while (seen < count) {
-    data::Batch batch = loader->next();
+    loader::Batch batch = loader->next();
     seen += batch.size();
     loader->recycle(std::move(batch));
   }

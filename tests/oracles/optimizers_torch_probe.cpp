@@ -9,8 +9,8 @@
 #include <string>
 
 #include "lockstep/base/json.h"
+#include "lockstep/run/schedule.h"
 #include "lockstep/step/optimizer.h"
-#include "lockstep/step/schedule.h"
 
 namespace {
 
@@ -32,10 +32,10 @@ int print_schedule(char** words) {
   document["training"]["epochs"] = 1000;
   document["training"]["schedule"] = base::parse_json(words[2], "schedule");
   const auto schedule = spec::parse_job(document).training.schedule;
-  const step::Stretch stretch{
+  const run::Stretch stretch{
       .lr = std::stod(words[3]), .num_steps = std::stoll(words[4]), .steps_per_epoch = std::stoll(words[5])};
   for (int64_t i = 0; i < stretch.num_steps; ++i) {
-    std::printf("%.17g\n", step::learning_rate(schedule, stretch, i));
+    std::printf("%.17g\n", run::learning_rate(schedule, stretch, i));
   }
   return 0;
 }

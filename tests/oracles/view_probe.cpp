@@ -9,21 +9,21 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/detection_view.h"
+#include "lockstep/image/detection_view.h"
 
 namespace {
 
 using namespace lockstep;
 
-data::View view_of(const std::vector<double>& v) {
+image::View view_of(const std::vector<double>& v) {
   const auto axis = [](double begin, double length, double outputs) {
-    return data::Axis{.num_outputs = static_cast<int64_t>(outputs),
-                      .begin = begin,
-                      .scale = length / outputs,
-                      .low = static_cast<int64_t>(begin),
-                      .high = static_cast<int64_t>(begin + length)};
+    return image::Axis{.num_outputs = static_cast<int64_t>(outputs),
+                       .begin = begin,
+                       .scale = length / outputs,
+                       .low = static_cast<int64_t>(begin),
+                       .high = static_cast<int64_t>(begin + length)};
   };
-  data::View view{.x = axis(v[0], v[2], v[4]), .y = axis(v[1], v[3], v[5])};
+  image::View view{.x = axis(v[0], v[2], v[4]), .y = axis(v[1], v[3], v[5])};
   view.x.reversed = v[6] != 0;
   return view;
 }
@@ -33,9 +33,9 @@ std::string all_of_input() {
 }
 
 int boxes(const std::vector<double>& v) {
-  std::vector<data::Box> given;
-  for (data::Box box; std::cin >> box.left >> box.top >> box.right >> box.bottom;) given.push_back(box);
-  for (const auto& shown : data::show_boxes(view_of(v), given, v[7])) {
+  std::vector<image::Box> given;
+  for (image::Box box; std::cin >> box.left >> box.top >> box.right >> box.bottom;) given.push_back(box);
+  for (const auto& shown : image::show_boxes(view_of(v), given, v[7])) {
     std::printf("%zu %.9g %.9g %.9g %.9g\n", shown.index, shown.box.left, shown.box.top, shown.box.right,
                 shown.box.bottom);
   }
@@ -44,17 +44,17 @@ int boxes(const std::vector<double>& v) {
 
 int mask(const std::vector<double>& v) {
   const std::string bytes = all_of_input();
-  const data::Bitmap given{static_cast<int64_t>(v[7]), static_cast<int64_t>(v[8]), {bytes.begin(), bytes.end()}};
-  const data::Bitmap shown = data::show_mask(view_of(v), given);
+  const image::Bitmap given{static_cast<int64_t>(v[7]), static_cast<int64_t>(v[8]), {bytes.begin(), bytes.end()}};
+  const image::Bitmap shown = image::show_mask(view_of(v), given);
   std::fwrite(shown.pixels.data(), 1, shown.pixels.size(), stdout);
   return 0;
 }
 
 int colour(const std::vector<double>& v) {
   std::string bytes = all_of_input();
-  const data::Colour how{static_cast<float>(v[0]), static_cast<float>(v[1]), static_cast<float>(v[2]),
-                         static_cast<float>(v[3])};
-  data::change_colour(reinterpret_cast<float*>(bytes.data()), static_cast<int64_t>(bytes.size() / 12), how);
+  const image::Colour how{static_cast<float>(v[0]), static_cast<float>(v[1]), static_cast<float>(v[2]),
+                          static_cast<float>(v[3])};
+  image::change_colour(reinterpret_cast<float*>(bytes.data()), static_cast<int64_t>(bytes.size() / 12), how);
   std::fwrite(bytes.data(), 1, bytes.size(), stdout);
   return 0;
 }

@@ -3,13 +3,13 @@
 #include <cstdio>
 
 #include "lockstep/base/error.h"
-#include "lockstep/base/weights_file.h"
+#include "lockstep/weights/weights_file.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   try {
-    const lockstep::base::WeightsFile file(argv[1]);
-    lockstep::base::write_safetensors(argv[2], file.tensors());
+    const lockstep::weights::WeightsFile file(argv[1]);
+    lockstep::weights::write_safetensors(argv[2], file.tensors());
   } catch (const lockstep::base::Error& error) {
     std::fprintf(stderr, "%s\n", error.message().c_str());
     return error.exit_code();

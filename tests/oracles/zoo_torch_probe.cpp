@@ -35,9 +35,9 @@ spec::Model model_of(const base::Json& json) {
   return model;
 }
 
-at::Tensor read_tensor(const base::SafetensorsFile& file, const char* name) {
-  const base::TensorView* view = file.find(name);
-  base::ensure(view != nullptr && view->dtype == base::Dtype::F32, "the probe file holds the tensor");
+at::Tensor read_tensor(const weights::SafetensorsFile& file, const char* name) {
+  const weights::TensorView* view = file.find(name);
+  base::ensure(view != nullptr && view->dtype == weights::Dtype::F32, "the probe file holds the tensor");
   at::Tensor tensor = at::empty(view->shape);
   std::memcpy(tensor.data_ptr(), view->bytes.data(), view->bytes.size());
   return tensor;
@@ -48,17 +48,17 @@ class Writer {
   void add(const std::string& name, const at::Tensor& tensor) {
     const at::Tensor& kept = kept_.emplace_back(tensor.detach().to(at::kFloat).contiguous().clone());
     const auto* data = static_cast<const std::byte*>(kept.data_ptr());
-    views_.push_back({name, base::Dtype::F32, kept.sizes().vec(), {data, kept.nbytes()}});
+    views_.push_back({name, weights::Dtype::F32, kept.sizes().vec(), {data, kept.nbytes()}});
   }
-  void write(const std::string& path) { base::write_safetensors(path, views_); }
+  void write(const std::string& path) { weights::write_safetensors(path, views_); }
 
  private:
   std::vector<at::Tensor> kept_;
-  std::vector<base::TensorView> views_;
+  std::vector<weights::TensorView> views_;
 };
 
 // Both passes differentiate sum(logits * direction) + 0.3 * the same of each auxiliary head.
-void pass(const model::Network& network, const base::SafetensorsFile& probe, model::Mode mode,
+void pass(const model::Network& network, const weights::SafetensorsFile& probe, model::Mode mode,
           spec::Precision precision, Writer& out) {
   const std::string prefix = mode == model::Mode::train ? "train." : "eval.";
   const at::Tensor direction = read_tensor(probe, "direction");
@@ -90,7 +90,7 @@ base::Json answer(const base::Json& request) {
   const model::LoadReport report = model::load_weights(network, request.at("weights").as_string());
   reply["fresh"] = report.fresh.size();
   reply["ignored"] = base::Json::array_of(report.ignored);
-  const base::SafetensorsFile probe(request.at("probe").as_string());
+  const weights::SafetensorsFile probe(request.at("probe").as_string());
   Writer out;
   const base::Json* autocast = request.find("autocast");
   const auto precision = autocast && autocast->as_bool() ? spec::Precision::amp : spec::Precision::fp32;

@@ -8,7 +8,7 @@
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/json.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 
 // Stands in front of the entry of each <name>_command.cpp of a bench: the words behind `lockstep bench <name>`; returns
 // the exit code; throws base::Error. The row in benches.def makes it known.
@@ -33,4 +33,4 @@ std::string bench_line(const std::string& name, const std::vector<std::string>& 
 void refuse_bench_on_login_node(const std::string& name, const std::vector<std::string>& words,
                                 const base::Arguments& arguments);
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

@@ -6,15 +6,15 @@
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/measure/bench.h"
+#include "lockstep/measure/calibrate.h"
+#include "lockstep/measure/rows_file.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/step/device.h"
 #include "lockstep/step/memory.h"
-#include "lockstep/verbs/bench/bench.h"
 #include "lockstep/verbs/bench/bench_command.h"
-#include "lockstep/verbs/bench/calibrate.h"
-#include "lockstep/verbs/bench/rows_file.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 using base::Json;
@@ -41,7 +41,7 @@ Json with_head(const Json& rows, at::Device device, const std::string& command) 
   head["threads"] = at::get_num_threads();
   head["command"] = command;
   head["commit"] = base::build_commit();
-  head["machine"] = machine_name(device);
+  head["machine"] = measure::machine_name(device);
   Json all = Json::array({std::move(head)});
   for (const auto& row : rows.items()) all.push_back(row);
   return all;
@@ -54,7 +54,7 @@ LOCKSTEP_BENCH(calibrate)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
   refuse_bench_on_login_node("calibrate", words, arguments);
-  CalibrateOptions options;
+  measure::CalibrateOptions options;
   options.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
   options.seconds = static_cast<double>(arguments.int_or("--seconds", options.device.is_cuda() ? 240 : 60));
   options.seed = static_cast<uint64_t>(arguments.int_or("--seed", 1));
@@ -64,9 +64,9 @@ LOCKSTEP_BENCH(calibrate)(const std::vector<std::string>& words) {
   const auto file = arguments.value("--json");
   options.say = say_progress;
   options.save = [&](const Json& rows) {
-    if (file && *file != "-") write_rows(*file, with_head(rows, options.device, command));
+    if (file && *file != "-") measure::write_rows(*file, with_head(rows, options.device, command));
   };
-  const CalibrateResult result = calibrate(options);
+  const measure::CalibrateResult result = measure::calibrate(options);
   if (result.cases == 0) {
     throw base::Error(base::Blame::machine, "not one case could be timed", "see the messages above");
   }
@@ -79,4 +79,4 @@ LOCKSTEP_BENCH(calibrate)(const std::vector<std::string>& words) {
   return base::kExitDone;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

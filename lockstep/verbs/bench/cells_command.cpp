@@ -7,16 +7,16 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/measure/bench.h"
+#include "lockstep/measure/cell.h"
+#include "lockstep/measure/child.h"
+#include "lockstep/measure/rows_file.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/step/device.h"
 #include "lockstep/step/reducer.h"
-#include "lockstep/verbs/bench/bench.h"
 #include "lockstep/verbs/bench/bench_command.h"
-#include "lockstep/verbs/bench/cell.h"
-#include "lockstep/verbs/bench/child.h"
-#include "lockstep/verbs/bench/rows_file.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 using base::Json;
@@ -41,8 +41,8 @@ base::CommandLine cells_line() {
           "lockstep bench cells --device cuda --json cells.json --operators operators.json --allocator recordings\n"};
 }
 
-CellRun cell_run(const base::Arguments& arguments) {
-  CellRun how;
+measure::CellRun cell_run(const base::Arguments& arguments) {
+  measure::CellRun how;
   how.threads = arguments.int_or("--threads", site::usable_cores());
   how.steps = std::max<int64_t>(1, arguments.int_or("--steps", how.steps));
   how.operators = arguments.has("--operators");
@@ -53,14 +53,14 @@ CellRun cell_run(const base::Arguments& arguments) {
 // In the fresh process: the row and the operators go to files that the parent reads.
 int run_one(const base::Arguments& arguments) {
   const Json row = base::parse_json(*arguments.value("--one"), "--one");
-  const Cell cell = parse_cell(row);
-  CellRun how = cell_run(arguments);
+  const measure::Cell cell = measure::parse_cell(row);
+  measure::CellRun how = cell_run(arguments);
   how.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
   how.say = [&](std::string_view words) {
     std::fprintf(stderr, "  %s: %.*s\n", cell.name().c_str(), static_cast<int>(words.size()), words.data());
   };
-  const CellResult result = run_cell(cell, how);
-  if (const auto file = arguments.value("--operators")) write_rows(*file, result.operators);
+  const measure::CellResult result = measure::run_cell(cell, how);
+  if (const auto file = arguments.value("--operators")) measure::write_rows(*file, result.operators);
   if (!base::give_json(arguments, Json::array({result.row}))) std::fflush(stdout);
   return base::kExitDone;
 }
@@ -71,13 +71,13 @@ class Grid {
       : arguments_(arguments),
         command_(std::move(command)),
         device_(arguments.value_or("--device", "cpu")),
-        machine_(machine_name(device_ == "cuda" ? at::kCUDA : at::kCPU)) {}
+        machine_(measure::machine_name(device_ == "cuda" ? at::kCUDA : at::kCPU)) {}
 
   void run(const Json& cell) {
-    Json row = cell_head(cell, device_);
+    Json row = measure::cell_head(cell, device_);
     std::string name = cell.string_or("model", "?");
     try {
-      const Cell parsed = parse_cell(cell);
+      const measure::Cell parsed = measure::parse_cell(cell);
       name = parsed.name();
       if (name.find(arguments_.value_or("--only", "")) == std::string::npos) return;
       if (over()) throw base::Error(base::Blame::user, "not started: --seconds are over", "");
@@ -109,13 +109,14 @@ class Grid {
     for (const auto& member : measured.members()) row[member.key] = member.value;
   }
 
-  Json child(const Cell& cell, const Json& as_given) {
+  Json child(const measure::Cell& cell, const Json& as_given) {
     const auto rows = folder_.path() / "row.json";
     const auto operators = folder_.path() / "operators.json";
     std::filesystem::remove(rows);
     std::filesystem::remove(operators);
-    std::vector<std::string> words{kThisProgram, "bench",    "cells", "--one",  as_given.dump(-1),
-                                   "--here",     "--device", device_, "--json", rows.string()};
+    std::vector<std::string> words{
+        measure::kThisProgram, "bench", "cells", "--one", as_given.dump(-1), "--here", "--device", device_, "--json",
+        rows.string()};
     if (const auto threads = arguments_.value("--threads")) words.insert(words.end(), {"--threads", *threads});
     if (const auto steps = arguments_.value("--steps")) words.insert(words.end(), {"--steps", *steps});
     if (arguments_.has("--operators")) words.insert(words.end(), {"--operators", operators.string()});
@@ -126,23 +127,23 @@ class Grid {
     std::vector<std::pair<std::string, std::string>> environment;
     if (cell.expandable_segments) environment.emplace_back("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True");
     const auto limit = static_cast<double>(arguments_.int_or("--cell-seconds", 180));
-    const ChildEnd end = run_child(words, environment, limit);
+    const measure::ChildEnd end = measure::run_child(words, environment, limit);
     if (!end.trouble.empty()) {
       throw base::Error(base::Blame::machine, text(end.trouble, ": ", end.last_words), "see its own messages");
     }
     if (arguments_.has("--operators")) keep_operators(operators);
-    return read_rows(rows).items().at(0);
+    return measure::read_rows(rows).items().at(0);
   }
 
   void keep_operators(const base::Path& file) {
-    const Json seen = read_rows(file);
+    const Json seen = measure::read_rows(file);
     for (const auto& row : seen.items()) operators_.push_back(row);
   }
 
   void save() const {
     const auto file = arguments_.value("--json");
-    if (file && *file != "-") write_rows(*file, rows_);
-    if (const auto to = arguments_.value("--operators")) write_rows(*to, operators_);
+    if (file && *file != "-") measure::write_rows(*file, rows_);
+    if (const auto to = arguments_.value("--operators")) measure::write_rows(*to, operators_);
   }
 
   const base::Arguments& arguments_;
@@ -190,7 +191,7 @@ LOCKSTEP_BENCH(cells)(const std::vector<std::string>& words) {
   if (device != "cpu" && device != "cuda") {
     throw base::Error(base::Blame::user, text("--device ", device, ": no such device"), "known: cpu, cuda");
   }
-  const auto cells = read_cells(arguments.value_or("--cells", ""));
+  const auto cells = measure::read_cells(arguments.value_or("--cells", ""));
   Grid grid(arguments, bench_line("cells", words));
   for (const auto& cell : cells) grid.run(cell);
   if (grid.rows().items().empty()) {
@@ -206,4 +207,4 @@ LOCKSTEP_BENCH(cells)(const std::vector<std::string>& words) {
                     grid.rows().items()[0].at("error").as_string());
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

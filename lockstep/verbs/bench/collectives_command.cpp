@@ -6,12 +6,12 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
-#include "lockstep/verbs/bench/bench.h"
+#include "lockstep/measure/bench.h"
+#include "lockstep/measure/collectives.h"
+#include "lockstep/ranks/launch.h"
 #include "lockstep/verbs/bench/bench_command.h"
-#include "lockstep/verbs/bench/collectives.h"
-#include "lockstep/verbs/train/launch.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 base::CommandLine collectives_line() {
@@ -59,16 +59,16 @@ LOCKSTEP_BENCH(collectives)(const std::vector<std::string>& words) {
   if (ranks > 1 && !comm::launched_by_mpi()) {
     std::vector<std::string> all{"collectives"};
     all.insert(all.end(), words.begin(), words.end());
-    return run_ranks(bench_in_ranks(all, ranks));
+    return ranks::run_ranks(measure::bench_in_ranks(all, ranks));
   }
   const auto group = comm::join_group();
-  const auto times = time_all_reduce(*group, sizes, rounds, precision);
+  const auto times = measure::time_all_reduce(*group, sizes, rounds, precision);
   if (group->rank() != 0) return base::kExitDone;
-  const auto rows = collective_rows(times, group->size(), bench_line("collectives", words));
+  const auto rows = measure::collective_rows(times, group->size(), bench_line("collectives", words));
   if (base::give_json(arguments, rows)) return base::kExitDone;
   base::Table table({{"all-reduce of"}, {"ms", base::Align::right}, {"GB/s", base::Align::right}});
   for (const auto& time : times) {
-    const double seconds = median(time.seconds);
+    const double seconds = measure::median(time.seconds);
     table.add({base::format_bytes(static_cast<double>(time.bytes)), base::fixed(seconds * 1000, 3),
                base::fixed(static_cast<double>(time.bytes) / seconds / 1e9, 2)});
   }
@@ -76,4 +76,4 @@ LOCKSTEP_BENCH(collectives)(const std::vector<std::string>& words) {
   return base::kExitDone;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

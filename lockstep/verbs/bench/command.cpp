@@ -8,7 +8,7 @@
 #include "lockstep/verbs/bench/bench_command.h"
 #include "lockstep/verbs/verb.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 using base::text;
@@ -16,7 +16,7 @@ using base::text;
 struct Bench {
   const char* name;
   const char* summary;
-  Entry* entry;
+  verbs::Entry* entry;
 };
 
 constexpr Bench kBenches[] = {
@@ -77,4 +77,4 @@ LOCKSTEP_VERB(bench)(const std::vector<std::string>& words) {
   throw base::Error(base::Blame::user, text("there is no bench '", what, "'"), base::did_you_mean(what, names));
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

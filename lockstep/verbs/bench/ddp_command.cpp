@@ -7,13 +7,13 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/measure/bench.h"
+#include "lockstep/measure/collectives.h"
+#include "lockstep/measure/ddp.h"
 #include "lockstep/site/cores.h"
-#include "lockstep/verbs/bench/bench.h"
 #include "lockstep/verbs/bench/bench_command.h"
-#include "lockstep/verbs/bench/collectives.h"
-#include "lockstep/verbs/bench/ddp.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 using base::text;
@@ -43,19 +43,19 @@ spec::Job ddp_job(const base::Arguments& arguments, int64_t ranks) {
   return spec::parse_job(document, {});
 }
 
-void print_ddp(const DdpBench& bench, const DdpTimes& times) {
+void print_ddp(const measure::DdpBench& bench, const measure::DdpTimes& times) {
   base::Table table({{"step of"}, {"ms", base::Align::right}, {"samples/s", base::Align::right}});
   const auto row = [&](const std::string& who, double seconds) {
     table.add({who, base::fixed(seconds * 1000, 1),
                base::fixed(static_cast<double>(bench.job.training.global_batch) / seconds, 1)});
   };
-  row("lockstep", median(times.ours));
-  if (!times.peer.empty()) row("PyTorch DDP, gloo", median(times.peer));
+  row("lockstep", measure::median(times.ours));
+  if (!times.peer.empty()) row("PyTorch DDP, gloo", measure::median(times.peer));
   std::printf("%s, batch %lld on %lld ranks of %lld threads\n%s", bench.job.model.name.c_str(),
               static_cast<long long>(bench.job.training.global_batch), static_cast<long long>(bench.ranks),
               static_cast<long long>(bench.job.training.threads), table.to_text().c_str());
   std::printf("all-reduce alone %.1f ms, a step waits %.1f ms: %s hidden behind backward\n", times.alone * 1000,
-              median(times.exposed) * 1000, base::percent(times.hidden_share(), 0).c_str());
+              measure::median(times.exposed) * 1000, base::percent(times.hidden_share(), 0).c_str());
   if (!times.peer.empty()) std::printf("ratio %.3f (above 1: lockstep is faster)\n", times.ratio());
 }
 
@@ -66,10 +66,10 @@ LOCKSTEP_BENCH(ddp)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
   refuse_bench_on_login_node("ddp", words, arguments);
-  DdpBench bench;
+  measure::DdpBench bench;
   if (arguments.has("--worker")) {
     const auto group = comm::join_group();
-    serve_steps(ddp_job(arguments, group->size()), *group, std::cin, std::cout);
+    measure::serve_steps(ddp_job(arguments, group->size()), *group, std::cin, std::cout);
     return base::kExitDone;
   }
   bench.ranks = arguments.int_or("--ranks", bench.ranks);
@@ -90,12 +90,12 @@ LOCKSTEP_BENCH(ddp)(const std::vector<std::string>& words) {
   for (const char* name : {"--model", "--batch", "--image-size", "--optimizer", "--threads"}) {
     if (const auto value = arguments.value(name)) worker.insert(worker.end(), {name, *value});
   }
-  bench.workers = bench_in_ranks(worker, bench.ranks);
+  bench.workers = measure::bench_in_ranks(worker, bench.ranks);
   bench.say = say_progress;
-  const DdpTimes times = bench_ddp(bench);
-  const base::Json rows = base::Json::array({ddp_row(bench, times, bench_line("ddp", words))});
+  const measure::DdpTimes times = measure::bench_ddp(bench);
+  const base::Json rows = base::Json::array({measure::ddp_row(bench, times, bench_line("ddp", words))});
   if (!base::give_json(arguments, rows)) print_ddp(bench, times);
   return base::kExitDone;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

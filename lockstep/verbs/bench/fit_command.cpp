@@ -12,12 +12,12 @@
 #include "lockstep/forecast/energy.h"
 #include "lockstep/forecast/fit.h"
 #include "lockstep/forecast/time.h"
-#include "lockstep/verbs/bench/bench.h"
+#include "lockstep/measure/bench.h"
+#include "lockstep/measure/bench_trace.h"
+#include "lockstep/measure/cell_forecast.h"
 #include "lockstep/verbs/bench/bench_command.h"
-#include "lockstep/verbs/bench/bench_trace.h"
-#include "lockstep/verbs/bench/cell_forecast.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 using base::text;
@@ -65,7 +65,7 @@ void say(const std::string& words) {
 }
 
 // How far the steps of `cells` are from what the device's calibration says, each network foretold without itself.
-double step_error(const forecast::DeviceCalibration& device, const std::vector<CellForecast>& cells,
+double step_error(const forecast::DeviceCalibration& device, const std::vector<measure::CellForecast>& cells,
                   const catalogue::Gpu& gpu, std::vector<double>* ratios = nullptr) {
   std::map<std::string, forecast::Calibration> unseen;
   std::vector<double> errors;
@@ -79,7 +79,7 @@ double step_error(const forecast::DeviceCalibration& device, const std::vector<C
     mean += std::min(errors.back(), 0.3) / static_cast<double>(cells.size());
     if (ratios != nullptr) ratios->push_back(ratio);
   }
-  return median(errors) + mean;
+  return measure::median(errors) + mean;
 }
 
 void scale_host(forecast::HostCosts& host, double factor) {
@@ -90,7 +90,7 @@ void scale_host(forecast::HostCosts& host, double factor) {
 
 // Two numbers for the whole card: what a kernel waits for the one before it, and what the host pays when nobody
 // watches it. One after the other, twice, in steps finer than the spread of the cells.
-void fit_gap_and_host(forecast::DeviceCalibration& device, const std::vector<CellForecast>& cells,
+void fit_gap_and_host(forecast::DeviceCalibration& device, const std::vector<measure::CellForecast>& cells,
                       const catalogue::Gpu& gpu) {
   const forecast::HostCosts watched = device.host;
   double scale = 1;
@@ -120,7 +120,7 @@ void fit_gap_and_host(forecast::DeviceCalibration& device, const std::vector<Cel
 // Host, power and interval, from whole steps of the same card.
 void fit_cells(forecast::DeviceCalibration& device, const base::Json& operators, const base::Json& cells,
                const catalogue::Gpu& gpu) {
-  const auto first = forecast_cells(cells, gpu, forecast::Calibration({device}), trace_cell, say);
+  const auto first = measure::forecast_cells(cells, gpu, forecast::Calibration({device}), measure::trace_cell, say);
   std::vector<forecast::HostCase> host;
   std::vector<forecast::PowerCase> power;
   for (const auto& one : first) {
@@ -142,10 +142,11 @@ void fit_cells(forecast::DeviceCalibration& device, const base::Json& operators,
 }
 
 void fit_published(forecast::DeviceCalibration& device, const base::Path& path, const catalogue::Catalogue& catalogue) {
-  const PublishedNames names = load_names();
-  auto rows = read_published(base::parse_csv(base::read_file(path), path.string()), names, catalogue);
+  const measure::PublishedNames names = measure::load_names();
+  auto rows = measure::read_published(base::parse_csv(base::read_file(path), path.string()), names, catalogue);
   std::vector<double> ratios;
-  for (const auto& one : forecast_published(rows, names, catalogue, forecast::Calibration({device}), trace_published)) {
+  for (const auto& one :
+       measure::forecast_published(rows, names, catalogue, forecast::Calibration({device}), measure::trace_published)) {
     if (one.row->id != device.rates.id) ratios.push_back(1 / one.ratio());
   }
   device.carried_over = forecast::spread_of(ratios);
@@ -209,4 +210,4 @@ LOCKSTEP_BENCH(fit)(const std::vector<std::string>& words) {
   return base::kExitDone;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

@@ -9,12 +9,12 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/measure/bench_trace.h"
+#include "lockstep/measure/cell_forecast.h"
+#include "lockstep/measure/published.h"
 #include "lockstep/verbs/bench/bench_command.h"
-#include "lockstep/verbs/bench/bench_trace.h"
-#include "lockstep/verbs/bench/cell_forecast.h"
-#include "lockstep/verbs/bench/published.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 using base::fixed;
@@ -45,7 +45,7 @@ double median_error(const std::vector<double>& ratios) {
   return errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
 }
 
-void print_rows(const std::vector<PublishedForecast>& forecasts, const PublishedNames& names) {
+void print_rows(const std::vector<measure::PublishedForecast>& forecasts, const measure::PublishedNames& names) {
   constexpr auto kRight = base::Align::right;
   base::Table table({{"line", kRight},
                      {"model"},
@@ -72,7 +72,7 @@ void print_rows(const std::vector<PublishedForecast>& forecasts, const Published
       "lies among them\n  bare: without the factor of the era; roofline: every operator at the card's rates\n");
 }
 
-void print_left_out(const std::vector<Published>& rows, bool each) {
+void print_left_out(const std::vector<measure::Published>& rows, bool each) {
   std::map<std::string, int64_t> reasons;
   for (const auto& row : rows) {
     if (row.excluded.empty()) continue;
@@ -87,7 +87,7 @@ void print_left_out(const std::vector<Published>& rows, bool each) {
     std::printf("  %4lld  %s\n", static_cast<long long>(count), reason.c_str());
 }
 
-void print_summary(const std::vector<PublishedForecast>& forecasts, const forecast::Calibration& calibration,
+void print_summary(const std::vector<measure::PublishedForecast>& forecasts, const forecast::Calibration& calibration,
                    const catalogue::Catalogue& catalogue) {
   std::vector<double> ratios, bare, roofline, inside;
   for (const auto& one : forecasts) {
@@ -104,7 +104,7 @@ void print_summary(const std::vector<PublishedForecast>& forecasts, const foreca
       base::percent(median_error(bare)).c_str(), base::percent(median_error(roofline)).c_str());
 }
 
-void print_scaling(const std::vector<Scaling>& scaling) {
+void print_scaling(const std::vector<measure::Scaling>& scaling) {
   constexpr auto kRight = base::Align::right;
   base::Table table({{"line", kRight},
                      {"model"},
@@ -126,9 +126,10 @@ void print_scaling(const std::vector<Scaling>& scaling) {
               static_cast<long long>(met), static_cast<long long>(eight));
 }
 
-base::Json published_json(const std::vector<Published>& rows, const std::vector<PublishedForecast>& forecasts,
-                          const PublishedNames& names, const std::string& command) {
-  std::map<const Published*, const PublishedForecast*> by_row;
+base::Json published_json(const std::vector<measure::Published>& rows,
+                          const std::vector<measure::PublishedForecast>& forecasts,
+                          const measure::PublishedNames& names, const std::string& command) {
+  std::map<const measure::Published*, const measure::PublishedForecast*> by_row;
   for (const auto& one : forecasts) by_row[one.row] = &one;
   base::Json all = base::Json::array();
   for (const auto& row : rows) {
@@ -145,7 +146,7 @@ base::Json published_json(const std::vector<Published>& rows, const std::vector<
     if (found == by_row.end()) {
       out["excluded_because"] = row.excluded;
     } else {
-      const PublishedForecast& one = *found->second;
+      const measure::PublishedForecast& one = *found->second;
       out["published_seconds"] = row.seconds();
       out["forecast_seconds"] = one.seconds;
       out["ratio"] = one.ratio();
@@ -167,18 +168,19 @@ int compare_published(const base::Arguments& arguments, const std::vector<std::s
   const base::Path path = *arguments.value("--published");
   const auto catalogue = catalogue::load_catalogue();
   const auto calibration = forecast::load_calibration();
-  const PublishedNames names = load_names();
-  std::vector<Published> rows = read_published(base::parse_csv(base::read_file(path), path.string()), names, catalogue);
-  const auto forecasts = forecast_published(rows, names, catalogue, calibration, trace_published);
+  const measure::PublishedNames names = measure::load_names();
+  std::vector<measure::Published> rows =
+      measure::read_published(base::parse_csv(base::read_file(path), path.string()), names, catalogue);
+  const auto forecasts = measure::forecast_published(rows, names, catalogue, calibration, measure::trace_published);
   if (base::give_json(arguments, published_json(rows, forecasts, names, bench_line("forecast", words)))) {
     return base::kExitDone;
   }
   print_rows(forecasts, names);
   print_left_out(rows, arguments.has("--all"));
   print_summary(forecasts, calibration, catalogue);
-  print_scaling(compare_scaling(forecasts));
+  print_scaling(measure::compare_scaling(forecasts));
   if (!arguments.has("--fit")) return base::kExitDone;
-  const auto factors = fit_eras(forecasts, names, catalogue, calibration);
+  const auto factors = measure::fit_eras(forecasts, names, catalogue, calibration);
   for (size_t i = 0; i < factors.size(); ++i) {
     std::printf("era '%s': factor %.2f on the %s\n", names.eras[i].name.c_str(), factors[i],
                 name_of(names.eras[i].scales).c_str());
@@ -196,7 +198,7 @@ const catalogue::Gpu& card_of(const base::Json& rows, const base::Arguments& arg
   throw base::Error(base::Blame::user, "the rows do not name a card of the catalogue", "say which: --gpu h200");
 }
 
-void print_cells(const std::vector<CellForecast>& cells) {
+void print_cells(const std::vector<measure::CellForecast>& cells) {
   constexpr auto kRight = base::Align::right;
   base::Table table({{"cell"},
                      {"ms", kRight},
@@ -220,7 +222,7 @@ void print_cells(const std::vector<CellForecast>& cells) {
                signed_percent(one.memory_error(one.live_bytes)), signed_percent(one.memory_error(one.deepsim))});
   }
   std::printf("%s", table.to_text().c_str());
-  const auto line = [&](const char* what, const std::function<double(const CellForecast&)>& error) {
+  const auto line = [&](const char* what, const std::function<double(const measure::CellForecast&)>& error) {
     std::vector<double> ratios;
     double worst = 0, under = 0;
     for (const auto& one : cells) {
@@ -241,7 +243,7 @@ void print_cells(const std::vector<CellForecast>& cells) {
 }
 
 // Seconds of each class in the rows of one cell; empty when two cells of the file share their rows.
-std::map<std::string, double> classes_of(const base::Json& operators, const CellForecast& one) {
+std::map<std::string, double> classes_of(const base::Json& operators, const measure::CellForecast& one) {
   std::map<std::string, double> sums;
   for (const auto& row : operators.items()) {
     if (row.string_or("model", "") != one.cell.job.model.name || !row.contains("kind")) continue;
@@ -254,7 +256,7 @@ std::map<std::string, double> classes_of(const base::Json& operators, const Cell
   return sums;
 }
 
-void print_classes(const std::vector<CellForecast>& cells, const base::Json& operators) {
+void print_classes(const std::vector<measure::CellForecast>& cells, const base::Json& operators) {
   for (const auto& one : cells) {
     const auto measured = classes_of(operators, one);
     std::printf("%s (ms measured -> foretold):", one.cell.name().c_str());
@@ -270,11 +272,12 @@ void print_classes(const std::vector<CellForecast>& cells, const base::Json& ope
 int compare_cells(const base::Arguments& arguments, const std::vector<std::string>& words) {
   const base::Json rows = base::read_json(*arguments.value("--cells"), {.max_bytes = 64 << 20});
   const auto catalogue = catalogue::load_catalogue();
-  const auto cells = forecast_cells(rows, card_of(rows, arguments, catalogue), forecast::load_calibration(), trace_cell,
-                                    [](const std::string& words) { std::fprintf(stderr, "%s\n", words.c_str()); });
+  const auto cells = measure::forecast_cells(
+      rows, card_of(rows, arguments, catalogue), forecast::load_calibration(), measure::trace_cell,
+      [](const std::string& words) { std::fprintf(stderr, "%s\n", words.c_str()); });
   if (cells.empty()) throw base::Error(base::Blame::user, "no cell of the file was measured on a card", "");
   base::Json out = base::Json::array();
-  for (const auto& one : cells) out.push_back(cell_forecast_row(one, bench_line("forecast", words)));
+  for (const auto& one : cells) out.push_back(measure::cell_forecast_row(one, bench_line("forecast", words)));
   if (base::give_json(arguments, out)) return base::kExitDone;
   print_cells(cells);
   if (const auto file = arguments.value("--operators")) {
@@ -295,4 +298,4 @@ LOCKSTEP_BENCH(forecast)(const std::vector<std::string>& words) {
                     "lockstep bench forecast --published results/published_training.csv");
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

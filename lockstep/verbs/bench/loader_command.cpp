@@ -6,13 +6,13 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/measure/loader_bench.h"
+#include "lockstep/measure/loader_read.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/verbs/bench/bench_command.h"
-#include "lockstep/verbs/bench/loader_bench.h"
-#include "lockstep/verbs/bench/loader_read.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 using base::text;
@@ -38,12 +38,12 @@ base::CommandLine loader_line() {
       "lockstep bench loader --shards data/photos/train --set data.memory=256MiB\n"};
 }
 
-void print_row(const LoaderRow& row) {
+void print_row(const measure::LoaderRow& row) {
   base::Table table({{row.data},
                      {"samples/s", base::Align::right},
                      {"per core second", base::Align::right},
                      {"lockstep is", base::Align::right}});
-  const auto add = [&](const Contender& from) {
+  const auto add = [&](const measure::Contender& from) {
     table.add({text(from.name, " ", from.version), base::fixed(from.samples_per_second(), 0),
                base::fixed(from.samples_per_core_second(), 0), text(base::fixed(row.ratio_to(from), 2), " x")});
   };
@@ -51,7 +51,7 @@ void print_row(const LoaderRow& row) {
   for (const auto& peer : row.peers) add(peer);
   add(row.limit);
   std::printf("%s", table.to_text().c_str());
-  if (const Contender* best = row.best_peer()) {
+  if (const measure::Contender* best = row.best_peer()) {
     std::printf("ratio to the best peer (%s) %.2f, to the limit %.2f\n\n", best->name.c_str(), row.ratio_to(*best),
                 row.ratio_to(row.limit));
   } else {
@@ -73,7 +73,7 @@ spec::Data data_of(const base::Arguments& arguments, const std::string& folder) 
 }
 
 int read_shards(const std::vector<std::string>& words, const base::Arguments& arguments) {
-  ReadBench bench;
+  measure::ReadBench bench;
   bench.folder = *arguments.value("--shards");
   bench.data = data_of(arguments, bench.folder);
   bench.batch = arguments.int_or("--batch", bench.batch);
@@ -84,9 +84,10 @@ int read_shards(const std::vector<std::string>& words, const base::Arguments& ar
                       "leave them out for the defaults");
   }
   bench.say = say_progress;
-  const ReadFigures figures = bench_reading(bench);
-  if (base::give_json(arguments, reading_rows(bench, figures, bench_line("loader", words)))) return base::kExitDone;
-  std::printf("%s", reading_text(bench, figures).c_str());
+  const measure::ReadFigures figures = measure::bench_reading(bench);
+  if (base::give_json(arguments, measure::reading_rows(bench, figures, bench_line("loader", words))))
+    return base::kExitDone;
+  std::printf("%s", measure::reading_text(bench, figures).c_str());
   return base::kExitDone;
 }
 
@@ -98,7 +99,7 @@ LOCKSTEP_BENCH(loader)(const std::vector<std::string>& words) {
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
   refuse_bench_on_login_node("loader", words, arguments);
   if (arguments.has("--shards")) return read_shards(words, arguments);
-  LoaderBench bench;
+  measure::LoaderBench bench;
   bench.pictures = arguments.int_or("--pictures", bench.pictures);
   bench.batch = arguments.int_or("--batch", bench.batch);
   bench.threads = arguments.int_or("--threads", bench.threads);
@@ -119,11 +120,12 @@ LOCKSTEP_BENCH(loader)(const std::vector<std::string>& words) {
                       "--python FILE, or `scripts/deps.sh oracles` in the source tree");
   }
   bench.say = say_progress;
-  const LoaderFigures figures = bench_loader(bench);
-  if (base::give_json(arguments, loader_rows(bench, figures, bench_line("loader", words)))) return base::kExitDone;
+  const measure::LoaderFigures figures = measure::bench_loader(bench);
+  if (base::give_json(arguments, measure::loader_rows(bench, figures, bench_line("loader", words))))
+    return base::kExitDone;
   for (const auto& row : figures.rows) print_row(row);
   for (const auto& why : figures.left_out) std::printf("left out: %s\n", why.c_str());
   return base::kExitDone;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

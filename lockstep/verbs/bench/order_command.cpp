@@ -8,13 +8,13 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
-#include "lockstep/data/collection.h"
-#include "lockstep/data/shard_set.h"
-#include "lockstep/data/store.h"
+#include "lockstep/loader/collection.h"
+#include "lockstep/loader/store.h"
+#include "lockstep/measure/order_quality.h"
+#include "lockstep/shards/shard_set.h"
 #include "lockstep/verbs/bench/bench_command.h"
-#include "lockstep/verbs/bench/order_quality.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 using base::text;
@@ -34,14 +34,14 @@ base::CommandLine order_line() {
 }
 
 // As stored, or sorted by class.
-std::vector<int32_t> labels_of(const data::Collection& collection, bool by_class) {
+std::vector<int32_t> labels_of(const loader::Collection& collection, bool by_class) {
   std::vector<int32_t> labels;
   for (const auto& sample : collection.samples) labels.push_back(sample.label);
   if (by_class) std::sort(labels.begin(), labels.end());
   return labels;
 }
 
-base::Json row_of(const OrderQuality& quality, const OrderBench& bench, const std::string& data) {
+base::Json row_of(const measure::OrderQuality& quality, const measure::OrderBench& bench, const std::string& data) {
   base::Json row = base::Json::object();
   row["what"] = text("order ", quality.order, ", ", data);
   row["model"] = "none";
@@ -63,21 +63,21 @@ LOCKSTEP_BENCH(order)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
   refuse_bench_on_login_node("order", words, arguments);
-  const OrderBench bench{.batch = arguments.int_or("--batch", 256), .epochs = arguments.int_or("--epochs", 4)};
+  const measure::OrderBench bench{.batch = arguments.int_or("--batch", 256), .epochs = arguments.int_or("--epochs", 4)};
   if (bench.batch < 2 || bench.epochs < 2) throw base::Error(base::Blame::user, "--batch and --epochs count from 2");
-  const data::Collection collection = data::scan_folder(arguments.only("a folder of shards"));
+  const loader::Collection collection = loader::scan_folder(arguments.only("a folder of shards"));
   if (!collection.shards) throw base::Error(base::Blame::user, text(collection.root, " is no folder of shards"));
   const auto labels = labels_of(collection, arguments.has("--by-class"));
   const auto n = static_cast<int64_t>(labels.size());
   const int64_t bytes = base::parse_bytes(arguments.value_or("--extent", "8 MiB"));
-  const data::Extents extents(*data::open_store(collection), n, bytes);
-  std::vector<OrderQuality> all;
-  data::Sequence full(data::Sequence::Kind::full, n, bench.seed);
-  all.push_back(measure_order("full", full, labels, bench));
+  const loader::Extents extents(*loader::open_store(collection), n, bytes);
+  std::vector<measure::OrderQuality> all;
+  loader::Sequence full(loader::Sequence::Kind::full, n, bench.seed);
+  all.push_back(measure::measure_order("full", full, labels, bench));
   for (const auto& word : base::split(arguments.value_or("--windows", "1,4,16,64"), ',')) {
     const int64_t window = std::max<int64_t>(1, std::atoll(word.c_str()));
-    data::Sequence windows(data::Sequence::Kind::windows, n, bench.seed, &extents, window);
-    all.push_back(measure_order(text("windows of ", window), windows, labels, bench));
+    loader::Sequence windows(loader::Sequence::Kind::windows, n, bench.seed, &extents, window);
+    all.push_back(measure::measure_order(text("windows of ", window), windows, labels, bench));
   }
   const std::string data = text(n, " samples in ", extents.all().size(), " extents of ", base::exact_bytes(bytes),
                                 arguments.has("--by-class") ? ", stored class by class" : ", stored as prepared");
@@ -103,4 +103,4 @@ LOCKSTEP_BENCH(order)(const std::vector<std::string>& words) {
   return base::kExitDone;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

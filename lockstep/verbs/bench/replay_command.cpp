@@ -7,10 +7,10 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/measure/replay_rows.h"
 #include "lockstep/verbs/bench/bench_command.h"
-#include "lockstep/verbs/bench/replay_rows.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 using base::Align;
@@ -43,8 +43,8 @@ std::optional<double> share_of(const base::Arguments& arguments, const std::stri
   return share;
 }
 
-OtherSettings other_settings(const base::Arguments& arguments) {
-  OtherSettings other;
+measure::OtherSettings other_settings(const base::Arguments& arguments) {
+  measure::OtherSettings other;
   if (const auto size = arguments.value("--capacity")) other.capacity = base::parse_bytes(*size);
   if (const auto size = arguments.value("--max-split-size")) other.max_split_size = base::parse_bytes(*size);
   if (const auto words = arguments.value("--expandable-segments")) {
@@ -65,7 +65,7 @@ std::string gigabytes(int64_t bytes) {
   return base::fixed(static_cast<double>(bytes) / 1e9, 3);
 }
 
-void print_streams(const std::vector<ReplayedStream>& streams) {
+void print_streams(const std::vector<measure::ReplayedStream>& streams) {
   const bool other = streams.front().other.has_value();
   std::vector<base::Column> columns = {{"recording"},
                                        {"events", Align::right},
@@ -106,12 +106,12 @@ LOCKSTEP_BENCH(replay)(const std::vector<std::string>& words) {
     throw base::Error(base::Blame::user, "which recordings?", "lockstep bench replay results/recordings");
   }
   const auto streams =
-      replay_streams({arguments.positional.begin(), arguments.positional.end()}, other_settings(arguments));
+      measure::replay_streams({arguments.positional.begin(), arguments.positional.end()}, other_settings(arguments));
   base::Json rows = base::Json::array();
-  for (const auto& stream : streams) rows.push_back(replay_row(stream, bench_line("replay", words)));
+  for (const auto& stream : streams) rows.push_back(measure::replay_row(stream, bench_line("replay", words)));
   if (base::give_json(arguments, rows)) return base::kExitDone;
   print_streams(streams);
   return base::kExitDone;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

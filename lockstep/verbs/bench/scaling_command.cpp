@@ -7,12 +7,12 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/measure/bench.h"
+#include "lockstep/measure/scaling_report.h"
 #include "lockstep/site/cores.h"
-#include "lockstep/verbs/bench/bench.h"
 #include "lockstep/verbs/bench/bench_command.h"
-#include "lockstep/verbs/bench/scaling_report.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 using base::Blame;
@@ -63,8 +63,8 @@ std::vector<int64_t> rank_list(const std::string& option, const std::string& wor
   return ranks;
 }
 
-ScalingBench scaling_bench(const base::Arguments& arguments) {
-  ScalingBench bench;
+measure::ScalingBench scaling_bench(const base::Arguments& arguments) {
+  measure::ScalingBench bench;
   bench.job_file = arguments.only("job file");
   bench.set = arguments.values("--set");
   bench.job = spec::load_job(bench.job_file, bench.set);
@@ -72,13 +72,13 @@ ScalingBench scaling_bench(const base::Arguments& arguments) {
   if (arguments.has("--weak") && arguments.has("--strong")) {
     throw Error(Blame::user, "--weak and --strong at once", "run them one after the other, into the same --out");
   }
-  bench.mode = arguments.has("--weak") ? ScalingMode::weak : ScalingMode::strong;
+  bench.mode = arguments.has("--weak") ? measure::ScalingMode::weak : measure::ScalingMode::strong;
   bench.repeats = arguments.int_or("--repeats", bench.repeats);
   bench.threads = arguments.int_or("--threads", std::max<int64_t>(1, site::usable_cores() / bench.ranks.back()));
   if (bench.repeats < 1 || bench.threads < 1) {
     throw Error(Blame::user, "--repeats and --threads count from 1", "leave them out for the defaults");
   }
-  if (bench.mode == ScalingMode::strong && bench.job.training.global_batch < bench.ranks.back()) {
+  if (bench.mode == measure::ScalingMode::strong && bench.job.training.global_batch < bench.ranks.back()) {
     throw Error(Blame::user,
                 text("a global batch of ", bench.job.training.global_batch, " cannot be shared by ", bench.ranks.back(),
                      " ranks"),
@@ -92,10 +92,10 @@ ScalingBench scaling_bench(const base::Arguments& arguments) {
 }
 
 // The points as they were measured, wherever they are collected.
-void take_collected(ScalingReport& report) {
-  ScalingBench& bench = report.bench;
-  report.points = collect_scaling_points(bench.out, bench.mode);
-  report.link = kept_link(bench.out);
+void take_collected(measure::ScalingReport& report) {
+  measure::ScalingBench& bench = report.bench;
+  report.points = measure::collect_scaling_points(bench.out, bench.mode);
+  report.link = measure::kept_link(bench.out);
   std::vector<std::string> machines;
   for (const auto& point : report.points) {
     if (point.threads > 0) bench.threads = point.threads;  // the same for all that state it
@@ -106,9 +106,9 @@ void take_collected(ScalingReport& report) {
 }
 
 // `blame`: whose it is that a link is missing.
-void refuse_simulation(const ScalingReport& report, Blame blame) {
+void refuse_simulation(const measure::ScalingReport& report, Blame blame) {
   if (report.simulated.empty()) return;
-  if (const std::string why = why_not_simulated(report); !why.empty()) {
+  if (const std::string why = measure::why_not_simulated(report); !why.empty()) {
     throw Error(report.points[0].ranks == 1 && report.points[0].gradient_bytes > 0 ? blame : Blame::user,
                 text("--simulate: ", why),
                 "leave --simulate out, or give what is missing, with --collect: the points are kept");
@@ -121,17 +121,18 @@ LOCKSTEP_BENCH(scaling)(const std::vector<std::string>& words) {
   const base::CommandLine line = scaling_line();
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
-  ScalingReport report;
+  measure::ScalingReport report;
   report.bench = scaling_bench(arguments);
   report.command = bench_line("scaling", words);
-  report.machine = machine_name(report.bench.device == "cpu" ? at::kCPU : at::kCUDA);
+  report.machine = measure::machine_name(report.bench.device == "cpu" ? at::kCPU : at::kCUDA);
   if (const auto ranks = arguments.value("--simulate")) report.simulated = rank_list("--simulate", *ranks);
   if (const auto rate = arguments.value("--inter-rate")) report.inter_rate = base::parse_rate(*rate);
-  if (const auto file = arguments.value("--beside")) report.beside = parse_measured(base::read_json(*file)).tables;
+  if (const auto file = arguments.value("--beside"))
+    report.beside = advice::parse_measured(base::read_json(*file)).tables;
   const base::Path& out = report.bench.out;
   if (arguments.has("--array")) {
     std::filesystem::create_directories(out);
-    base::write_file(out / "array.sh", array_script(report.bench, words));
+    base::write_file(out / "array.sh", measure::array_script(report.bench, words));
     std::printf("%s: one point a task; submit it, then --collect\n", (out / "array.sh").c_str());
     if (report.bench.device == "cpu" && !arguments.has("--threads")) {
       std::printf("%lld threads a rank, by the cores of this machine; --threads N where the nodes have others\n",
@@ -151,19 +152,20 @@ LOCKSTEP_BENCH(scaling)(const std::vector<std::string>& words) {
       throw Error(Blame::user, "--simulate: the link between cards is not measured", "--inter-rate \"10 GB/s\"");
     }
     refuse_bench_on_login_node("scaling", words, arguments);
-    for (const int64_t ranks : report.bench.ranks) report.points.push_back(run_scaling_point(report.bench, ranks));
+    for (const int64_t ranks : report.bench.ranks)
+      report.points.push_back(measure::run_scaling_point(report.bench, ranks));
     const bool asks_for_link = report.bench.ranks.back() > 1 || (!report.simulated.empty() && report.inter_rate <= 0);
-    if (asks_for_link) report.link = measure_link(report.bench, report.points[0].gradient_bytes);
-    if (report.link) keep_link(out, *report.link);
+    if (asks_for_link) report.link = measure::measure_link(report.bench, report.points[0].gradient_bytes);
+    if (report.link) measure::keep_link(out, *report.link);
   }
-  base::write_json(out / "scaling.json", scaling_table(report));
-  base::write_file(out / "scaling.svg", scaling_svg(report));
-  base::write_file(out / "scaling.html", scaling_page(report));
+  base::write_json(out / "scaling.json", measure::scaling_table(report));
+  base::write_file(out / "scaling.svg", measure::scaling_svg(report));
+  base::write_file(out / "scaling.html", measure::scaling_page(report));
   refuse_simulation(report, Blame::machine);  // too busy; what was measured is written: --collect goes on from it
-  if (base::give_json(arguments, scaling_rows(report))) return base::kExitDone;
-  std::printf("%s\nto embed: %s; page with plot: %s\n", to_text(scaling_paper(report)).c_str(),
+  if (base::give_json(arguments, measure::scaling_rows(report))) return base::kExitDone;
+  std::printf("%s\nto embed: %s; page with plot: %s\n", advice::to_text(measure::scaling_paper(report)).c_str(),
               (out / "scaling.json").c_str(), (out / "scaling.html").c_str());
   return base::kExitDone;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

@@ -5,12 +5,12 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/measure/bench.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/step/device.h"
-#include "lockstep/verbs/bench/bench.h"
 #include "lockstep/verbs/bench/bench_command.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 using base::text;
@@ -40,7 +40,7 @@ spec::Job step_job(const base::Arguments& arguments) {
   return spec::parse_job(synthetic_job(arguments, 16, 224), arguments.values("--set"));
 }
 
-void print_times(const StepBench& bench, const StepTimes& times) {
+void print_times(const measure::StepBench& bench, const measure::StepTimes& times) {
   const auto batch = static_cast<double>(bench.job.training.global_batch);
   const auto row = [&](const std::string& who, double seconds) {
     return std::vector<std::string>{who, base::fixed(seconds * 1000, 1), base::fixed(batch / seconds, 1)};
@@ -64,7 +64,7 @@ LOCKSTEP_BENCH(step)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
   refuse_bench_on_login_node("step", words, arguments);
-  StepBench bench;
+  measure::StepBench bench;
   bench.job = step_job(arguments);
   if (bench.job.model.classes == 0) bench.job.model.classes = 1000;
   bench.job.training.threads =
@@ -77,11 +77,11 @@ LOCKSTEP_BENCH(step)(const std::vector<std::string>& words) {
   bench.peer = arguments.value_or("--peer", "");
   bench.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
   bench.say = say_progress;
-  const StepTimes times = bench_step(bench);
-  const base::Json rows = base::Json::array({result_row(bench, times, bench_line("step", words))});
+  const measure::StepTimes times = measure::bench_step(bench);
+  const base::Json rows = base::Json::array({measure::result_row(bench, times, bench_line("step", words))});
   if (base::give_json(arguments, rows)) return base::kExitDone;
   print_times(bench, times);
   return base::kExitDone;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

@@ -4,14 +4,14 @@
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
+#include "lockstep/measure/bench.h"
+#include "lockstep/measure/collectives.h"
+#include "lockstep/measure/virtual_bench.h"
+#include "lockstep/ranks/launch.h"
 #include "lockstep/site/cores.h"
-#include "lockstep/verbs/bench/bench.h"
 #include "lockstep/verbs/bench/bench_command.h"
-#include "lockstep/verbs/bench/collectives.h"
-#include "lockstep/verbs/bench/virtual_bench.h"
-#include "lockstep/verbs/train/launch.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::bench {
 namespace {
 
 base::CommandLine virtual_line() {
@@ -39,8 +39,8 @@ spec::Job virtual_job(const base::Arguments& arguments) {
   return spec::parse_job(document, arguments.values("--set"));
 }
 
-VirtualBench virtual_bench(const base::Arguments& arguments, const comm::Group& group) {
-  VirtualBench bench;
+measure::VirtualBench virtual_bench(const base::Arguments& arguments, const comm::Group& group) {
+  measure::VirtualBench bench;
   bench.job = virtual_job(arguments);
   if (bench.job.model.classes == 0) bench.job.model.classes = 1000;
   bench.job.training.threads = arguments.int_or("--threads", std::max<int64_t>(1, site::usable_cores() / group.size()));
@@ -65,23 +65,23 @@ LOCKSTEP_BENCH(virtual)(const std::vector<std::string>& words) {
   if (ranks > 1 && !comm::launched_by_mpi()) {
     std::vector<std::string> inner{"virtual"};
     inner.insert(inner.end(), words.begin(), words.end());
-    return run_ranks(bench_in_ranks(inner, ranks));
+    return ranks::run_ranks(measure::bench_in_ranks(inner, ranks));
   }
   const auto group = comm::join_group();
-  const VirtualBench bench = virtual_bench(arguments, *group);
-  const VirtualTimes times = bench_virtual(bench, *group);
+  const measure::VirtualBench bench = virtual_bench(arguments, *group);
+  const measure::VirtualTimes times = measure::bench_virtual(bench, *group);
   if (group->rank() != 0) return base::kExitDone;
   std::string command = bench_line("virtual", words);
   if (group->size() > 1) command += " --ranks " + std::to_string(group->size());  // the launcher took it away
-  if (base::give_json(arguments, base::Json::array({virtual_row(bench, times, group->size(), command)}))) {
+  if (base::give_json(arguments, base::Json::array({measure::virtual_row(bench, times, group->size(), command)}))) {
     return base::kExitDone;
   }
   std::printf("%s, batch %lld, %lld virtual ranks on %lld: %.1f samples/s, plain %.1f, ratio %.3f\n",
               bench.job.model.name.c_str(), static_cast<long long>(bench.job.training.global_batch),
               static_cast<long long>(bench.job.training.virtual_ranks), static_cast<long long>(group->size()),
-              static_cast<double>(bench.job.training.global_batch) / median(times.sliced),
-              static_cast<double>(bench.job.training.global_batch) / median(times.plain), times.ratio());
+              static_cast<double>(bench.job.training.global_batch) / measure::median(times.sliced),
+              static_cast<double>(bench.job.training.global_batch) / measure::median(times.plain), times.ratio());
   return base::kExitDone;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::bench

@@ -6,12 +6,12 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/site/machine_here.h"
 #include "lockstep/verbs/doctor/doctor.h"
-#include "lockstep/verbs/doctor/machine_here.h"
 #include "lockstep/verbs/doctor/shelf.h"
 #include "lockstep/verbs/verb.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::doctor {
 namespace {
 
 const base::CommandLine& doctor_line() {
@@ -41,14 +41,14 @@ void examine_here(const base::Arguments& arguments) {
   const auto catalogue = catalogue::load_catalogue();
   const auto probe = site::probe_site();
   const DoctorReport report = examine(probe, catalogue);
-  const spec::Machine machine = machine_of(probe, catalogue, today());
+  const spec::Machine machine = site::machine_of(probe, catalogue, today());
   std::string shown = to_text(report);
   if (const auto file = arguments.value("--save")) {
     spec::save_machine(*file, machine);
     shown += base::text("\nsaved ", *file, ": a machine document of this machine\n");
   }
   base::Json result = to_json(report);
-  result["facts"] = facts_json(probe);
+  result["facts"] = site::facts_json(probe);
   result["machine"] = spec::to_json(machine);
   base::give(arguments, result, shown);
 }
@@ -72,4 +72,4 @@ LOCKSTEP_VERB(doctor)(const std::vector<std::string>& words) {
   return 0;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::doctor

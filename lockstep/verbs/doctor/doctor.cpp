@@ -9,7 +9,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::doctor {
 namespace {
 
 using base::format_bytes;
@@ -307,4 +307,4 @@ DoctorReport examine(const Probe& probe, const catalogue::Catalogue& catalogue) 
   return report;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::doctor

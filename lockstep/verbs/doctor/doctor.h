@@ -5,9 +5,9 @@
 #include "lockstep/site/probe.h"
 #include "lockstep/verbs/doctor/report.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::doctor {
 
 // Judges what the probe found: each wrong thing with the command that mends it.
 DoctorReport examine(const site::Probe& probe, const catalogue::Catalogue& catalogue);
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::doctor

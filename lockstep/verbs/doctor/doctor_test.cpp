@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::doctor {
 namespace {
 
 // A machine on which nothing is wrong.
@@ -145,4 +145,4 @@ TEST(DoctorTest, SaysHowLongTheAllocationLasts) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::doctor

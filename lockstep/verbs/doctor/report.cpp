@@ -5,7 +5,7 @@
 
 #include "lockstep/base/text.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::doctor {
 namespace {
 
 const char* sign_of(Mark mark) {
@@ -115,4 +115,4 @@ base::Json to_json(const DoctorReport& report) {
   return all;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::doctor

@@ -6,7 +6,7 @@
 
 #include "lockstep/base/json.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::doctor {
 
 enum class Mark { ok, note, warn, wrong };  // wrong: something will fail; warn: it will be slow or fragile
 
@@ -41,4 +41,4 @@ const char* name_of(Mark mark);  // "ok", "note", "warn", "wrong"
 std::string to_text(const DoctorReport& report);
 base::Json to_json(const DoctorReport& report);
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::doctor

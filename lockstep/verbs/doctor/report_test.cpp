@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::doctor {
 namespace {
 
 DoctorReport sample_report() {
@@ -45,4 +45,4 @@ TEST(DoctorReportTest, TellsProgramsTheSame) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::doctor

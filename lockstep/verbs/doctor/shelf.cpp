@@ -10,7 +10,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/catalogue/columns.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::doctor {
 namespace {
 
 using base::Align;
@@ -163,4 +163,4 @@ base::Json shelf_json(const catalogue::Catalogue& catalogue, std::string_view ki
   return all;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::doctor

@@ -7,7 +7,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/catalogue/catalogue.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::doctor {
 
 // The catalogue as tables for people: kind is gpus, cpus, machines, clouds, parts, or "all". User error for another
 // word. "-" in a cell: the source does not say.
@@ -16,4 +16,4 @@ std::string shelf_text(const catalogue::Catalogue& catalogue, std::string_view k
 // The same rows, complete: {"gpus": [...]}, which loads again as a catalogue file.
 base::Json shelf_json(const catalogue::Catalogue& catalogue, std::string_view kind);
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::doctor

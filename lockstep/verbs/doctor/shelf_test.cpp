@@ -5,7 +5,7 @@
 
 #include "lockstep/base/error.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::doctor {
 namespace {
 
 TEST(ShelfTest, ListsOneKindOrAll) {
@@ -37,4 +37,4 @@ TEST(ShelfTest, NamesTheKindsThatExist) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::doctor

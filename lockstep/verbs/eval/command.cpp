@@ -5,12 +5,12 @@
 #include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/group.h"
+#include "lockstep/ranks/plain_ranks.h"
 #include "lockstep/step/device.h"
 #include "lockstep/verbs/eval/eval.h"
-#include "lockstep/verbs/eval/ranks.h"
 #include "lockstep/verbs/verb.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::eval {
 namespace {
 
 const base::CommandLine& eval_line() {
@@ -35,9 +35,9 @@ int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, comm
                      run::Activity& activity) {
   const base::Path source = arguments.only("run folder or weights file");
   const bool speaks = group.rank() == 0;
-  const Trained trained =
-      load_trained({source, arguments.value_or("--job", ""), arguments.values("--set"), options.device});
-  use_threads(trained.job, group.size());
+  const model::Trained trained =
+      model::load_trained({source, arguments.value_or("--job", ""), arguments.values("--set"), options.device});
+  model::use_threads(trained.job, group.size());
   base::Progress progress(base::progress_for_stderr());
   if (speaks) {
     for (const auto& note : trained.notes) progress.print("passed over: " + note);
@@ -68,13 +68,13 @@ LOCKSTEP_VERB(eval)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(eval_line(), words);
   if (arguments.has("--help")) return std::fputs(base::help_text(eval_line()).c_str(), stdout), 0;
   arguments.only("run folder or weights file");
-  if (const auto code = start_ranks("eval", arguments, words)) return *code;
+  if (const auto code = ranks::start_ranks("eval", arguments, words)) return *code;
   EvalOptions options;
   options.data = arguments.value_or("--data", "validate");
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   const auto group = comm::join_group();
-  return run_as_rank(*group,
-                     [&](run::Activity& activity) { return evaluate_as_rank(arguments, options, *group, activity); });
+  return ranks::run_as_rank(
+      *group, [&](run::Activity& activity) { return evaluate_as_rank(arguments, options, *group, activity); });
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::eval

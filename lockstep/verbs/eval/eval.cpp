@@ -12,14 +12,14 @@
 #include "lockstep/base/progress.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/decode.h"
-#include "lockstep/data/store.h"
+#include "lockstep/image/decode.h"
+#include "lockstep/loader/store.h"
+#include "lockstep/run/evaluation.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/step/evaluate.h"
-#include "lockstep/step/evaluation.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::eval {
 namespace {
 
 using base::Align;
@@ -43,27 +43,27 @@ std::string folder_of(const std::string& data, const spec::Job& job) {
   throw Error(Blame::user, text("the job has no data.", data), "add --data FOLDER");
 }
 
-data::Collection collection_of(const std::string& folder, const Trained& trained) {
-  if (folder != "synthetic") return data::scan_folder(folder, trained.classes);
-  return data::synthetic_collection(trained.job.data.samples, static_cast<int64_t>(trained.classes.size()));
+loader::Collection collection_of(const std::string& folder, const model::Trained& trained) {
+  if (folder != "synthetic") return loader::scan_folder(folder, trained.classes);
+  return loader::synthetic_collection(trained.job.data.samples, static_cast<int64_t>(trained.classes.size()));
 }
 
-std::unique_ptr<data::Loader> loader_of(const data::Collection& collection, const spec::Job& job, int64_t ranks,
-                                        const step::EvaluationShare& share) {
-  data::LoaderOptions options;
+std::unique_ptr<loader::Loader> loader_of(const loader::Collection& collection, const spec::Job& job, int64_t ranks,
+                                          const run::EvaluationShare& share) {
+  loader::LoaderOptions options;
   options.data = job.data;
-  options.use = data::Use::evaluate;
-  options.global_batch = step::evaluation_batch(job);
+  options.use = loader::Use::evaluate;
+  options.global_batch = run::evaluation_batch(job);
   options.batches = share.batches;
   options.threads = job.data.threads > 0 ? job.data.threads : std::max<int64_t>(1, site::usable_cores() / ranks);
-  return data::make_loader(collection, options, share.from);
+  return loader::make_loader(collection, options, share.from);
 }
 
-data::Image thumbnail(const data::Image& image) {
+image::Image thumbnail(const image::Image& image) {
   const double scale =
       std::min(1.0, static_cast<double>(kThumbnailPixels) / static_cast<double>(std::max(image.width, image.height)));
   const auto size = [&](int64_t side) { return std::max<int64_t>(1, std::llround(scale * static_cast<double>(side))); };
-  return data::resize_image(image, size(image.width), size(image.height));
+  return image::resize_image(image, size(image.width), size(image.height));
 }
 
 std::string picture_name(size_t rank) {
@@ -108,14 +108,14 @@ std::string confused_table(const task::Metrics& metrics, const std::vector<std::
 
 }  // namespace
 
-EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, comm::Group& group) {
+EvalResult evaluate_trained(const model::Trained& trained, const EvalOptions& options, comm::Group& group) {
   const double begin = base::steady_seconds();
   const std::string folder = folder_of(options.data, trained.job);
-  const data::Collection collection = collection_of(folder, trained);
+  const loader::Collection collection = collection_of(folder, trained);
   const auto count = static_cast<int64_t>(collection.samples.size());
-  const auto share = step::evaluation_share(count, step::evaluation_batch(trained.job), group.rank(), group.size());
+  const auto share = run::evaluation_share(count, run::evaluation_batch(trained.job), group.rank(), group.size());
   const auto loader = loader_of(collection, trained.job, group.size(), share);
-  const int64_t all = std::min(count, share.batches * step::evaluation_batch(trained.job));
+  const int64_t all = std::min(count, share.batches * run::evaluation_batch(trained.job));
   step::EvaluateOptions how;
   how.classes = static_cast<int64_t>(trained.classes.size());
   how.worst = trained.job.evaluation.worst;
@@ -124,7 +124,7 @@ EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, 
   if (options.seen) how.seen = [&](int64_t samples) { options.seen(samples, all); };
   EvalResult result{folder, step::evaluate(trained.network, *loader, group, how), {}, {}, 0};
   result.bad_samples = step::over_ranks(loader->bad_samples(), group);
-  const auto store = collection.is_synthetic() ? nullptr : data::open_store(collection);
+  const auto store = collection.is_synthetic() ? nullptr : loader::open_store(collection);
   std::vector<std::byte> memory;
   for (const auto& mistake : result.metrics.worst()) {
     const auto file = store ? store->read(mistake.sample_id, memory) : std::span<const std::byte>();
@@ -135,7 +135,7 @@ EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, 
   return result;
 }
 
-Json eval_json(const EvalResult& result, const Trained& trained) {
+Json eval_json(const EvalResult& result, const model::Trained& trained) {
   Json all = Json::object();
   all["run"] = trained.run.string();
   all["model"] = trained.job.model.name;
@@ -162,7 +162,7 @@ Json eval_json(const EvalResult& result, const Trained& trained) {
   return all;
 }
 
-void save_evaluation(const EvalResult& result, const Trained& trained) {
+void save_evaluation(const EvalResult& result, const model::Trained& trained) {
   const run::RunPaths paths{trained.run};
   base::make_folders(paths.pictures());
   for (const auto& item : std::filesystem::directory_iterator(paths.pictures())) {
@@ -174,8 +174,8 @@ void save_evaluation(const EvalResult& result, const Trained& trained) {
     Json mistake = document.at("worst").items()[i];
     if (!result.paths[i].empty()) {  // synthetic samples have no file
       const std::string& file = result.pictures[i];
-      const data::Image image = data::decode_image(std::as_bytes(std::span(file.data(), file.size())));
-      base::write_file(paths.pictures() / picture_name(i), data::encode_jpeg(thumbnail(image), 80));
+      const image::Image image = image::decode_image(std::as_bytes(std::span(file.data(), file.size())));
+      base::write_file(paths.pictures() / picture_name(i), image::encode_jpeg(thumbnail(image), 80));
       mistake["picture"] = "eval/" + picture_name(i);
     }
     worst.push_back(std::move(mistake));
@@ -184,7 +184,7 @@ void save_evaluation(const EvalResult& result, const Trained& trained) {
   base::write_json(paths.evaluation(), document);
 }
 
-std::string eval_text(const EvalResult& result, const Trained& trained) {
+std::string eval_text(const EvalResult& result, const model::Trained& trained) {
   const auto& metrics = result.metrics;
   const double rate = static_cast<double>(metrics.samples()) / std::max(1e-9, result.seconds);
   std::string out = text(trained.job.model.name, " with ", trained.weights.string(), " on ", metrics.samples(),
@@ -197,4 +197,4 @@ std::string eval_text(const EvalResult& result, const Trained& trained) {
   return out;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::eval

@@ -7,11 +7,11 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/loader/loader.h"
+#include "lockstep/model/trained.h"
 #include "lockstep/task/metrics.h"
-#include "lockstep/verbs/eval/trained.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::eval {
 
 struct EvalOptions {
   std::string data = "validate";  // "validate", "test" or "train" of the job, or a folder with a sub-folder a class
@@ -22,23 +22,23 @@ struct EvalOptions {
 struct EvalResult {
   std::string data;  // the folder
   task::Metrics metrics;
-  std::vector<std::string> paths;            // of metrics.worst(), in its order
-  std::vector<data::BadSample> bad_samples;  // of all ranks
+  std::vector<std::string> paths;              // of metrics.worst(), in its order
+  std::vector<loader::BadSample> bad_samples;  // of all ranks
   double seconds = 0;
   std::vector<std::string> pictures = {};  // the files of `paths`, wherever they lie; "" for synthetic samples
 };
 
 // Every sample once over all ranks, none padded, in the job's precision; the same metrics on every rank, and on any
 // number of ranks that compute with as many threads each.
-EvalResult evaluate_trained(const Trained& trained, const EvalOptions& options, comm::Group& group);
+EvalResult evaluate_trained(const model::Trained& trained, const EvalOptions& options, comm::Group& group);
 
 // As eval.json: the metrics, and what was judged by what.
-base::Json eval_json(const EvalResult& result, const Trained& trained);
+base::Json eval_json(const EvalResult& result, const model::Trained& trained);
 
 // Writes eval.json and small JPEGs of the worst mistakes into the run folder.
-void save_evaluation(const EvalResult& result, const Trained& trained);
+void save_evaluation(const EvalResult& result, const model::Trained& trained);
 
 // For a terminal.
-std::string eval_text(const EvalResult& result, const Trained& trained);
+std::string eval_text(const EvalResult& result, const model::Trained& trained);
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::eval

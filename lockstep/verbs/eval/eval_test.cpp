@@ -5,16 +5,16 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/model/small_run.h"
 #include "lockstep/run/folder.h"
-#include "lockstep/verbs/eval/small_run.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::eval {
 namespace {
 
 using testing::HasSubstr;
 
-EvalResult evaluate_small(const SmallRun& small, const std::string& data = "validate") {
-  const Trained trained = load_trained({small.run()});
+EvalResult evaluate_small(const model::SmallRun& small, const std::string& data = "validate") {
+  const model::Trained trained = model::load_trained({small.run()});
   const auto group = comm::join_group();
   EvalOptions options;
   options.data = data;
@@ -22,7 +22,7 @@ EvalResult evaluate_small(const SmallRun& small, const std::string& data = "vali
 }
 
 TEST(EvalTest, JudgesEverySampleOnce) {
-  const SmallRun small(21);  // two batches of 32, the last one smaller
+  const model::SmallRun small(21);  // two batches of 32, the last one smaller
   const EvalResult result = evaluate_small(small);
   EXPECT_EQ(result.metrics.samples(), 42);
   EXPECT_EQ(result.metrics.score(0).samples, 21);
@@ -31,8 +31,9 @@ TEST(EvalTest, JudgesEverySampleOnce) {
 }
 
 TEST(EvalTest, RanksJudgeEverySampleOnceAndAgreeWithOneRank) {
-  const SmallRun small(21);
-  const Trained trained = load_trained({small.run(), {}, {"evaluation.batch=8"}});  // six batches, the last one of 2
+  const model::SmallRun small(21);
+  const model::Trained trained =
+      model::load_trained({small.run(), {}, {"evaluation.batch=8"}});  // six batches, the last one of 2
   const auto alone = comm::single_group();
   const auto one = evaluate_trained(trained, {}, *alone).metrics.pack();
   for (const int64_t ranks : {2, 3, 4}) {
@@ -45,7 +46,7 @@ TEST(EvalTest, RanksJudgeEverySampleOnceAndAgreeWithOneRank) {
 }
 
 TEST(EvalTest, AFolderOfTheSameClassesCanBeGiven) {
-  const SmallRun small;
+  const model::SmallRun small;
   const auto other = small.root() / "other" / "red";
   base::make_folders(other);
   std::filesystem::copy(small.root() / "data" / "red" / "0.jpg", other / "0.jpg");
@@ -55,13 +56,13 @@ TEST(EvalTest, AFolderOfTheSameClassesCanBeGiven) {
 }
 
 TEST(EvalTest, DataThatTheJobDoesNotHaveIsAUserError) {
-  const SmallRun small;
+  const model::SmallRun small;
   EXPECT_THROW(evaluate_small(small, "test"), base::Error);
 }
 
 TEST(EvalTest, WritesTheWorstMistakesWithTheirPictures) {
-  const SmallRun small;
-  const Trained trained = load_trained({small.run()});
+  const model::SmallRun small;
+  const model::Trained trained = model::load_trained({small.run()});
   const run::RunPaths paths{small.run()};
   EvalResult result = evaluate_small(small);
   // Every sample of one class is taken for the other: a linear network that has learned nothing may do anything else.
@@ -84,18 +85,18 @@ TEST(EvalTest, WritesTheWorstMistakesWithTheirPictures) {
 }
 
 TEST(EvalTest, TextNamesClassesAndFigures) {
-  const SmallRun small;
-  const std::string shown = eval_text(evaluate_small(small), load_trained({small.run()}));
+  const model::SmallRun small;
+  const std::string shown = eval_text(evaluate_small(small), model::load_trained({small.run()}));
   EXPECT_THAT(shown, HasSubstr("top-1 "));
   EXPECT_THAT(shown, HasSubstr("green thing       5"));
   EXPECT_THAT(shown, HasSubstr("linear with "));
 }
 
 TEST(EvalTest, DamagedImagesAreNamedAndCountedByPolicy) {
-  const SmallRun small;
+  const model::SmallRun small;
   base::write_file(small.root() / "data" / "red" / "2.jpg", "");
   EXPECT_THROW(evaluate_small(small), base::Error);
-  const Trained trained = load_trained({small.run(), {}, {"data.on_bad_sample=skip"}});
+  const model::Trained trained = model::load_trained({small.run(), {}, {"data.on_bad_sample=skip"}});
   const auto group = comm::join_group();
   const EvalResult result = evaluate_trained(trained, {}, *group);
   EXPECT_EQ(result.metrics.samples(), 9);
@@ -103,4 +104,4 @@ TEST(EvalTest, DamagedImagesAreNamedAndCountedByPolicy) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::eval

@@ -12,7 +12,7 @@
 #include "lockstep/verbs/explain/explain.h"
 #include "lockstep/verbs/verb.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::explain {
 namespace {
 
 const base::CommandLine& explain_line() {
@@ -71,4 +71,4 @@ LOCKSTEP_VERB(explain)(const std::vector<std::string>& words) {
   return 0;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::explain

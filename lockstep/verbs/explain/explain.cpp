@@ -10,7 +10,7 @@
 #include "lockstep/spec/override.h"
 #include "lockstep/spec/project.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::explain {
 namespace {
 
 using base::Json;
@@ -272,4 +272,4 @@ std::string config_markdown() {
   return out;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::explain

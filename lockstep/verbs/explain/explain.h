@@ -6,7 +6,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/spec/fields.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::explain {
 
 // The table of the document called "job" or "machine"; user error for any other name.
 const spec::Section& document_section(const std::string& name);
@@ -21,4 +21,4 @@ std::string explanation_text(const base::Json& explanation);
 std::string overview_text();
 std::string config_markdown();  // docs/config.md
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::explain

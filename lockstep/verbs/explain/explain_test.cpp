@@ -7,7 +7,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::explain {
 namespace {
 
 using testing::HasSubstr;
@@ -66,4 +66,4 @@ TEST(ExplainTest, ConfigPageIsUpToDate) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::explain

@@ -9,7 +9,7 @@
 #include "lockstep/verbs/get/get.h"
 #include "lockstep/verbs/verb.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::get {
 namespace {
 
 using base::Json;
@@ -118,4 +118,4 @@ LOCKSTEP_VERB(get)(const std::vector<std::string>& words) {
   return 0;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::get

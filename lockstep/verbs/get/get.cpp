@@ -6,10 +6,10 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
-#include "lockstep/base/weights_file.h"
 #include "lockstep/site/command.h"
+#include "lockstep/weights/weights_file.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::get {
 namespace {
 
 using base::Blame;
@@ -96,10 +96,10 @@ void check(const SourceFile& file, const Path& path) {
   }
 }
 
-GetResult convert(const Path& from, const Path& to, const base::TensorMetadata& metadata) {
-  const base::WeightsFile weights(from);
+GetResult convert(const Path& from, const Path& to, const weights::TensorMetadata& metadata) {
+  const weights::WeightsFile weights(from);
   if (to.has_parent_path()) base::make_folders(to.parent_path());
-  base::write_safetensors(to, weights.tensors(), metadata);
+  weights::write_safetensors(to, weights.tensors(), metadata);
   return {to, std::filesystem::file_size(to), weights.tensors().size(), {}};
 }
 
@@ -179,4 +179,4 @@ GetResult get_source(const Source& source, const std::optional<Path>& from, cons
   return source.kind == "weights" ? get_weights(source, from, to) : get_data(source, from, to);
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::get

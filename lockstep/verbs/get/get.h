@@ -8,7 +8,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/verbs/get/sources.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::get {
 
 struct GetResult {
   base::Path path;  // the safetensors file, or the folder of the archives
@@ -31,4 +31,4 @@ std::string elsewhere(const Source& source);
 
 base::Path default_target(const Source& source);  // models/NAME.safetensors, data/NAME
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::get

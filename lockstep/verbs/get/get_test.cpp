@@ -6,9 +6,9 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
-#include "lockstep/base/safetensors.h"
+#include "lockstep/weights/safetensors.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::get {
 namespace {
 
 using base::Path;
@@ -28,7 +28,7 @@ TEST(GetTest, ConvertsAGivenCheckpointToSafetensors) {
   const base::TemporaryFolder folder;
   const GetResult result = get_source(checkpoint_source(), kCheckpoint, folder.path() / "models/tiny.safetensors");
   EXPECT_EQ(result.tensors, 3U);
-  const base::SafetensorsFile file(result.path);
+  const weights::SafetensorsFile file(result.path);
   EXPECT_EQ(file.tensors().size(), 3U);
   EXPECT_EQ(file.metadata().at("licence"), "CC0");
 }
@@ -80,4 +80,4 @@ TEST(GetTest, DataIsCheckedByItsPublishersMd5) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::get

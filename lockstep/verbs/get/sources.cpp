@@ -5,7 +5,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::get {
 namespace {
 
 std::vector<double> doubles(const base::Json& row, std::string_view key) {
@@ -71,4 +71,4 @@ const Source& find_source(const std::vector<Source>& sources, const std::string&
                     base::did_you_mean(name, names));
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::get

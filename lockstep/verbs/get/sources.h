@@ -7,7 +7,7 @@
 
 #include "lockstep/base/json.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::get {
 
 // One file of a source: where it is, or where it lies in a PyPI package, and how to know it.
 struct SourceFile {
@@ -41,4 +41,4 @@ std::vector<Source> known_sources();  // those built into the program
 // User error with the nearest names of that kind.
 const Source& find_source(const std::vector<Source>& sources, const std::string& kind, const std::string& name);
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::get

@@ -8,7 +8,7 @@
 
 #include "lockstep/base/error.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::get {
 namespace {
 
 TEST(SourcesTest, EveryRowSaysWhereFromUnderWhichLicenceAndHowToKnowIt) {
@@ -55,4 +55,4 @@ TEST(SourcesTest, AnUnknownNameNamesTheNearest) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::get

@@ -5,22 +5,22 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "lockstep/advice/advise.h"
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
-#include "lockstep/verbs/plan/advise.h"
-#include "lockstep/verbs/plan/document.h"
-#include "lockstep/verbs/plan/markdown.h"
-#include "lockstep/verbs/plan/plan.h"
-#include "lockstep/verbs/plan/request.h"
-#include "lockstep/verbs/plan/table.h"
-#include "lockstep/verbs/plan/wording.h"
-#include "lockstep/verbs/report/page.h"
+#include "lockstep/planning/document.h"
+#include "lockstep/planning/markdown.h"
+#include "lockstep/planning/plan.h"
+#include "lockstep/planning/request.h"
+#include "lockstep/planning/table.h"
+#include "lockstep/planning/wording.h"
 #include "lockstep/verbs/verb.h"
+#include "lockstep/web/page.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::plan {
 namespace {
 
 using base::Blame;
@@ -47,7 +47,7 @@ const base::CommandLine& plan_line() {
        {"--epochs", "N", "of a recording"},
        {"--steps", "N", "of a recording"},
        {"--save-recording", "FILE", "write the traced step"},
-       {"--advise", "WHAT", text("an answer instead of a table: ", base::join(advice_names(), ", "))},
+       {"--advise", "WHAT", text("an answer instead of a table: ", base::join(advice::advice_names(), ", "))},
        {"--budget", "MONEY", "buy: what may be spent, 9800GBP"},
        {"--jobs", "JOB,JOB...", "buy: what the machine is for"},
        {"--cpu-load", "NAME=HOURS@CORES", "buy: a program's time on that many cores; NAME=3@16x2.4GHz; repeatable"},
@@ -73,10 +73,10 @@ int64_t columns() {
   return 100;
 }
 
-void write_report(const std::string& file, const Plan& plan, const base::Json& document) {
+void write_report(const std::string& file, const planning::Plan& plan, const base::Json& document) {
   if (file.ends_with(".md")) return base::write_file(file, to_markdown(plan));
   if (file.ends_with(".html")) {
-    return base::write_file(file, render_page("plan", document.string_or("name", "plan"), document));
+    return base::write_file(file, web::render_page("plan", document.string_or("name", "plan"), document));
   }
   throw Error(Blame::user, text("--report ", file, ": which kind of page?"), "FILE.html or FILE.md");
 }
@@ -88,15 +88,15 @@ void check_report_names(const base::Arguments& arguments) {
   }
 }
 
-void deliver(const base::Arguments& arguments, const Plan& plan) {
-  const base::Json document = to_json(plan);
+void deliver(const base::Arguments& arguments, const planning::Plan& plan) {
+  const base::Json document = planning::to_json(plan);
   for (const auto& file : arguments.values("--report")) write_report(file, plan, document);
   if (const auto file = arguments.value("--save-job")) {
     if (plan.best.fastest < 0) {
       throw Error(Blame::machine, "no option fits: there is no job to save", "other machines, or a smaller network");
     }
-    base::write_json(*file,
-                     spec::changed_json(changed_job(plan, plan.options[static_cast<size_t>(plan.best.fastest)])));
+    base::write_json(
+        *file, spec::changed_json(planning::changed_job(plan, plan.options[static_cast<size_t>(plan.best.fastest)])));
   }
   if (const auto file = arguments.value("--save-recording")) forecast::write_recording(*file, *plan.recording);
   base::give(arguments, document, to_text(plan, columns()));
@@ -104,7 +104,7 @@ void deliver(const base::Arguments& arguments, const Plan& plan) {
 }
 
 // No job that was asked for can ever advance: that is for the user to change, not for a bigger machine.
-void check_ending(const Plan& plan) {
+void check_ending(const planning::Plan& plan) {
   if (plan.best.fastest >= 0) return;
   for (const auto& option : plan.options) {
     if (option.trial.refusal) throw Error(*option.trial.refusal);
@@ -121,7 +121,7 @@ void check_ending(const Plan& plan) {
   for (const auto& option : plan.options) {
     if (!option.trial.fits || option.host_fits()) continue;
     throw Error(Blame::machine,
-                text("it fits the cards of ", label_of(option), ", but not the main memory of a node: ",
+                text("it fits the cards of ", planning::label_of(option), ", but not the main memory of a node: ",
                      base::format_bytes(static_cast<double>(option.host.total)), " of ",
                      base::format_bytes(static_cast<double>(option.place.machine.memory_per_node))),
                 "fewer cards a node, a smaller data.memory, or a node with more memory");
@@ -129,15 +129,15 @@ void check_ending(const Plan& plan) {
   for (const auto& option : plan.options) {
     if (!option.trial.fits || option.trial.time) continue;
     throw Error(Blame::machine,
-                text("it fits ", label_of(option), ", but its speed is not known: ", option.trial.no_time),
+                text("it fits ", planning::label_of(option), ", but its speed is not known: ", option.trial.no_time),
                 "complete the card's row in ~/.config/lockstep/catalogue/gpus.json, or ask for another");
   }
   throw Error(Blame::machine, text("none of the ", plan.options.size(), " options fits"),
               "a card with more memory, a smaller data.image_size or network: --on all shows every card");
 }
 
-void deliver_advice(const base::Arguments& arguments, const Advice& advice) {
-  for (const auto& file : arguments.values("--report")) write_paper(file, advice.paper);
+void deliver_advice(const base::Arguments& arguments, const advice::Advice& advice) {
+  for (const auto& file : arguments.values("--report")) advice::write_paper(file, advice.paper);
   base::give(arguments, advice.document, to_text(advice.paper));
 }
 
@@ -151,13 +151,13 @@ LOCKSTEP_VERB(plan)(const std::vector<std::string>& words) {
   const auto catalogue = catalogue::load_catalogue();
   if (const auto what = arguments.value("--advise")) {
     const auto calibration = forecast::load_calibration();
-    return deliver_advice(arguments, advise(*what, {arguments, catalogue, calibration})), 0;
+    return deliver_advice(arguments, advice::advise(*what, {arguments, catalogue, calibration})), 0;
   }
-  const PlanRequest request = request_of(arguments, catalogue);
-  const Plan plan = make_plan(request, catalogue, forecast::load_calibration());
+  const planning::PlanRequest request = planning::request_of(arguments, catalogue);
+  const planning::Plan plan = planning::make_plan(request, catalogue, forecast::load_calibration());
   deliver(arguments, plan);
   check_ending(plan);
   return 0;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::plan

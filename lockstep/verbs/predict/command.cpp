@@ -6,12 +6,12 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/group.h"
+#include "lockstep/ranks/plain_ranks.h"
 #include "lockstep/step/device.h"
-#include "lockstep/verbs/eval/ranks.h"
 #include "lockstep/verbs/predict/predict.h"
 #include "lockstep/verbs/verb.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::predict {
 namespace {
 
 const base::CommandLine& predict_line_of_words() {
@@ -33,7 +33,7 @@ const base::CommandLine& predict_line_of_words() {
 }
 
 // Text goes out while the network works, so that a long folder can be followed and cut short.
-void speak(const Prediction& prediction, const Trained& trained) {
+void speak(const Prediction& prediction, const model::Trained& trained) {
   std::FILE* out = prediction.guesses.empty() ? stderr : stdout;
   std::fputs((predict_line(prediction, trained) + "\n").c_str(), out);
 }
@@ -44,9 +44,9 @@ int predict_as_rank(const base::Arguments& arguments, comm::Group& group, run::A
   if (options.top < 1) throw base::Error(base::Blame::user, "--top must be at least 1");
   const auto images = pictures_of({arguments.positional.begin() + 1, arguments.positional.end()});
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
-  const Trained trained = load_trained(
+  const model::Trained trained = model::load_trained(
       {arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"), options.device});
-  use_threads(trained.job, group.size());
+  model::use_threads(trained.job, group.size());
   if (arguments.value("--json") != "-")
     options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
   int64_t batches = 0;
@@ -74,9 +74,10 @@ LOCKSTEP_VERB(predict)(const std::vector<std::string>& words) {
   if (arguments.positional.size() < 2) {
     throw base::Error(base::Blame::user, "a run folder and at least one image or folder are expected", "see --help");
   }
-  if (const auto code = start_ranks("predict", arguments, words)) return *code;
+  if (const auto code = ranks::start_ranks("predict", arguments, words)) return *code;
   const auto group = comm::join_group();
-  return run_as_rank(*group, [&](run::Activity& activity) { return predict_as_rank(arguments, *group, activity); });
+  return ranks::run_as_rank(*group,
+                            [&](run::Activity& activity) { return predict_as_rank(arguments, *group, activity); });
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::predict

@@ -11,13 +11,13 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/loader.h"
+#include "lockstep/loader/loader.h"
+#include "lockstep/run/evaluation.h"
 #include "lockstep/site/cores.h"
-#include "lockstep/step/evaluation.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::predict {
 namespace {
 
 using base::Blame;
@@ -54,11 +54,11 @@ std::vector<Guess> best_of(const at::Tensor& probabilities, int64_t top) {
   return guesses;
 }
 
-data::LoaderOptions loader_options(const spec::Job& job, int64_t ranks) {
-  data::LoaderOptions options;
+loader::LoaderOptions loader_options(const spec::Job& job, int64_t ranks) {
+  loader::LoaderOptions options;
   options.data = job.data;
   options.data.on_bad_sample = spec::OnBadSample::skip;
-  options.use = data::Use::evaluate;
+  options.use = loader::Use::evaluate;
   options.global_batch = kBatch;
   options.threads = job.data.threads > 0 ? job.data.threads : std::max<int64_t>(1, site::usable_cores() / ranks);
   return options;
@@ -105,35 +105,35 @@ std::vector<std::string> images_of(const std::vector<std::string>& paths) {
   return images;
 }
 
-data::Collection pictures_of(const std::vector<std::string>& paths) {
-  if (paths.size() == 1 && data::is_shard_folder(paths.front())) return data::scan_pictures(paths.front());
-  data::Collection collection{.root = ""};
+loader::Collection pictures_of(const std::vector<std::string>& paths) {
+  if (paths.size() == 1 && loader::is_shard_folder(paths.front())) return loader::scan_pictures(paths.front());
+  loader::Collection collection{.root = ""};
   for (const auto& path : images_of(paths)) collection.samples.push_back({path, 0});
   return collection;
 }
 
-std::vector<Prediction> predict_images(const Trained& trained, const std::vector<std::string>& images,
+std::vector<Prediction> predict_images(const model::Trained& trained, const std::vector<std::string>& images,
                                        const PredictOptions& options) {
-  data::Collection collection{.root = ""};
+  loader::Collection collection{.root = ""};
   for (const auto& path : images) collection.samples.push_back({path, 0});
   const auto alone = comm::single_group();
   return predict_pictures(trained, collection, options, *alone);
 }
 
-std::vector<Prediction> predict_pictures(const Trained& trained, const data::Collection& collection,
+std::vector<Prediction> predict_pictures(const model::Trained& trained, const loader::Collection& collection,
                                          const PredictOptions& options, comm::Group& group) {
   const auto share =
-      step::evaluation_share(static_cast<int64_t>(collection.samples.size()), kBatch, group.rank(), group.size());
-  data::LoaderOptions reading = loader_options(trained.job, group.size());
+      run::evaluation_share(static_cast<int64_t>(collection.samples.size()), kBatch, group.rank(), group.size());
+  loader::LoaderOptions reading = loader_options(trained.job, group.size());
   reading.batches = share.batches;
-  const auto loader = data::make_loader(collection, reading, share.from);
+  const auto loader = loader::make_loader(collection, reading, share.from);
   const bool at_once = options.each && group.size() == 1;
   const c10::AutoGradMode no_gradients(false);
   const auto precision = trained.job.training.precision;
   const step::PassPrecision scope(trained.network, precision, options.device);
   std::vector<Prediction> predictions;
   for (int64_t done = 0; done < share.batches; ++done) {
-    const data::Batch batch = loader->next();
+    const loader::Batch batch = loader->next();
     const auto values = step::to_samples(batch, options.device).values.to(step::compute_type(precision));
     const auto logits = trained.network.forward(values, model::Mode::evaluate).logits;
     const auto shares = at::softmax(logits.to(at::kCPU, at::kFloat), 1).contiguous();  // [images, classes]
@@ -142,7 +142,7 @@ std::vector<Prediction> predict_pictures(const Trained& trained, const data::Col
     for (int64_t i = 0; i < batch.size(); ++i) {
       const int64_t id = batch.sample_ids[static_cast<size_t>(i)];
       Prediction prediction{collection.name_of(id), {}, ""};
-      if (batch.targets[static_cast<size_t>(i)] == data::kNoTarget) {
+      if (batch.targets[static_cast<size_t>(i)] == loader::kNoTarget) {
         prediction.error = reasons[id];
       } else {
         prediction.guesses = best_of(shares.select(0, i), options.top);
@@ -160,7 +160,7 @@ std::vector<Prediction> predict_pictures(const Trained& trained, const data::Col
   return predictions;
 }
 
-Json predict_json(const std::vector<Prediction>& predictions, const Trained& trained) {
+Json predict_json(const std::vector<Prediction>& predictions, const model::Trained& trained) {
   Json images = Json::array();
   int64_t failed = 0;
   for (const auto& prediction : predictions) {
@@ -187,7 +187,7 @@ Json predict_json(const std::vector<Prediction>& predictions, const Trained& tra
   return all;
 }
 
-std::string predict_line(const Prediction& prediction, const Trained& trained) {
+std::string predict_line(const Prediction& prediction, const model::Trained& trained) {
   if (prediction.guesses.empty()) return text(prediction.path, ": ", prediction.error);
   std::vector<std::string> words;
   for (const auto& guess : prediction.guesses) {
@@ -196,4 +196,4 @@ std::string predict_line(const Prediction& prediction, const Trained& trained) {
   return text(prediction.path, "  ", base::join(words, ", "));
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::predict

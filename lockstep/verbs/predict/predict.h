@@ -7,10 +7,10 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
-#include "lockstep/data/collection.h"
-#include "lockstep/verbs/eval/trained.h"
+#include "lockstep/loader/collection.h"
+#include "lockstep/model/trained.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::predict {
 
 struct Guess {
   int64_t label = 0;
@@ -30,7 +30,7 @@ struct Prediction {
 std::vector<std::string> images_of(const std::vector<std::string>& paths);
 
 // The same as a collection without classes; a folder of shards, given alone, with all its pictures.
-data::Collection pictures_of(const std::vector<std::string>& paths);
+loader::Collection pictures_of(const std::vector<std::string>& paths);
 
 struct PredictOptions {
   int64_t top = 5;
@@ -40,17 +40,17 @@ struct PredictOptions {
 };
 
 // One prediction per image, in order; an image that cannot be read has its reason instead.
-std::vector<Prediction> predict_images(const Trained& trained, const std::vector<std::string>& images,
+std::vector<Prediction> predict_images(const model::Trained& trained, const std::vector<std::string>& images,
                                        const PredictOptions& options);
 
 // Over the ranks of `group`, each with whole batches; every rank gets all predictions, rank 0 tells them.
-std::vector<Prediction> predict_pictures(const Trained& trained, const data::Collection& pictures,
+std::vector<Prediction> predict_pictures(const model::Trained& trained, const loader::Collection& pictures,
                                          const PredictOptions& options, comm::Group& group);
 
 // {"images": [{"path", "classes": [{"name", "probability"}]} or {"path", "error"}], "failed": 0}
-base::Json predict_json(const std::vector<Prediction>& predictions, const Trained& trained);
+base::Json predict_json(const std::vector<Prediction>& predictions, const model::Trained& trained);
 
 // One line for a terminal: path, then the classes with their probabilities.
-std::string predict_line(const Prediction& prediction, const Trained& trained);
+std::string predict_line(const Prediction& prediction, const model::Trained& trained);
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::predict

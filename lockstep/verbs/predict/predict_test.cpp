@@ -6,14 +6,14 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/shard_set.h"
-#include "lockstep/verbs/eval/small_run.h"
+#include "lockstep/model/small_run.h"
+#include "lockstep/shards/shard_set.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::predict {
 namespace {
 
 TEST(PredictTest, FindsImagesInFoldersSorted) {
-  const SmallRun small(2);
+  const model::SmallRun small(2);
   base::write_file(small.root() / "data" / "red" / "notes.txt", "");
   const auto data = small.root() / "data";
   EXPECT_EQ(images_of({data.string()}),
@@ -24,8 +24,8 @@ TEST(PredictTest, FindsImagesInFoldersSorted) {
 }
 
 TEST(PredictTest, GivesProbabilitiesMostProbableFirst) {
-  const SmallRun small;
-  const Trained trained = load_trained({small.run()});
+  const model::SmallRun small;
+  const model::Trained trained = model::load_trained({small.run()});
   const auto images = images_of({(small.root() / "data").string()});
   const auto predictions = predict_images(trained, images, {});
   ASSERT_EQ(predictions.size(), images.size());
@@ -38,8 +38,8 @@ TEST(PredictTest, GivesProbabilitiesMostProbableFirst) {
 }
 
 TEST(PredictTest, AnImageHasTheSameAnswerInAnyCompany) {
-  const SmallRun small(12);  // 24 images: more than one batch
-  const Trained trained = load_trained({small.run()});
+  const model::SmallRun small(12);  // 24 images: more than one batch
+  const model::Trained trained = model::load_trained({small.run()});
   const auto images = images_of({(small.root() / "data").string()});
   const auto together = predict_images(trained, images, {});
   const auto alone = predict_images(trained, {images[20]}, {});
@@ -48,8 +48,8 @@ TEST(PredictTest, AnImageHasTheSameAnswerInAnyCompany) {
 }
 
 TEST(PredictTest, BadImagesAreReportedEachWithItsReason) {
-  const SmallRun small;
-  const Trained trained = load_trained({small.run()});
+  const model::SmallRun small;
+  const model::Trained trained = model::load_trained({small.run()});
   const auto good = (small.root() / "data" / "red" / "0.jpg").string();
   const auto bad = (small.root() / "bad.jpg").string();
   base::write_file(bad, "\xff\xd8 not really");
@@ -69,17 +69,17 @@ TEST(PredictTest, BadImagesAreReportedEachWithItsReason) {
 }
 
 TEST(PredictTest, TakesAFolderOfShardsAsWell) {
-  const SmallRun small;
-  const Trained trained = load_trained({small.run()});
+  const model::SmallRun small;
+  const model::Trained trained = model::load_trained({small.run()});
   const auto images = images_of({(small.root() / "data").string()});
   const base::Path shards = small.root() / "shards";
   base::make_folders(shards);
-  data::ShardWriter writer(shards, "part-000000");
+  shards::ShardWriter writer(shards, "part-000000");
   std::vector<std::string> files;
   for (size_t i = 0; i < images.size(); ++i) {
-    writer.add({base::text("k", i), data::kNoLabel, 0}, {{"jpg", files.emplace_back(base::read_file(images[i]))}});
+    writer.add({base::text("k", i), shards::kNoLabel, 0}, {{"jpg", files.emplace_back(base::read_file(images[i]))}});
   }
-  data::write_shard_list(shards, {"", {}, {writer.finish()}});
+  shards::write_shard_list(shards, {"", {}, {writer.finish()}});
   const auto from_files = predict_images(trained, images, {});
   const auto alone = comm::single_group();
   const auto from_shards = predict_pictures(trained, pictures_of({shards.string()}), {}, *alone);
@@ -91,8 +91,8 @@ TEST(PredictTest, TakesAFolderOfShardsAsWell) {
 }
 
 TEST(PredictTest, RanksGiveThePredictionsOfOneInTheSameOrder) {
-  const SmallRun small(21);  // 42 images: three batches of 16
-  const Trained trained = load_trained({small.run()});
+  const model::SmallRun small(21);  // 42 images: three batches of 16
+  const model::Trained trained = model::load_trained({small.run()});
   const auto pictures = pictures_of({(small.root() / "data").string()});
   base::write_file(small.root() / "data" / "red" / "2.jpg", "");
   const auto alone = comm::single_group();
@@ -115,4 +115,4 @@ TEST(PredictTest, RanksGiveThePredictionsOfOneInTheSameOrder) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::predict

@@ -14,15 +14,15 @@
 #include "lockstep/site/launch.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/site/mpi.h"
-#include "lockstep/verbs/prep/pack.h"
-#include "lockstep/verbs/prep/prep.h"
-#include "lockstep/verbs/prep/probe.h"
-#include "lockstep/verbs/prep/synthesize.h"
+#include "lockstep/sources/pack/pack.h"
+#include "lockstep/sources/pack/probe.h"
+#include "lockstep/sources/pack/shapes.h"
+#include "lockstep/sources/pack/synthesize.h"
+#include "lockstep/sources/pack/verify.h"
 #include "lockstep/verbs/prep/tables.h"
-#include "lockstep/verbs/prep/verify.h"
 #include "lockstep/verbs/verb.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::prep {
 namespace {
 
 using base::Arguments;
@@ -34,7 +34,7 @@ constexpr int64_t kLongCount = 10000;  // pictures; more is work for a compute n
 
 base::CommandLine command_line() {
   std::string formats = "formats of SOURCE (--format NAME; found out without it):\n";
-  for (const auto& format : data::source_formats()) {
+  for (const auto& format : sources::source_formats()) {
     formats +=
         text("  ", format.name, std::string(std::max<size_t>(14 - format.name.size(), 1), ' '), format.help, "\n");
   }
@@ -95,8 +95,8 @@ int64_t threads_of(const Arguments& arguments) {
   return threads == 0 ? allowed : threads;
 }
 
-PackRequest pack_request(const Arguments& arguments) {
-  PackRequest request;
+sources::PackRequest pack_request(const Arguments& arguments) {
+  sources::PackRequest request;
   request.source.path = arguments.only("SOURCE");
   request.source.format = arguments.value_or("--format", "");
   request.source.images = arguments.value_or("--images", "");
@@ -117,7 +117,7 @@ PackRequest pack_request(const Arguments& arguments) {
   return request;
 }
 
-int report_packed(const Arguments& arguments, const PackRequest& request, const Packed& packed) {
+int report_packed(const Arguments& arguments, const sources::PackRequest& request, const sources::Packed& packed) {
   base::Json result = packed.dataset;
   result["was_complete"] = packed.was_complete;
   result["shards_kept"] = packed.shards_kept;
@@ -127,18 +127,19 @@ int report_packed(const Arguments& arguments, const PackRequest& request, const 
 }
 
 // One of several ranks. What fails on one ends them all; what fails alike on all is told by rank 0, which is first.
-int run_pack_among(PackRequest request, const Arguments& arguments) {
+int run_pack_among(sources::PackRequest request, const Arguments& arguments) {
   const site::Mpi mpi;
-  const Team team{mpi.rank(), mpi.size(), [&] { mpi.barrier(); }};
+  const sources::Team team{mpi.rank(), mpi.size(), [&] { mpi.barrier(); }};
   if (arguments.int_or("--threads", 0) == 0) {
     request.threads = std::max<int64_t>(1, request.threads / site::read_launch().local_size);
   }
   try {
     base::Progress progress(base::progress_for_stderr());
-    const auto show = [&](const PackProgress& state) {
+    const auto show = [&](const sources::PackProgress& state) {
       progress.show(text("rank 0 of ", team.size, ": ", progress_text(state)));
     };
-    const Packed packed = pack(request, team.rank == 0 ? show : std::function<void(const PackProgress&)>(), team);
+    const sources::Packed packed =
+        sources::pack(request, team.rank == 0 ? show : std::function<void(const sources::PackProgress&)>(), team);
     progress.end();
     const int code = team.rank == 0 ? report_packed(arguments, request, packed) : 0;
     mpi.barrier();
@@ -151,20 +152,20 @@ int run_pack_among(PackRequest request, const Arguments& arguments) {
 }
 
 // For as many ranks as were started.
-int run_forecast(PackRequest request, const Arguments& arguments) {
+int run_forecast(sources::PackRequest request, const Arguments& arguments) {
   const site::Launch launch = site::read_launch();
   if (arguments.int_or("--threads", 0) == 0)
     request.threads = std::max<int64_t>(1, request.threads / launch.local_size);
-  const PackForecast forecast = forecast_pack(request, launch.size);
+  const sources::PackForecast forecast = sources::forecast_pack(request, launch.size);
   base::give(arguments, forecast.to_json(), forecast_text(forecast, request.folder));
   return forecast.fits() ? 0 : static_cast<int>(Blame::machine);
 }
 
-int run_mend(const PackRequest& request, const Arguments& arguments) {
-  Mended mended;
+int run_mend(const sources::PackRequest& request, const Arguments& arguments) {
+  sources::Mended mended;
   {
     base::Progress progress(base::progress_for_stderr());
-    mended = mend(request, [&](const PackProgress& state) { progress.show(progress_text(state)); });
+    mended = sources::mend(request, [&](const sources::PackProgress& state) { progress.show(progress_text(state)); });
   }
   base::Json all = base::Json::object();
   all["shards"] = mended.num_shards;
@@ -175,25 +176,26 @@ int run_mend(const PackRequest& request, const Arguments& arguments) {
 }
 
 int run_pack(const Arguments& arguments, const std::vector<std::string>& words) {
-  const PackRequest request = pack_request(arguments);
+  const sources::PackRequest request = pack_request(arguments);
   if (arguments.has("--dry-run")) return run_forecast(request, arguments);
   site::refuse_on_login_node("prep", words, arguments.has("--here"));
   if (arguments.has("--mend")) return run_mend(request, arguments);
   if (site::read_launch().has_company) return run_pack_among(request, arguments);
-  Packed packed;
+  sources::Packed packed;
   {
     base::Progress progress(base::progress_for_stderr());
-    packed = pack(request, [&](const PackProgress& state) { progress.show(progress_text(state)); });
+    packed = sources::pack(request, [&](const sources::PackProgress& state) { progress.show(progress_text(state)); });
   }
   return report_packed(arguments, request, packed);
 }
 
 int run_verify(const Arguments& arguments) {
-  VerifyResult result;
+  sources::VerifyResult result;
   {
     base::Progress progress(base::progress_for_stderr());
-    result = verify(*arguments.value("--verify"), threads_of(arguments),
-                    [&](int64_t done, int64_t total) { progress.show(text("checking ", done, " of ", total)); });
+    result = sources::verify(*arguments.value("--verify"), threads_of(arguments), [&](int64_t done, int64_t total) {
+      progress.show(text("checking ", done, " of ", total));
+    });
   }
   base::give(arguments, result.to_json(), verify_text(result));
   return result.faults.empty() ? 0 : static_cast<int>(Blame::user);
@@ -201,7 +203,8 @@ int run_verify(const Arguments& arguments) {
 
 // Draws with the options that every synthetic set has; `prepare` is prepare_shapes or prepare_scenes.
 template <class Request, class Prepare>
-Dataset draw(const Arguments& arguments, const std::vector<std::string>& words, Request request, Prepare prepare) {
+sources::Dataset draw(const Arguments& arguments, const std::vector<std::string>& words, Request request,
+                      Prepare prepare) {
   request.folder = folder_of(arguments);
   request.count = arguments.int_or("--count", request.count);
   request.classes = arguments.int_or("--classes", request.classes);
@@ -220,10 +223,10 @@ int run_synthesize(const Arguments& arguments, const std::vector<std::string>& w
     throw Error(Blame::user, text("--synthesize knows no '", kind, "'"), base::did_you_mean(kind, kinds));
   }
   const bool shapes = kind == "shapes";
-  ScenesRequest scenes;
+  sources::ScenesRequest scenes;
   scenes.kind = kind;
-  const Dataset dataset =
-      shapes ? draw(arguments, words, ShapesRequest{}, prepare_shapes) : draw(arguments, words, scenes, prepare_scenes);
+  const sources::Dataset dataset = shapes ? draw(arguments, words, sources::ShapesRequest{}, sources::prepare_shapes)
+                                          : draw(arguments, words, scenes, sources::prepare_scenes);
   if (base::give_json(arguments, dataset.to_json())) return 0;
   std::fputs((shapes ? shapes_text(dataset) : scenes_text(dataset, kind)).c_str(), stdout);
   return 0;
@@ -251,4 +254,4 @@ LOCKSTEP_VERB(prep)(const std::vector<std::string>& words) {
   return run_pack(arguments, words);
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::prep

@@ -8,7 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::prep {
 namespace {
 
 using base::fixed;
@@ -169,7 +169,7 @@ std::string triple(const Json& values) {
 
 }  // namespace
 
-std::string packed_text(const Packed& packed, const base::Path& folder) {
+std::string packed_text(const sources::Packed& packed, const base::Path& folder) {
   const Json& dataset = packed.dataset;
   std::string out;
   if (packed.was_complete) {
@@ -203,7 +203,7 @@ std::string packed_text(const Packed& packed, const base::Path& folder) {
   return out + text("  ", (folder / "contact.jpg").string(), ": a look at it\n");
 }
 
-std::string forecast_text(const PackForecast& forecast, const base::Path& folder) {
+std::string forecast_text(const sources::PackForecast& forecast, const base::Path& folder) {
   if (forecast.is_complete) return text(folder.string(), " is complete already: nothing to do\n");
   std::string out = text("a forecast (nothing was written): ", format_count(forecast.num_samples), " samples in ",
                          format_count(forecast.num_classes), " classes, layout '", forecast.source_format, "'\n");
@@ -240,7 +240,7 @@ std::string forecast_text(const PackForecast& forecast, const base::Path& folder
   return out;
 }
 
-std::string mended_text(const Mended& mended, const base::Path& folder) {
+std::string mended_text(const sources::Mended& mended, const base::Path& folder) {
   if (mended.damaged.empty()) {
     return text(folder.string(), ": ", format_count(mended.num_shards),
                 " shards, all as they were written: nothing to mend\n");
@@ -250,7 +250,7 @@ std::string mended_text(const Mended& mended, const base::Path& folder) {
               ", as they were: ", base::join(mended.damaged, ", "), "\n");
 }
 
-std::string verify_text(const VerifyResult& result) {
+std::string verify_text(const sources::VerifyResult& result) {
   std::string out = text(format_count(result.num_samples), " samples in ", format_count(result.num_shards), " shards, ",
                          format_bytes(static_cast<double>(result.num_bytes)), ", checked in ",
                          base::duration_text(result.seconds), ": ");
@@ -261,7 +261,7 @@ std::string verify_text(const VerifyResult& result) {
   return out + "  fix: copy what is damaged again, or make damaged shards again: the command of this set with --mend\n";
 }
 
-std::string shapes_text(const Dataset& dataset) {
+std::string shapes_text(const sources::Dataset& dataset) {
   const std::string folder = dataset.folder.string();
   const auto line = [](const std::string& what, const std::string& words) {
     return text("  ", what, std::string(std::max<size_t>(what.size() < 24 ? 24 - what.size() : 0, 1), ' '), words,
@@ -275,7 +275,7 @@ std::string shapes_text(const Dataset& dataset) {
   return out + line(folder + "/contact.jpg", "a look at each class");
 }
 
-std::string scenes_text(const Dataset& dataset, const std::string& kind) {
+std::string scenes_text(const sources::Dataset& dataset, const std::string& kind) {
   const std::string folder = dataset.folder.string();
   std::string out = dataset.was_complete ? text(folder, " is complete already: nothing to do\n")
                                          : text("drawn in ", base::duration_text(dataset.seconds), "\n");
@@ -284,7 +284,7 @@ std::string scenes_text(const Dataset& dataset, const std::string& kind) {
   return out + text("  next: lockstep prep ", folder, kind == "captions" ? "/captions.json" : "", " --to DIR\n");
 }
 
-std::string progress_text(const PackProgress& state) {
+std::string progress_text(const sources::PackProgress& state) {
   const double seconds = std::max(state.seconds, 1e-3);
   const double rate = static_cast<double>(state.samples_done) / seconds;
   return text(format_count(state.samples_done), " of ", format_count(state.samples_done + state.samples_left), "  ",
@@ -292,4 +292,4 @@ std::string progress_text(const PackProgress& state) {
               "  ", base::duration_text(static_cast<double>(state.samples_left) / std::max(rate, 1e-9)), " left");
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::prep

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lockstep::verbs {
+#include "lockstep/base/text.h"
+
+namespace lockstep::verbs::prep {
 namespace {
 
 using testing::AllOf;
@@ -29,7 +31,7 @@ TEST(PrepTablesTest, MendingNamesWhatWasMadeAgain) {
 }
 
 TEST(PrepTablesTest, CountsTheObjectsOfEachClass) {
-  Packed packed;
+  sources::Packed packed;
   packed.dataset = base::parse_json(R"({"source": "x", "source_format": "coco", "classes": ["cat", "dog"], "parts": {
       "train": {"samples": 3, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0, "shrunk": 0,
                 "per_class": [0, 0], "objects_per_class": [3, 1234]},
@@ -47,7 +49,7 @@ TEST(PrepTablesTest, NamesClassesThatAreNotTrainedOn) {
   const auto report = [](const std::string& train, const std::string& test) {
     const std::string rest = R"("samples": 3, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0,
                                 "shrunk": 0})";
-    Packed packed;
+    sources::Packed packed;
     packed.dataset = base::parse_json(
         base::text(R"({"source": "x", "source_format": "folder", "classes": ["cat", "dog", "emu"],
                        "validate_share": null, "parts": {"train": {"per_class": )",
@@ -64,7 +66,7 @@ TEST(PrepTablesTest, NamesClassesThatAreNotTrainedOn) {
 }
 
 TEST(PrepTablesTest, CountsSamplesWithoutAPicture) {
-  Packed packed;
+  sources::Packed packed;
   packed.dataset = base::parse_json(R"({"source": "x", "source_format": "npy", "classes": ["0"], "parts": {
       "train": {"samples": 1500, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0, "shrunk": 0,
                 "per_class": [1500], "without_picture": 1200, "first_without_picture": "array 3x32x32 of u1"}},
@@ -75,7 +77,7 @@ TEST(PrepTablesTest, CountsSamplesWithoutAPicture) {
 }
 
 TEST(PrepTablesTest, NamesWhatIsLeftOutOnce) {
-  Packed packed;
+  sources::Packed packed;
   packed.dataset = base::parse_json(R"({"source": "x", "source_format": "folder", "classes": [], "parts": {
       "train": {"samples": 1, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0, "shrunk": 0}},
       "duplicates": {"groups": 0}, "num_unreadable": 2, "num_left_out": 0,
@@ -85,7 +87,7 @@ TEST(PrepTablesTest, NamesWhatIsLeftOutOnce) {
 }
 
 TEST(PrepTablesTest, ForecastSaysWhenItDoesNotFit) {
-  PackForecast forecast;
+  sources::PackForecast forecast;
   forecast.bytes_out = 100;
   forecast.free_bytes = 200;
   EXPECT_THAT(forecast_text(forecast, "out"), Not(HasSubstr("does NOT fit")));
@@ -104,4 +106,4 @@ TEST(PrepTablesTest, ForecastSaysWhenItDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::prep

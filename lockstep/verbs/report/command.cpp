@@ -6,7 +6,7 @@
 #include "lockstep/verbs/report/report.h"
 #include "lockstep/verbs/verb.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::report {
 namespace {
 
 base::Json summary(const base::Json& data, const base::Path& out, size_t bytes) {
@@ -40,4 +40,4 @@ LOCKSTEP_VERB(report)(const std::vector<std::string>& words) {
   return 0;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::report

@@ -9,10 +9,10 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/journal.h"
-#include "lockstep/verbs/report/page.h"
 #include "lockstep/version.h"
+#include "lockstep/web/page.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::report {
 namespace {
 
 using base::Json;
@@ -222,7 +222,7 @@ Json gather_report(const run::RunPaths& paths) {
 }
 
 std::string render_report(const Json& data) {
-  return render_page("report", title_of(data), data);
+  return web::render_page("report", title_of(data), data);
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::report

@@ -6,7 +6,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/run/folder.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::report {
 
 // Everything the page shows, from the run folder alone: journal, job, evaluation, thumbnails, plan. What is not there
 // yet is left out. Curves are thinned to at most 600 points.
@@ -15,4 +15,4 @@ base::Json gather_report(const run::RunPaths& paths);
 // One self-contained HTML page. Every text in `data` reaches the page as data, never as markup.
 std::string render_report(const base::Json& data);
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::report

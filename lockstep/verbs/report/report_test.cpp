@@ -8,7 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/run/journal.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::report {
 namespace {
 
 using base::Json;
@@ -112,4 +112,4 @@ TEST(ReportTest, LeavesOutAHeatMapThatNoScreenCanShow) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::report

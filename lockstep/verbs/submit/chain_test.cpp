@@ -6,7 +6,7 @@
 
 #include "lockstep/base/error.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using testing::ElementsAre;
@@ -115,4 +115,4 @@ TEST(ChainTest, CountsACheckpointThatAKilledJobDidNotTellOf) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

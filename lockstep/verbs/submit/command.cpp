@@ -18,7 +18,7 @@
 #include "lockstep/verbs/submit/submit.h"
 #include "lockstep/verbs/verb.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using base::Blame;
@@ -240,4 +240,4 @@ LOCKSTEP_VERB(submit)(const std::vector<std::string>& words) {
   return submit_job(arguments);
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

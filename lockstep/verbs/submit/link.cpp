@@ -19,7 +19,7 @@
 #include "lockstep/run/folder.h"
 #include "lockstep/site/launch.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using base::Blame;
@@ -310,4 +310,4 @@ int run_link(const base::Path& run, const std::vector<std::string>& command, con
   return Link(run, options).run(command);
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

@@ -13,7 +13,7 @@
 #include "lockstep/run/small_disk.h"
 #include "lockstep/site/fake_scheduler.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using testing::ElementsAre;
@@ -365,4 +365,4 @@ TEST(LinkCommandTest, AsksABareMpirunToPassTheWishOn) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

@@ -13,7 +13,7 @@
 #include "lockstep/site/command.h"
 #include "lockstep/verbs/submit/refusal.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using base::Json;
@@ -197,4 +197,4 @@ Planned parse_hours(const std::string& words, double walltime) {
   return planned;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

@@ -7,7 +7,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/forecast/collective.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 TEST(PlannedTest, ReadsTheShapesOfAPlan) {
@@ -104,4 +104,4 @@ TEST(PlannedTest, NamesTheUsersMachineAndNotTheFileMadeForTheQuestion) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

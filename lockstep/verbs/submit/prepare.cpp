@@ -12,12 +12,12 @@
 #include "lockstep/run/identity.h"
 #include "lockstep/site/batch.h"
 #include "lockstep/site/command.h"
+#include "lockstep/site/machine_here.h"
 #include "lockstep/site/probe.h"
 #include "lockstep/spec/rank_rules.h"
-#include "lockstep/verbs/doctor/machine_here.h"
 #include "lockstep/verbs/submit/refusal.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using base::Blame;
@@ -294,7 +294,7 @@ spec::Machine find_machine(const std::string& word, const std::vector<std::strin
   if (file) {
     document = base::read_json(word);
   } else if (word == "here") {
-    document = spec::changed_json(machine_of(site::probe_site(), catalogue, ""));
+    document = spec::changed_json(site::machine_of(site::probe_site(), catalogue, ""));
   } else {
     document = spec::changed_json(catalogue::to_machine(catalogue.machine(word, "--on")));
     document.set_place({}, text("the catalogue's ", word));
@@ -398,4 +398,4 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
   return prepared;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

@@ -14,7 +14,7 @@
 #include "lockstep/verbs/submit/planned.h"
 #include "lockstep/verbs/submit/script.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 
 // What the user asked for, with the documents read.
 struct SubmitRequest {
@@ -74,4 +74,4 @@ size_t ends_first(const std::vector<Candidate>& candidates);
 // folder has no job yet.
 std::string other_job(const base::Path& run, const spec::Job& job);
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

@@ -8,7 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/site/fake_scheduler.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using testing::HasSubstr;
@@ -253,4 +253,4 @@ TEST(PrepareTest, ChoosesTheShapeThatEndsFirst) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

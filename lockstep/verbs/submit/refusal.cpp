@@ -10,7 +10,7 @@
 #include "lockstep/site/command.h"
 #include "lockstep/site/partitions.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using base::Blame;
@@ -113,4 +113,4 @@ void check_site(const spec::Machine& machine, int64_t nodes, double walltime) {
   }
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

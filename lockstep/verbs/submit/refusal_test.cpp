@@ -6,7 +6,7 @@
 
 #include "lockstep/site/fake_scheduler.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using base::Blame;
@@ -64,4 +64,4 @@ TEST(RefusalTest, SeesWhatIsWrongBeforeAnythingIsSubmitted) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

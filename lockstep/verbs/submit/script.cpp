@@ -11,7 +11,7 @@
 #include "lockstep/site/command.h"
 #include "lockstep/site/launch.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using base::Blame;
@@ -240,4 +240,4 @@ std::string batch_script(const ScriptRequest& request, const spec::Machine& mach
   return script + text("exec ", site::shell_words(command), "\n");
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

@@ -8,7 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using testing::Contains;
@@ -202,4 +202,4 @@ TEST(ScriptTest, LeavesTheWarningOutOfShortJobs) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

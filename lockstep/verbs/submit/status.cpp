@@ -10,7 +10,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using base::Json;
@@ -298,4 +298,4 @@ std::vector<std::string> cancel_chain(const base::Path& run) {
   return cancelled;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

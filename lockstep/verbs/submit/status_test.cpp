@@ -9,7 +9,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/site/fake_scheduler.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using testing::ElementsAre;
@@ -129,4 +129,4 @@ TEST_F(StatusTest, CancelsTheWaitingLinksFirst) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

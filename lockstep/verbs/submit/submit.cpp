@@ -6,7 +6,7 @@
 #include "lockstep/site/batch.h"
 #include "lockstep/verbs/submit/refusal.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using For = site::Waits::For;
@@ -50,4 +50,4 @@ Queued submit(const SubmitRequest& request, const Prepared& prepared) {
   return queued;
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

@@ -6,7 +6,7 @@
 
 #include "lockstep/verbs/submit/prepare.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 
 // What the scheduler took.
 struct Queued {
@@ -19,4 +19,4 @@ struct Queued {
 // shorter chain.
 Queued submit(const SubmitRequest& request, const Prepared& prepared);
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

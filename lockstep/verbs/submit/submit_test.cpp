@@ -8,7 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/site/fake_scheduler.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::submit {
 namespace {
 
 using testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST_F(SubmitTest, LeavesAShorterChainWhereASiteLimitsTheJobs) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::submit

@@ -14,6 +14,11 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/nccl_group.h"
+#include "lockstep/ranks/keeper.h"
+#include "lockstep/ranks/launch.h"
+#include "lockstep/ranks/post.h"
+#include "lockstep/ranks/rank_error.h"
+#include "lockstep/ranks/supervisor.h"
 #include "lockstep/run/pulse.h"
 #include "lockstep/run/stop.h"
 #include "lockstep/site/command.h"
@@ -24,15 +29,10 @@
 #include "lockstep/site/scheduler.h"
 #include "lockstep/step/device.h"
 #include "lockstep/step/memory.h"
-#include "lockstep/verbs/train/keeper.h"
-#include "lockstep/verbs/train/launch.h"
-#include "lockstep/verbs/train/post.h"
-#include "lockstep/verbs/train/rank_error.h"
-#include "lockstep/verbs/train/supervisor.h"
-#include "lockstep/verbs/train/train.h"
+#include "lockstep/training/train.h"
 #include "lockstep/verbs/verb.h"
 
-namespace lockstep::verbs {
+namespace lockstep::verbs::train {
 namespace {
 
 using base::text;
@@ -60,7 +60,7 @@ base::CommandLine command_line() {
 
 // Since a supervisor began, 0 without one: its starts of the ranks share one limit.
 double seconds_passed() {
-  const char* since = std::getenv(kSinceVariable);
+  const char* since = std::getenv(ranks::kSinceVariable);
   return since ? static_cast<double>(std::time(nullptr)) - std::atof(since) : 0;
 }
 
@@ -75,13 +75,13 @@ std::optional<double> seconds_left(const spec::Job& job, double passed) {
   return left;
 }
 
-std::string saving_text(const TrainResult& result) {
+std::string saving_text(const training::TrainResult& result) {
   return text("saved ", result.saves, " times, the last in ", base::duration_text(result.save_seconds),
               "; the steps waited ", base::fixed(result.stall_seconds, 2), " s for it (",
               base::percent(result.stall_share, 2), " of the time)\n");
 }
 
-void print_end(const TrainResult& result, const base::Path& run, const std::vector<std::string>& words) {
+void print_end(const training::TrainResult& result, const base::Path& run, const std::vector<std::string>& words) {
   if (result.saves > 0) std::fputs(saving_text(result).c_str(), stdout);
   if (!result.finished) {
     std::printf("stopped (%s) after step %lld of %lld, everything is saved in %s\ngo on with: lockstep train %s\n",
@@ -119,10 +119,10 @@ base::Error of_rank(const base::Error& error, const comm::Group& group) {
 
 int train_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words) {
   const run::StopSignals signals;
-  TrainOptions options;
+  training::TrainOptions options;
   options.run = run_folder(job, arguments);
   std::unique_ptr<run::Pulse> pulse;
-  if (const auto post = my_post(options.run)) {
+  if (const auto post = ranks::my_post(options.run)) {
     pulse = std::make_unique<run::Pulse>(post->beat, post->world, post->rank, *options.activity);
   }
   if (const auto plan = arguments.value("--plan")) options.plan = *plan;
@@ -130,7 +130,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   step::keep_freed_memory();
   const auto group = options.device.is_cuda() ? comm::join_cuda_group(options.device, options.run) : comm::join_group();
-  const CallsWatched watched(*options.activity, *group);
+  const ranks::CallsWatched watched(*options.activity, *group);
   base::Progress progress(base::progress_for_stderr());
   if (group->rank() == 0) {
     options.voice.show = [&](std::string_view line) { progress.show(line); };
@@ -138,7 +138,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
     options.seconds_passed = seconds_passed();
     options.seconds_left = seconds_left(job, options.seconds_passed);
   }
-  if (const char* restart = std::getenv(kRestartVariable)) options.restarted = std::atoi(restart) > 0;
+  if (const char* restart = std::getenv(ranks::kRestartVariable)) options.restarted = std::atoi(restart) > 0;
   options.stop = [&] { return signals.name(); };
   try {
     const int64_t asked = arguments.int_or("--ranks", group->size());
@@ -147,7 +147,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
                         "leave --ranks to the launcher, or start lockstep without one");
     }
     check_ranks(job, group->size());
-    const TrainResult result = train(job, options, *group);
+    const training::TrainResult result = training::train(job, options, *group);
     progress.end();  // its last line stands before ours
     if (group->rank() == 0) {
       if (!base::give_json(arguments, result.to_json())) print_end(result, options.run, words);
@@ -155,7 +155,7 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
     group->barrier();
     return result.finished ? base::kExitDone : base::kExitRequeue;
   } catch (const std::exception& thrown) {
-    const base::Error error = rank_error(thrown);
+    const base::Error error = ranks::rank_error(thrown);
     // What fails alike on all ranks is told once: rank 0 ends the others while they wait (a launcher
     // sends SIGTERM, which we hear as a wish to stop, and SIGKILL a second later). Leaving the group
     // in good order would wait for ranks that may never come.
@@ -174,18 +174,18 @@ int train_told(const spec::Job& job, const base::Arguments& arguments, const std
   try {
     return train_here(job, arguments, words);
   } catch (const std::exception& error) {
-    throw rank_error(error);
+    throw ranks::rank_error(error);
   }
 }
 
 int supervise_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words,
                    int64_t ranks) {
-  Supervision order;
+  ranks::Supervision order;
   order.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
   order.command.insert(order.command.end(), words.begin(), words.end());
   order.run = run_folder(job, arguments);
   order.ranks = ranks;
-  if (arguments.value_or("--device", "cpu") == "cuda") order.meet = Meet::on_cards;
+  if (arguments.value_or("--device", "cpu") == "cuda") order.meet = ranks::Meet::on_cards;
   order.restarts = arguments.int_or("--restarts", order.restarts);
   if (order.restarts < 0) throw base::Error(base::Blame::user, text("--restarts ", order.restarts), "give 0 or more");
   const auto patience = arguments.int_or("--patience", static_cast<int64_t>(order.patience.hang));
@@ -197,7 +197,7 @@ int supervise_here(const spec::Job& job, const base::Arguments& arguments, const
   order.say = [](const std::string& line) {
     std::fprintf(stderr, "%s%s\n", line[0] == '+' ? "" : "supervisor: ", line.c_str());
   };
-  return supervise(order);
+  return ranks::supervise(order);
 }
 
 }  // namespace
@@ -213,8 +213,8 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
   const double walltime = job.limits.walltime > 0 ? job.limits.walltime : 24 * 3600.0;
   site::refuse_on_login_node("train", words, arguments.has("--here"),
                              std::chrono::seconds(static_cast<int64_t>(walltime)));
-  if (const auto post = my_post(run_folder(job, arguments))) {
-    const auto kept = keep_rank(*post);
+  if (const auto post = ranks::my_post(run_folder(job, arguments))) {
+    const auto kept = ranks::keep_rank(*post);
     const int code = kept ? *kept : train_told(job, arguments, words);
     // All is written and MPI is ended. Taking the libraries apart costs half a second of processor time in each of
     // these processes, during which a rank would be silent.
@@ -223,12 +223,12 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
   }
   if (ranks > 1 && !comm::launched_by_mpi()) {
     if (arguments.value_or("--device", "cpu") == "cuda") {
-      check_cards(ranks, static_cast<int64_t>(site::allocated_hosts(site::read_scheduler()).size()),
-                  static_cast<int64_t>(site::read_gpus().devices.size()));
+      ranks::check_cards(ranks, static_cast<int64_t>(site::allocated_hosts(site::read_scheduler()).size()),
+                         static_cast<int64_t>(site::read_gpus().devices.size()));
     }
     return supervise_here(job, arguments, words, ranks);
   }
   return train_told(job, arguments, words);
 }
 
-}  // namespace lockstep::verbs
+}  // namespace lockstep::verbs::train

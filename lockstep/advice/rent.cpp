@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/advice/rent.h"
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/planning/fastest.h"
+#include "lockstep/planning/request.h"
+#include "lockstep/planning/wording.h"
+
+namespace lockstep::advice {
+namespace {
+
+using base::Align;
+using base::Json;
+using base::text;
+using forecast::Option;
+
+constexpr double kWeeksPerYear = 365.25 / 7;
+constexpr double kHoursPerWeek = 24 * 7;
+
+// One offer for one card, with what the job would take of it.
+struct Hire {
+  const catalogue::Offer* offer = nullptr;
+  const Option* option = nullptr;
+  double hours = 0;
+  int64_t sessions = 0;  // 0: no limit, or it would never end
+  bool limited = false;
+  bool loader_bound = false;
+  double usd = 0;
+};
+
+std::string provider_of(const catalogue::Offer& offer) {
+  return offer.provider.value_or("not named");
+}
+
+// The offer's own cores and session limit count: two cores decode for the card, and each session starts anew.
+Hire hire_of(const planning::Plan& plan, const catalogue::Offer& offer, const Option& option) {
+  Hire hire{&offer, &option};
+  forecast::Pace pace = option.pace;
+  hire.limited = offer.session_limit_h.has_value();
+  if (hire.limited) pace.walltime = *offer.session_limit_h * planning::kSecondsPerHour;
+  if (offer.cores && option.loader) pace.loader_rate = option.loader->per_core * static_cast<double>(*offer.cores);
+  const auto length = forecast::length_of(plan.task.work, pace);
+  if (!length) return hire;
+  hire.hours = length->total / planning::kSecondsPerHour;
+  hire.sessions = length->jobs;
+  hire.loader_bound = length->loader_bound;
+  hire.usd = hire.hours * *offer.usd_per_gpu_hour * static_cast<double>(option.place.gpus);
+  return hire;
+}
+
+std::vector<Hire> hires_of(const planning::Plan& plan, const std::vector<const Option*>& cards,
+                           const std::vector<catalogue::Offer>& offers) {
+  std::vector<Hire> hires;
+  for (const auto& offer : offers) {
+    if (!offer.usd_per_gpu_hour) continue;
+    for (const Option* option : cards) {
+      const bool offered = std::find(offer.gpus.begin(), offer.gpus.end(), option->place.gpu->id) != offer.gpus.end();
+      if (offered && option->feasible()) hires.push_back(hire_of(plan, offer, *option));
+    }
+  }
+  std::stable_sort(hires.begin(), hires.end(),
+                   [](const Hire& a, const Hire& b) { return std::pair(a.usd, a.hours) < std::pair(b.usd, b.hours); });
+  return hires;
+}
+
+std::string sessions_of(const Hire& hire) {
+  if (!hire.limited) return "-";
+  return hire.sessions == 0 ? "never ends"
+                            : text(hire.sessions, " of ", planning::figure(*hire.offer->session_limit_h), " h");
+}
+
+std::string with_levers_text(const Option& option) {
+  const std::string changed = planning::changes_text(option);
+  return changed.empty() ? planning::label_of(option) : text(planning::label_of(option), " (", changed, ")");
+}
+
+void tell_offers(const std::vector<Hire>& hires, Paper& paper, Json& document) {
+  paper.heading("Offers");
+  Paper::Grid grid{{{"card"},
+                    {"provider"},
+                    {"hours", Align::right},
+                    {"USD/GPU-h", Align::right},
+                    {"USD", Align::right},
+                    {"sessions", Align::right},
+                    {"source"},
+                    {"date"}},
+                   {},
+                   "Cheapest first. Prices of other clouds differ 3 to 5 times: look again before you pay."};
+  Json rows = Json::array();
+  for (const Hire& hire : hires) {
+    grid.rows.push_back({with_levers_text(*hire.option), provider_of(*hire.offer),
+                         text(planning::figure(hire.hours), hire.loader_bound ? " (loader)" : ""),
+                         planning::figure(*hire.offer->usd_per_gpu_hour), planning::figure(hire.usd), sessions_of(hire),
+                         hire.offer->source, hire.offer->date});
+    Json row = Json::object();
+    row["card"] = hire.option->place.gpu->id;
+    row["gpus"] = hire.option->place.gpus;
+    row["offer"] = hire.offer->id;
+    row["hours"] = hire.hours;
+    row["usd"] = hire.usd;
+    row["sessions"] = hire.limited ? Json(hire.sessions) : Json();
+    row["drivable"] = hire.option->drivable;
+    row["source"] = hire.offer->source;
+    row["date"] = hire.offer->date;
+    rows.push_back(std::move(row));
+  }
+  paper.table(std::move(grid));
+  document["offers"] = std::move(rows);
+}
+
+const Hire* cheapest_paid(const std::vector<Hire>& hires, const std::string& gpu) {
+  for (const Hire& hire : hires) {
+    if (hire.usd > 0 && hire.option->place.gpu->id == gpu) return &hire;
+  }
+  return nullptr;
+}
+
+// USD an hour that the card draws at the meter, the machine around it included.
+double electricity_per_hour(const planning::Plan& plan, const Option& option) {
+  const double hours = option.costs.gpu_hours;
+  return hours > 0 ? option.costs.kwh / hours * plan.assumptions.kwh : 0;
+}
+
+std::string break_even_text(const std::optional<double>& hours) {
+  if (!hours) return "never";
+  return *hours > kHoursPerWeek ? text("never (", planning::figure(*hours), ")") : planning::figure(*hours);
+}
+
+void tell_break_even(const planning::Plan& plan, const std::vector<const Option*>& cards,
+                     const std::vector<Hire>& hires, const RentTerms& terms, Paper& paper, Json& document) {
+  paper.heading("Rent or buy");
+  Paper::Grid grid{
+      {{"card"}, {"price USD", Align::right}, {"rent USD/h", Align::right}, {"electricity USD/h", Align::right}},
+      {},
+      "Hours of computing a week from which on buying the card costs less (a week has 168)"};
+  for (const double years : terms.years) grid.columns.push_back({text("over ", years, " years"), Align::right});
+  Json rows = Json::array();
+  std::vector<std::string> notes;
+  for (const Option* option : cards) {
+    const auto& gpu = *option->place.gpu;
+    const Hire* hire = cheapest_paid(hires, gpu.id);
+    if (!hire || !gpu.price_usd) {
+      notes.push_back(text(gpu.id,
+                           hire ? ": the catalogue has no price of the card" : ": nobody is known to rent it out",
+                           " (a row of your own in ~/.config/lockstep/catalogue/)"));
+      continue;
+    }
+    const double electricity = electricity_per_hour(plan, *option);
+    std::vector<std::string> cells{gpu.id, planning::figure(*gpu.price_usd),
+                                   planning::figure(*hire->offer->usd_per_gpu_hour),
+                                   plan.assumptions.kwh > 0 ? planning::figure(electricity) : "not counted"};
+    Json row = Json::object();
+    row["card"] = gpu.id;
+    row["hours_per_week"] = Json::array();
+    for (const double years : terms.years) {
+      const auto hours = break_even_hours_per_week(*gpu.price_usd, years, *hire->offer->usd_per_gpu_hour, electricity);
+      cells.push_back(break_even_text(hours));
+      row["hours_per_week"].push_back(hours ? Json(*hours) : Json());
+    }
+    grid.rows.push_back(std::move(cells));
+    rows.push_back(std::move(row));
+    notes.push_back(text(gpu.id, ": price of ", gpu.source, ", ", gpu.date));
+  }
+  if (!grid.rows.empty()) paper.table(std::move(grid));
+  notes.push_back("the card alone is bought: a machine to put it in is not counted");
+  if (plan.assumptions.kwh == 0) notes.emplace_back("electricity is not counted: --assume kwh=0.30USD counts it");
+  paper.list(std::move(notes));
+  document["break_even"] = std::move(rows);
+}
+
+std::string rent_verdict(const planning::Plan& plan, const std::vector<Hire>& hires, const RentTerms& terms) {
+  std::vector<std::string> words;
+  const Hire& first = hires.front();
+  if (first.usd == 0) {
+    words.push_back(text("free: ", provider_of(*first.offer), " on ", planning::label_of(*first.option), " in ",
+                         planning::figure(first.hours), " h", first.limited ? text(", ", sessions_of(first)) : ""));
+  }
+  const auto paid = std::find_if(hires.begin(), hires.end(), [](const Hire& hire) { return hire.usd > 0; });
+  if (paid == hires.end()) return base::join(words, "; ");
+  words.push_back(text("cheapest: ", with_levers_text(*paid->option), " for ", planning::figure(paid->usd), " USD in ",
+                       planning::figure(paid->hours), " h"));
+  const auto& gpu = *paid->option->place.gpu;
+  const double electricity = electricity_per_hour(plan, *paid->option);
+  const auto even = gpu.price_usd ? break_even_hours_per_week(*gpu.price_usd, terms.years.front(),
+                                                              *paid->offer->usd_per_gpu_hour, electricity)
+                                  : std::nullopt;
+  if (!even) return base::join(words, "; ");
+  if (*even > kHoursPerWeek) {
+    words.push_back(text("buying the card never pays within ", terms.years.front(), " years"));
+  } else {
+    words.push_back(
+        text("buying it pays from ", planning::figure(*even), " h a week on, over ", terms.years.front(), " years"));
+  }
+  if (terms.hours_per_week > 0) {
+    words.push_back(text("with ", planning::figure(terms.hours_per_week),
+                         " h a week: ", terms.hours_per_week < *even ? "rent" : "buy"));
+  }
+  return base::join(words, "; ");
+}
+
+void check_currency(const planning::Plan& plan) {
+  if (plan.assumptions.kwh == 0 || plan.assumptions.currency == "USD") return;
+  throw base::Error(base::Blame::user,
+                    text("--assume kwh is in ", plan.assumptions.currency, ", offers and cards are in USD"),
+                    "--assume kwh=0.30USD");
+}
+
+}  // namespace
+
+std::optional<double> break_even_hours_per_week(double price, double years, double rent, double electricity) {
+  if (rent <= electricity) return std::nullopt;
+  return price / (years * kWeeksPerYear) / (rent - electricity);
+}
+
+Advice rent(const planning::Plan& plan, const catalogue::Catalogue& catalogue, const RentTerms& terms) {
+  check_currency(plan);
+  std::vector<const Option*> cards;
+  for (const Option* option : planning::fastest_of_each_place(plan)) {
+    if (option->place.gpu && !option->place.named) cards.push_back(option);
+  }
+  const auto hires = hires_of(plan, cards, catalogue.clouds);
+  if (hires.empty()) {
+    throw base::Error(base::Blame::user, "nobody is known to rent out a card of these that the job fits on",
+                      "leave --on out for every card on offer, or add offers to ~/.config/lockstep/catalogue/");
+  }
+  if (hires.front().hours == 0) {
+    throw base::Error(base::Blame::user, "how long the run is, is not known", "--samples N, or training.steps");
+  }
+  Advice advice;
+  advice.document = Json::object();
+  advice.document["kind"] = "advice";
+  advice.document["advice"] = "rent";
+  advice.document["verdict"] = rent_verdict(plan, hires, terms);
+  advice.paper.title = text("Where to rent: ", plan.title);
+  for (const auto& line : planning::undriven(plan)) advice.paper.say(line + ".");
+  advice.paper.say(rent_verdict(plan, hires, terms) + ".");
+  advice.paper.say(text("The job: ", planning::description(plan), "."));
+  tell_offers(hires, advice.paper, advice.document);
+  tell_break_even(plan, cards, hires, terms, advice.paper, advice.document);
+  std::vector<std::string> unpriced = plan.notes;
+  for (const auto& offer : catalogue.clouds) {
+    if (!offer.usd_per_gpu_hour) {
+      unpriced.push_back(text(provider_of(offer), ": ", offer.notes, "; ", offer.source, ", ", offer.date));
+    }
+  }
+  if (!unpriced.empty()) advice.paper.list(std::move(unpriced));
+  return advice;
+}
+
+Advice advise_rent(const AdviceRequest& request) {
+  planning::RequestWords words;
+  words.on = planning::words_of(request.arguments, "--on");
+  if (words.on.empty()) {
+    for (const auto& gpu : request.catalogue.gpus) {
+      const auto& offers = request.catalogue.clouds;
+      const bool offered = std::any_of(offers.begin(), offers.end(), [&](const catalogue::Offer& offer) {
+        return offer.usd_per_gpu_hour && std::find(offer.gpus.begin(), offer.gpus.end(), gpu.id) != offer.gpus.end();
+      });
+      if (offered && gpu.vendor == "NVIDIA") words.on.push_back(gpu.id);
+    }
+  }
+  RentTerms terms;
+  terms.years = planning::positive_numbers(request.arguments, "--life", terms.years);
+  terms.hours_per_week = planning::positive_numbers(request.arguments, "--hours-per-week", {0}).front();
+  const planning::Plan plan = planning::make_plan(planning::request_of(request.arguments, request.catalogue, words),
+                                                  request.catalogue, request.calibration);
+  return rent(plan, request.catalogue, terms);
+}
+
+}  // namespace lockstep::advice

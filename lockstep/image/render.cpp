@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/image/render.h"
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::image {
+namespace {
+
+void normalise(float* pixels, int64_t num_pixels, const Normalisation& by) {
+  for (int64_t i = 0; i < num_pixels; ++i) {
+    for (size_t c = 0; c < 3; ++c, ++pixels) *pixels = (*pixels - by.mean[c]) / by.std[c];
+  }
+}
+
+}  // namespace
+
+Renderer::Renderer(const spec::Data& data) : data_(data) {
+  base::ensure(data.mean.size() == 3 && data.std.size() == 3, "mean and std of three channels");
+  for (size_t c = 0; c < 3; ++c) {
+    normalisation_.mean[c] = static_cast<float>(data.mean[c]);
+    normalisation_.std[c] = static_cast<float>(data.std[c]);
+  }
+}
+
+void Renderer::center(std::span<const std::byte> file, PixelTarget out) {
+  started_ = std::chrono::steady_clock::now();
+  const ImageInfo info = reader_.open(file);
+  const View view = center_view(info.width, info.height, data_);
+  show(view, part_for(view, info, 1), out);
+}
+
+void Renderer::random(std::span<const std::byte> file, const base::Random& numbers, PixelTarget out) {
+  started_ = std::chrono::steady_clock::now();
+  const ImageInfo info = reader_.open(file);
+  const View view = random_view(info.width, info.height, data_, numbers);
+  show(view, part_for(view, info, 8), out);
+}
+
+void Renderer::noise(base::Random numbers, PixelTarget out) {
+  const int64_t num_pixels = data_.image_size * data_.image_size;
+  floats_.resize(static_cast<size_t>(num_pixels * 3));
+  for (int64_t i = 0; i < num_pixels; ++i) {
+    const uint32_t bits = numbers.bits();
+    for (int c = 0; c < 3; ++c) {
+      floats_[static_cast<size_t>(3 * i + c)] = static_cast<float>(bits >> (8 * c) & 0xFF) / 255;
+    }
+  }
+  pack(out);
+}
+
+void Renderer::blank(PixelTarget out) {
+  erase({0, 0, data_.image_size, data_.image_size}, out);
+}
+
+// From 0 .. 1 to the target.
+void Renderer::pack(PixelTarget out) {
+  const auto count = static_cast<int64_t>(floats_.size());
+  if (out.bytes) return pack_bytes(floats_.data(), count, out.bytes);
+  normalise(floats_.data(), count / 3, normalisation_);
+  if (out.halves) return pack_halves(floats_.data(), count, out.halves);
+  std::copy(floats_.begin(), floats_.end(), out.floats);
+}
+
+void Renderer::erase(const Rectangle& erased, PixelTarget out) const {
+  for (int64_t row = erased.y; row < erased.y + erased.height; ++row) {
+    const int64_t begin = (row * data_.image_size + erased.x) * 3, count = erased.width * 3;
+    if (out.floats) std::fill_n(out.floats + begin, count, 0.0f);
+    if (out.halves) std::fill_n(out.halves + begin, count, uint16_t{0});
+    for (int64_t i = 0; out.bytes && i < count; ++i) {
+      const float mean = normalisation_.mean[static_cast<size_t>(i % 3)];
+      pack_bytes(&mean, 1, out.bytes + begin + i);
+    }
+  }
+}
+
+void Renderer::change(const std::vector<Change>& changes, float* out) {
+  shown_.width = shown_.height = data_.image_size;
+  shown_.pixels.resize(static_cast<size_t>(data_.image_size * data_.image_size * 3));
+  for (size_t i = 0; i < shown_.pixels.size(); ++i) shown_.pixels[i] = static_cast<uint8_t>(out[i] * 255 + 0.5f);
+  for (const Change& each : changes) apply(each, shown_, scratch_);
+  for (size_t i = 0; i < shown_.pixels.size(); ++i) out[i] = static_cast<float>(shown_.pixels[i]) / 255;
+}
+
+// Colour works on 0 .. 1.
+void Renderer::show_changed(const View& view, const Axis& x, const Axis& y, float* out) {
+  resampler_.run(part_.image, x, y, {}, out);
+  if (!view.changes.empty()) change(view.changes, out);
+  change_colour(out, data_.image_size * data_.image_size, view.colour);
+}
+
+void Renderer::show(const View& view, const PartRequest& request, PixelTarget out) {
+  reader_.read(request, part_);
+  decode_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  const Axis x = axis_in_part(view.x, part_.x, part_.image.width, part_.denominator);
+  const Axis y = axis_in_part(view.y, part_.y, part_.image.height, part_.denominator);
+  const int64_t num_pixels = data_.image_size * data_.image_size;
+  if (view.colour == Colour{} && view.changes.empty()) {
+    resampler_.run(part_.image, x, y, normalisation_, out);
+  } else if (out.floats) {
+    show_changed(view, x, y, out.floats);
+    normalise(out.floats, num_pixels, normalisation_);
+  } else {
+    floats_.resize(static_cast<size_t>(num_pixels * 3));
+    show_changed(view, x, y, floats_.data());
+    pack(out);
+  }
+  erase(view.erased, out);
+}
+
+}  // namespace lockstep::image

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "lockstep/base/random.h"
+#include "lockstep/image/augment.h"
+#include "lockstep/image/decode.h"
+#include "lockstep/image/resample.h"
+#include "lockstep/spec/job.h"
+
+namespace lockstep::image {
+
+// From a file in memory to the network's pixels: decodes no more than the view needs, then crops, resizes, mirrors and
+// normalises in one pass. Keeps its memory from one picture to the next; one per thread.
+class Renderer {
+ public:
+  explicit Renderer(const spec::Data& data);
+
+  // `out` is [image_size, image_size, 3]. Throws as decode.h says.
+  void center(std::span<const std::byte> file, PixelTarget out);
+  void random(std::span<const std::byte> file, const base::Random& numbers, PixelTarget out);
+  double decode_seconds() const { return decode_seconds_; }  // of the last picture: header and pixels
+  // A picture of noise that depends on `numbers` only, as bench and plan use it.
+  void noise(base::Random numbers, PixelTarget out);
+  void blank(PixelTarget out);  // the mean colour, which is 0 once it is normalised
+
+ private:
+  void show(const View& view, const PartRequest& request, PixelTarget out);
+  void show_changed(const View& view, const Axis& x, const Axis& y, float* out);
+  void erase(const Rectangle& erased, PixelTarget out) const;
+  void pack(PixelTarget out);  // what stands in floats_
+  void change(const std::vector<Change>& changes, float* out);
+
+  spec::Data data_;
+  Normalisation normalisation_;
+  ImageReader reader_;
+  DecodedPart part_;
+  std::vector<float> floats_;  // of targets other than floats
+  Image shown_;                // of `changes`
+  Image scratch_;
+  std::chrono::steady_clock::time_point started_;
+  double decode_seconds_ = 0;
+  Resampler resampler_;
+};
+
+}  // namespace lockstep::image

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/loader/budget.h"
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
+#include "lockstep/loader/file_memory.h"
+
+namespace lockstep::loader {
+namespace {
+
+constexpr int64_t kThreadBytes = int64_t{1} << 20;       // tables, rows, a result's 8-bit copy
+constexpr int64_t kMostFilesBytes = int64_t{256} << 20;  // more read ahead than this has never helped
+constexpr int64_t kLeastFilesBytes = int64_t{1} << 20;   // a few pictures
+
+}  // namespace
+
+MemoryShares share_memory(const MemoryNeeds& needs) {
+  MemoryShares shares;
+  const auto budget = static_cast<int64_t>(needs.share * static_cast<double>(needs.memory));
+  shares.decoding = needs.threads * (needs.largest_picture + needs.largest_file + kThreadBytes);
+  const int64_t least_files = std::max(FileMemory::room_of(needs.largest_file), kLeastFilesBytes);
+  const int64_t least = shares.decoding + least_files + needs.largest_extent + 2 * needs.batch;
+  if (least > budget) {
+    throw base::Error(
+        base::Blame::user,
+        base::text("data.memory leaves this loader ", base::exact_bytes(budget), "; two batches of ",
+                   base::format_bytes(static_cast<double>(needs.batch)), ", ", needs.threads, " decode threads",
+                   needs.largest_extent > 0 ? ", an extent" : "", " and a file take ",
+                   base::format_bytes(static_cast<double>(least))),
+        base::text("--set data.memory=", static_cast<int64_t>(static_cast<double>(least) / needs.share / (1 << 20)) + 1,
+                   "MiB, or a smaller batch"));
+  }
+  const int64_t rest = budget - shares.decoding - needs.largest_extent - 2 * needs.batch;
+  shares.files = std::clamp(rest / 4, least_files, kMostFilesBytes);
+  if (least_files > kMostFilesBytes) shares.files = least_files;
+  // Twice: while one window is used up, the next one comes.
+  shares.extents = std::max(std::min(2 * needs.window, (budget - shares.decoding - shares.files - 2 * needs.batch) / 2),
+                            needs.largest_extent);
+  const int64_t pixels = budget - shares.decoding - shares.files - shares.extents;
+  shares.num_batches =
+      std::clamp<int64_t>(pixels / std::max<int64_t>(needs.batch, 1) - 1, 1, std::max<int64_t>(needs.prefetch, 1));
+  return shares;
+}
+
+}  // namespace lockstep::loader

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/loader/collection.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
+#include "lockstep/shards/shard_set.h"
+#include "lockstep/sources/file_tree.h"
+#include "lockstep/sources/source_folder.h"
+
+namespace lockstep::loader {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+struct FolderId {
+  dev_t device = 0;
+  ino_t number = 0;
+
+  bool operator==(const FolderId&) const = default;
+};
+
+struct Listing {
+  FolderId id;
+  std::vector<std::string> folders;
+  std::vector<std::string> files;
+  std::vector<std::string> others;  // pipes, sockets, devices: no sample, whatever their name
+};
+
+enum class Level { classes, within_a_class };
+enum class EntryKind { folder, file, other };
+
+EntryKind kind_of(mode_t mode) {
+  return S_ISDIR(mode) ? EntryKind::folder : S_ISREG(mode) ? EntryKind::file : EntryKind::other;
+}
+
+// readdir tells the kind of most entries; only links (may be folders) and file systems that do not tell cost a stat.
+// Within a class a link that is named as a picture is taken for one, without a look at what it leads to.
+EntryKind kind_of(const std::string& parent, const dirent& entry, Level level) {
+  const bool may_be_folder =
+      entry.d_type == DT_LNK && (level == Level::classes || !sources::has_picture_name(entry.d_name));
+  if (entry.d_type == DT_LNK && !may_be_folder) return EntryKind::file;
+  if (entry.d_type != DT_UNKNOWN && !may_be_folder) return kind_of(DTTOIF(entry.d_type));
+  struct stat status {};
+  const std::string path = text(parent, "/", entry.d_name);
+  if (::stat(path.c_str(), &status) == 0) return kind_of(status.st_mode);
+  if (!base::blames_the_path(errno)) base::throw_errno(text("cannot look at ", path));
+  return EntryKind::file;  // a link that leads nowhere, or where nobody may look
+}
+
+Listing list_folder(const std::string& path, Level level) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+  if (!folder) {
+    const int code = errno;
+    if (code == ENOENT)
+      throw Error(Blame::user, text(path, ": there is no such folder"),
+                  "check data.train and data.validate of the job, or the folder that was given (eval: --data)");
+    if (code == ENOTDIR) throw Error(Blame::user, text(path, ": this is a file, a folder of images is expected"));
+    errno = code;
+    base::throw_errno(text("cannot read the folder ", path), text("check the permissions: ls -ld ", path));
+  }
+  struct stat status {};
+  if (::fstat(::dirfd(folder.get()), &status) != 0) base::throw_errno(text("cannot read the folder ", path));
+  Listing listing{.id = {status.st_dev, status.st_ino}, .folders = {}, .files = {}, .others = {}};
+  while (const dirent* entry = sources::next_entry(folder.get(), path)) {
+    if (entry->d_name[0] == '.') continue;
+    const EntryKind kind = kind_of(path, *entry, level);
+    auto& names = kind == EntryKind::folder ? listing.folders
+                  : kind == EntryKind::file ? listing.files
+                                            : listing.others;
+    names.emplace_back(entry->d_name);
+  }
+  std::sort(listing.folders.begin(), listing.folders.end());
+  std::sort(listing.files.begin(), listing.files.end());
+  return listing;
+}
+
+struct ClassFiles {  // by their names below the class folder
+  std::vector<std::string> files;
+  std::vector<std::string> others;
+};
+
+// What is visible in a class folder, to any depth. `way` holds the folders that are entered.
+void list_class(const std::string& folder, const std::string& below, std::vector<FolderId>& way, ClassFiles& all) {
+  const std::string path = text(folder, "/", below);
+  const Listing listing = list_folder(below.empty() ? folder : path.substr(0, path.size() - 1), Level::within_a_class);
+  if (std::find(way.begin(), way.end(), listing.id) != way.end()) {
+    throw Error(Blame::user, text(path, ": its links lead in a circle"), "remove the link");
+  }
+  way.push_back(listing.id);
+  for (const auto& file : listing.files) all.files.push_back(below + file);
+  for (const auto& other : listing.others) all.others.push_back(below + other);
+  for (const auto& deeper : listing.folders) list_class(folder, text(below, deeper, "/"), way, all);
+  way.pop_back();
+}
+
+std::vector<std::string> class_folders(const std::string& root) {
+  const Listing top = list_folder(root, Level::classes);
+  if (!top.folders.empty()) return top.folders;
+  const auto num_images = std::count_if(top.files.begin(), top.files.end(), sources::has_picture_name);
+  const std::string found =
+      num_images > 0 ? text("holds ", num_images, " images but no class folder") : std::string("holds no class folder");
+  throw Error(Blame::user, text(root, ": ", found),
+              "put the images of each class into a sub-folder named by the class");
+}
+
+void add_class(Collection& all, const std::string& name, int32_t label) {
+  const std::string folder = text(all.root, "/", name);
+  const size_t before = all.samples.size();
+  int64_t ignored = 0;
+  std::string first_ignored;
+  std::vector<FolderId> way;
+  ClassFiles listed;
+  list_class(folder, "", way, listed);
+  std::vector<std::string>& files = listed.files;
+  std::sort(files.begin(), files.end());  // whole names, by their bytes: the order of prep --keep-order
+  for (const auto& file : files) {
+    if (sources::has_picture_name(file)) {
+      sources::refuse_part_in_class(all.root, text(name, "/", file), 0);
+      all.samples.push_back({text(folder, "/", file), label});
+    } else if (++ignored == 1) {
+      first_ignored = text(folder, "/", file);
+    }
+  }
+  ignored += std::ssize(listed.others);
+  if (first_ignored.empty() && !listed.others.empty()) {
+    first_ignored = text(folder, "/", *std::min_element(listed.others.begin(), listed.others.end()));
+  }
+  if (all.samples.size() == before) {
+    std::error_code error;
+    if (std::filesystem::exists(base::Path(folder) / shards::kShardList, error)) {
+      throw Error(Blame::user, text(all.root, ": this dataset was made by lockstep prep, its parts lie below it"),
+                  text("name the part, such as ", folder));
+    }
+    const std::string others = ignored ? text(" (", ignored, " other files, such as ", first_ignored, ")") : "";
+    throw Error(Blame::user, text(folder, ": this class has no image", others),
+                "put .jpg, .jpeg or .png files into it, or remove the folder");
+  }
+  if (all.num_ignored == 0) all.first_ignored = first_ignored;
+  all.num_ignored += ignored;
+}
+
+// `classes` as the training data have them; empty: those of the shards.
+Collection open_shards(const std::string& root, const std::vector<std::string>& classes) {
+  const auto shards = std::make_shared<const shards::ShardSet>(root);
+  const std::vector<std::string>& own = shards->classes();
+  std::vector<int32_t> labels;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const auto found = std::find(classes.begin(), classes.end(), own[i]);
+    if (!classes.empty() && found == classes.end()) {
+      throw Error(Blame::user, text(root, "/", shards::kShardList, ": the training data has no class '", own[i], "'"),
+                  base::did_you_mean(own[i], classes));
+    }
+    labels.push_back(static_cast<int32_t>(classes.empty() ? static_cast<int64_t>(i) : found - classes.begin()));
+  }
+  Collection all{.root = root, .classes = classes.empty() ? own : classes};
+  all.samples.reserve(static_cast<size_t>(shards->size()));
+  for (int64_t shard = 0; shard < shards->num_shards(); ++shard) {
+    const shards::ShardIndex& index = shards->index(shard);
+    for (int64_t i = 0; i < index.size(); ++i) {
+      const shards::IndexedSample sample = index.sample(i);
+      if (!sample.picture || sample.label < 0 || sample.label >= static_cast<int64_t>(labels.size())) {
+        throw Error(Blame::user,
+                    text(shards->tar_path(shard).string(), "/", sample.key, ": the sample has no ",
+                         sample.picture ? "class" : "picture"),
+                    "classification takes shards of pictures with one class each");
+      }
+      all.samples.push_back({"", labels[static_cast<size_t>(sample.label)]});
+    }
+  }
+  all.shards = shards;
+  return all;
+}
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+bool is_shard_folder(const std::string& root) {
+  return ::access(text(root, "/", shards::kShardList).c_str(), F_OK) == 0;
+}
+
+Collection scan_pictures(const std::string& shard_folder) {
+  Collection all{.root = without_trailing_slashes(shard_folder)};
+  const auto shards = std::make_shared<const shards::ShardSet>(all.root);
+  for (int64_t id = 0; id < shards->size(); ++id) {
+    const auto [shard, place] = shards->place_of(id);
+    if (const shards::IndexedSample sample = shards->index(shard).sample(place); !sample.picture) {
+      throw Error(Blame::user, text(shards->tar_path(shard).string(), "/", sample.key, ": the sample has no picture"));
+    }
+  }
+  all.samples.resize(static_cast<size_t>(shards->size()));
+  all.shards = shards;
+  return all;
+}
+
+Collection scan_folder(const std::string& root) {
+  if (is_shard_folder(root)) return open_shards(without_trailing_slashes(root), {});
+  Collection all{.root = without_trailing_slashes(root)};
+  all.classes = class_folders(all.root);
+  for (size_t i = 0; i < all.classes.size(); ++i) add_class(all, all.classes[i], static_cast<int32_t>(i));
+  return all;
+}
+
+Collection scan_folder(const std::string& root, const std::vector<std::string>& classes) {
+  if (is_shard_folder(root)) return open_shards(without_trailing_slashes(root), classes);
+  Collection all{.root = without_trailing_slashes(root), .classes = classes};
+  for (const auto& name : class_folders(all.root)) {
+    const auto found = std::find(classes.begin(), classes.end(), name);
+    if (found == classes.end()) {
+      throw Error(Blame::user, text(all.root, "/", name, ": the training data has no class '", name, "'"),
+                  base::did_you_mean(name, classes));
+    }
+    add_class(all, name, static_cast<int32_t>(found - classes.begin()));
+  }
+  return all;
+}
+
+Collection synthetic_collection(int64_t samples, int64_t classes) {
+  if (samples < 1) {
+    throw Error(Blame::user, text("synthetic data of ", samples, " samples"), "set data.samples, for example 10000");
+  }
+  Collection all{.root = "synthetic", .synthetic = true};
+  const std::string last = std::to_string(std::max<int64_t>(classes - 1, 0));
+  for (int64_t i = 0; i < classes; ++i) {  // zero-padded, so that the names are sorted
+    const std::string number = std::to_string(i);
+    all.classes.push_back(text("class", std::string(last.size() - number.size(), '0'), number));
+  }
+  all.samples.resize(static_cast<size_t>(samples));
+  for (int64_t i = 0; i < samples; ++i) {  // in blocks, sorted by class like a folder
+    all.samples[static_cast<size_t>(i)].label = static_cast<int32_t>(i * classes / samples);
+  }
+  return all;
+}
+
+std::string Collection::name_of(int64_t id) const {
+  if (!shards) return samples.at(static_cast<size_t>(id)).path;
+  const auto [shard, place] = shards->place_of(id);
+  const shards::ShardIndex& index = shards->index(shard);
+  const shards::IndexedSample sample = index.sample(place);
+  const std::string_view extension = index.member(place, sample.picture ? sample.picture->member : 0).extension;
+  return text(shards->tar_path(shard).string(), "/", sample.key, ".", extension);
+}
+
+namespace {
+
+// Another set under the same names differs in nearly every size; all of them would cost a call for each file, which
+// takes minutes on a network file system.
+constexpr int64_t kFilesLookedAt = 64;
+
+// At most `count` of 0 .. total - 1, evenly spread.
+std::vector<int64_t> spread(int64_t total, int64_t count) {
+  count = std::min(total, count);
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < count; ++i) chosen.push_back(i * total / count);
+  return chosen;
+}
+
+}  // namespace
+
+std::string Collection::fingerprint() const {
+  base::Sha256 hash;
+  const auto add = [&hash](std::string_view part) {  // length first: no two lists of names look the same
+    hash.update(text(part.size(), ":"));
+    hash.update(part);
+  };
+  for (const auto& name : classes) add(name);
+  for (int64_t shard = 0; shards && shard < shards->num_shards(); ++shard) {
+    add(text(shards->tar_path(shard).filename().string(), " ", shards->index(shard).tar_crc32c()));
+  }
+  for (const auto& sample : samples) {
+    const std::string_view path = sample.path;
+    add(path.starts_with(root) ? path.substr(root.size()) : path);
+    add(std::to_string(sample.label));
+  }
+  if (!shards && !synthetic) {
+    for (const int64_t id : spread(std::ssize(samples), kFilesLookedAt)) {
+      std::error_code gone;
+      add(std::to_string(std::filesystem::file_size(samples[static_cast<size_t>(id)].path, gone)));
+    }
+  }
+  return hash.hex();
+}
+
+}  // namespace lockstep::loader

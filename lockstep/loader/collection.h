@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lockstep::shards {
+class ShardSet;
+}  // namespace lockstep::shards
+
+namespace lockstep::loader {
+
+class Staging;
+
+// A labelled collection: what there is, not yet any pixel. `id` is the index in `samples`, the same on every rank.
+struct Sample {
+  std::string path;  // empty in a synthetic collection and in shards: Store::name tells
+  int32_t label = 0;
+
+  bool operator==(const Sample&) const = default;
+};
+
+struct Collection {
+  std::string root;
+  std::vector<std::string> classes = {};  // label -> name, sorted
+  std::vector<Sample> samples = {};       // sorted by class, then name below it; as they lie in shards
+  int64_t num_ignored = 0;                // visible in class folders and no .jpg, .jpeg or .png file
+  std::string first_ignored = {};
+  std::shared_ptr<const shards::ShardSet> shards = nullptr;  // where the samples lie; null: files of their own
+  std::shared_ptr<Staging> staging = nullptr;                // copies on this node, used as they come; null: none
+  bool synthetic = false;                                    // made by synthetic_collection(): noise, no files
+
+  bool is_synthetic() const { return synthetic; }
+
+  // For people: the sample's path, or its shard's path and its name in it. REQUIRES: not synthetic
+  std::string name_of(int64_t id) const;
+  // SHA-256 over classes, names and labels, of shards their checksums, of files the sizes of some; not the root: a
+  // resume refuses another one, a moved folder is the same.
+  std::string fingerprint() const;
+};
+
+// Each sub-folder of `root` is a class, the .jpg, .jpeg and .png files (any case) in it, to any depth, are the samples;
+// hidden files are passed over, links are followed. One listing per folder and no look at any file: fast on a shared
+// file system.
+// A folder with a list of shards (shards.json, as `prep` writes it) is opened as such: no listing, one look per shard.
+// User error: a missing folder, no class folder, a class folder without an image (named), a part of a dataset in the
+// place of a class or within one, links in a circle, shards without classes.
+Collection scan_folder(const std::string& root);
+
+// Labels by the names of `classes` (those of the training data), of which `root` may hold a part.
+// User error for a class folder that is not among them.
+Collection scan_folder(const std::string& root, const std::vector<std::string>& classes);
+
+// True where the folder has a list of shards.
+bool is_shard_folder(const std::string& root);
+
+// The pictures of a folder of shards, whatever is known of their classes: every label is 0. For predictions.
+Collection scan_pictures(const std::string& shard_folder);
+
+// "synthetic" data: `samples` random images of `classes` classes, no files; for plan and bench.
+Collection synthetic_collection(int64_t samples, int64_t classes);
+
+}  // namespace lockstep::loader

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/loader/collections.h"
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/loader/loader.h"
+
+namespace lockstep::loader {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+Collections open_collections(const spec::Job& job) {
+  Collections all;
+  const bool synthetic = job.data.train == "synthetic";
+  if (synthetic && (job.data.samples <= 0 || job.model.classes <= 1)) {
+    throw Error(Blame::user, "data.train is \"synthetic\" without data.samples or model.classes",
+                "for example --set data.samples=1000 --set model.classes=10");
+  }
+  all.train = synthetic ? synthetic_collection(job.data.samples, job.model.classes) : scan_folder(job.data.train);
+  if (const auto there = static_cast<int64_t>(all.train.samples.size());
+      job.data.samples > 0 && job.data.samples != there) {
+    throw Error(Blame::user, text("data.samples is ", job.data.samples, ", but ", job.data.train, " has ", there),
+                text("leave data.samples out, or --set data.samples=", there));
+  }
+  const auto found = static_cast<int64_t>(all.train.classes.size());
+  if (found < 2) {
+    throw Error(Blame::user, text(job.data.train, " has one class only: '", all.train.classes.at(0), "'"),
+                "a classifier needs two or more: one sub-folder for each");
+  }
+  if (job.model.classes != 0 && job.model.classes != found) {
+    throw Error(Blame::user, text("model.classes is ", job.model.classes, ", but ", job.data.train, " has ", found),
+                text("leave model.classes out, or --set model.classes=", found));
+  }
+  if (job.data.validate == "synthetic") {
+    all.validate = synthetic_collection(job.data.samples, job.model.classes);
+  } else if (!job.data.validate.empty()) {
+    all.validate = scan_folder(job.data.validate, all.train.classes);
+  }
+  return all;
+}
+
+Fingerprints fingerprints_of(const Collections& collections) {
+  return {collections.train.fingerprint(), collections.validate ? collections.validate->fingerprint() : ""};
+}
+
+spec::Job resolve(spec::Job job, const Collections& collections) {
+  job.model.classes = static_cast<int64_t>(collections.train.classes.size());
+  job.data.order = settle_order(collections.train, job.data.order);
+  return job;
+}
+
+}  // namespace lockstep::loader

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lockstep/loader/store.h"
+#include "lockstep/run/order.h"
+
+namespace lockstep::loader {
+
+// A stretch of a shard that is read at once, for the sake of file systems that are slow to ask and fast to give.
+struct Extent {
+  run::Range samples;  // those whose pictures lie in it
+  int64_t file = 0;
+  int64_t offset = 0;
+  int64_t size = 0;
+
+  bool operator==(const Extent&) const = default;
+};
+
+// All samples of a store of shards, cut into extents of `bytes` or less; one picture at least in each.
+class Extents {
+ public:
+  Extents() = default;
+  Extents(const Store& store, int64_t num_samples, int64_t bytes);
+
+  const std::vector<Extent>& all() const { return extents_; }
+  bool empty() const { return extents_.empty(); }
+  int64_t of(int64_t id) const;  // which one the sample lies in
+
+ private:
+  std::vector<Extent> extents_;
+};
+
+}  // namespace lockstep::loader

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/loader/loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "lockstep/base/clock.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/random.h"
+#include "lockstep/base/text.h"
+#include "lockstep/image/render.h"
+#include "lockstep/loader/fetch.h"
+#include "lockstep/loader/loader_needs.h"
+#include "lockstep/loader/quiet_thread.h"
+#include "lockstep/loader/store.h"
+#include "lockstep/loader/window_order.h"
+#include "lockstep/run/order.h"
+#include "lockstep/site/cores.h"
+#include "lockstep/site/storage.h"
+#include "lockstep/sources/file_tree.h"
+
+namespace lockstep::loader {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+std::span<const std::byte> bytes_of(const std::string& content) {
+  return std::as_bytes(std::span(content.data(), content.size()));
+}
+
+LoaderOptions with_threads(LoaderOptions options) {
+  if (options.threads == 0) options.threads = site::usable_cores();
+  return options;
+}
+
+// The memory of a batch's pixels, of whichever kind they are.
+struct PixelMemory {
+  std::vector<float> images;
+  std::vector<uint16_t> halves;
+  std::vector<uint8_t> bytes;
+};
+
+std::string with_path(const std::string& path, const std::string& reason) {
+  return reason.starts_with(path) ? reason : text(path, ": ", reason);
+}
+
+// One batch on its way: rows are handed to threads one by one, in order.
+struct Slot {
+  enum class Memory { absent, coming, there };
+  Batch batch;
+  run::LoaderState after;    // the loader's state once this batch is given out
+  int64_t first_ticket = 0;  // the fetcher's for row 0
+  Memory memory = Memory::absent;
+  int64_t num_taken = 0;
+  int64_t num_done = 0;
+  std::vector<std::pair<int64_t, BadSample>> bad;  // row and reason
+  int64_t error_row = 0;
+  std::exception_ptr error;  // of the first such row
+
+  bool is_done() const { return memory == Memory::there && num_done == batch.size(); }
+};
+
+struct Errand {  // one row
+  int64_t id = 0;
+  int64_t epoch = 0;
+  int64_t ticket = 0;
+};
+
+// A picture's file while it is decoded: read ahead from a shard, or read now into `memory`.
+class PictureBytes {
+ public:
+  PictureBytes(const Store& store, Fetcher* fetcher, const Errand& errand, std::vector<std::byte>& memory)
+      : fetcher_(fetcher) {
+    if (fetcher_) fetched_ = fetcher_->take(errand.ticket);
+    bytes_ = fetcher_ ? std::span<const std::byte>(fetched_) : store.read(errand.id, memory);
+  }
+  ~PictureBytes() {
+    if (fetcher_) fetcher_->give_back(std::move(fetched_));
+  }
+  PictureBytes(const PictureBytes&) = delete;
+  PictureBytes& operator=(const PictureBytes&) = delete;
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  Fetcher* fetcher_;
+  std::vector<std::byte> fetched_;
+  std::span<const std::byte> bytes_;
+};
+
+class ThreadedLoader final : public Loader {
+ public:
+  ThreadedLoader(const Collection& collection, const LoaderOptions& options, const run::LoaderState& from)
+      : collection_(collection),
+        store_(collection.is_synthetic() ? nullptr : open_store(collection)),
+        options_(options),
+        num_samples_(static_cast<int64_t>(collection.samples.size())),
+        num_threads_(options.threads),
+        extents_(loader_extents(collection, options, store_.get())),
+        shares_(share_memory(loader_needs(options, num_samples_, store_.get(), extents_))),
+        fetcher_(collection.shards ? std::make_unique<Fetcher>(*store_, fetch_options()) : nullptr),
+        sequence_(sequence_kind(), num_samples_, options.seed, &extents_, options.data.window),
+        state_{options.seed, from.epoch, from.consumed},
+        planned_(wrapped(state_)) {
+    state_ = planned_;
+    for (int64_t i = 0; i < shares_.num_batches; ++i) plan_batch();
+    for (int64_t i = 0; i < num_threads_; ++i) {
+      threads_.emplace_back([this, i](const std::stop_token& stop) {
+        try {
+          settle_quiet_thread(text("ls-decode-", i));
+          leave_cores_free(options_.free_cores);
+          decode_rows(stop);
+        } catch (...) {  // no memory for a batch, most likely
+          const std::lock_guard lock(mutex_);
+          if (!broken_) broken_ = std::current_exception();
+          batch_done_.notify_all();
+        }
+      });
+    }
+  }
+
+  ~ThreadedLoader() override {
+    for (auto& thread : threads_) thread.request_stop();
+    if (fetcher_) fetcher_->abandon();
+    threads_.clear();  // joins, before what the threads use is gone
+  }
+
+  Batch next() override {
+    const double start = base::steady_seconds();
+    std::unique_lock lock(mutex_);
+    if (slots_.empty()) return {};  // the end of an evaluation, or of what was asked for
+    batch_done_.wait(lock, [this] { return slots_.front()->is_done() || broken_; });
+    if (!slots_.front()->is_done()) std::rethrow_exception(broken_);
+    const std::unique_ptr<Slot> slot = std::move(slots_.front());
+    slots_.pop_front();
+    plan_batch();
+    work_there_.notify_all();
+    state_ = slot->after;
+    if (slot->error) std::rethrow_exception(slot->error);
+    std::sort(slot->bad.begin(), slot->bad.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [row, sample] : slot->bad) {
+      if (bad_ids_.insert(sample.id).second) bad_samples_.push_back(std::move(sample));
+    }
+    Batch batch = std::move(slot->batch);
+    batch.wait_seconds = base::steady_seconds() - start;
+    return batch;
+  }
+
+  void recycle(Batch&& batch) override {
+    const std::lock_guard lock(mutex_);
+    if (spare_.size() > slots_.size()) return;
+    spare_.push_back({std::move(batch.images), std::move(batch.halves), std::move(batch.bytes)});
+  }
+
+  int64_t steps_per_epoch() const override { return run::num_steps(num_samples_, options_.global_batch); }
+
+  run::LoaderState state() const override {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+
+  StageSeconds stages() const override {
+    const std::lock_guard lock(mutex_);
+    return stages_;
+  }
+
+  int64_t num_threads() const override { return num_threads_; }
+
+  ReadCounts reads() const override {
+    return fetcher_ ? ReadCounts{fetcher_->bytes_read(), fetcher_->num_reads()} : ReadCounts{};
+  }
+
+  std::vector<BadSample> bad_samples() const override {
+    const std::lock_guard lock(mutex_);
+    return bad_samples_;
+  }
+
+ private:
+  Sequence::Kind sequence_kind() const {
+    if (!is_training()) return Sequence::Kind::in_order;
+    return extents_.empty() ? Sequence::Kind::full : Sequence::Kind::windows;
+  }
+
+  Fetcher::Options fetch_options() const {
+    Fetcher::Options fetch;
+    fetch.byte_budget = shares_.files;
+    fetch.extents = &extents_;
+    fetch.extent_budget = shares_.extents;
+    return fetch;
+  }
+
+  bool is_training() const { return options_.use == Use::train; }
+
+  run::LoaderState wrapped(run::LoaderState state) const {
+    if (is_training() && state.consumed >= num_samples_) return {state.seed, state.epoch + 1, 0};
+    return state;
+  }
+
+  // Appends the next batch, without pixels yet. REQUIRES: the mutex, or no threads yet.
+  void plan_batch() {
+    const run::Range places = run::batch_range(num_samples_, options_.global_batch, planned_.consumed);
+    if (places.size() == 0 || num_planned_ == options_.batches) return;
+    ++num_planned_;
+    const std::vector<int64_t> ids = sequence_.batch(planned_.epoch, places);
+    const run::Range mine = run::rank_range({0, places.size()}, options_.rank, options_.num_ranks, options_.num_slices);
+    auto slot = std::make_unique<Slot>();
+    Batch& batch = slot->batch;
+    batch.epoch = planned_.epoch;
+    batch.step = planned_.epoch * steps_per_epoch() + planned_.consumed / options_.global_batch;
+    batch.global_size = places.size();
+    batch.image_size = options_.data.image_size;
+    for (size_t c = 0; c < 3; ++c) {
+      batch.normalisation.mean[c] = static_cast<float>(options_.data.mean[c]);
+      batch.normalisation.std[c] = static_cast<float>(options_.data.std[c]);
+    }
+    for (int64_t row = mine.begin; row < mine.end; ++row) {
+      const int64_t id = ids[static_cast<size_t>(row)];
+      batch.sample_ids.push_back(id);
+      batch.targets.push_back(collection_.samples[static_cast<size_t>(id)].label);
+    }
+    planned_ = wrapped({planned_.seed, planned_.epoch, places.end});
+    slot->after = planned_;
+    slot->first_ticket = next_ticket_;
+    if (fetcher_) {
+      for (const int64_t id : batch.sample_ids) fetcher_->want(next_ticket_++, id);
+    }
+    slots_.push_back(std::move(slot));
+  }
+
+  // The earliest batch that has something to do for one more thread. REQUIRES: the mutex.
+  Slot* slot_with_work() {
+    for (const auto& slot : slots_) {
+      if (slot->memory == Slot::Memory::absent) return slot.get();
+      if (slot->memory == Slot::Memory::there && slot->num_taken < slot->batch.size()) return slot.get();
+    }
+    return nullptr;
+  }
+
+  void decode_rows(const std::stop_token& stop) {
+    image::Renderer renderer(options_.data);
+    std::vector<std::byte> memory;  // of the file in hand
+    std::unique_lock lock(mutex_);
+    while (true) {
+      Slot* slot = nullptr;
+      work_there_.wait(lock, stop, [&] { return (slot = slot_with_work()) != nullptr; });
+      if (stop.stop_requested()) return;  // whatever is planned: nobody will take it
+      if (slot->memory == Slot::Memory::absent) {
+        find_memory(*slot, lock);
+      } else {
+        decode_row(*slot, slot->num_taken++, renderer, memory, lock);
+      }
+      if (slot->is_done()) batch_done_.notify_all();
+    }
+  }
+
+  // Large and zeroed by the vector: done by a decode thread, outside of the lock.
+  void find_memory(Slot& slot, std::unique_lock<std::mutex>& lock) {
+    slot.memory = Slot::Memory::coming;
+    const double start = base::steady_seconds();
+    PixelMemory found;
+    if (!spare_.empty()) {
+      found = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    lock.unlock();
+    const auto length = static_cast<size_t>(slot.batch.size() * row_length());
+    if (options_.data.pixels == spec::Pixels::fp32) found.images.resize(length);
+    if (options_.data.pixels == spec::Pixels::bf16) found.halves.resize(length);
+    if (options_.data.pixels == spec::Pixels::uint8) found.bytes.resize(length);
+    lock.lock();
+    stages_.copy += base::steady_seconds() - start;
+    slot.batch.images = std::move(found.images);
+    slot.batch.halves = std::move(found.halves);
+    slot.batch.bytes = std::move(found.bytes);
+    slot.memory = Slot::Memory::there;
+    work_there_.notify_all();
+  }
+
+  image::PixelTarget target(Batch& batch, int64_t row) const {
+    const int64_t at = row * row_length();
+    if (options_.data.pixels == spec::Pixels::uint8) return batch.bytes.data() + at;
+    if (options_.data.pixels == spec::Pixels::bf16) return batch.halves.data() + at;
+    return batch.images.data() + at;
+  }
+
+  int64_t row_length() const { return options_.data.image_size * options_.data.image_size * 3; }
+
+  void decode_row(Slot& slot, int64_t row, image::Renderer& renderer, std::vector<std::byte>& memory,
+                  std::unique_lock<std::mutex>& lock) {
+    const int64_t id = slot.batch.sample_ids[static_cast<size_t>(row)];
+    const image::PixelTarget out = target(slot.batch, row);
+    std::optional<BadSample> bad;
+    std::exception_ptr error;
+    StageSeconds stages;
+    lock.unlock();
+    try {
+      fill_row({id, slot.batch.epoch, slot.first_ticket + row}, renderer, memory, out, stages);
+    } catch (const Error& wrong) {
+      const std::string path = store_ ? store_->name(id) : "";
+      if (options_.data.on_bad_sample == spec::OnBadSample::skip && wrong.blame() == Blame::user) {
+        bad = BadSample{id, path, wrong.what()};
+        renderer.blank(out);
+      } else {
+        error = std::make_exception_ptr(Error(wrong.blame(), with_path(path, wrong.what()), wrong.fix()));
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    stages_ += stages;
+    if (bad) {
+      slot.batch.targets[static_cast<size_t>(row)] = kNoTarget;
+      slot.bad.emplace_back(row, std::move(*bad));
+    }
+    if (error && (!slot.error || row < slot.error_row)) {
+      slot.error = error;
+      slot.error_row = row;
+    }
+    ++slot.num_done;
+  }
+
+  void fill_row(const Errand& errand, image::Renderer& renderer, std::vector<std::byte>& memory, image::PixelTarget out,
+                StageSeconds& stages) const {
+    const double start = base::steady_seconds();
+    stages.samples = 1;
+    const auto seed = static_cast<uint64_t>(options_.seed);
+    const auto index = static_cast<uint64_t>(errand.id);
+    if (!store_) {
+      renderer.noise(base::Random(base::derive_seed(seed, "synthetic"), 0, index), out);
+      stages.augment = base::steady_seconds() - start;
+      return;
+    }
+    const PictureBytes picture(*store_, fetcher_.get(), errand, memory);
+    const double read = base::steady_seconds();
+    stages.read = read - start;
+    if (is_training() && options_.augment) {
+      const base::Random numbers(base::derive_seed(seed, "augment"), static_cast<uint32_t>(errand.epoch), index);
+      renderer.random(picture.bytes(), numbers, out);
+    } else {
+      renderer.center(picture.bytes(), out);
+    }
+    stages.decode = renderer.decode_seconds();
+    stages.augment = base::steady_seconds() - read - stages.decode;
+  }
+
+  const Collection& collection_;
+  const std::unique_ptr<const Store> store_;  // null for synthetic samples
+  const LoaderOptions options_;
+  const int64_t num_samples_;
+  const int64_t num_threads_;
+  const Extents extents_;  // of windows
+  const MemoryShares shares_;
+  const std::unique_ptr<Fetcher> fetcher_;  // of shards
+
+  mutable std::mutex mutex_;  // guards everything below
+  std::condition_variable_any work_there_;
+  std::condition_variable batch_done_;
+  Sequence sequence_;
+  run::LoaderState state_;
+  run::LoaderState planned_;  // where the next batch to be planned begins
+  std::deque<std::unique_ptr<Slot>> slots_;
+  std::vector<PixelMemory> spare_;
+  int64_t num_planned_ = 0;
+  int64_t next_ticket_ = 0;
+  StageSeconds stages_;
+  std::vector<BadSample> bad_samples_;
+  std::set<int64_t> bad_ids_;
+  std::exception_ptr broken_;  // what ended a decode thread: batches that are not done will never be
+  std::vector<std::jthread> threads_;
+};
+
+void check(const Collection& collection, const LoaderOptions& options, const run::LoaderState& from) {
+  if (collection.samples.empty()) throw Error(Blame::user, text(collection.root, ": there is no sample"));
+  if (options.use == Use::train && collection.classes.size() < 2) {
+    const std::string names = base::join(collection.classes, ", ");
+    throw Error(Blame::user, text(collection.root, ": only one class (", names, "), nothing can be learnt from it"),
+                "give each class its own sub-folder; two at least");
+  }
+  base::ensure(options.global_batch > 0, "a global batch of one sample at least");
+  base::ensure(options.rank >= 0 && options.rank < options.num_ranks, "a rank within the ranks");
+  const bool begun = from.epoch > 0 || from.consumed > 0;
+  if (begun && from.seed != options.seed) {
+    throw Error(Blame::user, text("the saved position belongs to seed ", from.seed, ", the job has ", options.seed),
+                text("set training.seed=", from.seed, " to go on, or start a new run"));
+  }
+  if (from.epoch < 0 || from.consumed < 0 || from.consumed > static_cast<int64_t>(collection.samples.size())) {
+    throw Error(Blame::user,
+                text("the saved position (", from.consumed, " samples of epoch ", from.epoch, ") lies outside of ",
+                     collection.root, " with its ", collection.samples.size(), " samples"),
+                "resume with the data that the run began with");
+  }
+}
+
+}  // namespace
+
+spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder wish) {
+  using spec::SampleOrder;
+  if (wish == SampleOrder::windows && !collection.shards) {
+    throw Error(Blame::user, text("data.order is windows, but ", collection.root, " is no folder of shards"),
+                "lockstep prep makes shards of it; or data.order=full");
+  }
+  if (wish != SampleOrder::by_storage) return wish;
+  const bool far = collection.shards && site::is_network(site::read_storage("data", collection.root).type);
+  return far ? SampleOrder::windows : SampleOrder::full;
+}
+
+std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,
+                                    const run::LoaderState& from) {
+  check(collection, options, from);
+  return std::make_unique<ThreadedLoader>(collection, with_threads(options), from);
+}
+
+std::vector<float> load_image(const std::string& path, const spec::Data& data) {
+  std::vector<float> pixels(static_cast<size_t>(data.image_size * data.image_size * 3));
+  const std::string file = sources::read_plain_file(path);
+  try {
+    image::Renderer(data).center(bytes_of(file), pixels.data());
+  } catch (const Error& error) {
+    throw Error(error.blame(), with_path(path, error.what()), error.fix());
+  }
+  return pixels;
+}
+
+}  // namespace lockstep::loader

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/loader/store.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
+#include "lockstep/loader/stage.h"
+#include "lockstep/shards/shard_set.h"
+#include "lockstep/sources/file_tree.h"
+
+namespace lockstep::loader {
+namespace {
+
+// One file a picture.
+class FileStore final : public Store {
+ public:
+  explicit FileStore(const Collection& collection) : samples_(collection.samples) {}
+
+  std::string path(int64_t file) const override { return samples_.at(static_cast<size_t>(file)).path; }
+  Location locate(int64_t id) const override { return {.file = id}; }
+  std::string name(int64_t id) const override { return path(id); }
+  std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const override {
+    const std::string content = sources::read_plain_file(samples_.at(static_cast<size_t>(id)).path);
+    memory.resize(content.size());
+    std::memcpy(memory.data(), content.data(), content.size());
+    return memory;
+  }
+
+ private:
+  const std::vector<Sample>& samples_;
+};
+
+// A shell's limit is often 1,024 where the system allows more.
+bool raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return errno = EMFILE, false;
+  limit.rlim_cur = std::min(limit.rlim_max, 2 * limit.rlim_cur);
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 || (errno = EMFILE, false);
+}
+
+// Shards stay open from the beginning to the end: reading a picture is one pread.
+class ShardStore final : public Store {
+ public:
+  explicit ShardStore(const Collection& collection) : collection_(collection), shards_(collection.shards) {
+    for (int64_t i = 0; i < shards_->num_shards(); ++i) {
+      int descriptor = -1;
+      do descriptor = ::open(shards_->tar_path(i).c_str(), O_RDONLY | O_CLOEXEC);
+      while (descriptor < 0 && errno == EMFILE && raise_file_limit());
+      if (descriptor < 0) {
+        const int code = errno;
+        close_all();
+        errno = code;
+        base::throw_errno(base::text("cannot open ", path(i)),
+                          code == EMFILE ? "raise the limit: ulimit -n 65536" : "");
+      }
+      descriptors_.push_back(descriptor);
+    }
+  }
+  ~ShardStore() override { close_all(); }
+  ShardStore(const ShardStore&) = delete;
+  ShardStore& operator=(const ShardStore&) = delete;
+
+  std::string path(int64_t file) const override { return shards_->tar_path(file).string(); }
+
+  Location locate(int64_t id) const override {
+    const auto [shard, sample] = shards_->place_of(id);
+    const shards::ShardIndex& index = shards_->index(shard);
+    const shards::IndexedMember member = index.member(sample, index.sample(sample).picture->member);
+    return {shard, member.offset, member.size, member.crc32c};
+  }
+
+  std::string name(int64_t id) const override { return collection_.name_of(id); }
+
+  int descriptor(int64_t file) const override {
+    const int copy = collection_.staging ? collection_.staging->descriptor(file) : -1;
+    return copy >= 0 ? copy : descriptors_[static_cast<size_t>(file)];
+  }
+  bool forget_copy(int64_t file) const override { return collection_.staging && collection_.staging->forget(file); }
+  int64_t largest_picture() const override {
+    int64_t most = 0;
+    for (int64_t i = 0; i < shards_->num_shards(); ++i) most = std::max(most, shards_->index(i).largest_picture());
+    return most;
+  }
+  int64_t largest_file() const override {
+    int64_t most = 0;
+    for (int64_t i = 0; i < shards_->num_shards(); ++i) most = std::max(most, shards_->index(i).largest_file());
+    return most;
+  }
+
+  std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const override {
+    const Location where = locate(id);
+    try {
+      read_now(id, where, memory);
+    } catch (const base::Error&) {
+      if (!forget_copy(where.file)) throw;
+      read_now(id, where, memory);
+    }
+    return memory;
+  }
+
+ private:
+  void read_now(int64_t id, const Location& where, std::vector<std::byte>& memory) const {
+    memory.resize(static_cast<size_t>(where.size));
+    const int descriptor_now = descriptor(where.file);
+    size_t done = 0;
+    while (done < memory.size()) {
+      const ssize_t got = ::pread(descriptor_now, memory.data() + done, memory.size() - done,
+                                  where.offset + static_cast<int64_t>(done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) base::throw_errno(base::text("cannot read ", name(id)));
+      if (got == 0) {
+        throw base::Error(base::Blame::user, base::text(name(id), ": the shard ends within it"),
+                          "copy the shard again");
+      }
+      done += static_cast<size_t>(got);
+    }
+    check_bytes(*this, id, memory);
+  }
+
+  void close_all() {
+    for (const int descriptor : descriptors_) ::close(descriptor);
+  }
+
+  const Collection& collection_;
+  const std::shared_ptr<const shards::ShardSet> shards_;
+  std::vector<int> descriptors_;
+};
+
+}  // namespace
+
+void check_bytes(const Store& store, int64_t id, std::span<const std::byte> bytes) {
+  const Location where = store.locate(id);
+  if (!where.crc32c || base::crc32c(bytes) == *where.crc32c) return;
+  throw base::Error(
+      base::Blame::user, base::text(store.name(id), ": the bytes have changed since they were written (CRC-32C)"),
+      "lockstep prep --verify DIR names all such samples; copy the shard again, or make it again: prep --mend");
+}
+
+std::unique_ptr<Store> open_store(const Collection& collection) {
+  if (collection.shards) return std::make_unique<ShardStore>(collection);
+  return std::make_unique<FileStore>(collection);
+}
+
+}  // namespace lockstep::loader

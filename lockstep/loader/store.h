@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/loader/collection.h"
+
+namespace lockstep::loader {
+
+// Where the bytes of a sample's picture lie.
+struct Location {
+  static constexpr int64_t kWholeFile = -1;
+
+  int64_t file = 0;  // Store::path(file): the shard, or the picture's own file
+  int64_t offset = 0;
+  int64_t size = kWholeFile;            // of a file of its own nobody has asked for the size
+  std::optional<uint32_t> crc32c = {};  // what the index says of these bytes
+
+  bool operator==(const Location&) const = default;
+};
+
+// The bytes of the samples of a collection, in files of their own or in shards. Calls may come from any thread.
+// After open_store no call asks the file system about a single picture of a shard: no open, no stat.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual std::string path(int64_t file) const = 0;
+  virtual Location locate(int64_t id) const = 0;
+  // For people: the path, or the shard's path and the member's name in it.
+  virtual std::string name(int64_t id) const = 0;
+  // The picture's bytes, in `memory` (which serves from one call to the next). User error when they cannot be read or
+  // the checksum tells that they have changed; it names the sample.
+  virtual std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const = 0;
+
+  // Of shards, open from the beginning to the end: where the bytes of a file are read now, its copy on this node once
+  // there is one. -1 for files of their own.
+  virtual int descriptor(int64_t) const { return -1; }
+  // The copy of the file is damaged: it is read from its source again. True also for who comes later with what it had
+  // read of the copy; false: there never was one.
+  virtual bool forget_copy(int64_t) const { return false; }
+  // The most that decoding a picture holds at once, and the largest file of one; 0: nobody knows.
+  virtual int64_t largest_picture() const { return 0; }
+  virtual int64_t largest_file() const { return 0; }
+};
+
+// User error unless `bytes` are what the index says of them; for who reads a location in another way than read().
+void check_bytes(const Store& store, int64_t id, std::span<const std::byte> bytes);
+
+// `collection` must outlive the store. REQUIRES: not a synthetic one.
+std::unique_ptr<Store> open_store(const Collection& collection);
+
+}  // namespace lockstep::loader

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/loader/window_order.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/random.h"
+
+namespace lockstep::loader {
+namespace {
+
+int64_t purpose_seed(int64_t seed, const char* purpose) {
+  return static_cast<int64_t>(base::derive_seed(static_cast<uint64_t>(seed), purpose) >> 2);
+}
+
+}  // namespace
+
+WindowOrder::WindowOrder(const Extents& extents, int64_t window, int64_t seed, int64_t epoch)
+    : extents_(extents), window_(window) {
+  const auto num_extents = static_cast<int64_t>(extents.all().size());
+  base::ensure(num_extents > 0 && window > 0, "a window of at least one extent");
+  const run::Order outer(num_extents, purpose_seed(seed, "extents"), epoch);
+  const int64_t inner_seed = purpose_seed(seed, "window");
+  for (int64_t turn = 0; turn < num_extents; ++turn) {
+    turns_.push_back(outer(turn));
+    begins_.push_back(begins_.back() + extents.all()[static_cast<size_t>(turns_.back())].samples.size());
+    if ((turn + 1) % window != 0 && turn + 1 < num_extents) continue;
+    inner_.emplace_back(begins_.back() - window_begins_.back(), inner_seed + static_cast<int64_t>(inner_.size()),
+                        epoch);
+    window_begins_.push_back(begins_.back());
+  }
+}
+
+WindowOrder::Place WindowOrder::operator()(int64_t index) const {
+  base::ensure(index >= 0 && index < size(), "an index within the epoch");
+  const auto holder = [](const std::vector<int64_t>& begins, int64_t place) {
+    return std::upper_bound(begins.begin(), begins.end(), place) - begins.begin() - 1;
+  };
+  const auto window = static_cast<size_t>(holder(window_begins_, index));
+  const int64_t mixed = window_begins_[window] + inner_[window](index - window_begins_[window]);
+  const int64_t turn = holder(begins_, mixed);
+  const Extent& extent = extents_.all()[static_cast<size_t>(turns_[static_cast<size_t>(turn)])];
+  return {turn, extent.samples.begin + mixed - begins_[static_cast<size_t>(turn)]};
+}
+
+Sequence::Sequence(Kind kind, int64_t num_samples, int64_t seed, const Extents* extents, int64_t window)
+    : kind_(kind), num_samples_(num_samples), seed_(seed), extents_(extents), window_(window) {}
+
+std::vector<int64_t> Sequence::batch(int64_t epoch, run::Range places) {
+  std::vector<int64_t> ids;
+  if (kind_ == Kind::in_order) {
+    for (int64_t place = places.begin; place < places.end; ++place) ids.push_back(place);
+    return ids;
+  }
+  if (kind_ == Kind::full) {
+    const run::Order order(num_samples_, seed_, epoch);
+    for (int64_t place = places.begin; place < places.end; ++place) ids.push_back(order(place));
+    return ids;
+  }
+  if (epoch != epoch_) {
+    windows_ = std::make_unique<WindowOrder>(*extents_, window_, seed_, epoch);
+    epoch_ = epoch;
+  }
+  std::vector<std::pair<int64_t, int64_t>> rows;  // turn and id
+  for (int64_t place = places.begin; place < places.end; ++place) {
+    const WindowOrder::Place at = (*windows_)(place);
+    rows.emplace_back(at.turn, at.id);
+  }
+  std::sort(rows.begin(), rows.end());
+  for (const auto& row : rows) ids.push_back(row.second);
+  return ids;
+}
+
+}  // namespace lockstep::loader

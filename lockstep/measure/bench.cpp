@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/measure/bench.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/arange.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "lockstep/base/clock.h"
+#include "lockstep/base/embedded.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/measure/peer.h"
+#include "lockstep/site/cores.h"
+#include "lockstep/site/nvml.h"
+#include "lockstep/site/processor.h"
+#include "lockstep/step/memory.h"
+
+namespace lockstep::measure {
+namespace {
+
+using base::text;
+
+std::unique_ptr<Peer> start_peer(const StepBench& bench, const base::Path& folder) {
+  for (const auto& file : base::embedded_files()) {
+    if (file.name.ends_with("bench/peer_step.py")) base::write_file(folder / "peer_step.py", file.content);
+  }
+  const auto& job = bench.job;
+  // Our way of waiting (main.cpp) is not the peer's: it runs with its own defaults.
+  return std::make_unique<Peer>(std::vector<std::string>{
+      "env", "-u", "OMP_WAIT_POLICY", bench.peer, (folder / "peer_step.py").string(), job.model.name,
+      text(job.training.global_batch), text(job.data.image_size), text(at::get_num_threads()),
+      name_of(job.training.optimizer.name), name_of(job.training.precision), bench.device.is_cuda() ? "cuda" : "cpu"});
+}
+
+}  // namespace
+
+step::Samples made_up_samples(const spec::Job& job, at::Device device, int64_t rank, int64_t ranks) {
+  const int64_t batch = job.training.global_batch;
+  const int64_t rows = (rank + 1) * batch / ranks - rank * batch / ranks;
+  const int64_t size = job.data.image_size;
+  const at::Tensor pixels = at::arange(rows * size * size * 3, at::kFloat).mul_(0.37).sin_();
+  step::Samples samples;
+  samples.global_size = batch;
+  samples.values = pixels.view({rows, size, size, 3}).permute({0, 3, 1, 2}).to(device);  // as the loader gives them
+  samples.targets = at::arange(rows, at::kLong).remainder(job.model.classes).to(device);
+  return samples;
+}
+
+double median(std::vector<double> values) {
+  base::ensure(!values.empty(), "there is something to take the median of");
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double StepTimes::median_ours() const {
+  return median(ours);
+}
+
+std::optional<double> StepTimes::median_peer() const {
+  return peer.empty() ? std::nullopt : std::optional(median(peer));
+}
+
+std::optional<double> StepTimes::ratio() const {
+  if (peer.empty()) return std::nullopt;
+  std::vector<double> ratios;
+  for (size_t i = 0; i < peer.size(); ++i) ratios.push_back(peer[i] / ours[i]);
+  return median(ratios);
+}
+
+StepTimes bench_step(const StepBench& bench) {
+  step::keep_freed_memory();
+  at::set_num_threads(static_cast<int>(bench.job.training.threads));
+  const auto group = comm::single_group();
+  auto network = model::make_network(bench.job.model, bench.job.data.image_size, bench.job.training.seed, bench.device);
+  step::Step step(network, *group, {.training = bench.job.training, .device = bench.device});
+  step::Samples samples = made_up_samples(bench.job, bench.device);
+  const auto take = [&](int64_t count) {
+    const double start = base::steady_seconds();
+    for (int64_t i = 0; i < count; ++i, ++samples.step) step.run(samples, 1e-4);
+    return (base::steady_seconds() - start) / static_cast<double>(count);
+  };
+  take(3);  // warm: thread pools, memory, kernels chosen
+  StepTimes times;
+  const base::TemporaryFolder folder;
+  std::unique_ptr<Peer> peer;
+  if (!bench.peer.empty()) {
+    peer = start_peer(bench, folder.path());
+    times.peer_greeting = peer->greeting();
+  }
+  for (int64_t round = 0; round < bench.rounds; ++round) {
+    times.ours.push_back(take(bench.steps));
+    if (peer) times.peer.push_back(std::stod(peer->ask(text("go ", bench.steps))) / static_cast<double>(bench.steps));
+    bench.say(text("round ", round + 1, ": ours ", base::fixed(times.ours.back() * 1000, 1), " ms",
+                   peer ? text(", peer ", base::fixed(times.peer.back() * 1000, 1), " ms") : ""));
+  }
+  return times;
+}
+
+std::string machine_name(at::Device device) {
+  const auto gpus = device.is_cuda() ? site::read_gpus().devices : std::vector<site::GpuDevice>{};
+  const auto index = static_cast<size_t>(std::max<int>(0, device.index()));
+  return index < gpus.size() ? gpus[index].name
+                             : text(site::read_processor().model, ", ", site::usable_cores(), " cores");
+}
+
+base::Json result_row(const StepBench& bench, const StepTimes& times, const std::string& command) {
+  const auto batch = static_cast<double>(bench.job.training.global_batch);
+  base::Json row = base::Json::object();
+  row["what"] = "step";
+  row["model"] = bench.job.model.name;
+  row["batch"] = bench.job.training.global_batch;
+  row["image_size"] = bench.job.data.image_size;
+  row["precision"] = name_of(bench.job.training.precision);
+  row["optimizer"] = name_of(bench.job.training.optimizer.name);
+  row["threads"] = at::get_num_threads();
+  row["device"] = bench.device.is_cuda() ? "cuda" : "cpu";
+  row["samples_per_second"] = batch / times.median_ours();
+  row["milliseconds"] = times.median_ours() * 1000;
+  if (const auto peer = times.median_peer()) {
+    row["peer"] = text("PyTorch ", times.peer_greeting.substr(times.peer_greeting.find(' ') + 1));
+    row["peer_samples_per_second"] = batch / *peer;
+    row["ratio"] = *times.ratio();
+  }
+  row["command"] = command;
+  row["commit"] = base::build_commit();
+  row["machine"] = machine_name(bench.device);
+  return row;
+}
+
+}  // namespace lockstep::measure

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/measure/calibrate.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "lockstep/base/clock.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/measure/bench.h"
+#include "lockstep/measure/operator_watch.h"
+#include "lockstep/step/reducer.h"
+
+namespace lockstep::measure {
+namespace {
+
+using base::Json;
+using base::text;
+
+constexpr int64_t kCallsOfAPass = 4;
+constexpr double kSaveEvery = 10;  // seconds
+
+void allow_tf32(bool allow) {
+  at::globalContext().setAllowTF32CuBLAS(allow);
+  at::globalContext().setAllowTF32CuDNN(allow);
+}
+
+// What is not what the case is about: making outputs, looking at them.
+bool is_beside(const SeenOperator& seen) {
+  return seen.what.kind == forecast::OperatorClass::view || seen.what.kind == forecast::OperatorClass::host;
+}
+
+void run_case(const SweepCase& one, const step::Card* card, Json& rows) {
+  allow_tf32(one.type == forecast::NumberType::tf32);
+  const auto work = one.make();
+  const double start = base::steady_seconds();
+  work();  // chooses algorithms, takes memory
+  if (card) card->synchronize();
+  // The processor is slow enough: few calls of what takes long.
+  const bool slow = !card && base::steady_seconds() - start > 0.05;
+  const auto several = [&] {
+    for (int64_t i = 0; i < (slow ? 1 : kCallsOfAPass); ++i) work();
+  };
+  if (!slow) work();
+  const auto seen = watch_operators(several, {.card = card, .repeats = 2, .host = false, .scratch = true});
+  for (const auto& each : seen.operators) {
+    if (is_beside(each)) continue;
+    Json row = operator_row(each);
+    row["layout"] = one.contiguous ? "contiguous" : "channels_last";
+    rows.push_back(std::move(row));
+  }
+}
+
+double seconds_of_copy(const at::Tensor& from, at::Device device, const step::Card& card) {
+  std::vector<double> times;
+  for (int i = 0; i < 5; ++i) {
+    const double start = base::steady_seconds();
+    const at::Tensor there = from.to(device, from.scalar_type(), /*non_blocking=*/true);
+    card.synchronize();
+    if (i > 0) times.push_back(base::steady_seconds() - start);
+  }
+  return median(times);
+}
+
+void time_transfers(const step::Card& card, Json& rows) {
+  for (const int64_t bytes : {40'000, 1'000'000, 20'000'000, 160'000'000}) {
+    const at::Tensor here = at::empty({bytes / 4}, at::kFloat).fill_(1);
+    for (const bool pinned : {false, true}) {
+      Json row = Json::object();
+      row["what"] = "transfer";
+      row["direction"] = "to device";
+      row["pinned"] = pinned;
+      row["bytes"] = bytes;
+      row["seconds"] = seconds_of_copy(pinned ? here.pin_memory() : here, card.device(), card);
+      rows.push_back(std::move(row));
+    }
+    const at::Tensor there = here.to(card.device());
+    Json row = Json::object();
+    row["what"] = "transfer";
+    row["direction"] = "to host";
+    row["pinned"] = false;
+    row["bytes"] = bytes;
+    row["seconds"] = seconds_of_copy(there, at::kCPU, card);
+    rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace
+
+CalibrateResult calibrate(const CalibrateOptions& options) {
+  CalibrateResult result;
+  result.rows = Json::array();
+  std::unique_ptr<step::Card> card;
+  if (options.device.is_cuda()) {
+    card = std::make_unique<step::Card>(options.device);
+    try {
+      time_transfers(*card, result.rows);
+    } catch (const std::exception& error) {
+      options.say(text("transfers: ", error.what()));
+    }
+  }
+  const auto cases = make_sweep(SweepRange::of(options.device), options.seed);
+  const double start = base::steady_seconds();
+  double saved = start;
+  for (const auto& one : cases) {
+    const double now = base::steady_seconds();
+    if (now - start > options.seconds) {
+      ++result.left_out;
+      continue;
+    }
+    if (now - saved > kSaveEvery) {
+      options.save(result.rows);
+      options.say(text(result.cases, " of ", cases.size(), " cases, ", base::fixed(now - start, 0), " s"));
+      saved = now;
+    }
+    try {
+      run_case(one, card.get(), result.rows);
+      ++result.cases;
+    } catch (const std::exception& error) {  // too large for this card, a type that it lacks: the others go on
+      ++result.failed;
+      const std::string words = error.what();
+      options.say(text(one.label, " ", name_of(one.type), ": ", words.substr(0, words.find('\n'))));
+    }
+  }
+  allow_tf32(false);
+  options.save(result.rows);
+  return result;
+}
+
+}  // namespace lockstep::measure

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/model/network.h"
+#include "lockstep/spec/job.h"
+
+namespace lockstep::model {
+
+// A network with the weights that a run ended with (or its best checkpoint so far), ready for evaluation.
+struct Trained {
+  spec::Job job;
+  std::vector<std::string> classes;  // label -> name
+  Network network;
+  base::Path run;                       // empty for weights outside a run folder
+  base::Path weights;                   // the file they came from
+  std::vector<std::string> notes = {};  // damaged checkpoints that were passed over
+};
+
+struct TrainedOptions {
+  base::Path source;                   // a run folder, or a weights file (safetensors, .pth)
+  base::Path job = {};                 // for weights outside a run folder
+  std::vector<std::string> sets = {};  // overrides of the job: "data.image_size=96"
+  at::Device device = at::kCPU;
+};
+
+// User error when the source is missing, has no weights yet, or the weights belong to another network; the class names
+// come from the weights file, its checkpoint's state, or the training data, in this order.
+Trained load_trained(const TrainedOptions& options);
+
+// As many compute threads as the job says, or as the machine gives this process.
+void use_threads(const spec::Job& job, int64_t num_ranks);
+
+}  // namespace lockstep::model

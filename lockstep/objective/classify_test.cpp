@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/objective/classify.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace lockstep::objective {
+namespace {
+
+at::Tensor logits() {
+  return at::arange(12, at::kFloat).view({4, 3}).sin();  // [rows 4, classes 3]
+}
+
+at::Tensor targets(const std::vector<int64_t>& values) {
+  return at::tensor(values, at::kLong);
+}
+
+TEST(ClassifyTest, SumsMinusTheLogProbabilityOfTheTargets) {
+  const at::Tensor log = at::log_softmax(logits(), 1);
+  const double expected = -(log[0][2] + log[1][0] + log[2][1] + log[3][1]).item<double>();
+  EXPECT_NEAR(cross_entropy_sum(logits(), {}, targets({2, 0, 1, 1}), {}, {}).item<double>(), expected, 1e-5);
+}
+
+TEST(ClassifyTest, ARowWithoutTargetHasNoPartInLossAndGradient) {
+  at::Tensor all = logits().requires_grad_(true);
+  cross_entropy_sum(all, {}, targets({2, -1, 1, 1}), {}, {.label_smoothing = 0.1}).backward();
+  EXPECT_EQ(all.grad()[1].abs().sum().item<double>(), 0);
+  EXPECT_GT(all.grad()[0].abs().sum().item<double>(), 0);
+  EXPECT_EQ(count_correct(at::tensor({1.0, 0.0, 0.0, 1.0}, at::kFloat).view({2, 2}), targets({-1, 1})), 1);
+}
+
+TEST(ClassifyTest, SmoothingSpreadsItsShareOverAllClasses) {
+  const at::Tensor log = at::log_softmax(logits().narrow(0, 0, 1), 1)[0];
+  const double expected = -(0.9 * log[2].item<double>() + 0.1 * log.mean().item<double>());
+  EXPECT_NEAR(
+      cross_entropy_sum(logits().narrow(0, 0, 1), {}, targets({2}), {}, {.label_smoothing = 0.1}).item<double>(),
+      expected, 1e-5);
+}
+
+TEST(ClassifyTest, AuxiliaryHeadsCountWithTheirWeight) {
+  const double one = cross_entropy_sum(logits(), {}, targets({2, 0, 1, 1}), {}, {}).item<double>();
+  const double all =
+      cross_entropy_sum(logits(), {logits(), logits()}, targets({2, 0, 1, 1}), {}, {.auxiliary_weight = 0.3})
+          .item<double>();
+  EXPECT_NEAR(all, 1.6 * one, 1e-4);
+}
+
+TEST(MixTest, IsOffUnlessAskedFor) {
+  EXPECT_FALSE(draw_mix(spec::Training{}, 0, 0, targets({0, 1}), 8).has_value());
+}
+
+TEST(MixTest, DependsOnSeedEpochAndStepOnly) {
+  spec::Training training;
+  training.mixup = 0.4;
+  const auto one = draw_mix(training, 1, 7, targets({0, 1, 2}), 8);
+  const auto two = draw_mix(training, 1, 7, targets({5, 6}), 8);
+  EXPECT_EQ(one->lambda, two->lambda);
+  EXPECT_NE(one->lambda, draw_mix(training, 1, 8, targets({0}), 8)->lambda);
+  EXPECT_NE(one->lambda, draw_mix(training, 2, 7, targets({0}), 8)->lambda);
+}
+
+TEST(MixTest, BetaHasItsMeanAndSpread) {
+  spec::Training training;
+  training.mixup = 0.4;
+  double sum = 0;
+  double squares = 0;
+  constexpr int kDraws = 4000;
+  for (int step = 0; step < kDraws; ++step) {
+    const double lambda = draw_mix(training, 0, step, targets({0}), 8)->lambda;
+    sum += lambda;
+    squares += lambda * lambda;
+  }
+  const double mean = sum / kDraws;
+  EXPECT_NEAR(mean, 0.5, 0.03);
+  EXPECT_NEAR(squares / kDraws - mean * mean, 1 / (4 * (2 * 0.4 + 1)), 0.01);  // variance of Beta(a, a)
+}
+
+TEST(MixTest, MixupBlendsARowWithTheNextThatHasATarget) {
+  spec::Training training;
+  training.mixup = 1;
+  const auto mix = draw_mix(training, 0, 3, targets({0, -1, 1}), 2);
+  const at::Tensor images = at::arange(3, at::kFloat).view({3, 1, 1, 1}).expand({3, 3, 2, 2}).contiguous();
+  const at::Tensor mixed = mix_images(images, *mix);
+  EXPECT_NEAR(mixed[0][0][0][0].item<double>(), 2 * (1 - mix->lambda), 1e-6);
+  EXPECT_NEAR(mixed[1][0][0][0].item<double>(), 1, 1e-6);
+  EXPECT_NEAR(mixed[2][0][0][0].item<double>(), 2 * mix->lambda, 1e-6);
+}
+
+TEST(MixTest, CutmixPastesABoxAndWeighsByItsArea) {
+  spec::Training training;
+  training.cutmix = 1;
+  const at::Tensor images = at::arange(2, at::kFloat).view({2, 1, 1, 1}).expand({2, 3, 16, 16}).contiguous();
+  for (int step = 0; step < 20; ++step) {
+    const auto mix = draw_mix(training, 0, step, targets({0, 1}), 16);
+    EXPECT_NEAR(mix_images(images, *mix)[0].mean().item<double>(), 1 - mix->lambda, 1e-5);
+  }
+}
+
+TEST(MixTest, MixesTheLossAsItMixesTheImages) {
+  Mix mix;
+  mix.lambda = 0.3;
+  mix.partner = targets({1, 0});
+  const at::Tensor two = logits().narrow(0, 0, 2);
+  const auto sum = [&](const std::vector<int64_t>& wanted) {
+    return cross_entropy_sum(two, {}, targets(wanted), {}, {}).item<double>();
+  };
+  EXPECT_NEAR(cross_entropy_sum(two, {}, targets({2, 0}), mix, {}).item<double>(),
+              0.3 * sum({2, 0}) + 0.7 * sum({0, 2}), 1e-5);
+}
+
+}  // namespace
+}  // namespace lockstep::objective

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "lockstep/planning/plan.h"
+
+namespace lockstep::planning {
+
+// Of each place its fastest option that would end, or the job as written where none does; in the order of the plan.
+std::vector<const forecast::Option*> fastest_of_each_place(const Plan& plan);
+
+// Seconds of the run, of a step where its length is not known, 0 where neither is.
+double run_seconds(const forecast::Option& option);
+
+}  // namespace lockstep::planning

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/planning/run_rules.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "lockstep/base/text.h"
+#include "lockstep/loader/loader_needs.h"
+#include "lockstep/loader/stage.h"
+#include "lockstep/run/evaluation.h"
+#include "lockstep/run/feeding.h"
+#include "lockstep/run/order.h"
+#include "lockstep/run/threads.h"
+#include "lockstep/spec/rank_rules.h"
+#include "lockstep/step/phase_norms.h"
+#include "lockstep/step/virtual_check.h"
+#include "lockstep/trace/simulated_device.h"
+
+namespace lockstep::planning {
+namespace {
+
+using base::Blame;
+using base::Error;
+using forecast::Place;
+
+constexpr int64_t kPhotograph = 30'000'000;  // a decoded one of ordinary size, and its copies
+
+std::vector<run::FeatureNeeds> features_of(const spec::Job& job, int64_t samples) {
+  const auto& phases = job.training.phases;
+  if (std::none_of(phases.begin(), phases.end(), [](const auto& phase) { return phase.cache_features; })) return {};
+  const trace::SimulatedDevice device(std::make_shared<trace::Recorder>());
+  const model::Network network = model::make_network(job.model, job.data.image_size, job.training.seed,
+                                                     trace::SimulatedDevice::device(), model::Values::none);
+  return training::feature_needs(job, network, trace::SimulatedDevice::device(), samples);
+}
+
+int64_t local_ranks(const Place& place) {
+  return place.gpu ? place.gpus / place.nodes() : 1;
+}
+
+loader::LoaderSeat seat_at(const spec::Job& job, const Place& place) {
+  return {.ranks = place.ranks(),
+          .local_ranks = local_ranks(place),
+          .threads = run::compute_threads(job.training, forecast::cores_of(place), local_ranks(place)),
+          .card = place.gpu.has_value(),
+          .validates = !job.data.validate.empty()};
+}
+
+// Of the rank with the largest share.
+loader::LoaderOptions with_most_rows(loader::LoaderOptions options) {
+  const auto rows = [&](int64_t rank) {
+    return run::rank_range({0, options.global_batch}, rank, options.num_ranks, options.num_slices).size();
+  };
+  for (int64_t rank = 0; rank < options.num_ranks; ++rank) {
+    if (rows(rank) > rows(options.rank)) options.rank = rank;
+  }
+  return options;
+}
+
+}  // namespace
+
+RunRules::Side RunRules::side_of(const std::string& folder, int64_t samples) {
+  Side side;
+  side.samples = samples;
+  if (folder == "synthetic") {
+    side.collection = std::make_unique<loader::Collection>(loader::Collection{.root = folder, .synthetic = true});
+  } else if (loader::is_shard_folder(folder)) {
+    side.collection = std::make_unique<loader::Collection>(loader::scan_pictures(folder));
+    side.store = loader::open_store(*side.collection);
+  } else if (std::filesystem::is_directory(folder)) {
+    side.collection = std::make_unique<loader::Collection>(loader::Collection{.root = folder});
+  }
+  return side;
+}
+
+RunRules::RunRules(const spec::Job& job, int64_t samples, int64_t validation_samples)
+    : train_(side_of(job.data.train, samples)),
+      validate_(side_of(job.data.validate, validation_samples)),
+      features_(features_of(job, samples + validation_samples)) {}
+
+// A network with values is made only where a pass may have one sample: the variance of its norms is asked for.
+void RunRules::check_norms(const spec::Job& job, int64_t ranks) {
+  const int64_t samples = train_.samples > 0 ? train_.samples : job.training.global_batch;
+  if (!step::has_passes_of_one(job.training, samples, ranks)) return;
+  // Real work before the first simulation would let torch look for a real card.
+  const trace::SimulatedDevice simulated(std::make_shared<trace::Recorder>());
+  const auto made = [&](at::Device device, model::Values values) {
+    return model::make_network(job.model, job.data.image_size, job.training.seed, device, values);
+  };
+  if (!has_norms_) has_norms_ = !made(trace::SimulatedDevice::device(), model::Values::none).buffers().empty();
+  if (!*has_norms_) return;
+  if (!network_) network_ = std::make_unique<model::Network>(made(at::kCPU, model::Values::fresh));
+  step::check_norms_of_phases(job, *network_, at::kCPU, samples, ranks);
+}
+
+loader::MemoryNeeds RunRules::needs_of(const Side& side, const loader::LoaderOptions& options) {
+  // Not known: more than a batch.
+  const int64_t samples = side.samples > 0 ? side.samples : options.global_batch;
+  const bool here = side.collection != nullptr;
+  return loader::loader_needs(
+      with_most_rows(options), samples, side.store.get(),
+      here ? loader::loader_extents(*side.collection, options, side.store.get()) : loader::Extents());
+}
+
+int64_t RunRules::bytes_of(const Side& side, const loader::LoaderOptions& options) {
+  const loader::MemoryNeeds needs = needs_of(side, options);
+  const bool synthetic = side.collection && side.collection->is_synthetic();
+  return loader::loader_bytes(needs, loader::share_memory(needs), side.store != nullptr, synthetic ? 0 : kPhotograph);
+}
+
+// The run copies what half of the free memory holds, a collection at a time; what else fills the node is not known yet.
+int64_t RunRules::staged_bytes(const spec::Job& job, const Place& place) const {
+  if (job.data.stage != "ram") return 0;
+  int64_t staged = 0;
+  for (const Side* side : {&train_, &validate_}) {
+    if (!side->store) continue;
+    const int64_t bytes = loader::shard_bytes(*side->collection);
+    const int64_t half = place.machine.memory_per_node / 2;
+    if (half == 0 || bytes <= half) staged += bytes;
+  }
+  return staged;
+}
+
+// In the order of the run. Both loaders of a validation live together; those of features are alone.
+void RunRules::ask(const spec::Job& job, const Place& place, forecast::RunSays& says) {
+  const loader::LoaderSeat seat = seat_at(job, place);
+  if (train_.collection) loader::settle_order(*train_.collection, job.data.order);
+  spec::check_batch_on_ranks(job.training, seat.ranks);
+  check_norms(job, seat.ranks);
+  for (const run::FeatureNeeds& needs : features_) {
+    says.feature_bytes = std::max(says.feature_bytes, needs.bytes());
+    const int64_t memory = place.machine.memory_per_node;
+    if (memory > 0) run::check_feature_memory(needs, seat.local_ranks, memory);
+  }
+  if (!features_.empty()) says.loader_bytes = bytes_of(train_, loader::feature_loader(job, seat));
+  const int64_t validating = seat.validates ? bytes_of(validate_, loader::validation_loader(job, seat)) : 0;
+  if (features_.size() == std::max<size_t>(1, job.training.phases.size())) return;
+  const loader::LoaderOptions training = loader::training_loader(job, seat);
+  says.loader_bytes = std::max(says.loader_bytes, bytes_of(train_, training) + validating);
+  if (run::is_fed(job.data.pixels, seat.card)) {
+    says.pinned_bytes = run::kFeederSlots * needs_of(train_, training).batch;
+  }
+}
+
+forecast::RunSays RunRules::says(const spec::Job& job, const Place& place) {
+  const std::string key =
+      base::text(job.training.micro_batch, "/", place.ranks(), "/", place.nodes(), "/", place.gpu.has_value(), "/",
+                 forecast::cores_of(place), "/", place.machine.memory_per_node);
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  forecast::RunSays says;
+  says.staged_bytes = staged_bytes(job, place);
+  const int64_t batch = run::evaluation_rows(job, place.ranks(), place.gpu.has_value());
+  says.busiest_rows = run::busiest_rows(validate_.samples, batch, place.ranks());
+  try {
+    ask(job, place, says);
+  } catch (const Error& error) {
+    if (error.blame() != Blame::user) throw;
+    says.refusal = error;
+  }
+  return known_[key] = says;
+}
+
+}  // namespace lockstep::planning

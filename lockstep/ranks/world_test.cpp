@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/ranks/world.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::ranks {
+namespace {
+
+using base::text;
+using ::testing::HasSubstr;
+
+// A world of two ranks whose launcher is an ordinary program; the ranks' words are the test's own.
+class WorldTest : public ::testing::Test {
+ protected:
+  WorldTest() {
+    plan_.name = "world";
+    plan_.run = folder_.path();
+    plan_.ranks = 2;
+  }
+  WorldEnd run(std::vector<std::string> line) {
+    plan_.line = std::move(line);
+    return run_world(plan_, inbox_, wish_);
+  }
+  // Beats of both ranks once the world is there; `change` makes them what the test needs.
+  std::jthread ranks_that(const std::function<void(run::Beat&)>& change) {
+    return std::jthread([this, change] {
+      while (!std::filesystem::exists(run::world_path(plan_.run))) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      for (int64_t rank = 0; rank < 2; ++rank) {
+        run::Beat beat;
+        beat.world = "world";
+        beat.rank = rank;
+        beat.who = {"elsewhere", "x", 1, 1, ""};
+        beat.step = 30;
+        change(beat);
+        run::write_beat(run::beat_path(plan_.run, rank), beat);
+      }
+    });
+  }
+
+  // A script says by a file how far it is; a test that only slept would depend on the load.
+  std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
+  void await(const std::string& name) const {
+    while (!std::filesystem::exists(file(name))) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+
+  base::TemporaryFolder folder_;
+  SignalInbox inbox_;
+  StopWish wish_;
+  WorldPlan plan_;
+};
+
+TEST_F(WorldTest, GivesTheCodeOfRanksThatEndInOrder) {
+  for (const int code : {0, 85, 2, 3, 4}) {
+    const WorldEnd end = run({"sh", "-c", "exit " + std::to_string(code)});
+    EXPECT_FALSE(end.fault) << code;
+    EXPECT_EQ(end.code, code);
+  }
+}
+
+TEST_F(WorldTest, ALauncherThatDiesIsAFault) {
+  const WorldEnd end = run({"sh", "-c", "kill -9 $$"});
+  ASSERT_TRUE(end.fault);
+  EXPECT_EQ(end.fault->kind, Fault::Kind::launcher);
+  EXPECT_THAT(end.fault->what, HasSubstr("ended with code 137"));
+  EXPECT_EQ(end.spoke, 0);
+}
+
+TEST_F(WorldTest, ALauncherThatIsNotThereIsAMachineError) {
+  EXPECT_THROW(run({"/nonexistent/mpirun"}), base::Error);
+}
+
+TEST_F(WorldTest, EndsTheWorldAtOnceWhenARankWasKilled) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto ranks = ranks_that([](run::Beat& beat) {
+    if (beat.rank == 1) beat.end = run::RankEnd{.signal = SIGKILL};
+  });
+  const WorldEnd end = run({"sleep", "60"});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  ASSERT_TRUE(end.fault);
+  EXPECT_EQ(end.fault->rank, 1);
+  EXPECT_EQ(end.fault->step, 30);
+  EXPECT_EQ(end.spoke, 2);
+  EXPECT_EQ(end.first->who.host, "elsewhere");
+}
+
+TEST_F(WorldTest, WordsOfAnotherWorldDoNotCount) {
+  const auto ranks = ranks_that([](run::Beat& beat) {
+    beat.world = "the one before";
+    beat.end = run::RankEnd{.signal = SIGKILL};
+  });
+  const WorldEnd end = run({"sleep", "1"});
+  EXPECT_FALSE(end.fault);
+  EXPECT_EQ(end.spoke, 0);
+}
+
+TEST_F(WorldTest, ASilentRankIsNamed) {
+  plan_.patience.hang = 5;  // 3 s of silence
+  const auto ranks = ranks_that([](run::Beat&) {});
+  const WorldEnd end = run({"sleep", "60"});
+  ASSERT_TRUE(end.fault);
+  EXPECT_EQ(end.fault->kind, Fault::Kind::silent);
+  EXPECT_EQ(end.fault->host, "elsewhere");
+}
+
+TEST_F(WorldTest, AWishToStopGoesToTheRanksOnce) {
+  std::jthread user([this] {
+    await("ready");
+    ::kill(::getpid(), SIGTERM);
+    await("got");
+    ::kill(::getpid(), SIGTERM);
+    base::write_file(file("asked twice"), "");
+  });
+  const WorldEnd end = run({"sh", "-c",
+                            text("cd '", folder_.path().string(), "'; trap 'test -e got && exit 9; : > got' USR1; ",
+                                 ": > ready; until test -e 'asked twice'; do sleep 0.01; done; ",
+                                 "for i in 1 2 3 4 5; do sleep 0.1; done; exit 85")});
+  EXPECT_EQ(end.code, 85);
+  EXPECT_EQ(wish_.why, "SIGTERM");
+}
+
+TEST_F(WorldTest, AWishThatCameBeforeTheRanksReachesThemWhenTheySpeak) {
+  std::jthread user([this] {
+    await("ready");
+    ::kill(::getpid(), SIGTERM);
+    await("has ranks");
+    ranks_that([](run::Beat&) {}).join();
+  });
+  const WorldEnd end = run({"sh", "-c",
+                            text("cd '", folder_.path().string(), "'; trap ': > lost' USR1; : > ready; ",
+                                 "until test -e lost; do sleep 0.01; done; trap 'exit 85' USR1; : > 'has ranks'; ",
+                                 "i=0; while [ $i -lt 600 ]; do i=$((i + 1)); sleep 0.05; done; exit 9")});
+  EXPECT_FALSE(end.fault);
+  EXPECT_EQ(end.code, 85);
+}
+
+TEST_F(WorldTest, ItsOwnLauncherServesAsWell) {
+  plan_.launcher = Launcher::own;
+  const WorldEnd end = run({"sh", "-c", "exit $LOCKSTEP_RANK"});
+  EXPECT_EQ(end.fault->what, "sh ended with code 1 before any rank said a word");
+  EXPECT_EQ(end.fault->kind, Fault::Kind::not_started);
+  EXPECT_EQ(run({"sh", "-c", "exit $((3 * LOCKSTEP_RANK))"}).code, 3);
+  std::jthread user([this] {
+    for (const char* rank : {"0", "1"}) await(rank);
+    ::kill(::getpid(), SIGTERM);
+  });
+  const std::string place = folder_.path().string();
+  EXPECT_EQ(
+      run({"sh", "-c", text("trap 'exit 85' USR1; : > '", place, "/'$LOCKSTEP_RANK; while :; do sleep 0.01; done")})
+          .code,
+      85);
+}
+
+TEST_F(WorldTest, ATermAtTheLauncherIsAWishToStop) {
+  const WorldEnd end = run({"sh", "-c", "trap 'exit 85' USR1; kill -TERM $$; while :; do :; done"});
+  EXPECT_EQ(end.code, 85);
+  EXPECT_EQ(wish_.why, "SIGTERM");
+}
+
+}  // namespace
+}  // namespace lockstep::ranks

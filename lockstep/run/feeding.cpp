@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/run/feeding.h"
+
+namespace lockstep::run {
+
+bool is_fed(spec::Pixels pixels, bool on_card) {
+  return on_card && pixels != spec::Pixels::fp32;
+}
+
+int64_t pixel_bytes(spec::Pixels pixels) {
+  return pixels == spec::Pixels::fp32 ? 4 : pixels == spec::Pixels::bf16 ? 2 : 1;
+}
+
+}  // namespace lockstep::run

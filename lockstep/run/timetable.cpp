@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/run/timetable.h"
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/run/calendar.h"
+#include "lockstep/run/order.h"
+
+namespace lockstep::run {
+
+Timetable::Timetable(const spec::Training& training, int64_t num_samples)
+    : training_(training), steps_per_epoch_(num_steps(num_samples, training.global_batch)) {
+  std::vector<spec::Phase> phases = training.phases;
+  if (phases.empty()) phases.emplace_back().epochs = training.epochs;
+  const auto lengths = phase_steps(span_of(training), steps_per_epoch_);
+  int64_t begin = 0;
+  for (size_t i = 0; i < phases.size(); ++i) {
+    if (lengths[i] > 0) stages_.push_back({phases[i], begin, begin + lengths[i]});
+    begin += lengths[i];
+  }
+  if (stages_.empty()) {
+    throw base::Error(base::Blame::user, "the job has no length", "give training.epochs, training.steps or phases");
+  }
+}
+
+const Stage& Timetable::stage_at(int64_t step) const {
+  const auto stage =
+      std::find_if(stages_.begin(), stages_.end(), [&](const Stage& candidate) { return step < candidate.end; });
+  return stage == stages_.end() ? stages_.back() : *stage;
+}
+
+double Timetable::epoch_at(int64_t step) const {
+  return static_cast<double>(step) / static_cast<double>(steps_per_epoch_);
+}
+
+LoaderState Timetable::loader_state(int64_t step) const {
+  return {.seed = training_.seed,
+          .epoch = step / steps_per_epoch_,
+          .consumed = (step % steps_per_epoch_) * training_.global_batch};
+}
+
+double Timetable::learning_rate(int64_t step) const {
+  const auto stage =
+      std::find_if(stages_.begin(), stages_.end(), [&](const Stage& candidate) { return step < candidate.end; });
+  base::ensure(stage != stages_.end(), "the step is one of the run");
+  return run::learning_rate(training_.schedule,
+                            {.lr = peak_rate(training_) * stage->phase.lr_scale,
+                             .warmup_from = warmup_start(training_) * stage->phase.lr_scale,
+                             .num_steps = stage->end - stage->begin,
+                             .steps_per_epoch = steps_per_epoch_},
+                            step - stage->begin);
+}
+
+bool Timetable::due(int64_t step, double every_epochs) const {
+  return every_epochs > 0 && due_or_last(step, every_epochs);
+}
+
+bool Timetable::due_or_last(int64_t step, double every_epochs) const {
+  return is_due(step, every_epochs > 0 ? steps_of(every_epochs) : 0, total_steps());
+}
+
+int64_t Timetable::steps_of(double epochs) const {
+  return run::steps_of(epochs, steps_per_epoch_);
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/sources/file_tree.h"
+#include "lockstep/sources/json_slices.h"
+
+namespace lockstep::sources {
+
+struct CocoImage {
+  std::string file_name;
+  base::Json id;  // a number as a rule
+  int64_t width = 0;
+  int64_t height = 0;
+  std::vector<JsonSlice> annotations = {};
+};
+
+// A COCO JSON file: images, categories, annotations (boxes, polygons, RLE, captions), of which only the places are kept
+// in memory. `text` must outlive the list.
+class CocoList {
+ public:
+  // User error that names line and column: no such arrays, values of a wrong kind, a category that is not listed, one
+  // number for two pictures. What is common in lists and does no harm is left out: see left_out().
+  CocoList(std::string_view text, std::string source);
+
+  const std::string& source() const { return source_; }
+  const std::vector<CocoImage>& images() const { return images_; }
+  // Annotations of images that are not listed, those whose box has no area, images that are listed twice.
+  const std::vector<Refused>& left_out() const { return left_out_; }
+  const std::map<int64_t, std::string>& categories() const { return categories_; }  // by their number in the file
+  // Adds what the annotations of an image say to `sample`: "objects" (each with "label" by `labels`, "category",
+  // "bbox" and all that stood in the file but the number of the image), "captions". An annotation that stands in
+  // `told` is passed over (lists overlap: the same number, category and box, or the same caption); what is added is put
+  // there.
+  void describe(size_t image, const std::map<std::string, int32_t>& labels, base::Json& sample,
+                std::set<std::string>& told) const;
+
+ private:
+  void add_image(JsonSlice slice, std::unordered_map<std::string, size_t>& by_id);
+  void add_annotation(JsonSlice slice, const std::unordered_map<std::string, size_t>& by_id);
+
+  std::string_view text_;
+  std::string source_;
+  std::vector<CocoImage> images_;
+  std::vector<Refused> left_out_;
+  std::map<int64_t, std::string> categories_;
+};
+
+}  // namespace lockstep::sources

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/sources/source.h"
+
+namespace lockstep::sources {
+
+// Samples whose pictures had the same bytes in the source.
+struct DuplicateGroup {
+  std::vector<std::string> samples;  // "train/00000012-cat", sorted
+  bool across_parts = false;         // leakage: what is tested on was trained on
+  bool across_labels = false;        // at most one of the labels can be right
+
+  bool operator==(const DuplicateGroup&) const = default;
+};
+
+struct Duplicates {
+  int64_t num_groups = 0;
+  int64_t num_samples = 0;  // beyond the first of each group
+  int64_t num_across_parts = 0;
+  int64_t num_across_labels = 0;
+  std::vector<DuplicateGroup> groups;  // the first ones, those across parts before the others
+
+  base::Json to_json() const;
+};
+
+// Out of the indexes of the finished parts of a dataset: no picture is read again.
+Duplicates find_duplicates(const base::Path& folder, const std::vector<Part>& parts, size_t most_groups = 1000);
+
+}  // namespace lockstep::sources

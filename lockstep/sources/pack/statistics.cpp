@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/sources/pack/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/sources/npy.h"
+
+namespace lockstep::sources {
+namespace {
+
+void widen(int64_t& low, int64_t& high, bool is_first, int64_t from, int64_t to) {
+  low = is_first ? from : std::min(low, from);
+  high = std::max(high, to);
+}
+
+template <class Range>
+void read_into(const base::Json& list, Range& range) {
+  size_t i = 0;
+  for (const auto& item : list.items()) {
+    if (i < range.size()) range[i++] = item.as_int();
+  }
+}
+
+double rounded(double value) {
+  return std::round(value * 1e6) / 1e6;
+}
+
+base::Json rounded_list(const std::array<double, 3>& values) {
+  base::Json all = base::Json::array();
+  for (const double value : values) all.push_back(rounded(value));
+  return all;
+}
+
+// For people. A foreign array may be of any kind: what cannot be said of it is left out.
+std::string in_words(const SourceMember& member) {
+  if (member.extension != "npy") return base::text(".", member.extension);
+  try {
+    const auto bytes = std::as_bytes(std::span(member.bytes.data(), member.bytes.size()));
+    const NpyHeader header = read_npy_header(bytes, "array");
+    std::vector<std::string> sizes;
+    for (const int64_t size : header.shape) sizes.push_back(std::to_string(size));
+    return base::text("array ", base::join(sizes, "x"), " of ", header.type);
+  } catch (const base::Error& error) {
+    if (error.blame() != base::Blame::user) throw;
+    return ".npy";
+  }
+}
+
+void add_counts(std::vector<int64_t>& counts, const std::vector<int64_t>& others) {
+  counts.resize(std::max(counts.size(), others.size()));
+  for (size_t i = 0; i < others.size(); ++i) counts[i] += others[i];
+}
+
+}  // namespace
+
+std::vector<int64_t> count_objects(const FinishedSample& sample, size_t num_classes) {
+  const auto member = std::find_if(sample.members.begin(), sample.members.end(),
+                                   [](const auto& one) { return one.extension == "json"; });
+  if (member == sample.members.end() || member->bytes.find("\"objects\"") == std::string::npos) return {};
+  base::Json all;
+  try {
+    all = base::parse_json(member->bytes, "json", {.max_bytes = member->bytes.size()});
+  } catch (const base::Error& error) {
+    if (error.blame() != base::Blame::user) throw;
+    return {};
+  }
+  const base::Json* objects = all.is_object() ? all.find("objects") : nullptr;
+  if (!objects || !objects->is_array()) return {};
+  std::vector<int64_t> counts;
+  for (const auto& object : objects->items()) {
+    const base::Json* label = object.is_object() ? object.find("label") : nullptr;
+    if (!label || !label->is_integer()) continue;
+    const int64_t number = label->as_int();
+    if (number < 0 || number >= static_cast<int64_t>(num_classes)) continue;
+    counts.resize(std::max(counts.size(), static_cast<size_t>(number) + 1));
+    ++counts[static_cast<size_t>(number)];
+  }
+  return counts;
+}
+
+void Statistics::add(const FinishedSample& sample, int32_t label, const std::vector<int64_t>& objects) {
+  Statistics one;
+  one.num_samples = 1;
+  one.objects_per_class = objects;
+  if (label >= 0) {
+    one.per_class.resize(static_cast<size_t>(label) + 1);
+    one.per_class.back() = 1;
+  }
+  if (sample.width > 0) {
+    one.num_pictures = 1;
+    one.min_width = one.max_width = one.sum_width = sample.width;
+    one.min_height = one.max_height = one.sum_height = sample.height;
+  } else if (without_picture.empty() && !sample.members.empty()) {
+    one.without_picture = in_words(sample.members.front());
+  }
+  one.bytes_in = sample.bytes_in;
+  for (const auto& member : sample.members) one.bytes_out += static_cast<int64_t>(member.bytes.size());
+  one.num_shrunk = sample.was_shrunk;
+  one.num_turned = sample.was_turned;
+  one.pixels = sample.pixels;
+  add(one);
+}
+
+void Statistics::add(const Statistics& other) {
+  add_counts(per_class, other.per_class);
+  add_counts(objects_per_class, other.objects_per_class);
+  if (other.num_pictures > 0) {
+    widen(min_width, max_width, num_pictures == 0, other.min_width, other.max_width);
+    widen(min_height, max_height, num_pictures == 0, other.min_height, other.max_height);
+  }
+  if (without_picture.empty()) without_picture = other.without_picture;  // shards come in order
+  num_samples += other.num_samples;
+  num_pictures += other.num_pictures;
+  sum_width += other.sum_width;
+  sum_height += other.sum_height;
+  bytes_in += other.bytes_in;
+  bytes_out += other.bytes_out;
+  num_shrunk += other.num_shrunk;
+  num_turned += other.num_turned;
+  pixels.add(other.pixels);
+}
+
+base::Json Statistics::to_json() const {
+  base::Json all = base::Json::object();
+  all["samples"] = num_samples;
+  all["per_class"] = base::Json::array_of(per_class);
+  all["objects_per_class"] = base::Json::array_of(objects_per_class);
+  all["pictures"] = num_pictures;
+  if (!without_picture.empty()) all["without_picture"] = without_picture;
+  all["width"] = base::Json::array_of(std::array{min_width, max_width, sum_width});
+  all["height"] = base::Json::array_of(std::array{min_height, max_height, sum_height});
+  all["bytes_in"] = bytes_in;
+  all["bytes_out"] = bytes_out;
+  all["shrunk"] = num_shrunk;
+  all["turned"] = num_turned;
+  all["pixels"] = pixels.num_pixels;
+  all["pixel_sum"] = base::Json::array_of(pixels.sum);
+  all["pixel_square_sum"] = base::Json::array_of(pixels.square);
+  return all;
+}
+
+Statistics Statistics::from_json(const base::Json& value) {
+  Statistics all;
+  all.num_samples = value.at("samples").as_int();
+  for (const auto& item : value.at("per_class").items()) all.per_class.push_back(item.as_int());
+  if (const base::Json* objects = value.find("objects_per_class")) {  // notes of before have none
+    for (const auto& item : objects->items()) all.objects_per_class.push_back(item.as_int());
+  }
+  all.num_pictures = value.at("pictures").as_int();
+  all.without_picture = value.string_or("without_picture", "");
+  std::array<int64_t, 3> width = {}, height = {};
+  read_into(value.at("width"), width);
+  read_into(value.at("height"), height);
+  all.min_width = width[0], all.max_width = width[1], all.sum_width = width[2];
+  all.min_height = height[0], all.max_height = height[1], all.sum_height = height[2];
+  all.bytes_in = value.at("bytes_in").as_int();
+  all.bytes_out = value.at("bytes_out").as_int();
+  all.num_shrunk = value.at("shrunk").as_int();
+  all.num_turned = value.at("turned").as_int();
+  all.pixels.num_pixels = value.at("pixels").as_int();
+  read_into(value.at("pixel_sum"), all.pixels.sum);
+  read_into(value.at("pixel_square_sum"), all.pixels.square);
+  return all;
+}
+
+base::Json Statistics::for_people() const {
+  base::Json all = base::Json::object();
+  const double count = static_cast<double>(std::max<int64_t>(num_pictures, 1));
+  all["samples"] = num_samples;
+  all["per_class"] = base::Json::array_of(per_class);
+  if (!objects_per_class.empty()) all["objects_per_class"] = base::Json::array_of(objects_per_class);
+  all["bytes_in"] = bytes_in;
+  all["bytes_out"] = bytes_out;
+  all["shrunk"] = num_shrunk;
+  all["turned_upright"] = num_turned;
+  if (num_pictures < num_samples) {
+    all["without_picture"] = num_samples - num_pictures;
+    all["first_without_picture"] = without_picture;
+  }
+  if (num_pictures == 0) return all;
+  all["width_min"] = min_width;
+  all["width_mean"] = rounded(static_cast<double>(sum_width) / count);
+  all["width_max"] = max_width;
+  all["height_min"] = min_height;
+  all["height_mean"] = rounded(static_cast<double>(sum_height) / count);
+  all["height_max"] = max_height;
+  all["mean"] = rounded_list(pixels.mean());
+  all["std"] = rounded_list(pixels.deviation());
+  return all;
+}
+
+base::Json ShardReport::to_json() const {
+  base::Json all = base::Json::object();
+  all["name"] = summary.name;
+  all["samples"] = summary.num_samples;
+  all["tar_bytes"] = summary.tar_bytes;
+  all["tar_crc32c"] = int64_t{summary.tar_crc32c};
+  all["statistics"] = statistics.to_json();
+  base::Json list = base::Json::array();
+  for (const auto& one : refused) list.push_back(base::Json::array({one.name, one.reason}));
+  all["refused"] = std::move(list);
+  return all;
+}
+
+ShardReport ShardReport::from_json(const base::Json& value) {
+  ShardReport all;
+  all.summary = {value.at("name").as_string(), value.at("samples").as_int(), value.at("tar_bytes").as_int(),
+                 static_cast<uint32_t>(value.at("tar_crc32c").as_int())};
+  all.statistics = Statistics::from_json(value.at("statistics"));
+  for (const auto& one : value.at("refused").items()) {
+    all.refused.push_back({one.items().at(0).as_string(), one.items().at(1).as_string()});
+  }
+  return all;
+}
+
+}  // namespace lockstep::sources

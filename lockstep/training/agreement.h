@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "lockstep/base/json.h"
+#include "lockstep/comm/group.h"
+#include "lockstep/loader/collections.h"
+#include "lockstep/training/train.h"
+
+namespace lockstep::training {
+
+// The name of this rank's machine.
+std::string node_of(const TrainOptions& options);
+
+// What all ranks of a run must have in common, as key -> value: the program, the data by number and fingerprint, the
+// resolved job, and the options that every rank acts by. Of the job may differ what a node has of its own: where data
+// and starting weights lie, threads and memory.
+base::Json terms_of(const spec::Job& job, const loader::Collections& collections,
+                    const loader::Fingerprints& fingerprints, const TrainOptions& options);
+
+// User error on every rank when one has other terms than rank 0: names the first such rank, its host, the first key
+// that differs, and both values. Every rank calls it, with the same keys; one alone has nobody to ask.
+void check_terms(const base::Json& mine, const std::string& host, comm::Group& group);
+
+}  // namespace lockstep::training

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/training/facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
+
+namespace lockstep::training {
+namespace {
+
+using base::text;
+using Unit = Comparison::Unit;
+
+constexpr double kMemoryTolerance = 0.05;  // what a plan's memory may be off by
+constexpr double kOneSaveTolerance = 1;    // a file system is as fast as its other users let it be: half to twice
+
+double mean_of(double sum, int64_t count) {
+  return sum / static_cast<double>(std::max<int64_t>(1, count));
+}
+
+std::string show(double value, Unit unit) {
+  if (unit == Unit::bytes) return base::format_bytes(value);
+  if (unit == Unit::per_second) return text(base::fixed(value, value < 10 ? 2 : 1), " /s");
+  return base::format_duration(value);
+}
+
+std::string signed_percent(double share) {
+  return (share < 0 ? "" : "+") + base::percent(share);
+}
+
+// Both gradients of a convolution are one operator on a processor.
+std::string shared_name(const std::string& operator_class) {
+  return operator_class.starts_with("convolution_") ? "convolution gradients" : operator_class;
+}
+
+std::map<std::string, double> shared_names(const std::map<std::string, double>& by_class) {
+  std::map<std::string, double> all;
+  for (const auto& [name, seconds] : by_class) all[shared_name(name)] += seconds;
+  return all;
+}
+
+struct ClassDifference {
+  std::string name;
+  double promised = 0, measured = 0;
+  double difference() const { return measured - promised; }
+};
+
+std::vector<ClassDifference> by_difference(const std::map<std::string, double>& promised,
+                                           const std::map<std::string, double>& measured) {
+  std::map<std::string, ClassDifference> rows;
+  for (const auto& [name, seconds] : shared_names(promised)) rows[name].promised = seconds;
+  for (const auto& [name, seconds] : shared_names(measured)) rows[name].measured = seconds;
+  std::vector<ClassDifference> all;
+  for (auto& [name, row] : rows) all.push_back({name, row.promised, row.measured});
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return std::abs(a.difference()) > std::abs(b.difference()); });
+  return all;
+}
+
+}  // namespace
+
+void Facts::step(const StepFact& fact) {
+  const bool counts = steps_ >= kWarmUp && !profiling();
+  ++steps_;
+  if (!counts) return;
+  samples_ += fact.samples;
+  seconds_ += fact.seconds;
+  data_ += fact.data;
+  if (fact.samples != global_batch_) return;
+  ++full_steps_;
+  full_seconds_ += fact.seconds - fact.data;
+  full_communication_ += fact.communication;
+}
+
+void Facts::saved(double seconds) {
+  ++saves_;
+  save_seconds_ += seconds;
+}
+
+void Facts::epoch(double seconds) {
+  ++epochs_;
+  epoch_seconds_ += seconds;
+}
+
+double Facts::step_mean() const {
+  return mean_of(full_seconds_, full_steps_);
+}
+
+std::vector<Comparison> Facts::compare() const {
+  std::vector<Comparison> rows;
+  // The interval of the step carries over to what is made of steps.
+  const double value = promise_.step_seconds.value_or(1);
+  const double down = promise_.step_low.value_or(value) / value;
+  const double up = promise_.step_high.value_or(value) / value;
+  const auto add = [&](const char* what, Unit unit, std::optional<double> promised, double low, double high,
+                       double measured) {
+    if (promised && *promised > 0) rows.push_back({what, unit, *promised, *promised * low, *promised * high, measured});
+  };
+  // Nobody knows how busy the file system is that the program comes from: what is assumed is a most.
+  if (start_up_) add("start-up", Unit::seconds, promise_.start_up_seconds, 0, 1, *start_up_);
+  if (full_steps_ > 0) add("step", Unit::seconds, promise_.step_seconds, down, up, step_mean());
+  if (samples_ > 0) {
+    add("samples", Unit::per_second, promise_.samples_per_second, 1 / up, 1 / down,
+        static_cast<double>(samples_) / seconds_);
+  }
+  if (memory_) {
+    add("peak memory", Unit::bytes, promise_.memory_bytes, 1 - kMemoryTolerance, 1 + kMemoryTolerance, *memory_);
+  }
+  if (saves_ > 0) {
+    add("save", Unit::seconds, promise_.save_seconds, 1 / (1 + kOneSaveTolerance), 1 + kOneSaveTolerance,
+        mean_of(save_seconds_, saves_));
+  }
+  if (epochs_ > 0) add("epoch", Unit::seconds, promise_.epoch_seconds, down, up, mean_of(epoch_seconds_, epochs_));
+  if (total_) add("total", Unit::seconds, promise_.total_seconds, down, up, *total_);
+  return rows;
+}
+
+std::vector<std::string> Facts::explain() const {
+  const auto rows = compare();
+  const auto outside = [&](const std::string& what) {
+    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.what == what && !row.inside(); });
+  };
+  std::vector<std::string> why;
+  if (outside("step") && !by_class_.empty() && !promise_.by_class.empty()) {
+    for (const auto& row : by_difference(promise_.by_class, by_class_)) {
+      if (why.size() == 4 || std::abs(row.difference()) < 0.02 * *promise_.step_seconds) break;
+      why.push_back(text(row.name, ": ", base::format_duration(row.measured), " a step, promised ",
+                         base::format_duration(row.promised)));
+    }
+  }
+  if (outside("step") && why.empty()) {
+    const double share = full_communication_ / std::max(1e-12, full_seconds_);
+    why.push_back(text("of a step: computing ", base::percent(1 - share, 0), ", waiting for other ranks ",
+                       base::percent(share, 0)));
+  }
+  const double waiting = data_ / std::max(1e-12, seconds_);
+  if (outside("samples") && waiting > 0.03) {
+    why.push_back(text("waiting for data: ", base::percent(waiting, 0), " of the time"));
+  }
+  return why;
+}
+
+std::string to_text(const std::vector<Comparison>& rows) {
+  using base::Align;
+  base::Table table({{"what"},
+                     {"promised", Align::right},
+                     {"from", Align::right},
+                     {"to", Align::right},
+                     {"measured", Align::right},
+                     {"deviation", Align::right},
+                     {"inside"}});
+  for (const auto& row : rows) {
+    table.add({row.what, show(row.promised, row.unit), show(row.low, row.unit), show(row.high, row.unit),
+               show(row.measured, row.unit), signed_percent(row.deviation()), row.inside() ? "yes" : "NO"});
+  }
+  return table.to_text();
+}
+
+base::Json to_json(const std::vector<Comparison>& rows) {
+  constexpr const char* kUnits[] = {"s", "1/s", "B"};
+  base::Json all = base::Json::array();
+  for (const auto& row : rows) {
+    base::Json json = base::Json::object();
+    json["what"] = row.what;
+    json["unit"] = kUnits[static_cast<size_t>(row.unit)];
+    json["promised"] = row.promised;
+    json["low"] = row.low;
+    json["high"] = row.high;
+    json["measured"] = row.measured;
+    json["deviation"] = row.deviation();
+    json["inside"] = row.inside();
+    all.push_back(std::move(json));
+  }
+  return all;
+}
+
+}  // namespace lockstep::training

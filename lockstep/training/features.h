@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/group.h"
+#include "lockstep/loader/loader.h"
+#include "lockstep/model/network.h"
+#include "lockstep/run/feature_needs.h"
+#include "lockstep/spec/job.h"
+#include "lockstep/step/evaluate.h"
+#include "lockstep/step/step.h"
+#include "lockstep/task/metrics.h"
+
+namespace lockstep::training {
+
+// What the frozen blocks make of every sample of a collection, kept in memory on every rank: computed once, each rank
+// its share, then trained on for many cheap epochs.
+struct Features {
+  at::Tensor values;   // [samples, ...], float, CPU: the input of block `from`
+  at::Tensor targets;  // int64 [samples]; -1: could not be read
+  size_t from = 0;
+
+  int64_t num_samples() const { return targets.size(0); }
+};
+
+// Bytes of one sample in `values`: blocks [0, to) are run once, on an image of nothing.
+int64_t feature_row_bytes(const model::Network& network, size_t to, int64_t image_size, at::Device device);
+
+// One for each phase of the job that caches features. `network` is the job's, on `device`.
+std::vector<run::FeatureNeeds> feature_needs(const spec::Job& job, const model::Network& network, at::Device device,
+                                             int64_t samples);
+
+struct FeatureRequest {
+  size_t to = 0;  // blocks [0, to) are run
+  spec::Precision precision = spec::Precision::fp32;
+  at::Device device = at::kCPU;
+  std::function<void(int64_t samples)> seen = {};     // told after each batch: samples of this rank so far
+  std::function<bool()> stop = [] { return false; };  // asked before each batch; true on one rank stops all
+};
+
+// `loader` gives the collection once, in order (Use::evaluate). Nothing on all ranks when it was stopped.
+std::optional<Features> compute_features(const model::Network& network, loader::Loader& loader, int64_t num_samples,
+                                         comm::Group& group, const FeatureRequest& request);
+
+// The share of (rank, step) of the shuffled batch, the same samples that the loader would have given.
+step::Samples feature_batch(const Features& features, const spec::Training& training, const run::LoaderState& state,
+                            int64_t step, const comm::Group& group, at::Device device);
+
+// Metrics of the blocks from `features.from` on over all samples, on every rank; `batch` of them at a time on the
+// device, in the precision of training.
+task::Metrics evaluate_features(const model::Network& network, const Features& features, int64_t batch,
+                                comm::Group& group, const step::EvaluateOptions& options);
+
+}  // namespace lockstep::training

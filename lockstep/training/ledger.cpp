@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/training/ledger.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/progress.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::training {
+namespace {
+
+using base::fixed;
+using base::Json;
+using base::percent;
+using base::text;
+
+constexpr double kGroupSeconds = 1;
+
+double mean(double sum, int64_t count) {
+  return sum / static_cast<double>(std::max<int64_t>(1, count));
+}
+
+}  // namespace
+
+Ledger::Ledger(const run::RunPaths& paths, const run::Timetable& timetable, Voice voice)
+    : timetable_(timetable),
+      voice_(std::move(voice)),
+      journal_(paths.journal()),
+      events_(paths.events()),
+      phase_end_(timetable.total_steps()) {}
+
+void Ledger::Sums::add(const step::StepResult& result, double data_seconds, double total) {
+  steps += 1;
+  seconds += total;
+  data += data_seconds;
+  compute += result.compute_seconds;
+  communication += result.communicate_seconds;
+  if (!result.finite) return;
+  samples += result.samples;
+  correct += result.correct;
+  loss += result.loss * static_cast<double>(result.samples);
+}
+
+void Ledger::begin(std::string_view event, const Json& fields) {
+  journal_.append(event, fields);
+  journal_.sync();
+}
+
+// A history with a gap is better than no training.
+void Ledger::attempt(const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const base::Error& error) {
+    if (told_of_failure_) return;
+    told_of_failure_ = true;
+    voice_.say(text("the history of this run has gaps from here on, training goes on: ", error.what(),
+                    error.fix().empty() ? "" : text("; ", error.fix())));
+  }
+}
+
+void Ledger::note(std::string_view event, const Json& fields) {
+  attempt([&] { journal_.append(event, fields); });
+}
+
+void Ledger::draw(std::string_view tag, int64_t step, double value) {
+  attempt([&] { events_.scalar(tag, step, value); });
+}
+
+void Ledger::sync() {
+  attempt([&] { journal_.sync(); });
+}
+
+void Ledger::phase(const run::Stage& stage) {
+  phase_end_ = stage.end;
+  step_seconds_ = 0;
+}
+
+void Ledger::features(int64_t step, int64_t samples, double seconds) {
+  Json fields = Json::object();
+  fields["step"] = step;
+  fields["samples"] = samples;
+  fields["seconds"] = seconds;
+  note("features", fields);
+}
+
+void Ledger::step(int64_t step, const step::StepResult& result, double lr, double data_seconds, double seconds) {
+  group_.add(result, data_seconds, seconds);
+  epoch_.add(result, data_seconds, seconds);
+  lr_ = lr;
+  gradient_norm_ = result.gradient_norm;
+  step_seconds_ = step_seconds_ == 0 ? seconds : 0.95 * step_seconds_ + 0.05 * seconds;
+  const bool ends = timetable_.ends_epoch(step) || step == timetable_.total_steps();
+  if (group_.seconds >= kGroupSeconds || ends) flush(step);
+  show_progress(step, result);
+}
+
+void Ledger::flush(int64_t step) {
+  if (group_.steps == 0) return;
+  const double loss = mean(group_.loss, group_.samples);
+  const double accuracy = mean(static_cast<double>(group_.correct), group_.samples);
+  Json fields = Json::object();
+  fields["step"] = step;
+  fields["steps"] = group_.steps;
+  fields["epoch"] = timetable_.epoch_at(step);
+  if (group_.samples > 0) {  // else there is no mean
+    fields["loss"] = loss;
+    fields["accuracy"] = accuracy;
+  }
+  fields["lr"] = lr_;
+  fields["grad_norm"] = gradient_norm_;
+  fields["samples"] = group_.samples;
+  fields["seconds"] = group_.seconds;
+  fields["data"] = group_.data;
+  fields["compute"] = group_.compute;
+  fields["communication"] = group_.communication;
+  fields["save"] = group_.save;
+  note("step", fields);
+  if (group_.samples > 0) {
+    draw("train/loss", step, loss);
+    draw("train/accuracy", step, accuracy);
+  }
+  draw("train/learning_rate", step, lr_);
+  draw("train/gradient_norm", step, gradient_norm_);
+  draw("train/samples_per_second", step, static_cast<double>(group_.samples) / std::max(1e-9, group_.seconds));
+  group_ = {};
+}
+
+void Ledger::end_epoch(int64_t step) {
+  const double loss = mean(epoch_.loss, epoch_.samples);
+  const double accuracy = mean(static_cast<double>(epoch_.correct), epoch_.samples);
+  const double rate = static_cast<double>(epoch_.samples) / std::max(1e-9, epoch_.seconds);
+  Json fields = Json::object();
+  fields["epoch"] = step / timetable_.steps_per_epoch();
+  fields["step"] = step;
+  if (epoch_.samples > 0) {
+    fields["loss"] = loss;
+    fields["accuracy"] = accuracy;
+  }
+  fields["samples"] = epoch_.samples;
+  fields["seconds"] = epoch_.seconds;
+  fields["samples_per_second"] = rate;
+  note("epoch", fields);
+  const auto share = [&](double part) { return percent(part / std::max(1e-9, epoch_.seconds), 0); };
+  const std::string means = epoch_.samples > 0 ? text("loss ", fixed(loss, 4), "  accuracy ", percent(accuracy))
+                                               : std::string("no sample with a finite loss");
+  voice_.say(text("epoch ", step / timetable_.steps_per_epoch(), "  ", means, "  ", fixed(rate, 1),
+                  " samples/s  (data wait ", share(epoch_.data), ", compute ", share(epoch_.compute),
+                  ", communication ", share(epoch_.communication), ", save ", share(epoch_.save), ")"));
+  epoch_ = {};
+}
+
+void Ledger::show_progress(int64_t step, const step::StepResult& result) {
+  const char* phase = timetable_.stages().size() > 1 ? " in this phase " : " ";
+  voice_.show(text("step ", step, "/", timetable_.total_steps(), "  epoch ", fixed(timetable_.epoch_at(step), 2),
+                   "  loss ", fixed(result.loss, 3), "  lr ", lr_, "  ", fixed(1 / std::max(1e-9, step_seconds_), 2),
+                   " steps/s  left", phase,
+                   base::duration_text(step_seconds_ * static_cast<double>(phase_end_ - step))));
+}
+
+void Ledger::evaluate(int64_t step, const task::Metrics& metrics, bool ema, double seconds) {
+  flush(step);
+  Json fields = Json::object();
+  fields["step"] = step;
+  fields["epoch"] = timetable_.epoch_at(step);
+  fields["split"] = "validate";
+  fields["weights"] = ema ? "ema" : "raw";
+  fields["samples"] = metrics.samples();
+  fields["loss"] = metrics.loss();
+  fields["top1"] = metrics.top1();
+  fields["top5"] = metrics.top5();
+  if (metrics.nonfinite() > 0) fields["nonfinite"] = metrics.nonfinite();
+  if (metrics.loss_cut() > 0) fields["loss_cut"] = metrics.loss_cut();
+  fields["seconds"] = seconds;
+  note("evaluate", fields);
+  draw("validate/loss", step, metrics.loss());
+  draw("validate/top1", step, metrics.top1());
+  draw("validate/top5", step, metrics.top5());
+  voice_.say(text("  validation at step ", step, ": top-1 ", percent(metrics.top1(), 2), "  top-5 ",
+                  percent(metrics.top5(), 2), "  loss ", metrics.loss_text(), "  (", metrics.samples(), " samples, ",
+                  base::duration_text(seconds), ")"));
+}
+
+void Ledger::stalled(int64_t step, double seconds) {
+  flush(step);
+  group_.save += seconds;
+  group_.seconds += seconds;
+  epoch_.save += seconds;
+  epoch_.seconds += seconds;
+}
+
+void Ledger::saved(const run::BackgroundSave::Outcome& save, double stall, std::optional<double> interval) {
+  Json fields = Json::object();
+  fields["step"] = save.step;
+  fields["checkpoint"] = save.folder.filename().string();
+  fields["bytes"] = save.bytes;
+  fields["seconds"] = save.seconds;
+  fields["stall"] = stall;
+  fields["processor"] = save.processor_seconds;
+  fields["best"] = save.best;
+  if (interval) fields["interval"] = *interval;
+  note("save", fields);
+}
+
+void Ledger::rewound(int64_t from, const Json& fields) {
+  flush(from);
+  epoch_ = {};
+  note("rewind", fields);
+  sync();
+}
+
+}  // namespace lockstep::training

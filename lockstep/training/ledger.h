@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lockstep/run/background_save.h"
+#include "lockstep/run/events.h"
+#include "lockstep/run/folder.h"
+#include "lockstep/run/journal.h"
+#include "lockstep/run/timetable.h"
+#include "lockstep/step/step.h"
+#include "lockstep/task/metrics.h"
+
+namespace lockstep::training {
+
+// Where a verb's words go: `show` is the updating line, `say` stays. Empty: nowhere.
+struct Voice {
+  std::function<void(std::string_view)> show = [](std::string_view) {};
+  std::function<void(std::string_view)> say = [](std::string_view) {};
+};
+
+// Everything that rank 0 writes down about a run while it goes on: journal, TensorBoard, progress. Other ranks have
+// none. Steps are written in groups of about a second, so that a journal of a million steps stays readable. After
+// begin() a disk that takes nothing more is told once and costs no training.
+class Ledger {
+ public:
+  Ledger(const run::RunPaths& paths, const run::Timetable& timetable, Voice voice);
+
+  void begin(std::string_view event, const base::Json& fields);  // "start" or "resume"
+  void phase(const run::Stage& stage);                           // before its first step here: another pace
+  void features(int64_t step, int64_t samples, double seconds);  // computed once for many epochs
+  void step(int64_t step, const step::StepResult& result, double lr, double data_seconds, double seconds);
+  void evaluate(int64_t step, const task::Metrics& metrics, bool ema, double seconds);
+  void stalled(int64_t step, double seconds);  // the steps waited for a save, after that step
+  // It is durable; some steps may have passed since its state was copied. `stall` is its part of stalled(), `interval`
+  // the seconds between two where the clock decides.
+  void saved(const run::BackgroundSave::Outcome& save, double stall, std::optional<double> interval);
+  // Back at an earlier step, `from` the one that was reached; what was summed up since belongs to nothing.
+  void rewound(int64_t from, const base::Json& fields);
+  void end_epoch(int64_t step);  // after what belongs to its last step: evaluation and save
+  void note(std::string_view event, const base::Json& fields);
+  void say(std::string_view line) { voice_.say(line); }
+  void show(std::string_view line) { voice_.show(line); }
+  void sync();
+
+ private:
+  struct Sums {
+    int64_t steps = 0, samples = 0, correct = 0;
+    double loss = 0, seconds = 0, data = 0, compute = 0, communication = 0, save = 0;
+    void add(const step::StepResult& result, double data_seconds, double total);
+  };
+  void attempt(const std::function<void()>& write);
+  void draw(std::string_view tag, int64_t step, double value);  // in TensorBoard
+  void flush(int64_t step);
+  void show_progress(int64_t step, const step::StepResult& result);
+
+  const run::Timetable& timetable_;
+  Voice voice_;
+  run::Journal journal_;
+  run::EventWriter events_;
+  Sums group_;  // since the last "step" event
+  Sums epoch_;
+  bool told_of_failure_ = false;
+  double lr_ = 0;
+  double gradient_norm_ = 0;
+  int64_t phase_end_ = 0;    // its last step
+  double step_seconds_ = 0;  // of this phase, smoothed, for the time that is left of it
+};
+
+}  // namespace lockstep::training

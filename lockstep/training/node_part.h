@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/comm/group.h"
+#include "lockstep/run/checkpoint.h"
+#include "lockstep/step/cut_state.h"
+
+namespace lockstep::training {
+
+// What the ranks of one node have of a state in pieces (step::CutState), as one file of a checkpoint: they hand it to
+// the node's first rank, which writes it. Ranks that give the same name share a node; rank 0's is node 0.
+class NodePart {
+ public:
+  // Every rank calls it. `device` is where the pieces are; copies from a card go through pinned memory.
+  NodePart(comm::Group& group, const std::string& node, at::Device device = at::kCPU);
+
+  bool writes() const { return group_.rank() == ranks_.front(); }
+  int64_t num_nodes() const { return num_nodes_; }
+  // Every rank calls it. The file with the pieces of this node's ranks, on its first rank; nothing on the others. The
+  // copy stays as it is until the next call, or this object goes.
+  std::optional<run::CheckpointPart> take(const step::CutState& state);
+  // For rank 0: the names of the files of all nodes, its own first.
+  std::vector<std::string> names() const;
+
+ private:
+  at::Tensor row_of(int64_t length) const;
+
+  comm::Group& group_;
+  at::Device device_;
+  int64_t node_ = 0;  // in the order of their first ranks
+  int64_t num_nodes_ = 0;
+  std::vector<int64_t> ranks_;    // of this node, ascending
+  std::vector<at::Tensor> rows_;  // of those, on the first
+};
+
+// What state.json says of the tensors in pieces and of the files they are in.
+void describe_cut(base::Json& state, const step::CutState& cut, const std::vector<std::string>& parts);
+
+}  // namespace lockstep::training

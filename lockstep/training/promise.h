@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "lockstep/base/json.h"
+#include "lockstep/spec/job.h"
+
+namespace lockstep::training {
+
+// Where a run takes place: what decides which option of a plan it can be held to.
+struct Standing {
+  std::string device = "cpu";  // or "cuda"
+  std::string name;            // of the card or the processor, as the driver or the kernel spells it
+  std::string id;              // its row of the catalogue; empty: none fits
+  int64_t ranks = 1;
+};
+Standing standing_here(const std::string& device, int64_t index, int64_t ranks);
+
+// What one option of a plan (docs/formats/plan.md) promises. Absent: the plan does not say.
+struct Promise {
+  int64_t option = 0;  // its index in the plan
+  std::string title;
+  std::optional<double> step_seconds, step_low, step_high;
+  std::optional<double> samples_per_second;
+  std::optional<double> memory_bytes;  // cuda: reserved by libtorch's allocator; cpu: of the whole process
+  std::optional<double> epoch_seconds, save_seconds;
+  std::optional<double> start_up_seconds;  // of one job, until its first step is done
+  std::optional<double> total_seconds;     // of all jobs, without their start-up
+  std::map<std::string, double> by_class;  // seconds of a step by operator class
+};
+
+// The option of `plan` that this run is. User error: no plan; a plan of another job (the first key that differs, with
+// both values); no option for this device and number of ranks (those that there are).
+Promise find_promise(const base::Json& plan, const spec::Job& job, const Standing& standing);
+
+}  // namespace lockstep::training

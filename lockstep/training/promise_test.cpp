@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/training/promise.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::training {
+namespace {
+
+using base::Json;
+using testing::HasSubstr;
+
+spec::Job planned_job() {
+  return spec::parse_job(base::parse_json(R"({"name": "a", "data": {"train": "synthetic", "samples": 64},
+    "model": {"name": "smallcnn", "classes": 4}, "training": {"global_batch": 8, "epochs": 2}})",
+                                          "job.json"));
+}
+
+Json option(const std::string& json) {
+  return base::parse_json(json, "option");
+}
+
+// The job as written on a processor and on two cards, and with half the micro-batch on two cards.
+Json plan() {
+  Json plan = Json::object();
+  plan["job"] = spec::to_json(planned_job());
+  spec::Job changed = planned_job();
+  changed.training.micro_batch = 4;
+  Json small = option(R"({"title": "2 x v100, micro-batch 4", "gpu": "v100-16", "gpus": 2,
+    "memory": {"peak_reserved_bytes": 5e9, "total_bytes": 6e9}})");
+  small["job"] = spec::changed_json(changed);
+  plan["options"] = Json::array(
+      {option(
+           R"({"title": "here", "gpu": null, "cpu": "xeon", "gpus": 0, "samples_per_second": 80, "total_seconds": 150,
+         "jobs": 2, "start_up_seconds": 30,
+         "step_seconds": {"value": 0.1, "low": 0.08, "high": 0.13}, "memory": {"peak_reserved_bytes": 1, "total_bytes": 7e8},
+         "time_by_class": {"convolution": 0.06}})"),
+       option(R"({"title": "2 x v100", "gpu": "v100-16", "gpus": 2})"), small});
+  return base::parse_json(plan.dump(), "plan.json");
+}
+
+std::string complaint(const spec::Job& job, const Standing& standing) {
+  try {
+    find_promise(plan(), job, standing);
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    return base::text(error.what(), " | ", error.fix());
+  }
+  return "accepted";
+}
+
+TEST(PromiseTest, IsThatOfTheOptionForThisPlace) {
+  const Promise promise = find_promise(plan(), planned_job(), {"cpu", "Some Xeon", "xeon", 1});
+  EXPECT_EQ(promise.option, 0);
+  EXPECT_EQ(promise.step_high, 0.13);
+  EXPECT_EQ(promise.samples_per_second, 80);
+  EXPECT_EQ(promise.memory_bytes, 7e8);  // the whole process
+  EXPECT_EQ(promise.total_seconds, 90);  // what the run's own clock sees
+  EXPECT_FALSE(promise.epoch_seconds);
+  EXPECT_EQ(promise.by_class.at("convolution"), 0.06);
+  EXPECT_EQ(find_promise(plan(), planned_job(), {"cuda", "Tesla V100", "v100-16", 2}).option, 1);
+}
+
+TEST(PromiseTest, IsThatOfTheOptionWithTheseLevers) {
+  spec::Job job = planned_job();
+  job.training.micro_batch = 4;
+  const Promise promise = find_promise(plan(), job, {"cuda", "Tesla V100", "v100-16", 2});
+  EXPECT_EQ(promise.option, 2);
+  EXPECT_EQ(promise.memory_bytes, 5e9);  // what the allocator reserves
+}
+
+TEST(PromiseTest, NamesTheFirstKeyOfAnotherJob) {
+  spec::Job job = planned_job();
+  job.training.optimizer.lr = 0.5;
+  EXPECT_THAT(complaint(job, {"cpu", "Some Xeon", "xeon", 1}),
+              HasSubstr("plan.json is the plan of another job: training.optimizer.lr is 0.1 there and 0.5 here"));
+}
+
+TEST(PromiseTest, HoldsForWhicheverOrderTheStorageLedTo) {
+  spec::Job job = planned_job();
+  EXPECT_EQ(job.data.order, spec::SampleOrder::by_storage);
+  job.data.order = spec::SampleOrder::windows;
+  EXPECT_EQ(find_promise(plan(), job, {"cpu", "Some Xeon", "xeon", 1}).option, 0);
+}
+
+TEST(PromiseTest, AnOrderThatWasPlannedIsHeldTo) {
+  spec::Job job = planned_job();
+  job.data.order = spec::SampleOrder::full;
+  base::Json full = plan();
+  full["job"] = spec::to_json(job);
+  EXPECT_EQ(find_promise(full, job, {"cpu", "Some Xeon", "xeon", 1}).option, 0);
+  job.data.order = spec::SampleOrder::windows;
+  EXPECT_THROW(find_promise(full, job, {"cpu", "Some Xeon", "xeon", 1}), base::Error);
+}
+
+TEST(PromiseTest, SaysWhatPlacesItHasInstead) {
+  EXPECT_THAT(complaint(planned_job(), {"cuda", "Tesla V100", "v100-16", 4}),
+              HasSubstr("no option for 4 ranks on cuda (Tesla V100); it has: here; 2 x v100"));
+  EXPECT_THAT(complaint(planned_job(), {"cpu", "Some Epyc", "epyc", 1}), HasSubstr("1 rank on cpu (Some Epyc)"));
+  EXPECT_THAT(complaint(planned_job(), {"cuda", "Odd Card", "", 2}), HasSubstr("which the catalogue does not know"));
+}
+
+TEST(PromiseTest, RefusesWhatIsNoPlan) {
+  EXPECT_THROW(find_promise(base::parse_json("[]", "plan.json"), planned_job(), {}), base::Error);
+  EXPECT_THROW(find_promise(base::parse_json(R"({"options": [], "job": null})", "x"), planned_job(), {}), base::Error);
+  base::Json empty = plan();
+  empty["options"] = base::Json::array();
+  EXPECT_THROW(find_promise(empty, planned_job(), {"cpu", "Some Xeon", "xeon", 1}), base::Error);
+}
+
+TEST(PromiseTest, AProcessorHasAName) {
+  EXPECT_FALSE(standing_here("cpu", 0, 1).name.empty());
+}
+
+}  // namespace
+}  // namespace lockstep::training

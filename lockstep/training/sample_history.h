@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lockstep/base/file.h"
+#include "lockstep/loader/loader.h"
+#include "lockstep/model/network.h"
+#include "lockstep/run/record_file.h"
+#include "lockstep/step/shards.h"
+
+namespace lockstep::training {
+
+// One rank's own account of a run, in RUN/history/rank-<rank>.jsonl (docs/formats/journal.md): which samples each of
+// its steps took and what the weights were afterwards. With those of the other ranks a checker can prove that no
+// sample was lost or repeated, whatever was killed in between. Costs a checksum of the weights each step.
+class SampleHistory {
+ public:
+  SampleHistory(const base::Path& run, int64_t rank, int64_t num_ranks);
+
+  void begin(const std::string& sitting, int64_t step);  // goes on after that step; one name on all ranks
+  void rewound(int64_t step, int64_t data_shift);        // back at it
+  // The step number `step`. With shards of level 3 (null: none) this rank has pieces of the weights: of those.
+  void step(int64_t step, const loader::Batch& batch, const model::Network& network, const step::Shards* shards);
+
+ private:
+  int64_t num_ranks_;
+  run::RecordFile file_;
+};
+
+}  // namespace lockstep::training

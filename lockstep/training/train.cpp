@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/training/train.h"
+
+#include "lockstep/training/session.h"
+
+namespace lockstep::training {
+
+base::Json TrainResult::to_json() const {
+  base::Json json = base::Json::object();
+  json["finished"] = finished;
+  if (!finished) json["stop_reason"] = stop_reason;
+  json["step"] = step;
+  json["total_steps"] = total_steps;
+  json["resumed_at"] = resumed_at;
+  json["seconds"] = seconds;
+  json["bad_samples"] = bad_samples;
+  json["saves"] = saves;
+  json["save_seconds"] = save_seconds;
+  json["stall_seconds"] = stall_seconds;
+  json["stall_share"] = stall_share;
+  json["rewinds"] = rewinds;
+  if (top1) json["top1"] = *top1;
+  if (loss) json["loss"] = *loss;
+  if (loss_cut) json["loss_cut"] = true;
+  if (finished) json["weights_sha256"] = weights_sha256;
+  if (!state_sha256.empty()) json["state_sha256"] = state_sha256;
+  return json;
+}
+
+TrainResult train(const spec::Job& job, const TrainOptions& options, comm::Group& group) {
+  Session session(job, options, group);
+  session.resume();
+  while (const run::Stage* stage = session.next_stage()) session.run(*stage);
+  return session.finish();
+}
+
+}  // namespace lockstep::training

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/training/train.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/run/faulty_disk.h"
+#include "lockstep/run/journal.h"
+#include "lockstep/run/small_disk.h"
+
+namespace lockstep::training {
+namespace {
+
+spec::Job job() {
+  spec::Job result;
+  result.name = "test";
+  result.data.train = "synthetic";
+  result.data.validate = "synthetic";
+  result.data.samples = 26;
+  result.data.image_size = 16;
+  result.data.threads = 1;
+  result.model.name = "smallcnn";
+  result.model.classes = 3;
+  result.model.width = 4;
+  result.training.global_batch = 8;  // 4 steps an epoch, the last of 2 samples
+  result.training.epochs = 2;
+  result.training.threads = 1;
+  result.training.optimizer.lr = 0.05;
+  result.checkpoint.every_epochs = 1;
+  return result;
+}
+
+TrainResult train_in(const base::Path& folder, const spec::Job& what, int64_t stop_after = -1) {
+  const auto group = comm::single_group();
+  TrainOptions options;
+  options.run = folder;
+  int64_t asked = 0;
+  options.stop = [&] { return ++asked == stop_after ? std::string("test") : std::string(); };
+  return train(what, options, *group);
+}
+
+void expect_same_bits_after_every_stop(const spec::Job& what, int64_t steps) {
+  const base::TemporaryFolder folder;
+  const auto straight = train_in(folder.path() / "straight", what);
+  EXPECT_TRUE(straight.finished);
+  EXPECT_EQ(straight.step, steps);
+  for (int64_t stop = 1; stop < steps; ++stop) {
+    const auto run = folder.path() / std::to_string(stop);
+    const auto first = train_in(run, what, stop);
+    EXPECT_FALSE(first.finished);
+    EXPECT_EQ(first.step, stop);
+    const auto second = train_in(run, what);
+    EXPECT_EQ(second.resumed_at, stop);
+    EXPECT_EQ(second.weights_sha256, straight.weights_sha256) << "stopped after step " << stop;
+    EXPECT_EQ(second.top1, straight.top1);
+  }
+}
+
+TEST(TrainTest, AStopAfterAnyStepChangesNoBit) {
+  expect_same_bits_after_every_stop(job(), 8);
+}
+
+TEST(TrainTest, AStopChangesNoBitWithAdamwEmaMixupDropoutAndBfloat) {
+  auto what = job();
+  what.training.optimizer.name = spec::OptimizerName::adamw;
+  what.training.optimizer.lr = 1e-3;
+  what.training.ema_decay = 0.9;
+  what.training.mixup = 0.4;
+  what.training.precision = spec::Precision::bf16;
+  what.model.dropout = 0.2;
+  what.training.epochs = 1;
+  expect_same_bits_after_every_stop(what, 4);
+}
+
+TEST(TrainTest, AStopChangesNoBitAcrossPhasesWithCachedFeatures) {
+  auto what = job();
+  what.training.epochs = 0;
+  what.training.phases = {{.epochs = 1, .train_from = "head", .lr_scale = 1, .cache_features = true},
+                          {.epochs = 1, .train_from = "block4", .lr_scale = 0.1, .cache_features = false},
+                          {.epochs = 1, .train_from = "head", .lr_scale = 0.1, .cache_features = true}};
+  // A wish to stop is heard while features are computed too, so it may come before the first step.
+  const base::TemporaryFolder folder;
+  const auto straight = train_in(folder.path() / "straight", what);
+  int64_t before_a_phase = 0;
+  for (int64_t stop = 1;; stop += 3) {
+    const auto run = folder.path() / std::to_string(stop);
+    const auto first = train_in(run, what, stop);
+    if (first.finished) break;
+    before_a_phase += first.step == 0 || first.step == 8 ? 1 : 0;
+    const auto second = train_in(run, what);
+    EXPECT_EQ(second.resumed_at, first.step);
+    EXPECT_EQ(second.weights_sha256, straight.weights_sha256) << "asked to stop for the " << stop << "th time";
+  }
+  EXPECT_GE(before_a_phase, 3);  // four batches of training and of validation samples, before two of the phases
+}
+
+// A kill between the last save and the end of the journal: the run finds itself done.
+TEST(TrainTest, TellsTheStateOfARunThatWasSavedToItsEnd) {
+  auto what = job();
+  what.training.optimizer.name = spec::OptimizerName::adamw;
+  what.training.ema_decay = 0.9;
+  const base::TemporaryFolder folder;
+  const auto first = train_in(folder.path() / "run", what);
+  const auto second = train_in(folder.path() / "run", what);
+  EXPECT_EQ(second.resumed_at, second.total_steps);
+  EXPECT_FALSE(first.state_sha256.empty());
+  EXPECT_EQ(second.state_sha256, first.state_sha256);
+}
+
+TEST(TrainTest, KeepsAJournalOfOneHistory) {
+  const base::TemporaryFolder folder;
+  train_in(folder.path() / "run", job(), 3);
+  train_in(folder.path() / "run", job());
+  const auto history = run::read_journal(folder.path() / "run" / "journal.jsonl");
+  EXPECT_EQ(history.named("start").size(), 1U);
+  EXPECT_EQ(history.named("stop").size(), 1U);
+  EXPECT_EQ(history.named("resume").size(), 1U);
+  EXPECT_EQ(history.named("epoch").size(), 2U);
+  EXPECT_EQ(history.named("evaluate").size(), 2U);
+  EXPECT_EQ(history.named("end").size(), 1U);
+  int64_t steps = 0;
+  for (const auto& event : history.named("step")) steps += event.at("steps").as_int();
+  EXPECT_EQ(steps, 8);
+}
+
+TEST(TrainTest, ANearWalltimeStopsInTime) {
+  const base::TemporaryFolder folder;
+  const auto group = comm::single_group();
+  TrainOptions options;
+  options.run = folder.path() / "run";
+  options.seconds_left = 8;  // two saves are taken to need 2 at first, and some margin; the rest is for a busy machine
+  auto what = job();
+  what.training.epochs = 100000;
+  what.checkpoint.every_epochs = 1000;
+  const auto result = train(what, options, *group);
+  EXPECT_FALSE(result.finished);
+  EXPECT_EQ(result.stop_reason, "walltime");
+  EXPECT_GE(result.step, 1);
+  EXPECT_LT(result.seconds, 8);
+}
+
+TEST(TrainTest, AWalltimeTooShortForOneStepIsRefusedBeforeIt) {
+  const base::TemporaryFolder folder;
+  const auto group = comm::single_group();
+  TrainOptions options;
+  options.run = folder.path() / "run";
+  options.seconds_left = -2;
+  options.seconds_passed = 62;  // before this process
+  try {
+    train(job(), options, *group);
+    FAIL() << "began";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    EXPECT_NE(error.message().find("the walltime is too short: 1:00 from the start of lockstep, 1:0"),
+              std::string::npos)
+        << error.message();
+  }
+  EXPECT_TRUE(run::read_journal(options.run / "journal.jsonl").named("step").empty());
+}
+
+TEST(TrainTest, ARestartLateInAJobStopsInOrder) {
+  const base::TemporaryFolder folder;
+  const auto groups = comm::thread_groups(2);
+  const auto sit = [&](comm::Group& group) {
+    TrainOptions options;
+    options.run = folder.path() / "run";
+    if (group.rank() == 0) options.seconds_left = 1;
+    options.restarted = true;
+    auto what = job();
+    what.data.samples = 24;  // no batch of 2: batch norm has nothing to go by on a rank's one sample
+    const auto result = train(what, options, group);
+    EXPECT_FALSE(result.finished);
+    EXPECT_EQ(result.stop_reason, "walltime");
+    EXPECT_EQ(result.step, 0);
+  };
+  {
+    std::jthread other([&] { sit(*groups[1]); });
+    sit(*groups[0]);
+  }
+  EXPECT_EQ(run::read_journal(folder.path() / "run" / "journal.jsonl").named("stop").size(), 1u);
+}
+
+TEST(TrainTest, AFirstEvaluationThatTheWalltimeMayCutComesAfterASave) {
+  for (const double seconds_left : {4.0, 1e9}) {
+    const base::TemporaryFolder folder;
+    const auto group = comm::single_group();
+    auto what = job();
+    what.data.samples = 2400;   // as many to validate on: one at a time they would take long
+    what.data.image_size = 32;  // batch norm sees more than one value of one sample
+    what.training.global_batch = 1;
+    what.training.epochs = 0;
+    what.training.steps = 1;
+    what.evaluation.batch = 400;
+    TrainOptions options;
+    options.run = folder.path() / "run";
+    options.seconds_left = seconds_left;
+    train(what, options, *group);
+    const auto history = run::read_journal(folder.path() / "run" / "journal.jsonl");
+    std::vector<std::string> order;
+    for (const auto& event : history.events) {
+      const std::string& name = event.at("event").as_string();
+      if (name == "save" || name == "evaluate") order.push_back(name);
+    }
+    ASSERT_FALSE(order.empty());
+    EXPECT_EQ(order[0], seconds_left < 100 ? "save" : "evaluate");
+  }
+}
+
+TEST(TrainTest, RefusesToGoOnWithAnotherJobAndSaysWhatDiffers) {
+  const base::TemporaryFolder folder;
+  train_in(folder.path() / "run", job(), 2);
+  const auto complaint = [&](const spec::Job& other) {
+    try {
+      train_in(folder.path() / "run", other);
+    } catch (const base::Error& error) {
+      EXPECT_EQ(error.blame(), base::Blame::user);
+      return error.message();
+    }
+    return std::string("accepted");
+  };
+  auto other = job();
+  other.training.seed = 9;
+  EXPECT_NE(complaint(other).find("training.seed was 1, now 9"), std::string::npos);
+  other = job();
+  other.data.samples = 30;
+  EXPECT_NE(complaint(other).find("data (names, labels"), std::string::npos);
+  other = job();
+  other.model.width = 8;
+  EXPECT_NE(complaint(other).find("model.width was 4, now 8"), std::string::npos);
+}
+
+TEST(TrainTest, ALossThatIsNeverFiniteEndsTheRunWithAdvice) {
+  const base::TemporaryFolder folder;
+  auto what = job();
+  what.training.optimizer.lr = 1e30;
+  try {
+    train_in(folder.path() / "run", what);
+    FAIL() << "finished";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    EXPECT_NE(error.message().find("3 steps in a row"), std::string::npos);
+    EXPECT_NE(error.message().find("training.optimizer.lr"), std::string::npos);
+  }
+}
+
+std::vector<int64_t> field_of(const run::History& history, std::string_view event, std::string_view key) {
+  std::vector<int64_t> values;
+  for (const auto& line : history.events) {
+    if (line.at("event").as_string() == event) values.push_back(line.at(key).as_int());
+  }
+  return values;
+}
+
+// The second phase makes every loss infinite: going back helps a run, but never this one.
+TEST(TrainTest, StepsThatAreNotFiniteSendItBackToTheLastCheckpointAndThenToEarlierOnes) {
+  const base::TemporaryFolder folder;
+  auto what = job();
+  what.training.epochs = 0;
+  what.training.phases.resize(2);
+  what.training.phases[0].epochs = what.training.phases[1].epochs = 2;
+  what.training.phases[1].lr_scale = 1e30;
+  what.training.max_rewinds = 2;
+  what.checkpoint.keep = 5;
+  const auto run = folder.path() / "run";
+  try {
+    train_in(run, what);
+    FAIL() << "finished";
+  } catch (const base::Error& error) {
+    EXPECT_NE(error.message().find("no finite loss in 3 steps in a row"), std::string::npos) << error.message();
+  }
+  const auto history = run::read_journal(run / "journal.jsonl");
+  EXPECT_EQ(field_of(history, "rewind", "step"), (std::vector<int64_t>{8, 4}));
+  const auto from = field_of(history, "rewind", "from");
+  ASSERT_EQ(from.size(), 2U);
+  EXPECT_GE(from[0], 11);
+  EXPECT_EQ(from[0], from[1]);
+  EXPECT_EQ(field_of(history, "rewind", "data_shift"), (std::vector<int64_t>{from[0] - 8, from[0] - 8 + from[0] - 4}));
+}
+
+// With a factor this close to 1 some batches of noise count as spikes; the others carry the run to its end.
+TEST(TrainTest, ASpikeLeavesItsDataOutAndAStopChangesNoBitOfThat) {
+  auto what = job();
+  what.training.epochs = 12;
+  what.training.spike_factor = 1.3;
+  what.training.max_rewinds = 50;
+  what.checkpoint.keep = 20;
+  const base::TemporaryFolder folder;
+  const auto straight = train_in(folder.path() / "straight", what);
+  EXPECT_TRUE(straight.finished);
+  EXPECT_GE(straight.rewinds, 1);
+  const auto history = run::read_journal(folder.path() / "straight" / "journal.jsonl");
+  const auto rewinds = static_cast<size_t>(straight.rewinds);
+  EXPECT_EQ(field_of(history, "rewind", "step").size(), rewinds);
+  for (const int64_t stop : {3, 18, 29}) {
+    const auto run = folder.path() / std::to_string(stop);
+    EXPECT_FALSE(train_in(run, what, stop).finished);
+    EXPECT_EQ(train_in(run, what).weights_sha256, straight.weights_sha256) << "stopped after step " << stop;
+  }
+}
+
+TEST(TrainTest, AReplayedStepIsTheSameStep) {
+  const base::TemporaryFolder folder;
+  auto what = job();
+  what.training.optimizer.name = spec::OptimizerName::adamw;
+  what.training.optimizer.lr = 1e-3;
+  what.training.ema_decay = 0.9;
+  const auto plain = train_in(folder.path() / "plain", what);
+  what.training.replay_every = 2;
+  EXPECT_EQ(train_in(folder.path() / "replayed", what).weights_sha256, plain.weights_sha256);
+}
+
+TEST(TrainTest, TheDistanceOfSavesChangesNoBitAndTheStallIsTold) {
+  const base::TemporaryFolder folder;
+  auto what = job();
+  const auto each_epoch = train_in(folder.path() / "epochs", what);
+  what.checkpoint.every_epochs = 0;  // by the clock: this run ends before a minute is over
+  const auto by_clock = train_in(folder.path() / "clock", what);
+  EXPECT_EQ(by_clock.weights_sha256, each_epoch.weights_sha256);
+  EXPECT_GT(each_epoch.stall_seconds, 0);
+  EXPECT_LT(each_epoch.stall_share, 1);
+  EXPECT_GT(each_epoch.save_seconds, 0);
+  const auto saves = run::read_journal(folder.path() / "epochs" / "journal.jsonl").named("save");
+  EXPECT_EQ(static_cast<int64_t>(saves.size()), each_epoch.saves);
+  double stall = 0;
+  for (const auto& save : saves) stall += save.at("stall").as_double();
+  EXPECT_NEAR(stall, each_epoch.stall_seconds, 1e-9);
+}
+
+// Each act of the saves goes wrong in turn, once or for good, full or broken: no good checkpoint is lost and training
+// goes on. (tests/faults/kill_saves.py tries every way at every call of the program itself.)
+TEST(TrainTest, AFaultAtAnyActOfASaveCostsNoBit) {
+  auto what = job();
+  what.data.validate.clear();
+  what.data.samples = what.training.global_batch;
+  what.model.name = "mlp";
+  what.training.epochs = 3;  // three steps and saves
+  const base::TemporaryFolder folder;
+  const auto straight = train_in(folder.path() / "straight", what);
+  const auto group = comm::single_group();
+  int64_t failed = 0, refused = 0;
+  bool reached = true;
+  for (int64_t at = 0; reached; ++at) {
+    TrainOptions options;
+    options.run = folder.path() / std::to_string(at);
+    const auto fault = at % 2 == 0 ? run::FaultyDisk::Fault::fail : run::FaultyDisk::Fault::persist;
+    const auto disk = std::make_shared<run::FaultyDisk>(fault, at, at / 2 % 2 == 0 ? ENOSPC : EIO);
+    options.disk = disk;
+    std::string sha256;
+    try {
+      sha256 = train(what, options, *group).weights_sha256;
+    } catch (const base::Error& error) {  // the last save: there is no later one to try
+      EXPECT_EQ(error.blame(), base::Blame::machine);
+      sha256 = train_in(options.run, what).weights_sha256;
+      ++refused;
+    }
+    EXPECT_EQ(sha256, straight.weights_sha256) << "a fault at act " << at;
+    const auto history = run::read_journal(options.run / "journal.jsonl");
+    for (const auto& event : history.events) failed += event.at("event").as_string() == "save_failed" ? 1 : 0;
+    reached = disk->acts() > at;
+  }
+  EXPECT_GT(failed, 20);
+  EXPECT_GT(refused, 20);
+}
+
+TEST(TrainTest, ALengthenedRunSetsItsOldResultAside) {
+  const base::TemporaryFolder folder;
+  const auto run = folder.path() / "run";
+  train_in(run, job());
+  const std::string old = base::read_file(run / "weights.safetensors");
+  auto longer = job();
+  longer.training.epochs = 3;
+  EXPECT_FALSE(train_in(run, longer, 1).finished);
+  EXPECT_FALSE(std::filesystem::exists(run / "weights.safetensors"));
+  EXPECT_EQ(base::read_file(run / "weights.previous.safetensors"), old);
+  EXPECT_TRUE(train_in(run, longer).finished);
+  EXPECT_TRUE(std::filesystem::exists(run / "weights.safetensors"));
+}
+
+TEST(TrainTest, AFullDiskEndsOnlyTheLastSaveAndTheSameCommandGoesOn) {
+  const base::TemporaryFolder folder;
+  const auto straight = train_in(folder.path() / "straight", job());
+  const auto run = folder.path() / "run";
+  train_in(run, job(), 2);  // a good checkpoint
+  try {
+    const run::SmallDisk full(std::filesystem::file_size(run / "journal.jsonl") + 3000);  // room for `resume`
+    train_in(run, job());
+    ADD_FAILURE() << "saved";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::machine);
+  }
+  const auto history = run::read_journal(run / "journal.jsonl");
+  EXPECT_EQ(history.named("save_failed").size(), 1U);  // after the first epoch
+  EXPECT_EQ(history.skipped, 0);
+  EXPECT_FALSE(std::filesystem::exists(run / "weights.safetensors"));
+  const auto again = train_in(run, job());
+  EXPECT_EQ(again.resumed_at, 2);
+  EXPECT_EQ(again.weights_sha256, straight.weights_sha256);
+}
+
+TEST(TrainTest, WithoutRoomForTheLastCheckpointTheWeightsAreKept) {
+  const base::TemporaryFolder folder;
+  const auto straight = train_in(folder.path() / "straight", job());
+  const auto group = comm::single_group();
+  auto what = job();
+  what.checkpoint.every_epochs = 1000;  // the end alone is saved
+  TrainOptions options;
+  options.run = folder.path() / "run";
+  options.disk = std::make_shared<run::FaultyDisk>(run::FaultyDisk::Fault::persist, 3);
+  EXPECT_THROW(train(what, options, *group), base::Error);
+  EXPECT_EQ(base::read_file(options.run / "weights.safetensors"),
+            base::read_file(folder.path() / "straight" / "weights.safetensors"));
+}
+
+TEST(TrainTest, ABestResultThatCouldNotBeSavedIsNotTheBest) {
+  const base::TemporaryFolder folder;
+  const auto group = comm::single_group();
+  auto what = job();
+  what.training.optimizer.lr = 1e-12;   // every evaluation gives the same
+  what.checkpoint.every_epochs = 1000;  // the best is saved, and the end
+  what.training.epochs = 3;
+  TrainOptions options;
+  options.run = folder.path() / "run";
+  options.disk = std::make_shared<run::FaultyDisk>(run::FaultyDisk::Fault::fail, 3);  // in the first save, no later one
+  train(what, options, *group);
+  const auto history = run::read_journal(options.run / "journal.jsonl");
+  EXPECT_EQ(history.named("save_failed").size(), 1U);
+  ASSERT_EQ(history.named("save").size(), 2U);
+  EXPECT_EQ(history.named("save")[0].at("step").as_int(), 8);
+  EXPECT_TRUE(history.named("save")[0].at("best").as_bool());
+}
+
+TEST(TrainTest, ATakeoverEndsTheSittingAtTheNextSave) {
+  const base::TemporaryFolder folder;
+  const auto group = comm::single_group();
+  TrainOptions options;
+  options.run = folder.path() / "run";
+  options.stop = [&] {
+    base::write_file(options.run / "lock", R"({"host": "other", "pid": 1})");
+    return std::string();
+  };
+  try {
+    train(job(), options, *group);
+    FAIL() << "went on";
+  } catch (const base::Error& error) {
+    EXPECT_NE(error.message().find("took over"), std::string::npos);
+  }
+  EXPECT_EQ(run::read_journal(options.run / "journal.jsonl").named("evaluate").size(), 1U);
+}
+
+TEST(TrainTest, AnyNumberOfRanksHasTheWeightsAndTheValidationLossOfOneToTheLastBit) {
+  auto what = job();
+  what.data.image_size = 32;  // 2 x 2 at the end: a slice of one sample has values that differ
+  what.training.virtual_ranks = 4;
+  const base::TemporaryFolder folder;
+  const auto end_on = [&](int64_t ranks) {
+    TrainResult end;
+    comm::run_thread_ranks(ranks, [&](comm::Group& group) {
+      TrainOptions options;
+      options.run = folder.path() / std::to_string(ranks);
+      const auto mine = train(what, options, group);
+      if (group.rank() == 0) end = mine;
+    });
+    return end;
+  };
+  const auto one = end_on(1);
+  ASSERT_TRUE(one.loss.has_value());
+  for (const int64_t ranks : {2, 3}) {  // of 4 batches, the last one of 2 samples
+    const auto end = end_on(ranks);
+    EXPECT_EQ(end.state_sha256, one.state_sha256) << ranks << " ranks";
+    EXPECT_EQ(end.loss, one.loss) << ranks << " ranks";
+    EXPECT_EQ(end.top1, one.top1) << ranks << " ranks";
+  }
+}
+
+TEST(TrainTest, AFinishedRunStaysAsItIs) {
+  const base::TemporaryFolder folder;
+  const auto first = train_in(folder.path() / "run", job());
+  const auto again = train_in(folder.path() / "run", job());
+  EXPECT_TRUE(again.finished);
+  EXPECT_EQ(again.weights_sha256, first.weights_sha256);
+}
+
+}  // namespace
+}  // namespace lockstep::training

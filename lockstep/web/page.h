@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "lockstep/base/json.h"
+
+namespace lockstep::web {
+
+// One self-contained HTML page, every text in `data` as data, never as markup: lockstep/web/<verb>/page.html with
+// "@[title]", "@[data]" and the files that it names as "@[page.js]" put in; those that the verb does not have are in
+// lockstep/web/shared (charts.js, page.css).
+std::string render_page(std::string_view verb, const std::string& title, const base::Json& data);
+
+}  // namespace lockstep::web
