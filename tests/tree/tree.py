@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the tree to its architecture: tree.py [ROOT]. Prints what is wrong with file and line, and the size per room.
 
-lockstep/ROOMS gives the rooms in include order, their library and the doors of third-party headers;
-lockstep/verbs/verbs.def the verbs; tests/tree/exceptions.txt the files that need no test, each with its reason.
+lockstep/ROOMS gives the rooms in include order, their folders of a second level, their library and the doors of
+third-party and plug-in headers; lockstep/verbs/verbs.def the verbs; tests/tree/exceptions.txt the files that need no test, each with its reason.
 """
 import pathlib
 import re
@@ -11,6 +11,7 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 TORCH = ("ATen/", "c10/", "torch/")
+MOST_THINGS = 40  # of a folder: more are hard to look over
 JUNK = re.compile(r"(^|_)(utils?|helpers?|common|misc|managers?|stuff|tools?)(_|\.|$)")
 CXX = set("""algorithm any array atomic barrier bit bitset cassert cctype cerrno cfloat charconv chrono cinttypes climits
 cmath compare complex concepts condition_variable coroutine csetjmp csignal cstdarg cstddef cstdint cstdio cstdlib cstring
@@ -36,12 +37,20 @@ class Tree:
         self.root = root
         self.wrong = []
         self.rooms, self.library, self.doors = [], {}, {}
+        self.folders = {}  # of a second level: room -> names
         for line in (root / "lockstep/ROOMS").read_text().splitlines():
             if line.strip() and not line.startswith("#"):
-                room, library, *doors = line.split()
-                self.rooms.append(room)
-                self.library[room] = library
-                self.doors[room] = doors
+                folder, library, *doors = line.split()
+                room, _, below = folder.partition("/")
+                if below:
+                    self.folders.setdefault(room, set()).add(below)
+                    if library != self.library.get(room):
+                        self.complain(root / "lockstep/ROOMS", 1, f"{folder} is not in the library of its room",
+                                      "write it below the room's own row, with the same library")
+                else:
+                    self.rooms.append(room)
+                    self.library[room] = library
+                self.doors.setdefault(room, []).extend(doors)
         verbs = (root / "lockstep/verbs/verbs.def").read_text()
         self.verbs = dict(re.findall(r"^VERB\((\w+), (\w+),", verbs, re.M))
         self.exceptions = {}
@@ -75,6 +84,20 @@ class Tree:
                           "add its row at the right height")
         for name in sorted(set(self.rooms) - folders):
             self.complain(self.root / "lockstep/ROOMS", 1, f"the room '{name}' has no folder", "remove its row")
+        for name in sorted(set(self.rooms) & folders):
+            below = {p.name for p in (self.root / "lockstep" / name).iterdir()
+                     if p.is_dir() and any(s.suffix in (".h", ".cpp") for s in p.rglob("*"))}
+            for folder in sorted(below ^ self.folders.get(name, set())):
+                self.complain(self.root / "lockstep" / name / folder, 1, f"{name}/{folder} is a folder or a row alone",
+                              "a folder of a second level has sources and a row in lockstep/ROOMS")
+
+    def check_sizes(self):
+        """A thing is x.h with x.cpp and x_test.cpp; what it reads in other languages counts too."""
+        for folder in sorted({p.parent for p in (self.root / "lockstep").rglob("*") if p.is_file()}):
+            things = {re.sub(r"(_test)?\.\w+$", "", p.name) for p in folder.iterdir() if p.is_file()}
+            if len(things) > MOST_THINGS:
+                self.complain(folder, 1, f"{len(things)} things in one folder, more than {MOST_THINGS}",
+                              "give the room a second level, or part it")
 
     def check_verbs(self):
         table = self.root / "lockstep/verbs/verbs.def"
@@ -89,7 +112,6 @@ class Tree:
                 self.complain(table, 1, f"no scenario runs `lockstep {name}`", "add one under tests/scenarios")
 
     def check_includes(self):
-        edges = {}
         for path in self.sources(".h", ".cpp"):
             kind, room = self.room_of(path)
             for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
@@ -98,12 +120,11 @@ class Tree:
                     continue
                 header = found.group(2)
                 if header.startswith("lockstep/"):
-                    self.check_own(path, number, kind, room, header, edges)
-                elif not header.startswith("plugins/") and not is_platform(header):
+                    self.check_own(path, number, kind, room, header)
+                elif not is_platform(header):
                     self.check_foreign(path, number, kind, room, header)
-        self.check_verb_cycles(edges)
 
-    def check_own(self, path, number, kind, room, header, edges):
+    def check_own(self, path, number, kind, room, header):
         parts = header.split("/")
         if not (self.root / header).exists():
             self.complain(path, number, f"{header} does not exist", "correct the name")
@@ -112,7 +133,8 @@ class Tree:
                 self.complain(path, number, f"the room '{room}' includes the verb '{parts[2]}'",
                               "nouns never use verbs: move what is shared down")
             elif kind == "verb" and parts[2] != room:
-                edges.setdefault(room, set()).add(parts[2])
+                self.complain(path, number, f"the verb '{room}' includes the verb '{parts[2]}'",
+                              "move what both need into a room")
         elif kind == "room" and len(parts) > 2 and {room, parts[1]} <= set(self.rooms):
             if self.rooms.index(parts[1]) > self.rooms.index(room):
                 self.complain(path, number, f"the room '{room}' includes '{parts[1]}', which stands above it",
@@ -124,7 +146,8 @@ class Tree:
         test = path.name.endswith("_test.cpp")
         if test and header.startswith(("gtest/", "gmock/")):
             return
-        if kind == "top" and room == "plugins" and header.startswith(PLUGIN_DOORS.get(path.parent.name, ("?",))):
+        own = (f"plugins/{path.parent.name}/",)
+        if kind == "top" and room == "plugins" and header.startswith(PLUGIN_DOORS.get(path.parent.name, ()) + own):
             return
         torch_ok = kind in ("room", "verb") and (self.library if kind == "room" else self.verbs).get(room) == "torch"
         if header.startswith(TORCH) and torch_ok:
@@ -133,16 +156,8 @@ class Tree:
             name, _, file = door.partition(":")
             if name == header and path.name in (file, file.replace(".cpp", "_test.cpp")):
                 return
-        self.complain(path, number, f"third-party header <{header}> outside its door",
+        self.complain(path, number, f"{'plug-in' if header.startswith('plugins/') else 'third-party'} header <{header}> outside its door",
                       "include it in the door's file only (lockstep/ROOMS), or add the door there with a reason")
-
-    def check_verb_cycles(self, edges):
-        def reaches(start, at, seen):
-            return any(to == start or (to not in seen and reaches(start, to, seen | {to})) for to in edges.get(at, ()))
-        for verb in sorted(edges):
-            if reaches(verb, verb, {verb}):
-                self.complain(self.root / "lockstep/verbs" / verb, 1, f"the verb '{verb}' includes itself in a circle",
-                              "move what both need into a room")
 
     def check_tests(self):
         for path in self.sources(".cpp"):
@@ -186,6 +201,7 @@ class Tree:
 
     def check(self):
         self.check_rooms()
+        self.check_sizes()
         self.check_verbs()
         self.check_includes()
         self.check_tests()

@@ -23,6 +23,11 @@ def create(text="// SPDX-License-Identifier: Apache-2.0\n"):
     return write
 
 
+def crowd(folder):
+    for number in range(41):
+        create("// SPDX-License-Identifier: Apache-2.0\n#pragma once\n")(folder / f"thing{number}.h")
+
+
 BREAKS = [  # what, file, how, what the complaint says
     ("an upward include", "lockstep/base/text.cpp", append('#include "lockstep/spec/job.h"\n'), "which stands above it"),
     ("a room that uses a verb", "lockstep/base/text.cpp", append('#include "lockstep/verbs/verb.h"\n'), "verb"),
@@ -33,6 +38,13 @@ BREAKS = [  # what, file, how, what the complaint says
     ("a folder without a verb", "lockstep/verbs/fly/command.cpp", create(), "has no row"),
     ("a room outside the table", "lockstep/attic/x.h",
      create('// SPDX-License-Identifier: Apache-2.0\n#include "lockstep/base/text.h"\n'), "not in lockstep/ROOMS"),
+    ("a verb that uses another", "lockstep/verbs/report/report.cpp",
+     append('#include "lockstep/verbs/get/get.h"\n'), "the verb 'report' includes the verb 'get'"),
+    ("a plug-in's header outside its door", "lockstep/step/step.cpp", append('#include "plugins/cuda/cuda_plugin.h"\n'),
+     "plug-in header <plugins/cuda/cuda_plugin.h> outside its door"),
+    ("a second level without a row", "lockstep/loader/attic/x.h",
+     create("// SPDX-License-Identifier: Apache-2.0\n#pragma once\n"), "is a folder or a row alone"),
+    ("a folder that nobody can look over", "lockstep/objective", crowd, "things in one folder"),
     ("a file without its test", "lockstep/base/orphan.cpp", create(), "no test beside it"),
     ("a junk-drawer name", "lockstep/base/string_utils.h", create(), "junk-drawer"),
     ("a missing licence line", "lockstep/base/bare.h", create("#pragma once\n"), "no licence line"),
