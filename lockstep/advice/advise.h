@@ -17,6 +17,7 @@ struct AdviceRequest {
   const base::Arguments& arguments;  // of `lockstep plan`
   const catalogue::Catalogue& catalogue;
   const forecast::Calibration& calibration;
+  planning::Tracer* tracer = nullptr;
 };
 
 std::vector<std::string> advice_names();

@@ -74,6 +74,7 @@ class Worker {
     one.lengths = planning::lengths_of(one.job, 0, 0);
     one.places = places_;
     one.assumptions = assumptions_;
+    one.tracer = request_.tracer;
     return planning::make_plan(one, request_.catalogue, request_.calibration);
   }
 

@@ -7,6 +7,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/planning/invented_tracer.h"
 
 namespace lockstep::advice {
 namespace {
@@ -47,12 +48,13 @@ class ApplyTest : public testing::Test {
  protected:
   Application work_out_here(const spec::Project& project) {
     const base::Arguments arguments;
-    return work_out(project, {arguments, catalogue_, calibration_});
+    return work_out(project, {arguments, catalogue_, calibration_, &tracer_});
   }
 
   base::TemporaryFolder folder_;
   catalogue::Catalogue catalogue_ = catalogue::load_embedded();
   forecast::Calibration calibration_ = forecast::load_calibration();
+  planning::InventedTracer tracer_;
 };
 
 TEST_F(ApplyTest, CountsRunsTuningMarginAndPeriods) {

@@ -65,6 +65,7 @@ PlannedJob plan_job(const std::string& file, const std::vector<Build>& builds, c
       asked.places.push_back(place_of(build, request.catalogue, false));
     }
   }
+  asked.tracer = request.tracer;
   PlannedJob job{file, planning::make_plan(asked, request.catalogue, request.calibration), {}};
   if (job.plan.task.work.samples == 0 && job.plan.task.work.span.steps == 0) {
     throw Error(Blame::user, text(file, ": the number of samples is not known, so neither are the hours"),

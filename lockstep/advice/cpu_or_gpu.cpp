@@ -352,8 +352,9 @@ Advice advise_cpu_or_gpu(const AdviceRequest& request) {
     return word == "cpu" || std::any_of(cpus.begin(), cpus.end(), [&](const auto& row) { return row.id == word; });
   };
   if (std::none_of(words.on.begin(), words.on.end(), is_processor)) words.on.insert(words.on.begin(), "cpu");
-  const planning::Plan plan = planning::make_plan(planning::request_of(request.arguments, request.catalogue, words),
-                                                  request.catalogue, request.calibration);
+  planning::PlanRequest asked = planning::request_of(request.arguments, request.catalogue, words);
+  asked.tracer = request.tracer;
+  const planning::Plan plan = planning::make_plan(asked, request.catalogue, request.calibration);
   Advice advice = cpu_or_gpu(plan, request.catalogue.clouds);
   if (const auto file = request.arguments.value("--beside")) add_beside(read_beside(*file), plan, advice);
   return advice;

@@ -266,8 +266,9 @@ Advice advise_rent(const AdviceRequest& request) {
   RentTerms terms;
   terms.years = planning::positive_numbers(request.arguments, "--life", terms.years);
   terms.hours_per_week = planning::positive_numbers(request.arguments, "--hours-per-week", {0}).front();
-  const planning::Plan plan = planning::make_plan(planning::request_of(request.arguments, request.catalogue, words),
-                                                  request.catalogue, request.calibration);
+  planning::PlanRequest asked = planning::request_of(request.arguments, request.catalogue, words);
+  asked.tracer = request.tracer;
+  const planning::Plan plan = planning::make_plan(asked, request.catalogue, request.calibration);
   return rent(plan, request.catalogue, terms);
 }
 

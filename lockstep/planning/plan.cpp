@@ -16,7 +16,6 @@
 #include "lockstep/run/feeding.h"
 #include "lockstep/run/most_checkpoints.h"
 #include "lockstep/run/save_clock.h"
-#include "lockstep/trace/trace.h"
 
 namespace lockstep::planning {
 namespace {
@@ -63,17 +62,17 @@ spec::Job with_levers(spec::Job job, const Levers& levers) {
 // Traces what is asked for, and keeps the time it takes.
 class JobTracer {
  public:
-  explicit JobTracer(spec::Job job) : job_(std::move(job)) {}
+  JobTracer(spec::Job job, Tracer* tracer) : job_(std::move(job)), tracer_(tracer) {}
 
   Recording step(const Ask& ask) {
     const Stopwatch watch;
-    Recording recording = trace::trace_step(job_for(ask), simulation_of(ask));
+    Recording recording = tracer_->step(job_for(ask), rank_of(ask));
     seconds_ += watch.seconds();
     return recording;
   }
   Recording evaluation(const Ask& ask) {
     const Stopwatch watch;
-    Recording recording = trace::trace_evaluation(job_for(ask), simulation_of(ask));
+    Recording recording = tracer_->evaluation(job_for(ask), rank_of(ask));
     seconds_ += watch.seconds();
     return recording;
   }
@@ -82,13 +81,11 @@ class JobTracer {
  private:
   // How many there are changes no operator and no byte, unless they share what they keep or norm in step.
   static int64_t ranks_of(const Ask& ask) { return ask.ranks > 0 ? ask.ranks : ask.reduced ? 2 : 1; }
-  static trace::Simulation simulation_of(const Ask& ask) {
-    trace::Simulation simulation;
-    if (!ask.attention.empty()) simulation.attention = choice_of<trace::Attention>(ask.attention);
-    simulation.ranks = ranks_of(ask);
-    simulation.rows = ask.micro_batch * ask.passes;
-    simulation.evaluation_rows = ask.evaluation_rows;
-    return simulation;
+  static SimulatedRank rank_of(const Ask& ask) {
+    return {.attention = ask.attention,
+            .ranks = ranks_of(ask),
+            .rows = ask.micro_batch * ask.passes,
+            .evaluation_rows = ask.evaluation_rows};
   }
   spec::Job job_for(const Ask& ask) const {
     spec::Job job = with_levers(job_, {ask.precision, ask.recompute, ask.micro_batch, ask.zero});
@@ -99,6 +96,7 @@ class JobTracer {
   }
 
   spec::Job job_;
+  Tracer* tracer_;
   double seconds_ = 0;
 };
 
@@ -142,7 +140,8 @@ forecast::Task task_of(const PlanRequest& request, const spec::Job& job) {
   if (!request.recording) {
     task.evaluation_rows = evaluation_rule(request);
     task.pixel_bytes = pixel_bytes_of(job.data.pixels);
-    const auto rules = std::make_shared<RunRules>(job, request.lengths.samples, request.lengths.validation_samples);
+    const auto rules =
+        std::make_shared<RunRules>(job, request.lengths.samples, request.lengths.validation_samples, *request.tracer);
     task.run = [rules, job](const Place& place, const Levers& levers) {
       return rules->says(with_levers(job, levers), place);
     };
@@ -340,6 +339,7 @@ int64_t disk_bytes(const Plan& plan, const forecast::Option& option) {
 
 Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue,
                const forecast::Calibration& calibration) {
+  base::ensure(request.tracer || request.recording, "a plan has a tracer or a recording");
   check_ranks(request);
   const Stopwatch watch;
   Plan plan;
@@ -349,7 +349,7 @@ Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue
   plan.assumptions = request.assumptions;
   plan.notes = request.lengths.notes;
   plan.task = task_of(request, plan.job);
-  JobTracer tracer(plan.job);
+  JobTracer tracer(plan.job, request.tracer);
   Recordings steps(
       [&](const Ask& ask) { return request.recording ? recorded_step(*request.recording, ask) : tracer.step(ask); });
   Recordings evaluations([&](const Ask& ask) { return tracer.evaluation(ask); });

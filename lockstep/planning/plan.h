@@ -9,6 +9,7 @@
 #include "lockstep/catalogue/catalogue.h"
 #include "lockstep/forecast/option.h"
 #include "lockstep/forecast/search.h"
+#include "lockstep/planning/tracer.h"
 #include "lockstep/spec/job.h"
 
 namespace lockstep::planning {
@@ -30,7 +31,8 @@ struct PlanRequest {
   Lengths lengths;
   std::vector<forecast::Place> places;
   forecast::Assumptions assumptions;
-  bool search = true;  // also looks for better levers
+  bool search = true;        // also looks for better levers
+  Tracer* tracer = nullptr;  // REQUIRES: there is one, or a recording
 };
 
 struct Plan {

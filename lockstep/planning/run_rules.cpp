@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 #include "lockstep/base/text.h"
 #include "lockstep/loader/loader_needs.h"
@@ -13,9 +12,6 @@
 #include "lockstep/run/order.h"
 #include "lockstep/run/threads.h"
 #include "lockstep/spec/rank_rules.h"
-#include "lockstep/step/phase_norms.h"
-#include "lockstep/step/virtual_check.h"
-#include "lockstep/trace/simulated_device.h"
 
 namespace lockstep::planning {
 namespace {
@@ -25,15 +21,6 @@ using base::Error;
 using forecast::Place;
 
 constexpr int64_t kPhotograph = 30'000'000;  // a decoded one of ordinary size, and its copies
-
-std::vector<run::FeatureNeeds> features_of(const spec::Job& job, int64_t samples) {
-  const auto& phases = job.training.phases;
-  if (std::none_of(phases.begin(), phases.end(), [](const auto& phase) { return phase.cache_features; })) return {};
-  const trace::SimulatedDevice device(std::make_shared<trace::Recorder>());
-  const model::Network network = model::make_network(job.model, job.data.image_size, job.training.seed,
-                                                     trace::SimulatedDevice::device(), model::Values::none);
-  return training::feature_needs(job, network, trace::SimulatedDevice::device(), samples);
-}
 
 int64_t local_ranks(const Place& place) {
   return place.gpu ? place.gpus / place.nodes() : 1;
@@ -74,25 +61,11 @@ RunRules::Side RunRules::side_of(const std::string& folder, int64_t samples) {
   return side;
 }
 
-RunRules::RunRules(const spec::Job& job, int64_t samples, int64_t validation_samples)
+RunRules::RunRules(const spec::Job& job, int64_t samples, int64_t validation_samples, Tracer& tracer)
     : train_(side_of(job.data.train, samples)),
       validate_(side_of(job.data.validate, validation_samples)),
-      features_(features_of(job, samples + validation_samples)) {}
-
-// A network with values is made only where a pass may have one sample: the variance of its norms is asked for.
-void RunRules::check_norms(const spec::Job& job, int64_t ranks) {
-  const int64_t samples = train_.samples > 0 ? train_.samples : job.training.global_batch;
-  if (!step::has_passes_of_one(job.training, samples, ranks)) return;
-  // Real work before the first simulation would let torch look for a real card.
-  const trace::SimulatedDevice simulated(std::make_shared<trace::Recorder>());
-  const auto made = [&](at::Device device, model::Values values) {
-    return model::make_network(job.model, job.data.image_size, job.training.seed, device, values);
-  };
-  if (!has_norms_) has_norms_ = !made(trace::SimulatedDevice::device(), model::Values::none).buffers().empty();
-  if (!*has_norms_) return;
-  if (!network_) network_ = std::make_unique<model::Network>(made(at::kCPU, model::Values::fresh));
-  step::check_norms_of_phases(job, *network_, at::kCPU, samples, ranks);
-}
+      features_(tracer.features(job, samples + validation_samples)),
+      check_norms_(tracer.norm_check()) {}
 
 loader::MemoryNeeds RunRules::needs_of(const Side& side, const loader::LoaderOptions& options) {
   // Not known: more than a batch.
@@ -127,7 +100,7 @@ void RunRules::ask(const spec::Job& job, const Place& place, forecast::RunSays& 
   const loader::LoaderSeat seat = seat_at(job, place);
   if (train_.collection) loader::settle_order(*train_.collection, job.data.order);
   spec::check_batch_on_ranks(job.training, seat.ranks);
-  check_norms(job, seat.ranks);
+  check_norms_(job, train_.samples > 0 ? train_.samples : job.training.global_batch, seat.ranks);
   for (const run::FeatureNeeds& needs : features_) {
     says.feature_bytes = std::max(says.feature_bytes, needs.bytes());
     const int64_t memory = place.machine.memory_per_node;

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,8 @@
 #include "lockstep/loader/collection.h"
 #include "lockstep/loader/loader_rules.h"
 #include "lockstep/loader/store.h"
+#include "lockstep/planning/tracer.h"
 #include "lockstep/spec/job.h"
-#include "lockstep/training/features.h"
 
 namespace lockstep::planning {
 
@@ -21,7 +20,7 @@ namespace lockstep::planning {
 class RunRules {
  public:
   // `samples` and `validation_samples`: 0 where they are not known. REQUIRES: model.classes is known.
-  RunRules(const spec::Job& job, int64_t samples, int64_t validation_samples);
+  RunRules(const spec::Job& job, int64_t samples, int64_t validation_samples, Tracer& tracer);
 
   // `job`: the same, with other levers perhaps.
   forecast::RunSays says(const spec::Job& job, const forecast::Place& place);
@@ -39,13 +38,11 @@ class RunRules {
   int64_t staged_bytes(const spec::Job& job, const forecast::Place& place) const;
   // Fills in the bytes; throws what the run would.
   void ask(const spec::Job& job, const forecast::Place& place, forecast::RunSays& says);
-  void check_norms(const spec::Job& job, int64_t ranks);
 
   Side train_;
   Side validate_;
   std::vector<run::FeatureNeeds> features_;  // one rank's, by phase
-  std::optional<bool> has_norms_;            // once it is asked for
-  std::unique_ptr<model::Network> network_;  // likewise, with values
+  NormCheck check_norms_;
   std::map<std::string, forecast::RunSays> known_;
 };
 

@@ -17,6 +17,7 @@
 #include "lockstep/planning/request.h"
 #include "lockstep/planning/table.h"
 #include "lockstep/planning/wording.h"
+#include "lockstep/verbs/plan/simulated_tracer.h"
 #include "lockstep/verbs/verb.h"
 #include "lockstep/web/page.h"
 
@@ -149,11 +150,13 @@ LOCKSTEP_VERB(plan)(const std::vector<std::string>& words) {
   if (arguments.has("--help")) return std::fputs(base::help_text(plan_line()).c_str(), stdout), 0;
   check_report_names(arguments);
   const auto catalogue = catalogue::load_catalogue();
+  SimulatedTracer tracer;
   if (const auto what = arguments.value("--advise")) {
     const auto calibration = forecast::load_calibration();
-    return deliver_advice(arguments, advice::advise(*what, {arguments, catalogue, calibration})), 0;
+    return deliver_advice(arguments, advice::advise(*what, {arguments, catalogue, calibration, &tracer})), 0;
   }
-  const planning::PlanRequest request = planning::request_of(arguments, catalogue);
+  planning::PlanRequest request = planning::request_of(arguments, catalogue);
+  request.tracer = &tracer;
   const planning::Plan plan = planning::make_plan(request, catalogue, forecast::load_calibration());
   deliver(arguments, plan);
   check_ending(plan);

@@ -11,9 +11,11 @@
 #include "lockstep/planning/places.h"
 #include "lockstep/planning/plan.h"
 #include "lockstep/trace/trace.h"
+#include "lockstep/training/features.h"
 #include "lockstep/training/train.h"
+#include "lockstep/verbs/plan/simulated_tracer.h"
 
-namespace lockstep::planning {
+namespace lockstep::verbs::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -42,14 +44,17 @@ std::string refusal_of_train(const spec::Job& job, int64_t ranks) {
   return "";
 }
 
-Plan plan_on(const spec::Job& job, int64_t gpus) {
+planning::Plan plan_on(const spec::Job& job, int64_t gpus) {
   const auto shelf = catalogue::load_embedded();
-  PlanRequest request;
+  planning::PlanRequest request;
   request.job = job;
-  request.lengths = lengths_of(job, 0, 0);
-  request.places = places_of({.on = {"h200"}, .gpus = {gpus}, .here = [] { return Here{}; }}, shelf);
+  request.lengths = planning::lengths_of(job, 0, 0);
+  request.places =
+      planning::places_of({.on = {"h200"}, .gpus = {gpus}, .here = [] { return planning::Here{}; }}, shelf);
   request.search = false;
-  return make_plan(request, shelf, forecast::load_calibration());
+  SimulatedTracer tracer;
+  request.tracer = &tracer;
+  return planning::make_plan(request, shelf, forecast::load_calibration());
 }
 
 struct Case {
@@ -88,7 +93,7 @@ const std::vector<Case>& cases() {
 TEST(RunRulesTest, WhatThePlanCallsFeasibleIsWhatTrainStarts) {
   int64_t refused = 0;
   for (const Case& what : cases()) {
-    const Plan plan = plan_on(what.job, what.ranks);  // first: no real step before the first simulated one
+    const planning::Plan plan = plan_on(what.job, what.ranks);  // first: no real step before the first simulated one
     const std::string refusal = refusal_of_train(what.job, what.ranks);
     ASSERT_EQ(plan.options.size(), 1U);
     const forecast::Option& option = plan.options[0];
@@ -127,7 +132,8 @@ TEST(RunRulesTest, CountsCachedFeaturesOnEveryRankOfANode) {
 TEST(RunRulesTest, TellsOfFeaturesThatANodeCannotKeep) {
   spec::Job job = job_of(R"("samples": 1281167, "image_size": 224)", R"("name": "resnet18")", R"("global_batch": 64)");
   job.training.phases = {{.epochs = 1, .train_from = "layer4.0", .cache_features = true}};
-  RunRules rules(job, 1281167, 0);
+  SimulatedTracer tracer;
+  planning::RunRules rules(job, 1281167, 0, tracer);
   forecast::Place place{.name = "node", .gpu = catalogue::load_embedded().gpu("a100-40"), .gpus = 4, .per_node = 4};
   place.machine.memory_per_node = int64_t{256} << 30;
   const auto says = rules.says(job, place);
@@ -167,4 +173,4 @@ TEST(RunRulesTest, BatchNormInStepSendsWhatItSendsOnThatManyRanks) {
 }
 
 }  // namespace
-}  // namespace lockstep::planning
+}  // namespace lockstep::verbs::plan

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lockstep/forecast/recording.h"
+#include "lockstep/run/feature_needs.h"
+#include "lockstep/spec/job.h"
+
+namespace lockstep::planning {
+
+// What of a simulated card and its rank changes the operators of a pass.
+struct SimulatedRank {
+  std::string attention = {};   // the kernel that the card takes for 16-bit attention; empty: none is asked for
+  int64_t ranks = 1;            // of the run
+  int64_t rows = 0;             // samples of this rank in a step
+  int64_t evaluation_rows = 0;  // of an evaluation between two steps; 0: none
+};
+
+// The job is the one that it was made for, with other levers perhaps. Throws what the run would.
+using NormCheck = std::function<void(const spec::Job& job, int64_t samples, int64_t ranks)>;
+
+// All that a plan needs a network for: handed in, so that a plan itself is made without libtorch.
+class Tracer {
+ public:
+  virtual ~Tracer() = default;
+  // The job's own step, and an evaluation pass. User error: an operator that cannot be simulated.
+  virtual forecast::Recording step(const spec::Job& job, const SimulatedRank& rank) = 0;
+  virtual forecast::Recording evaluation(const spec::Job& job, const SimulatedRank& rank) = 0;
+  // What a rank keeps of cached features, by phase; nothing where the job caches none.
+  virtual std::vector<run::FeatureNeeds> features(const spec::Job& job, int64_t samples) = 0;
+  // Whether some batch norm of the job's network would see one value a channel.
+  virtual NormCheck norm_check() = 0;
+};
+
+}  // namespace lockstep::planning

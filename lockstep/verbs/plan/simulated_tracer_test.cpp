@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/plan/simulated_tracer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/forecast/collective.h"
+#include "lockstep/planning/places.h"
+#include "lockstep/planning/plan.h"
+#include "lockstep/run/save_clock.h"
+#include "lockstep/trace/trace.h"
+
+namespace lockstep::verbs::plan {
+namespace {
+
+using testing::HasSubstr;
+
+spec::Job small_job() {
+  return spec::parse_job(base::parse_json(R"({
+    "name": "small", "data": {"train": "synthetic", "samples": 1000, "image_size": 32},
+    "model": {"name": "smallcnn", "classes": 10}, "training": {"global_batch": 64, "epochs": 2}})",
+                                          "job.json"));
+}
+
+planning::Plan plan_of(const spec::Job& job, std::vector<std::string> on, std::vector<int64_t> gpus = {1}) {
+  const auto shelf = catalogue::load_embedded();
+  planning::PlanRequest request;
+  request.job = job;
+  request.lengths = planning::lengths_of(job, 0, 0);
+  request.places = planning::places_of(
+      {.on = std::move(on), .gpus = std::move(gpus), .here = [] { return planning::Here{}; }}, shelf);
+  SimulatedTracer tracer;
+  request.tracer = &tracer;
+  return planning::make_plan(request, shelf, forecast::load_calibration());
+}
+
+TEST(SimulatedTracerTest, PlansAJobOnEveryCard) {
+  const planning::Plan plan = plan_of(small_job(), {"all"});
+  EXPECT_GE(plan.options.size(), catalogue::load_embedded().gpus.size());
+  EXPECT_GE(plan.best.fastest, 0);
+  EXPECT_GT(plan.parameters, 1000);
+  EXPECT_EQ(plan.options[0].length->steps, 32);
+  EXPECT_EQ(plan.options[0].length->last_batch, 1000 - 15 * 64);
+}
+
+TEST(SimulatedTracerTest, ShowsTheJobAsWrittenFirstAndWhatMakesItFitBehindIt) {
+  spec::Job job = small_job();
+  job.data.image_size = 224;
+  job.training.global_batch = 2048;
+  job.data.samples = 100000;
+  const planning::Plan plan = plan_of(job, {"gtx1060"});
+  ASSERT_EQ(plan.options.size(), 2U);
+  EXPECT_TRUE(plan.options[0].as_written);
+  EXPECT_FALSE(plan.options[0].trial.fits);
+  EXPECT_TRUE(plan.options[1].trial.fits);
+  EXPECT_FALSE(plan.options[1].changes.empty());
+  const spec::Job changed = planning::changed_job(plan, plan.options[1]);
+  EXPECT_EQ(changed.training.micro_batch, plan.options[1].levers.micro_batch);
+  // The changed job, planned by itself, says the same.
+  const planning::Plan again = plan_of(changed, {"gtx1060"});
+  EXPECT_TRUE(again.options[0].trial.fits);
+  EXPECT_EQ(again.options[0].trial.memory.total, plan.options[1].trial.memory.total);
+}
+
+// Passes beyond the second are not traced: what is said of eight must be what their own trace says.
+TEST(SimulatedTracerTest, ForetellsManyPassesAsTheirOwnTraceDoes) {
+  spec::Job job = small_job();
+  job.data.image_size = 64;
+  job.training.global_batch = 256;
+  job.training.micro_batch = 32;
+  const auto shelf = catalogue::load_embedded();
+  const forecast::Calibration calibration = forecast::load_calibration();
+  for (const int64_t ranks : {1, 2}) {
+    const planning::Plan plan = plan_of(job, {"a100-80"}, {ranks});
+    const forecast::Trial& trial = plan.options[0].trial;
+    EXPECT_EQ(trial.passes, 8 / ranks);
+    const auto traced = trace::trace_step(job, {.ranks = ranks, .rows = 256 / ranks});
+    const auto memory = forecast::forecast_memory(traced, forecast::memory_rules(shelf.gpu("a100-80")));
+    EXPECT_NEAR(static_cast<double>(trial.memory.peak_allocated), static_cast<double>(memory.peak_allocated),
+                0.01 * static_cast<double>(memory.peak_allocated));
+    EXPECT_NEAR(static_cast<double>(trial.memory.total), static_cast<double>(memory.total),
+                0.02 * static_cast<double>(memory.total));
+    const auto& gpu = shelf.gpu("a100-80");
+    const auto network = ranks > 1 ? forecast::network_of(gpu, ranks, ranks) : forecast::Network{};
+    const double seconds = forecast::forecast_time(traced, gpu, calibration, network).step.value;
+    // Before the step its pictures go to the card: 3 channels of 64 x 64 floats a sample.
+    const double upload = 256.0 / static_cast<double>(ranks) * 3 * 64 * 64 * 4 / plan.assumptions.upload_rate;
+    EXPECT_NEAR(trial.time->step.value, seconds + upload, 0.02 * seconds);
+  }
+}
+
+TEST(SimulatedTracerTest, CountsTheMemoryAndTheTimeOfTheEvaluationThatTheJobAsksFor) {
+  spec::Job job = small_job();
+  job.data.image_size = 64;
+  job.data.samples = 100'000;
+  const int64_t alone = plan_of(job, {"a100-80"}).options[0].trial.memory.total;
+  job.data.validate = "synthetic";
+  const planning::Plan usual = plan_of(job, {"a100-80"});
+  EXPECT_EQ(usual.options[0].trial.memory.total, alone) << "a pass without gradients is smaller than one with them";
+  job.evaluation.batch = 4096;
+  const planning::Plan large = plan_of(job, {"a100-80"});
+  EXPECT_GT(large.options[0].trial.memory.total, 2 * alone);
+  EXPECT_THAT(large.options[0].trial.memory.moment, HasSubstr("evaluate"));
+  EXPECT_LT(large.options[0].pace.evaluation_sample, usual.options[0].pace.evaluation_sample);
+  job.evaluation.every_epochs = 0;  // once, at the end
+  EXPECT_EQ(plan_of(job, {"a100-80"}).options[0].trial.memory.total, large.options[0].trial.memory.total);
+}
+
+TEST(SimulatedTracerTest, PixelsOfOtherTypesTakeOtherMemoryAndTimeToGoToACard) {
+  spec::Job job = small_job();
+  job.data.image_size = 224;  // large enough that what the allocator rounds up is nothing
+  job.training.global_batch = 1024;
+  job.training.micro_batch = 256;
+  std::map<spec::Pixels, forecast::Trial> trials;
+  for (const auto pixels : {spec::Pixels::fp32, spec::Pixels::bf16, spec::Pixels::uint8}) {
+    job.data.pixels = pixels;
+    trials[pixels] = plan_of(job, {"a100-80"}).options[0].trial;
+  }
+  const auto inputs = [&](spec::Pixels pixels) {
+    return static_cast<double>(trials[pixels].memory.by_class.at(forecast::MemoryClass::inputs));
+  };
+  EXPECT_NEAR(inputs(spec::Pixels::uint8) / inputs(spec::Pixels::fp32), 6.0 / 4, 0.01);
+  EXPECT_NEAR(inputs(spec::Pixels::bf16) / inputs(spec::Pixels::fp32), 1, 0.01);
+  const double upload = 1024.0 * 3 * 224 * 224 * 4 / forecast::Assumptions().upload_rate;
+  const double fp32 = trials[spec::Pixels::fp32].time->step.value;
+  EXPECT_NEAR(trials[spec::Pixels::bf16].time->step.value, std::max(fp32 - upload, upload / 2), 0.02 * fp32);
+}
+
+// Slices are a step's passes whatever the ranks, and no lever turns them: train would refuse it.
+TEST(SimulatedTracerTest, PlansVirtualRanksAsTheirOwnTraceDoes) {
+  spec::Job job = small_job();
+  job.data.image_size = 64;
+  job.training.global_batch = 256;
+  job.training.virtual_ranks = 8;
+  const auto shelf = catalogue::load_embedded();
+  for (const int64_t ranks : {1, 4}) {
+    const planning::Plan plan = plan_of(job, {"a100-80"}, {ranks});
+    const forecast::Trial& trial = plan.options[0].trial;
+    EXPECT_EQ(trial.micro_batch, 32);
+    EXPECT_EQ(trial.passes, 8 / ranks);
+    const auto traced = trace::trace_step(job, {.ranks = ranks, .rows = 256 / ranks});
+    const auto memory = forecast::forecast_memory(traced, forecast::memory_rules(shelf.gpu("a100-80")));
+    EXPECT_EQ(trial.memory.total, memory.total);
+    for (const auto& option : plan.options) EXPECT_EQ(option.levers.micro_batch, 0);
+  }
+  const planning::Plan three = plan_of(job, {"a100-80"}, {3});
+  EXPECT_THAT(base::join(three.options[0].why, "; "), HasSubstr("do not divide by 3 ranks: counted as on 2"));
+  EXPECT_THROW(plan_of(job, {"a100-80"}, {16}), base::Error);
+}
+
+TEST(SimulatedTracerTest, SavesByTheRunsOwnClockUnlessTheJobSaysHowOften) {
+  spec::Job job = small_job();
+  job.data.samples = 10'000'000;
+  job.training.epochs = 100;
+  const planning::Plan by_clock = plan_of(job, {"a100-80"});
+  const forecast::Option& option = by_clock.options[0];
+  EXPECT_DOUBLE_EQ(option.pace.first_save, 60);
+  EXPECT_DOUBLE_EQ(option.pace.save_interval,
+                   run::young_interval({option.pace.stall, option.pace.save, option.pace.save},
+                                       job.checkpoint.mean_time_between_failures));
+  const double training = option.length->useful - option.length->saves;
+  EXPECT_EQ(option.length->num_saves, 2 + static_cast<int64_t>((training - 60) / option.pace.save_interval));
+  EXPECT_GT(option.length->num_saves, 10);
+  job.checkpoint.every_epochs = 10;
+  EXPECT_EQ(plan_of(job, {"a100-80"}).options[0].length->num_saves, 10);
+}
+
+TEST(SimulatedTracerTest, RefusesMoreRanksThanSamples) {
+  spec::Job job = small_job();
+  job.training.global_batch = 4;
+  try {
+    plan_of(job, {"a100-80"}, {8});
+    FAIL() << "accepted";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    EXPECT_THAT(error.message(), HasSubstr("a global batch of 4 cannot be divided among the 8 GPUs of a100-80"));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::verbs::plan
