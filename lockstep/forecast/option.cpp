@@ -19,7 +19,7 @@ using base::Blame;
 using base::Error;
 using base::text;
 
-constexpr int64_t kColours = 3;
+constexpr int64_t kColours = 3;  // of a recording that somebody else made
 constexpr double kSyncs = 0.03;  // seconds until a disk has synced the files and folders of the smallest checkpoint
 
 double capability(const catalogue::Gpu& gpu) {
@@ -113,9 +113,7 @@ void add_kept(int64_t bytes, MemoryClass kind, MemoryForecast& memory) {
 
 // A step's samples lie on the card together, also those of passes that were not traced.
 void add_inputs(const Ground& ground, int64_t traced_rows, Trial& trial) {
-  const int64_t pixels = ground.task.image_size * ground.task.image_size;
-  add_kept((trial.rows - traced_rows) * kColours * pixels * ground.task.pixel_bytes.kept, MemoryClass::inputs,
-           trial.memory);
+  add_kept((trial.rows - traced_rows) * ground.task.sample.kept, MemoryClass::inputs, trial.memory);
 }
 
 // While a step is computed twice the state before it is kept: weights, statistics, moving average, and what the
@@ -189,8 +187,7 @@ void fill_time(const Ground& ground, const Place& place, const Levers& levers, T
 // Seconds until `samples` pictures have gone to a card as the loader gives them; a recorded step has its own ways.
 double upload_seconds(const Ground& ground, const Place& place, double samples) {
   if (!place.gpu || ground.task.weak) return 0;
-  const auto side = static_cast<double>(ground.task.image_size);
-  return samples * 3 * side * side * static_cast<double>(ground.task.pixel_bytes.sent) / ground.assumptions.upload_rate;
+  return samples * static_cast<double>(ground.task.sample.sent) / ground.assumptions.upload_rate;
 }
 
 // What is sent ahead takes time only where it takes longer than the step before it.
@@ -249,7 +246,7 @@ void fill_pace(const Ground& ground, Option& option) {
   option.samples_per_second = batch / option.pace.step;
   if (!ground.task.decodes) return;
   SampleSize size = assumed.sample;
-  size.image_pixels = static_cast<double>(ground.task.image_size) * static_cast<double>(ground.task.image_size);
+  size.image_pixels = static_cast<double>(ground.task.image_pixels);
   const int64_t cores = option.place.named ? cores_of(option.place) * option.place.nodes() : 0;
   const double clock = option.place.cpu ? option.place.cpu->base_ghz.value_or(0) : 0;
   const double read = option.place.machine.file_system.read_rate * static_cast<double>(option.place.nodes());
@@ -461,7 +458,7 @@ Trial try_levers(const Ground& ground, const Place& place, const Levers& levers,
   if (trial.fits || depth == Depth::all) fill_time(ground, place, levers, trial);
   if (!trial.time) return trial;
   add_replays(ground, *trial.time);
-  add_upload(upload_seconds(ground, place, static_cast<double>(trial.rows)), ground.task.pixel_bytes.ahead,
+  add_upload(upload_seconds(ground, place, static_cast<double>(trial.rows)), ground.task.sample.ahead,
              *trial.time);
   return trial;
 }

@@ -67,10 +67,10 @@ struct SaveTimes {
   double interval = 0;
 };
 
-// Bytes of one value of a picture.
-struct PixelBytes {
-  int64_t sent = 4;    // on its way to a card
-  int64_t kept = 4;    // on the card while a step runs, all copies together
+// Bytes of one sample's fields.
+struct SampleBytes {
+  int64_t sent = 0;    // on its way to a GPU
+  int64_t kept = 0;    // on the GPU while a step runs, all copies together
   bool ahead = false;  // sent while the step before computes
 };
 
@@ -89,8 +89,8 @@ struct Task {
   Workload work = {};
   Levers levers = {};      // as written
   bool decodes = false;    // the samples are pictures that a loader decodes
-  int64_t image_size = 0;  // pixels
-  PixelBytes pixel_bytes = {};
+  int64_t image_pixels = 0;  // that the network sees
+  SampleBytes sample = {};
   double walltime = 0;        // the job's own limit; 0: the machine's counts
   int64_t virtual_ranks = 0;  // slices of a batch, each a pass of its own, whatever the ranks; 0: none
   // The run's own rule, given what a save costs: seconds for the copy, seconds until written. None: by epochs.

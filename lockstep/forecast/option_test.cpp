@@ -133,14 +133,14 @@ TEST_F(OptionTest, SaysWhenABatchDoesNotDivide) {
 }
 
 TEST_F(OptionTest, KeepsTheStateOfAStepThatIsComputedTwice) {
+  task_.sample = {.sent = 3 * 32 * 32 * 4, .kept = 3 * 32 * 32 * 4};
   const Trial plain = try_levers(ground(), place_of(1, 80), task_.levers);
   task_.replay_every = 10;
   const Trial twice = try_levers(ground(), place_of(1, 80), task_.levers);
   const Recording recording = invented_step({.precision = "fp32", .micro_batch = 64});
   EXPECT_EQ(twice.memory.total - plain.memory.total, recording.checkpoint_bytes);
   EXPECT_EQ(twice.memory.peak_allocated - plain.memory.peak_allocated, recording.checkpoint_bytes);
-  const double upload =
-      64.0 * 3 * static_cast<double>(task_.image_size * task_.image_size) * 4 / Assumptions{}.upload_rate;
+  const double upload = 64.0 * static_cast<double>(task_.sample.sent) / Assumptions{}.upload_rate;
   EXPECT_NEAR(twice.time->step.value - plain.time->step.value, 0.1 * (plain.time->step.value - upload), 1e-9);
 }
 

@@ -77,7 +77,7 @@ struct Recording {
   int64_t micro_batch = 0;   // samples of one pass of this rank
   int64_t accumulation = 1;  // passes of one step
   int64_t ranks = 1;         // that the collectives are among
-  int64_t image_size = 0;    // 0: no images
+  int64_t image_size = 0;    // of square images; 0: others, or none
   int64_t parameters = 0;    // count
   int64_t parameter_bytes = 0;
   int64_t checkpoint_bytes = 0;     // weights, optimizer state, averages: what one save writes

@@ -42,16 +42,17 @@ Rectangle random_crop(int64_t width, int64_t height, double min_scale, base::Ran
   return center_crop(width, height);
 }
 
-Rectangle random_erasure(int64_t size, base::Random& random) {  // a quarter of the samples, 2 to 33 % of the area
+Rectangle random_erasure(const spec::ImageSize& size,
+                         base::Random& random) {  // a quarter of the samples, 2 to 33 % of the area
   if (!random.chance(0.25)) return {};
   for (int attempt = 0; attempt < 10; ++attempt) {
-    const double area = static_cast<double>(size * size) * random.uniform(0.02, 0.33);
+    const double area = static_cast<double>(size.pixels()) * random.uniform(0.02, 0.33);
     const double ratio = std::exp(random.uniform(std::log(0.3), std::log(1 / 0.3)));
     const auto w = static_cast<int64_t>(std::llround(std::sqrt(area * ratio)));
     const auto h = static_cast<int64_t>(std::llround(std::sqrt(area / ratio)));
-    if (w < 1 || h < 1 || w >= size || h >= size) continue;
-    const int64_t x = random.below(size - w + 1);
-    return {x, random.below(size - h + 1), w, h};
+    if (w < 1 || h < 1 || w >= size.width || h >= size.height) continue;
+    const int64_t x = random.below(size.width - w + 1);
+    return {x, random.below(size.height - h + 1), w, h};
   }
   return {};
 }
@@ -85,17 +86,25 @@ void turn_hue(float* p, float turn) {
 }  // namespace
 
 View center_view(int64_t width, int64_t height, const spec::Data& data) {
-  const int64_t size = data.image_size;
-  const auto target = std::max<int64_t>(std::llround(static_cast<double>(size) / data.center_crop), size);
-  const int64_t shorter = std::min(width, height);
-  const auto resized = [&](int64_t length) { return length == shorter ? target : target * length / shorter; };
-  return {.x = centre_axis(width, resized(width), size), .y = centre_axis(height, resized(height), size)};
+  const spec::ImageSize& size = data.image_size;
+  const auto with_margin = [&](int64_t side) {
+    return std::max<int64_t>(std::llround(static_cast<double>(side) / data.center_crop), side);
+  };
+  int64_t resized_width = with_margin(size.width), resized_height = with_margin(size.height);
+  // The side that must grow most decides, the other follows in proportion: nothing is stretched.
+  if (resized_height * width >= resized_width * height) {
+    resized_width = resized_height * width / height;
+  } else {
+    resized_height = resized_width * height / width;
+  }
+  return {.x = centre_axis(width, resized_width, size.width), .y = centre_axis(height, resized_height, size.height)};
 }
 
 View random_view(int64_t width, int64_t height, const spec::Data& data, base::Random random) {
   if (data.augment == spec::Augment::none) return center_view(width, height, data);
   const Rectangle crop = random_crop(width, height, data.crop_scale_min, random);
-  View view{.x = crop_axis(crop.x, crop.width, data.image_size), .y = crop_axis(crop.y, crop.height, data.image_size)};
+  View view{.x = crop_axis(crop.x, crop.width, data.image_size.width),
+            .y = crop_axis(crop.y, crop.height, data.image_size.height)};
   view.x.reversed = data.flip && random.chance(0.5);
   if (data.augment == spec::Augment::rand) view.changes = draw_rand_augment(data.image_size, random);
   if (data.augment == spec::Augment::trivial) view.changes = draw_trivial_augment(random);

@@ -42,7 +42,8 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
-// Evaluation, as torchvision's Resize(round(image_size / center_crop)) and CenterCrop(image_size).
+// Evaluation, as torchvision's Resize(round(image_size / center_crop)) and CenterCrop(image_size). Where image_size is
+// no square, the smallest resize that covers it.
 View center_view(int64_t width, int64_t height, const spec::Data& data);
 
 // Training: RandomResizedCrop and a mirror; `strong` adds colour and erasing, `rand` and `trivial` their policies;

@@ -27,6 +27,16 @@ namespace {
 
 constexpr int kMaxScans = 200;  // a progressive file of 1 kB can ask for thousands of passes over a large picture
 
+// More than the mean of a block is decoded. libjpeg-turbo has the member's name by the API that it was built to follow:
+// 6.2 on Debian, 8 on Ubuntu.
+bool has_alternating_terms(const jpeg_component_info& component) {
+#if JPEG_LIB_VERSION >= 70
+  return component.DCT_h_scaled_size > 1;
+#else
+  return component.DCT_scaled_size > 1;
+#endif
+}
+
 [[noreturn]] void jump_out(j_common_ptr info) {
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
   errors->table.format_message(info, errors->message);
@@ -223,7 +233,7 @@ class JpegFile {
     for (int i = 0; i < info_.blocks_in_MCU; ++i) {
       const int component = info_.MCU_membership[i];
       const jpeg_component_info& from = *info_.cur_comp_info[component];
-      layout.places[static_cast<size_t>(i)] = {component, from.dc_tbl_no, from.ac_tbl_no, from.DCT_scaled_size > 1};
+      layout.places[static_cast<size_t>(i)] = {component, from.dc_tbl_no, from.ac_tbl_no, has_alternating_terms(from)};
       scan_.set_dc_code(from.dc_tbl_no, code_of(*info_.dc_huff_tbl_ptrs[from.dc_tbl_no]));
       scan_.set_ac_code(from.ac_tbl_no, code_of(*info_.ac_huff_tbl_ptrs[from.ac_tbl_no]));
     }

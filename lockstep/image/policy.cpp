@@ -13,7 +13,7 @@ namespace {
 constexpr int kNumBins = 31;
 
 struct Strengths {  // the largest of each
-  double shear, translate, rotate, colour;
+  double shear, translate_x, translate_y, rotate, colour;
   int posterized_bits;
 };
 
@@ -29,8 +29,10 @@ Change draw_change(const Strengths& most, int64_t bin, base::Random& random) {
       change.magnitude = sided(most.shear);
       break;
     case Operation::translate_x:
+      change.magnitude = std::trunc(sided(most.translate_x));
+      break;
     case Operation::translate_y:
-      change.magnitude = std::trunc(sided(most.translate));
+      change.magnitude = std::trunc(sided(most.translate_y));
       break;
     case Operation::rotate:
       change.magnitude = sided(most.rotate);
@@ -156,15 +158,16 @@ void warp(Image& image, const std::array<double, 6>& matrix, Image& scratch) {
 
 }  // namespace
 
-std::vector<Change> draw_rand_augment(int64_t image_size, base::Random& random) {
-  const Strengths most{0.3, 150.0 / 331 * static_cast<double>(image_size), 30, 0.9, 4};
+std::vector<Change> draw_rand_augment(const spec::ImageSize& size, base::Random& random) {
+  const auto far = [](int64_t side) { return 150.0 / 331 * static_cast<double>(side); };
+  const Strengths most{0.3, far(size.width), far(size.height), 30, 0.9, 4};
   const Change first = draw_change(most, 9, random);
   return {first, draw_change(most, 9, random)};
 }
 
 std::vector<Change> draw_trivial_augment(base::Random& random) {
   const int64_t bin = random.below(kNumBins);
-  return {draw_change({0.99, 32, 135, 0.99, 6}, bin, random)};
+  return {draw_change({0.99, 32, 32, 135, 0.99, 6}, bin, random)};
 }
 
 void apply(const Change& change, Image& image, Image& scratch) {

@@ -7,6 +7,7 @@
 
 #include "lockstep/base/random.h"
 #include "lockstep/image/image.h"
+#include "lockstep/spec/image_size.h"
 
 namespace lockstep::image {
 
@@ -39,7 +40,7 @@ struct Change {
 };
 
 // RandAugment's defaults: two operations, magnitude 9 of 31.
-std::vector<Change> draw_rand_augment(int64_t image_size, base::Random& random);
+std::vector<Change> draw_rand_augment(const spec::ImageSize& size, base::Random& random);
 // TrivialAugmentWide: one operation, any of its 31 magnitudes.
 std::vector<Change> draw_trivial_augment(base::Random& random);
 

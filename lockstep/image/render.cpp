@@ -16,13 +16,17 @@ void normalise(float* pixels, int64_t num_pixels, const Normalisation& by) {
 
 }  // namespace
 
-Renderer::Renderer(const spec::Data& data) : data_(data) {
+Normalisation normalisation_of(const spec::Data& data) {
   base::ensure(data.mean.size() == 3 && data.std.size() == 3, "mean and std of three channels");
+  Normalisation normalisation;
   for (size_t c = 0; c < 3; ++c) {
-    normalisation_.mean[c] = static_cast<float>(data.mean[c]);
-    normalisation_.std[c] = static_cast<float>(data.std[c]);
+    normalisation.mean[c] = static_cast<float>(data.mean[c]);
+    normalisation.std[c] = static_cast<float>(data.std[c]);
   }
+  return normalisation;
 }
+
+Renderer::Renderer(const spec::Data& data) : data_(data), normalisation_(normalisation_of(data)) {}
 
 void Renderer::center(std::span<const std::byte> file, PixelTarget out) {
   started_ = std::chrono::steady_clock::now();
@@ -39,7 +43,7 @@ void Renderer::random(std::span<const std::byte> file, const base::Random& numbe
 }
 
 void Renderer::noise(base::Random numbers, PixelTarget out) {
-  const int64_t num_pixels = data_.image_size * data_.image_size;
+  const int64_t num_pixels = data_.image_size.pixels();
   floats_.resize(static_cast<size_t>(num_pixels * 3));
   for (int64_t i = 0; i < num_pixels; ++i) {
     const uint32_t bits = numbers.bits();
@@ -51,7 +55,7 @@ void Renderer::noise(base::Random numbers, PixelTarget out) {
 }
 
 void Renderer::blank(PixelTarget out) {
-  erase({0, 0, data_.image_size, data_.image_size}, out);
+  erase({0, 0, data_.image_size.width, data_.image_size.height}, out);
 }
 
 // From 0 .. 1 to the target.
@@ -65,7 +69,7 @@ void Renderer::pack(PixelTarget out) {
 
 void Renderer::erase(const Rectangle& erased, PixelTarget out) const {
   for (int64_t row = erased.y; row < erased.y + erased.height; ++row) {
-    const int64_t begin = (row * data_.image_size + erased.x) * 3, count = erased.width * 3;
+    const int64_t begin = (row * data_.image_size.width + erased.x) * 3, count = erased.width * 3;
     if (out.floats) std::fill_n(out.floats + begin, count, 0.0f);
     if (out.halves) std::fill_n(out.halves + begin, count, uint16_t{0});
     for (int64_t i = 0; out.bytes && i < count; ++i) {
@@ -76,8 +80,9 @@ void Renderer::erase(const Rectangle& erased, PixelTarget out) const {
 }
 
 void Renderer::change(const std::vector<Change>& changes, float* out) {
-  shown_.width = shown_.height = data_.image_size;
-  shown_.pixels.resize(static_cast<size_t>(data_.image_size * data_.image_size * 3));
+  shown_.width = data_.image_size.width;
+  shown_.height = data_.image_size.height;
+  shown_.pixels.resize(static_cast<size_t>(data_.image_size.pixels() * 3));
   for (size_t i = 0; i < shown_.pixels.size(); ++i) shown_.pixels[i] = static_cast<uint8_t>(out[i] * 255 + 0.5f);
   for (const Change& each : changes) apply(each, shown_, scratch_);
   for (size_t i = 0; i < shown_.pixels.size(); ++i) out[i] = static_cast<float>(shown_.pixels[i]) / 255;
@@ -87,7 +92,7 @@ void Renderer::change(const std::vector<Change>& changes, float* out) {
 void Renderer::show_changed(const View& view, const Axis& x, const Axis& y, float* out) {
   resampler_.run(part_.image, x, y, {}, out);
   if (!view.changes.empty()) change(view.changes, out);
-  change_colour(out, data_.image_size * data_.image_size, view.colour);
+  change_colour(out, data_.image_size.pixels(), view.colour);
 }
 
 void Renderer::show(const View& view, const PartRequest& request, PixelTarget out) {
@@ -95,7 +100,7 @@ void Renderer::show(const View& view, const PartRequest& request, PixelTarget ou
   decode_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
   const Axis x = axis_in_part(view.x, part_.x, part_.image.width, part_.denominator);
   const Axis y = axis_in_part(view.y, part_.y, part_.image.height, part_.denominator);
-  const int64_t num_pixels = data_.image_size * data_.image_size;
+  const int64_t num_pixels = data_.image_size.pixels();
   if (view.colour == Colour{} && view.changes.empty()) {
     resampler_.run(part_.image, x, y, normalisation_, out);
   } else if (out.floats) {

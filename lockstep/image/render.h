@@ -14,13 +14,15 @@
 
 namespace lockstep::image {
 
+Normalisation normalisation_of(const spec::Data& data);
+
 // From a file in memory to the network's pixels: decodes no more than the view needs, then crops, resizes, mirrors and
 // normalises in one pass. Keeps its memory from one picture to the next; one per thread.
 class Renderer {
  public:
   explicit Renderer(const spec::Data& data);
 
-  // `out` is [image_size, image_size, 3]. Throws as decode.h says.
+  // `out` is [height, width, 3] of data.image_size. Throws as decode.h says.
   void center(std::span<const std::byte> file, PixelTarget out);
   void random(std::span<const std::byte> file, const base::Random& numbers, PixelTarget out);
   double decode_seconds() const { return decode_seconds_; }  // of the last picture: header and pixels

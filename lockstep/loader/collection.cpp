@@ -188,14 +188,29 @@ std::string without_trailing_slashes(std::string path) {
   return path;
 }
 
+std::vector<std::string> images_below(const std::string& folder) {
+  std::vector<std::string> images;
+  for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) {
+    if (item.is_regular_file() && sources::has_picture_name(item.path().filename().string()))
+      images.push_back(item.path().string());
+  }
+  if (images.empty()) throw Error(Blame::user, text(folder, ": no .jpg, .jpeg or .png file in this folder"));
+  std::sort(images.begin(), images.end());
+  return images;
+}
+
 }  // namespace
 
 bool is_shard_folder(const std::string& root) {
   return ::access(text(root, "/", shards::kShardList).c_str(), F_OK) == 0;
 }
 
-Collection scan_pictures(const std::string& shard_folder) {
-  Collection all{.root = without_trailing_slashes(shard_folder)};
+Collection scan_images(const std::string& root) {
+  Collection all{.root = without_trailing_slashes(root)};
+  if (!is_shard_folder(root)) {
+    for (auto& path : images_below(root)) all.samples.push_back({std::move(path), 0});
+    return all;
+  }
   const auto shards = std::make_shared<const shards::ShardSet>(all.root);
   for (int64_t id = 0; id < shards->size(); ++id) {
     const auto [shard, place] = shards->place_of(id);

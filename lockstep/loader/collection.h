@@ -56,8 +56,9 @@ Collection scan_folder(const std::string& root, const std::vector<std::string>& 
 // True where the folder has a list of shards.
 bool is_shard_folder(const std::string& root);
 
-// The pictures of a folder of shards, whatever is known of their classes: every label is 0. For predictions.
-Collection scan_pictures(const std::string& shard_folder);
+// All images of a folder of shards, or below a folder (.jpg, .jpeg and .png, sorted), whatever is known of their
+// classes: every label is 0. For predictions, and for tasks without classes. User error for a folder without an image.
+Collection scan_images(const std::string& root);
 
 // "synthetic" data: `samples` random images of `classes` classes, no files; for plan and bench.
 Collection synthetic_collection(int64_t samples, int64_t classes);

@@ -11,19 +11,42 @@ using base::Blame;
 using base::Error;
 using base::text;
 
+namespace {
+
+void check_length(const spec::Job& job, const Collection& train) {
+  const auto there = static_cast<int64_t>(train.samples.size());
+  if (job.data.samples == 0 || job.data.samples == there) return;
+  throw Error(Blame::user, text("data.samples is ", job.data.samples, ", but ", job.data.train, " has ", there),
+              text("leave data.samples out, or --set data.samples=", there));
+}
+
+// Of a task that has no classes: what is to be learnt stands in the samples themselves.
+Collections open_unlabelled(const spec::Job& job) {
+  const auto open = [&](const std::string& folder) {
+    if (folder != "synthetic") return scan_images(folder);
+    if (job.data.samples > 0) return synthetic_collection(job.data.samples, 1);
+    throw Error(Blame::user, "data.train is \"synthetic\" without data.samples", "for example --set data.samples=1000");
+  };
+  Collections all;
+  all.train = open(job.data.train);
+  check_length(job, all.train);
+  if (!job.data.validate.empty()) all.validate = open(job.data.validate);
+  return all;
+}
+
+}  // namespace
+
 Collections open_collections(const spec::Job& job) {
   Collections all;
   const bool synthetic = job.data.train == "synthetic";
+  const bool has_classes = task::make_task(job)->learns_classes();
+  if (!has_classes) return open_unlabelled(job);
   if (synthetic && (job.data.samples <= 0 || job.model.classes <= 1)) {
     throw Error(Blame::user, "data.train is \"synthetic\" without data.samples or model.classes",
                 "for example --set data.samples=1000 --set model.classes=10");
   }
   all.train = synthetic ? synthetic_collection(job.data.samples, job.model.classes) : scan_folder(job.data.train);
-  if (const auto there = static_cast<int64_t>(all.train.samples.size());
-      job.data.samples > 0 && job.data.samples != there) {
-    throw Error(Blame::user, text("data.samples is ", job.data.samples, ", but ", job.data.train, " has ", there),
-                text("leave data.samples out, or --set data.samples=", there));
-  }
+  check_length(job, all.train);
   const auto found = static_cast<int64_t>(all.train.classes.size());
   if (found < 2) {
     throw Error(Blame::user, text(job.data.train, " has one class only: '", all.train.classes.at(0), "'"),
@@ -46,7 +69,7 @@ Fingerprints fingerprints_of(const Collections& collections) {
 }
 
 spec::Job resolve(spec::Job job, const Collections& collections) {
-  job.model.classes = static_cast<int64_t>(collections.train.classes.size());
+  job.model.classes = task::make_task(job, collections.train.classes)->num_outputs();
   job.data.order = settle_order(collections.train, job.data.order);
   return job;
 }

@@ -11,9 +11,12 @@ namespace lockstep::loader {
 class FakeStore final : public Store {
  public:
   std::string path(int64_t) const override { return ""; }
-  Location locate(int64_t id) const override { return {id / 50, id % 50 * 1024 + 512, 100 + id % 7, std::nullopt}; }
+  Location locate(int64_t id) const override { return {id / 50, id % 50 * 1024 + 512, 100 + id % 7}; }
   std::string name(int64_t) const override { return ""; }
   std::span<const std::byte> read(int64_t, std::vector<std::byte>& memory) const override { return memory; }
+  std::vector<std::span<const std::byte>> split(int64_t, std::span<const std::byte> bytes) const override {
+    return {bytes};
+  }
 };
 
 }  // namespace lockstep::loader

@@ -44,7 +44,7 @@ void check_read(const Store& store, int64_t id, int64_t outcome, std::span<const
     throw base::Error(base::Blame::user, base::text(store.name(id), ": the shard ends within it"),
                       "copy the shard again");
   }
-  check_bytes(store, id, bytes);
+  store.check(id, bytes);
 }
 
 }  // namespace

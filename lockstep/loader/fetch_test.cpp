@@ -63,9 +63,12 @@ class FetcherTest : public testing::TestWithParam<Way> {
 class BoundlessStore final : public Store {
  public:
   std::string path(int64_t) const override { return ""; }
-  Location locate(int64_t) const override { return {0, 0, int64_t{1} << 60, std::nullopt}; }
+  Location locate(int64_t) const override { return {0, 0, int64_t{1} << 60}; }
   std::string name(int64_t) const override { return "boundless"; }
   std::span<const std::byte> read(int64_t, std::vector<std::byte>& memory) const override { return memory; }
+  std::vector<std::span<const std::byte>> split(int64_t, std::span<const std::byte> bytes) const override {
+    return {bytes};
+  }
 };
 
 TEST_P(FetcherTest, TellsThoseWhoWaitThatThereIsNoMemory) {
@@ -165,6 +168,9 @@ TEST_P(FetcherTest, AFailingFileSystemIsNotASamplesFault) {
     Location locate(int64_t id) const override { return store_.locate(id); }
     std::string name(int64_t id) const override { return store_.name(id); }
     std::span<const std::byte> read(int64_t, std::vector<std::byte>& memory) const override { return memory; }
+    std::vector<std::span<const std::byte>> split(int64_t, std::span<const std::byte> bytes) const override {
+      return {bytes};
+    }
 
    private:
     const Store& store_;

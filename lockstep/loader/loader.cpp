@@ -37,17 +37,18 @@ std::span<const std::byte> bytes_of(const std::string& content) {
   return std::as_bytes(std::span(content.data(), content.size()));
 }
 
-LoaderOptions with_threads(LoaderOptions options) {
+// What a prediction is about has no members to read.
+std::vector<std::string> members_of(const LoaderOptions& options) {
+  return options.use == Use::predict ? std::vector<std::string>() : options.task->members();
+}
+
+LoaderOptions settled(LoaderOptions options) {
   if (options.threads == 0) options.threads = site::usable_cores();
+  options.task = task_of(options);
   return options;
 }
 
-// The memory of a batch's pixels, of whichever kind they are.
-struct PixelMemory {
-  std::vector<float> images;
-  std::vector<uint16_t> halves;
-  std::vector<uint8_t> bytes;
-};
+using Memory = std::vector<std::byte>;
 
 std::string with_path(const std::string& path, const std::string& reason) {
   return reason.starts_with(path) ? reason : text(path, ": ", reason);
@@ -75,34 +76,38 @@ struct Errand {  // one row
   int64_t ticket = 0;
 };
 
-// A picture's file while it is decoded: read ahead from a shard, or read now into `memory`.
-class PictureBytes {
+// A sample's bytes while it is encoded: read ahead from a shard, or read now into `memory`.
+class SampleBytes {
  public:
-  PictureBytes(const Store& store, Fetcher* fetcher, const Errand& errand, std::vector<std::byte>& memory)
-      : fetcher_(fetcher) {
+  SampleBytes(const Store& store, Fetcher* fetcher, const Errand& errand, Memory& memory) : fetcher_(fetcher) {
     if (fetcher_) fetched_ = fetcher_->take(errand.ticket);
-    bytes_ = fetcher_ ? std::span<const std::byte>(fetched_) : store.read(errand.id, memory);
+    if (fetcher_ && fetched_.empty()) return;  // abandoned: nobody takes the row
+    parts_ = store.split(errand.id, fetcher_ ? std::span<const std::byte>(fetched_) : store.read(errand.id, memory));
   }
-  ~PictureBytes() {
+  ~SampleBytes() {
     if (fetcher_) fetcher_->give_back(std::move(fetched_));
   }
-  PictureBytes(const PictureBytes&) = delete;
-  PictureBytes& operator=(const PictureBytes&) = delete;
+  SampleBytes(const SampleBytes&) = delete;
+  SampleBytes& operator=(const SampleBytes&) = delete;
 
-  std::span<const std::byte> bytes() const { return bytes_; }
+  task::StoredSample stored(int32_t label) const {
+    if (parts_.empty()) return {label, {}, {}};
+    return {label, parts_.front(), {parts_.begin() + 1, parts_.end()}};
+  }
 
  private:
   Fetcher* fetcher_;
-  std::vector<std::byte> fetched_;
-  std::span<const std::byte> bytes_;
+  Memory fetched_;
+  std::vector<std::span<const std::byte>> parts_;
 };
 
 class ThreadedLoader final : public Loader {
  public:
   ThreadedLoader(const Collection& collection, const LoaderOptions& options, const run::LoaderState& from)
       : collection_(collection),
-        store_(collection.is_synthetic() ? nullptr : open_store(collection)),
+        store_(collection.is_synthetic() ? nullptr : open_store(collection, members_of(options))),
         options_(options),
+        fields_(options.task->fields()),
         num_samples_(static_cast<int64_t>(collection.samples.size())),
         num_threads_(options.threads),
         extents_(loader_extents(collection, options, store_.get())),
@@ -157,8 +162,10 @@ class ThreadedLoader final : public Loader {
 
   void recycle(Batch&& batch) override {
     const std::lock_guard lock(mutex_);
-    if (spare_.size() > slots_.size()) return;
-    spare_.push_back({std::move(batch.images), std::move(batch.halves), std::move(batch.bytes)});
+    if (batch.fields.empty() || spare_.size() > slots_.size()) return;
+    std::vector<Memory> memory;
+    for (auto& values : batch.fields) memory.push_back(std::move(values.bytes));
+    spare_.push_back(std::move(memory));
   }
 
   int64_t steps_per_epoch() const override { return run::num_steps(num_samples_, options_.global_batch); }
@@ -217,16 +224,12 @@ class ThreadedLoader final : public Loader {
     batch.epoch = planned_.epoch;
     batch.step = planned_.epoch * steps_per_epoch() + planned_.consumed / options_.global_batch;
     batch.global_size = places.size();
-    batch.image_size = options_.data.image_size;
-    for (size_t c = 0; c < 3; ++c) {
-      batch.normalisation.mean[c] = static_cast<float>(options_.data.mean[c]);
-      batch.normalisation.std[c] = static_cast<float>(options_.data.std[c]);
-    }
+    batch.normalisation = image::normalisation_of(options_.data);
     for (int64_t row = mine.begin; row < mine.end; ++row) {
       const int64_t id = ids[static_cast<size_t>(row)];
       batch.sample_ids.push_back(id);
-      batch.targets.push_back(collection_.samples[static_cast<size_t>(id)].label);
     }
+    batch.was_read.assign(batch.sample_ids.size(), 1);
     planned_ = wrapped({planned_.seed, planned_.epoch, places.end});
     slot->after = planned_;
     slot->first_ticket = next_ticket_;
@@ -246,8 +249,8 @@ class ThreadedLoader final : public Loader {
   }
 
   void decode_rows(const std::stop_token& stop) {
-    image::Renderer renderer(options_.data);
-    std::vector<std::byte> memory;  // of the file in hand
+    const auto encoder = options_.task->encoder();
+    Memory memory;  // of the sample in hand
     std::unique_lock lock(mutex_);
     while (true) {
       Slot* slot = nullptr;
@@ -256,7 +259,7 @@ class ThreadedLoader final : public Loader {
       if (slot->memory == Slot::Memory::absent) {
         find_memory(*slot, lock);
       } else {
-        decode_row(*slot, slot->num_taken++, renderer, memory, lock);
+        encode_row(*slot, slot->num_taken++, *encoder, memory, lock);
       }
       if (slot->is_done()) batch_done_.notify_all();
     }
@@ -266,49 +269,37 @@ class ThreadedLoader final : public Loader {
   void find_memory(Slot& slot, std::unique_lock<std::mutex>& lock) {
     slot.memory = Slot::Memory::coming;
     const double start = base::steady_seconds();
-    PixelMemory found;
+    std::vector<Memory> found(fields_.size());
     if (!spare_.empty()) {
       found = std::move(spare_.back());
       spare_.pop_back();
     }
     lock.unlock();
-    const auto length = static_cast<size_t>(slot.batch.size() * row_length());
-    if (options_.data.pixels == spec::Pixels::fp32) found.images.resize(length);
-    if (options_.data.pixels == spec::Pixels::bf16) found.halves.resize(length);
-    if (options_.data.pixels == spec::Pixels::uint8) found.bytes.resize(length);
+    for (size_t i = 0; i < fields_.size(); ++i) {
+      found[i].resize(static_cast<size_t>(slot.batch.size() * fields_[i].bytes()));
+    }
     lock.lock();
     stages_.copy += base::steady_seconds() - start;
-    slot.batch.images = std::move(found.images);
-    slot.batch.halves = std::move(found.halves);
-    slot.batch.bytes = std::move(found.bytes);
+    for (size_t i = 0; i < fields_.size(); ++i) slot.batch.fields.push_back({fields_[i], std::move(found[i])});
     slot.memory = Slot::Memory::there;
     work_there_.notify_all();
   }
 
-  image::PixelTarget target(Batch& batch, int64_t row) const {
-    const int64_t at = row * row_length();
-    if (options_.data.pixels == spec::Pixels::uint8) return batch.bytes.data() + at;
-    if (options_.data.pixels == spec::Pixels::bf16) return batch.halves.data() + at;
-    return batch.images.data() + at;
-  }
-
-  int64_t row_length() const { return options_.data.image_size * options_.data.image_size * 3; }
-
-  void decode_row(Slot& slot, int64_t row, image::Renderer& renderer, std::vector<std::byte>& memory,
-                  std::unique_lock<std::mutex>& lock) {
+  void encode_row(Slot& slot, int64_t row, task::Encoder& encoder, Memory& memory, std::unique_lock<std::mutex>& lock) {
     const int64_t id = slot.batch.sample_ids[static_cast<size_t>(row)];
-    const image::PixelTarget out = target(slot.batch, row);
+    std::vector<std::byte*> out;
+    for (auto& values : slot.batch.fields) out.push_back(values.row(row));
     std::optional<BadSample> bad;
     std::exception_ptr error;
     StageSeconds stages;
     lock.unlock();
     try {
-      fill_row({id, slot.batch.epoch, slot.first_ticket + row}, renderer, memory, out, stages);
+      fill_row({id, slot.batch.epoch, slot.first_ticket + row}, encoder, memory, out, stages);
     } catch (const Error& wrong) {
       const std::string path = store_ ? store_->name(id) : "";
       if (options_.data.on_bad_sample == spec::OnBadSample::skip && wrong.blame() == Blame::user) {
         bad = BadSample{id, path, wrong.what()};
-        renderer.blank(out);
+        encoder.blank(out);
       } else {
         error = std::make_exception_ptr(Error(wrong.blame(), with_path(path, wrong.what()), wrong.fix()));
       }
@@ -318,7 +309,7 @@ class ThreadedLoader final : public Loader {
     lock.lock();
     stages_ += stages;
     if (bad) {
-      slot.batch.targets[static_cast<size_t>(row)] = kNoTarget;
+      slot.batch.was_read[static_cast<size_t>(row)] = 0;
       slot.bad.emplace_back(row, std::move(*bad));
     }
     if (error && (!slot.error || row < slot.error_row)) {
@@ -328,33 +319,34 @@ class ThreadedLoader final : public Loader {
     ++slot.num_done;
   }
 
-  void fill_row(const Errand& errand, image::Renderer& renderer, std::vector<std::byte>& memory, image::PixelTarget out,
+  void fill_row(const Errand& errand, task::Encoder& encoder, Memory& memory, task::FieldPointers out,
                 StageSeconds& stages) const {
     const double start = base::steady_seconds();
     stages.samples = 1;
     const auto seed = static_cast<uint64_t>(options_.seed);
     const auto index = static_cast<uint64_t>(errand.id);
+    const int32_t label = collection_.samples[static_cast<size_t>(errand.id)].label;
     if (!store_) {
-      renderer.noise(base::Random(base::derive_seed(seed, "synthetic"), 0, index), out);
+      encoder.draw(label, base::Random(base::derive_seed(seed, "synthetic"), 0, index), out);
       stages.augment = base::steady_seconds() - start;
       return;
     }
-    const PictureBytes picture(*store_, fetcher_.get(), errand, memory);
+    const SampleBytes sample(*store_, fetcher_.get(), errand, memory);
     const double read = base::steady_seconds();
     stages.read = read - start;
+    std::optional<base::Random> random;
     if (is_training() && options_.augment) {
-      const base::Random numbers(base::derive_seed(seed, "augment"), static_cast<uint32_t>(errand.epoch), index);
-      renderer.random(picture.bytes(), numbers, out);
-    } else {
-      renderer.center(picture.bytes(), out);
+      random.emplace(base::derive_seed(seed, "augment"), static_cast<uint32_t>(errand.epoch), index);
     }
-    stages.decode = renderer.decode_seconds();
+    encoder.encode(sample.stored(label), random, out);
+    stages.decode = encoder.decode_seconds();
     stages.augment = base::steady_seconds() - read - stages.decode;
   }
 
   const Collection& collection_;
   const std::unique_ptr<const Store> store_;  // null for synthetic samples
   const LoaderOptions options_;
+  const std::vector<task::Field> fields_;
   const int64_t num_samples_;
   const int64_t num_threads_;
   const Extents extents_;  // of windows
@@ -368,7 +360,7 @@ class ThreadedLoader final : public Loader {
   run::LoaderState state_;
   run::LoaderState planned_;  // where the next batch to be planned begins
   std::deque<std::unique_ptr<Slot>> slots_;
-  std::vector<PixelMemory> spare_;
+  std::vector<std::vector<Memory>> spare_;  // by field
   int64_t num_planned_ = 0;
   int64_t next_ticket_ = 0;
   StageSeconds stages_;
@@ -380,7 +372,7 @@ class ThreadedLoader final : public Loader {
 
 void check(const Collection& collection, const LoaderOptions& options, const run::LoaderState& from) {
   if (collection.samples.empty()) throw Error(Blame::user, text(collection.root, ": there is no sample"));
-  if (options.use == Use::train && collection.classes.size() < 2) {
+  if (options.use == Use::train && options.task->learns_classes() && collection.classes.size() < 2) {
     const std::string names = base::join(collection.classes, ", ");
     throw Error(Blame::user, text(collection.root, ": only one class (", names, "), nothing can be learnt from it"),
                 "give each class its own sub-folder; two at least");
@@ -402,6 +394,41 @@ void check(const Collection& collection, const LoaderOptions& options, const run
 
 }  // namespace
 
+const task::FieldValues& Batch::field(const std::string& name) const {
+  const auto found =
+      std::find_if(fields.begin(), fields.end(), [&](const auto& values) { return values.field.name == name; });
+  base::ensure(found != fields.end(), "a batch has the field that is asked for");
+  return *found;
+}
+
+Batch draw_batch(const spec::Job& job, int64_t first, int64_t rows) {
+  const auto task = task::make_task(job);
+  const auto encoder = task->encoder();
+  Batch batch;
+  batch.normalisation = image::normalisation_of(job.data);
+  for (const auto& field : task->fields()) {
+    batch.fields.push_back({field, Memory(static_cast<size_t>(rows * field.bytes()))});
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t id = first + row;
+    std::vector<std::byte*> out;
+    for (auto& values : batch.fields) out.push_back(values.row(row));
+    const auto label = static_cast<int32_t>(id % std::max<int64_t>(1, job.model.classes));
+    encoder->draw(label, base::Random(base::derive_seed(1, "synthetic"), 0, static_cast<uint64_t>(id)), out);
+    batch.sample_ids.push_back(id);
+  }
+  batch.was_read.assign(static_cast<size_t>(rows), 1);
+  batch.global_size = rows;
+  return batch;
+}
+
+std::shared_ptr<const task::Task> task_of(const LoaderOptions& options) {
+  if (options.task) return options.task;
+  spec::Job job;
+  job.data = options.data;
+  return task::make_task(job);
+}
+
 spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder wish) {
   using spec::SampleOrder;
   if (wish == SampleOrder::windows && !collection.shards) {
@@ -415,12 +442,13 @@ spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder w
 
 std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,
                                     const run::LoaderState& from) {
-  check(collection, options, from);
-  return std::make_unique<ThreadedLoader>(collection, with_threads(options), from);
+  const LoaderOptions all = settled(options);
+  check(collection, all, from);
+  return std::make_unique<ThreadedLoader>(collection, all, from);
 }
 
 std::vector<float> load_image(const std::string& path, const spec::Data& data) {
-  std::vector<float> pixels(static_cast<size_t>(data.image_size * data.image_size * 3));
+  std::vector<float> pixels(static_cast<size_t>(data.image_size.pixels() * 3));
   const std::string file = sources::read_plain_file(path);
   try {
     image::Renderer(data).center(bytes_of(file), pixels.data());

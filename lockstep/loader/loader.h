@@ -11,29 +11,27 @@
 #include "lockstep/loader/pace.h"
 #include "lockstep/run/loader_state.h"
 #include "lockstep/spec/job.h"
+#include "lockstep/task/task.h"
 
 namespace lockstep::loader {
-
-// A sample that could not be read under `on_bad_sample: skip` keeps its row, so that every rank knows every batch's
-// shape without a message; its target says that it has no part in loss, gradient or metric. Who averages over the
-// batch divides by the number of rows that have a target, summed over the ranks.
-constexpr int64_t kNoTarget = -1;
 
 // One rank's share of one global batch, ready for the network.
 struct Batch {
   int64_t step = 0;         // global step
   int64_t epoch = 0;        // the epoch all its samples belong to
-  int64_t global_size = 0;  // rows in the whole batch, all ranks; those with kNoTarget count here, but not in a loss
-  int64_t image_size = 0;
-  std::vector<int64_t> sample_ids;     // this rank's, in order
-  std::vector<int64_t> targets;        // label per sample; kNoTarget for one that was skipped (its pixels are zero)
-  std::vector<float> images;           // [samples, image_size, image_size, 3], normalised (NHWC); of data.pixels fp32
-  std::vector<uint16_t> halves;        // likewise of bf16: the upper half of a float, rounded to even
-  std::vector<uint8_t> bytes;          // likewise of uint8: 0 to 255, not normalised
-  image::Normalisation normalisation;  // what bytes still need
+  int64_t global_size = 0;  // rows in the whole batch, all ranks; those that were not read count here, not in a loss
+  std::vector<int64_t> sample_ids;        // this rank's, in order
+  std::vector<task::FieldValues> fields;  // as the task declares them
+  // By row. 0: could not be read (`on_bad_sample: skip`). It keeps its row, so that every rank knows every batch's
+  // shape without a message, but has no part in loss, gradient or score: who averages over the batch divides by the
+  // rows that were read, summed over the ranks.
+  std::vector<uint8_t> was_read;
+  image::Normalisation normalisation;  // what an image of bytes still needs
   double wait_seconds = 0;             // how long next() waited for it
 
   int64_t size() const { return static_cast<int64_t>(sample_ids.size()); }
+  // REQUIRES: there is a field of that name.
+  const task::FieldValues& field(const std::string& name) const;
 };
 
 struct ReadCounts {
@@ -47,10 +45,12 @@ struct BadSample {
   std::string reason;
 };
 
-enum class Use { train, evaluate };  // shuffled and augmented, or in order with a centre crop
+// Shuffled and augmented; in order with a centre crop; likewise of samples of which nobody knows what is to be learnt.
+enum class Use { train, evaluate, predict };
 
 struct LoaderOptions {
   spec::Data data;
+  std::shared_ptr<const task::Task> task = nullptr;  // null: the one that a job of these data has by default
   Use use = Use::train;
   int64_t global_batch = 32;
   int64_t seed = run::kDefaultSeed;
@@ -93,13 +93,19 @@ class Loader {
 };
 
 // Starts at `from`, which another number of ranks may have left. `collection` must outlive the loader.
-// User error: no samples, fewer than two classes to train on, a `from` of another seed (once it has begun), a
-// data.memory that two batches do not fit into.
+// User error: no samples, fewer than two classes for a task that learns them, a `from` of another seed (once it has
+// begun), a data.memory that two batches do not fit into.
 std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,
                                     const run::LoaderState& from);
 
-// The pixels that evaluation shows the network for one image: [image_size, image_size, 3], normalised (NHWC).
-// User error that names the path when it cannot be read.
+// `rows` synthetic samples from `first` on, labels in turn: for who measures a step and needs no loader.
+Batch draw_batch(const spec::Job& job, int64_t first, int64_t rows);
+
+// The task whose fields a loader with these options fills.
+std::shared_ptr<const task::Task> task_of(const LoaderOptions& options);
+
+// The pixels that evaluation shows the network for one image: [height, width, 3], normalised. User error that names the
+// path when it cannot be read.
 std::vector<float> load_image(const std::string& path, const spec::Data& data);
 
 }  // namespace lockstep::loader

@@ -7,13 +7,6 @@
 #include "lockstep/run/order.h"
 
 namespace lockstep::loader {
-namespace {
-
-int64_t bytes_of(spec::Pixels pixels) {
-  return pixels == spec::Pixels::fp32 ? 4 : pixels == spec::Pixels::bf16 ? 2 : 1;
-}
-
-}  // namespace
 
 Extents loader_extents(const Collection& collection, const LoaderOptions& options, const Store* store) {
   // The order is training's; files of their own are no matter.
@@ -28,7 +21,7 @@ MemoryNeeds loader_needs(const LoaderOptions& options, int64_t num_samples, cons
   const run::Range batch{0, options.global_batch};
   const int64_t share =
       std::max<int64_t>(1, run::rank_range(batch, options.rank, options.num_ranks, options.num_slices).size());
-  const int64_t row = options.data.image_size * options.data.image_size * 3 * bytes_of(options.data.pixels);
+  const int64_t row = task::row_bytes(task_of(options)->fields());
   MemoryNeeds needs{.memory = options.data.memory,
                     .share = options.memory_share,
                     .batch = std::min(share, num_samples) * row,
@@ -46,7 +39,7 @@ MemoryNeeds loader_needs(const LoaderOptions& options, int64_t num_samples, cons
 }
 
 void check_loader_memory(const Collection& collection, const LoaderOptions& options) {
-  const auto store = collection.is_synthetic() ? nullptr : open_store(collection);
+  const auto store = collection.is_synthetic() ? nullptr : open_store(collection, task_of(options)->members());
   share_memory(loader_needs(options, static_cast<int64_t>(collection.samples.size()), store.get(),
                             loader_extents(collection, options, store.get())));
 }

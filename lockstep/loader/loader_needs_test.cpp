@@ -28,12 +28,13 @@ std::string complaint_of(const Call& call) {
 }
 
 TEST(LoaderNeedsTest, ARankHoldsItsShareOfABatch) {
-  EXPECT_EQ(loader_needs(options_of(10, 1), 100, nullptr, {}).batch, 10 * 16 * 16 * 3 * 4);
-  EXPECT_EQ(loader_needs(options_of(10, 4), 100, nullptr, {}).batch, 3 * 16 * 16 * 3 * 4);
-  EXPECT_EQ(loader_needs(options_of(10, 1), 7, nullptr, {}).batch, 7 * 16 * 16 * 3 * 4);
+  constexpr int64_t kLabel = 8, kSample = 16 * 16 * 3 * 4 + kLabel;
+  EXPECT_EQ(loader_needs(options_of(10, 1), 100, nullptr, {}).batch, 10 * kSample);
+  EXPECT_EQ(loader_needs(options_of(10, 4), 100, nullptr, {}).batch, 3 * kSample);
+  EXPECT_EQ(loader_needs(options_of(10, 1), 7, nullptr, {}).batch, 7 * kSample);
   LoaderOptions bytes = options_of(10, 1);
   bytes.data.pixels = spec::Pixels::uint8;
-  EXPECT_EQ(loader_needs(bytes, 100, nullptr, {}).batch, 10 * 16 * 16 * 3);
+  EXPECT_EQ(loader_needs(bytes, 100, nullptr, {}).batch, 10 * (16 * 16 * 3 + kLabel));
 }
 
 TEST(LoaderNeedsTest, SaysOfTheMemoryWhatTheLoaderWouldSay) {

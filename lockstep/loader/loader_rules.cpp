@@ -10,6 +10,7 @@ LoaderOptions loader_of(const spec::Job& job, const LoaderSeat& seat, Use use) {
   const bool train = use == Use::train;
   LoaderOptions options;
   options.data = job.data;
+  options.task = task::make_task(job);
   options.use = use;
   options.global_batch = train ? job.training.global_batch : run::evaluation_rows(job, seat.ranks, seat.card);
   options.seed = job.training.seed;

@@ -98,7 +98,7 @@ class ShardLoaderTest : public testing::Test {
       for (const auto& rank : ranks) {
         const Batch batch = rank->next();
         for (int64_t row = 0; row < batch.size(); ++row) {
-          const auto* pixels = batch.images.data() + row * 16 * 16 * 3;
+          const auto* pixels = batch.field("image").values<float>(row);
           all.emplace_back(batch.sample_ids[static_cast<size_t>(row)], std::vector(pixels, pixels + 16 * 16 * 3));
         }
       }
@@ -201,18 +201,21 @@ TEST_F(ShardLoaderTest, EveryKindOfPixelsShowsTheSamePicture) {
     return make_loader(collection_, options_, {1, 0, 0})->next();
   };
   for (int i = 0; i < 2; ++i, options_.data.augment = spec::Augment::standard) {
-    const Batch floats = first_batch(spec::Pixels::fp32), halves = first_batch(spec::Pixels::bf16),
-                bytes = first_batch(spec::Pixels::uint8);
-    ASSERT_EQ(floats.images.size(), 9u * 16 * 16 * 3);
-    ASSERT_EQ(halves.halves.size(), floats.images.size());
-    ASSERT_EQ(bytes.bytes.size(), floats.images.size());
-    EXPECT_EQ(floats.sample_ids, bytes.sample_ids);
-    for (size_t k = 0; k < floats.images.size(); ++k) {
+    const Batch of_floats = first_batch(spec::Pixels::fp32), of_halves = first_batch(spec::Pixels::bf16),
+                of_bytes = first_batch(spec::Pixels::uint8);
+    const auto* floats = of_floats.field("image").values<float>();
+    const auto* halves = of_halves.field("image").values<uint16_t>();
+    const auto* bytes = of_bytes.field("image").values<uint8_t>();
+    constexpr size_t kValues = 9u * 16 * 16 * 3;
+    ASSERT_EQ(of_floats.field("image").bytes.size(), kValues * 4);
+    ASSERT_EQ(of_halves.field("image").bytes.size(), kValues * 2);
+    ASSERT_EQ(of_bytes.field("image").bytes.size(), kValues);
+    EXPECT_EQ(of_floats.sample_ids, of_bytes.sample_ids);
+    for (size_t k = 0; k < kValues; ++k) {
       const auto mean = static_cast<float>(options_.data.mean[k % 3]),
                  deviation = static_cast<float>(options_.data.std[k % 3]);
-      ASSERT_NEAR(floats.images[k] * deviation + mean, static_cast<float>(bytes.bytes[k]) / 255, 0.502 / 255);
-      ASSERT_NEAR(floats.images[k], std::bit_cast<float>(uint32_t{halves.halves[k]} << 16),
-                  std::abs(floats.images[k]) / 256);
+      ASSERT_NEAR(floats[k] * deviation + mean, static_cast<float>(bytes[k]) / 255, 0.502 / 255);
+      ASSERT_NEAR(floats[k], std::bit_cast<float>(uint32_t{halves[k]} << 16), std::abs(floats[k]) / 256);
     }
   }
 }

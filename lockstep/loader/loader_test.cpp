@@ -53,6 +53,14 @@ class LoaderTest : public testing::Test {
     return make_loader(collection_, options_, from);
   }
 
+  static std::vector<float> pixels(const Batch& batch, int64_t row) {
+    const auto& image = batch.field("image");
+    return {image.values<float>(row), image.values<float>(row) + image.field.count()};
+  }
+  static int64_t label(const Batch& batch, size_t row) {
+    return *batch.field("label").values<int64_t>(static_cast<int64_t>(row));
+  }
+
   // The ids of the next `num_batches` global batches, put together from all ranks, and each sample's pixels.
   struct Seen {
     std::vector<int64_t> ids;
@@ -69,11 +77,9 @@ class LoaderTest : public testing::Test {
     for (int64_t i = 0; i < num_batches; ++i) {
       for (auto& rank : ranks) {
         const Batch batch = rank->next();
-        const size_t length = batch.images.size() / std::max<size_t>(batch.sample_ids.size(), 1);
-        for (size_t row = 0; row < batch.sample_ids.size(); ++row) {
-          seen.ids.push_back(batch.sample_ids[row]);
-          seen.rows.emplace_back(batch.images.begin() + static_cast<int64_t>(row * length),
-                                 batch.images.begin() + static_cast<int64_t>((row + 1) * length));
+        for (int64_t row = 0; row < batch.size(); ++row) {
+          seen.ids.push_back(batch.sample_ids[static_cast<size_t>(row)]);
+          seen.rows.push_back(pixels(batch, row));
         }
       }
     }
@@ -107,10 +113,10 @@ TEST_F(LoaderTest, GivesEverySampleOncePerEpochWithItsLabel) {
     EXPECT_EQ(batch.epoch, step / 4);
     EXPECT_EQ(batch.global_size, step % 4 == 3 ? 2 : 7);
     EXPECT_EQ(batch.size(), batch.global_size);
-    EXPECT_EQ(batch.images.size(), static_cast<size_t>(batch.size() * 8 * 8 * 3));
+    EXPECT_EQ(batch.field("image").bytes.size(), static_cast<size_t>(batch.size() * 8 * 8 * 3) * sizeof(float));
     for (size_t i = 0; i < batch.sample_ids.size(); ++i) {
       ++counts[batch.sample_ids[i]];
-      EXPECT_EQ(batch.targets[i], collection_.samples[static_cast<size_t>(batch.sample_ids[i])].label);
+      EXPECT_EQ(label(batch, i), collection_.samples[static_cast<size_t>(batch.sample_ids[i])].label);
     }
   }
   EXPECT_EQ(counts.size(), 23u);
@@ -208,11 +214,11 @@ TEST_F(LoaderTest, SkipsBadSamplesByNameAndCountsEachOnce) {
   int64_t num_skipped = 0;
   for (int i = 0; i < 8; ++i) {
     const Batch batch = all->next();
-    for (size_t row = 0; row < batch.targets.size(); ++row) {
-      const bool zero = std::all_of(batch.images.begin() + static_cast<int64_t>(row * 192),
-                                    batch.images.begin() + static_cast<int64_t>(row * 192 + 192),
-                                    [](float value) { return value == 0; });
-      EXPECT_EQ(zero, batch.targets[row] == kNoTarget);
+    for (size_t row = 0; row < batch.sample_ids.size(); ++row) {
+      const auto values = pixels(batch, static_cast<int64_t>(row));
+      const bool zero = std::all_of(values.begin(), values.end(), [](float value) { return value == 0; });
+      EXPECT_EQ(zero, batch.was_read[row] == 0);
+      EXPECT_EQ(zero, label(batch, row) == -1);
       num_skipped += zero;
     }
   }
@@ -233,8 +239,7 @@ TEST_F(LoaderTest, ReusesTheMemoryOfARecycledBatch) {
   for (int i = 0; i < 8; ++i) {
     Batch batch = all->next();
     for (size_t row = 0; row < batch.sample_ids.size(); ++row, ++at) {
-      EXPECT_TRUE(std::equal(fresh.rows[at].begin(), fresh.rows[at].end(),
-                             batch.images.begin() + static_cast<int64_t>(row * 192)));
+      EXPECT_EQ(fresh.rows[at], pixels(batch, static_cast<int64_t>(row)));
     }
     all->recycle(std::move(batch));
   }
@@ -251,7 +256,7 @@ TEST_F(LoaderTest, TellsHowLongEachStageTook) {
 
 TEST_F(LoaderTest, KeepsFewerBatchesWhenTheBudgetIsSmall) {
   const Seen plenty = see(1, {1, 0, 0}, 6);
-  options_.data.memory = (3 << 20) + 2 * 7 * 192 * 4;  // two threads, files, two batches
+  options_.data.memory = (3 << 20) + 2 * 7 * (192 * 4 + 8);  // two threads, files, two batches
   EXPECT_EQ(see(1, {1, 0, 0}, 6), plenty);
   const auto all = loader();
   (void)all->next();

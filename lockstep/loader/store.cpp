@@ -20,23 +20,47 @@
 namespace lockstep::loader {
 namespace {
 
-// One file a picture.
+using Parts = std::vector<std::span<const std::byte>>;
+
+// One file a picture, and one a member. Where there are members, what is read ends with the sizes of all its parts.
 class FileStore final : public Store {
  public:
-  explicit FileStore(const Collection& collection) : samples_(collection.samples) {}
+  FileStore(const Collection& collection, std::vector<std::string> members)
+      : samples_(collection.samples), members_(std::move(members)) {}
 
   std::string path(int64_t file) const override { return samples_.at(static_cast<size_t>(file)).path; }
   Location locate(int64_t id) const override { return {.file = id}; }
   std::string name(int64_t id) const override { return path(id); }
   std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const override {
-    const std::string content = sources::read_plain_file(samples_.at(static_cast<size_t>(id)).path);
+    const base::Path picture = samples_.at(static_cast<size_t>(id)).path;
+    std::string content = sources::read_plain_file(picture.string());
+    std::vector<uint64_t> sizes{content.size()};
+    for (const auto& extension : members_) {
+      const std::string member = sources::read_plain_file(base::Path(picture).replace_extension(extension).string());
+      sizes.push_back(member.size());
+      content += member;
+    }
+    if (!members_.empty()) content.append(reinterpret_cast<const char*>(sizes.data()), sizes.size() * sizeof sizes[0]);
     memory.resize(content.size());
     std::memcpy(memory.data(), content.data(), content.size());
     return memory;
   }
+  Parts split(int64_t, std::span<const std::byte> bytes) const override {
+    if (members_.empty()) return {bytes};
+    std::vector<uint64_t> sizes(members_.size() + 1);
+    const auto trailer = bytes.last(sizes.size() * sizeof sizes[0]);
+    std::memcpy(sizes.data(), trailer.data(), trailer.size());
+    Parts parts;
+    for (const uint64_t size : sizes) {
+      parts.push_back(bytes.first(size));
+      bytes = bytes.subspan(size);
+    }
+    return parts;
+  }
 
  private:
   const std::vector<Sample>& samples_;
+  const std::vector<std::string> members_;
 };
 
 // A shell's limit is often 1,024 where the system allows more.
@@ -50,7 +74,8 @@ bool raise_file_limit() {
 // Shards stay open from the beginning to the end: reading a picture is one pread.
 class ShardStore final : public Store {
  public:
-  explicit ShardStore(const Collection& collection) : collection_(collection), shards_(collection.shards) {
+  ShardStore(const Collection& collection, std::vector<std::string> members)
+      : collection_(collection), shards_(collection.shards), members_(std::move(members)) {
     for (int64_t i = 0; i < shards_->num_shards(); ++i) {
       int descriptor = -1;
       do descriptor = ::open(shards_->tar_path(i).c_str(), O_RDONLY | O_CLOEXEC);
@@ -71,11 +96,37 @@ class ShardStore final : public Store {
 
   std::string path(int64_t file) const override { return shards_->tar_path(file).string(); }
 
+  // Members lie side by side: one read takes all, and what lies between them.
   Location locate(int64_t id) const override {
-    const auto [shard, sample] = shards_->place_of(id);
-    const shards::ShardIndex& index = shards_->index(shard);
-    const shards::IndexedMember member = index.member(sample, index.sample(sample).picture->member);
-    return {shard, member.offset, member.size, member.crc32c};
+    Location where{.file = shards_->place_of(id).shard};
+    int64_t end = 0;
+    each_part(id, [&](const shards::IndexedMember& member) {
+      where.offset = end == 0 ? member.offset : std::min(where.offset, member.offset);
+      end = std::max(end, member.offset + member.size);
+    });
+    where.size = end - where.offset;
+    return where;
+  }
+
+  Parts split(int64_t id, std::span<const std::byte> bytes) const override {
+    if (members_.empty()) return {bytes};
+    const int64_t begin = locate(id).offset;
+    Parts parts;
+    each_part(id, [&](const shards::IndexedMember& member) {
+      parts.push_back(bytes.subspan(static_cast<size_t>(member.offset - begin), static_cast<size_t>(member.size)));
+    });
+    return parts;
+  }
+
+  void check(int64_t id, std::span<const std::byte> bytes) const override {
+    const Parts parts = split(id, bytes);
+    size_t next = 0;
+    each_part(id, [&](const shards::IndexedMember& member) {
+      if (base::crc32c(parts[next++]) == member.crc32c) return;
+      throw base::Error(
+          base::Blame::user, base::text(name(id), ": the bytes have changed since they were written (CRC-32C)"),
+          "lockstep prep --verify DIR names all such samples; copy the shard again, or make it again: prep --mend");
+    });
   }
 
   std::string name(int64_t id) const override { return collection_.name_of(id); }
@@ -92,6 +143,7 @@ class ShardStore final : public Store {
   }
   int64_t largest_file() const override {
     int64_t most = 0;
+    for (int64_t id = 0; !members_.empty() && id < shards_->size(); ++id) most = std::max(most, locate(id).size);
     for (int64_t i = 0; i < shards_->num_shards(); ++i) most = std::max(most, shards_->index(i).largest_file());
     return most;
   }
@@ -123,7 +175,23 @@ class ShardStore final : public Store {
       }
       done += static_cast<size_t>(got);
     }
-    check_bytes(*this, id, memory);
+    check(id, memory);
+  }
+
+  // The picture, then the members that were asked for.
+  template <class Use>
+  void each_part(int64_t id, const Use& use) const {
+    const auto [shard, sample] = shards_->place_of(id);
+    const shards::ShardIndex& index = shards_->index(shard);
+    use(index.member(sample, index.sample(sample).picture->member));
+    for (const auto& extension : members_) {
+      const auto member = index.find(sample, extension);
+      if (!member) {
+        throw base::Error(base::Blame::user, base::text(name(id), ": the sample has no member '", extension, "'"),
+                          "lockstep prep writes what the source knows besides the image into it");
+      }
+      use(*member);
+    }
   }
 
   void close_all() {
@@ -132,22 +200,15 @@ class ShardStore final : public Store {
 
   const Collection& collection_;
   const std::shared_ptr<const shards::ShardSet> shards_;
+  const std::vector<std::string> members_;
   std::vector<int> descriptors_;
 };
 
 }  // namespace
 
-void check_bytes(const Store& store, int64_t id, std::span<const std::byte> bytes) {
-  const Location where = store.locate(id);
-  if (!where.crc32c || base::crc32c(bytes) == *where.crc32c) return;
-  throw base::Error(
-      base::Blame::user, base::text(store.name(id), ": the bytes have changed since they were written (CRC-32C)"),
-      "lockstep prep --verify DIR names all such samples; copy the shard again, or make it again: prep --mend");
-}
-
-std::unique_ptr<Store> open_store(const Collection& collection) {
-  if (collection.shards) return std::make_unique<ShardStore>(collection);
-  return std::make_unique<FileStore>(collection);
+std::unique_ptr<Store> open_store(const Collection& collection, std::vector<std::string> members) {
+  if (collection.shards) return std::make_unique<ShardStore>(collection, std::move(members));
+  return std::make_unique<FileStore>(collection, std::move(members));
 }
 
 }  // namespace lockstep::loader

@@ -13,14 +13,13 @@
 
 namespace lockstep::loader {
 
-// Where the bytes of a sample's picture lie.
+// Where the bytes of a sample lie: its picture, and the members that are read with it.
 struct Location {
   static constexpr int64_t kWholeFile = -1;
 
   int64_t file = 0;  // Store::path(file): the shard, or the picture's own file
   int64_t offset = 0;
-  int64_t size = kWholeFile;            // of a file of its own nobody has asked for the size
-  std::optional<uint32_t> crc32c = {};  // what the index says of these bytes
+  int64_t size = kWholeFile;  // of a file of its own nobody has asked for the size
 
   bool operator==(const Location&) const = default;
 };
@@ -35,9 +34,13 @@ class Store {
   virtual Location locate(int64_t id) const = 0;
   // For people: the path, or the shard's path and the member's name in it.
   virtual std::string name(int64_t id) const = 0;
-  // The picture's bytes, in `memory` (which serves from one call to the next). User error when they cannot be read or
+  // The sample's bytes, in `memory` (which serves from one call to the next). User error when they cannot be read or
   // the checksum tells that they have changed; it names the sample.
   virtual std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const = 0;
+  // The picture within what was read, then the members that the store was opened for, in that order.
+  virtual std::vector<std::span<const std::byte>> split(int64_t id, std::span<const std::byte> bytes) const = 0;
+  // User error unless the bytes are what the index says of them.
+  virtual void check(int64_t, std::span<const std::byte>) const {}
 
   // Of shards, open from the beginning to the end: where the bytes of a file are read now, its copy on this node once
   // there is one. -1 for files of their own.
@@ -50,10 +53,9 @@ class Store {
   virtual int64_t largest_file() const { return 0; }
 };
 
-// User error unless `bytes` are what the index says of them; for who reads a location in another way than read().
-void check_bytes(const Store& store, int64_t id, std::span<const std::byte> bytes);
-
+// With its picture each sample gives its `members`, by extension: "json". In a shard they lie beside it; of a picture
+// in a file of its own they are the files of the same name with that extension. User error for a sample that has none.
 // `collection` must outlive the store. REQUIRES: not a synthetic one.
-std::unique_ptr<Store> open_store(const Collection& collection);
+std::unique_ptr<Store> open_store(const Collection& collection, std::vector<std::string> members = {});
 
 }  // namespace lockstep::loader

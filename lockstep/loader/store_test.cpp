@@ -26,7 +26,7 @@ TEST(FileStoreTest, ReadsAFileOfItsOwnPerSample) {
   std::vector<std::byte> memory;
   EXPECT_EQ(as_text(store->read(1, memory)), "the second one");
   EXPECT_EQ(as_text(store->read(0, memory)), "first");
-  check_bytes(*store, 0, memory);  // nothing is known of them: nothing can be wrong
+  store->check(0, memory);  // nothing is known of them: nothing can be wrong
   std::filesystem::remove(folder.path() / "cat/a.jpg");
   EXPECT_THROW(store->read(0, memory), base::Error);
 }

@@ -25,13 +25,13 @@ using base::text;
 
 std::unique_ptr<Peer> start_peer(const StepBench& bench, const base::Path& folder) {
   for (const auto& file : base::embedded_files()) {
-    if (file.name.ends_with("bench/peer_step.py")) base::write_file(folder / "peer_step.py", file.content);
+    if (file.name.ends_with("measure/peer_step.py")) base::write_file(folder / "peer_step.py", file.content);
   }
   const auto& job = bench.job;
   // Our way of waiting (main.cpp) is not the peer's: it runs with its own defaults.
   return std::make_unique<Peer>(std::vector<std::string>{
       "env", "-u", "OMP_WAIT_POLICY", bench.peer, (folder / "peer_step.py").string(), job.model.name,
-      text(job.training.global_batch), text(job.data.image_size), text(at::get_num_threads()),
+      text(job.training.global_batch), to_text(job.data.image_size), text(at::get_num_threads()),
       name_of(job.training.optimizer.name), name_of(job.training.precision), bench.device.is_cuda() ? "cuda" : "cpu"});
 }
 
@@ -40,12 +40,10 @@ std::unique_ptr<Peer> start_peer(const StepBench& bench, const base::Path& folde
 step::Samples made_up_samples(const spec::Job& job, at::Device device, int64_t rank, int64_t ranks) {
   const int64_t batch = job.training.global_batch;
   const int64_t rows = (rank + 1) * batch / ranks - rank * batch / ranks;
-  const int64_t size = job.data.image_size;
-  const at::Tensor pixels = at::arange(rows * size * size * 3, at::kFloat).mul_(0.37).sin_();
-  step::Samples samples;
+  const loader::Batch drawn = loader::draw_batch(job, 0, rows);
+  step::Samples samples = step::to_samples(drawn, device);
+  for (auto& field : samples.fields) field.tensor = field.tensor.clone();  // the batch's memory ends here
   samples.global_size = batch;
-  samples.values = pixels.view({rows, size, size, 3}).permute({0, 3, 1, 2}).to(device);  // as the loader gives them
-  samples.targets = at::arange(rows, at::kLong).remainder(job.model.classes).to(device);
   return samples;
 }
 
@@ -76,7 +74,9 @@ StepTimes bench_step(const StepBench& bench) {
   at::set_num_threads(static_cast<int>(bench.job.training.threads));
   const auto group = comm::single_group();
   auto network = model::make_network(bench.job.model, bench.job.data.image_size, bench.job.training.seed, bench.device);
-  step::Step step(network, *group, {.training = bench.job.training, .device = bench.device});
+  step::Step step(
+      network, *group,
+      {.training = bench.job.training, .device = bench.device, .objective = objective::make_objective(bench.job)});
   step::Samples samples = made_up_samples(bench.job, bench.device);
   const auto take = [&](int64_t count) {
     const double start = base::steady_seconds();
@@ -113,7 +113,7 @@ base::Json result_row(const StepBench& bench, const StepTimes& times, const std:
   row["what"] = "step";
   row["model"] = bench.job.model.name;
   row["batch"] = bench.job.training.global_batch;
-  row["image_size"] = bench.job.data.image_size;
+  row["image_size"] = to_json(bench.job.data.image_size);
   row["precision"] = name_of(bench.job.training.precision);
   row["optimizer"] = name_of(bench.job.training.optimizer.name);
   row["threads"] = at::get_num_threads();

@@ -32,25 +32,6 @@ constexpr const char* kCellKeys[] = {"model",       "batch",     "image_size",  
 constexpr int64_t kRecordedSteps = 3;  // from process start: the allocator is settled by then
 constexpr int64_t kMostSteps = 400;
 
-loader::Batch made_up_batch(const spec::Job& job) {
-  loader::Batch batch;
-  const int64_t size = job.data.image_size;
-  batch.global_size = job.training.global_batch;
-  batch.image_size = size;
-  batch.images.resize(static_cast<size_t>(batch.global_size * size * size * 3));
-  uint32_t noise = 1;
-  for (float& pixel :
-       batch.images) {  // cheap noise in [-1, 1): constant pixels would make batch norms divide by nothing
-    noise = noise * 1664525U + 1013904223U;
-    pixel = static_cast<float>(noise >> 8) / 8388608.0F - 1;
-  }
-  for (int64_t i = 0; i < batch.global_size; ++i) {
-    batch.sample_ids.push_back(i);
-    batch.targets.push_back(i % job.model.classes);
-  }
-  return batch;
-}
-
 double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
   return values[static_cast<size_t>(std::floor(share * static_cast<double>(values.size() - 1)))];
@@ -75,7 +56,10 @@ void put_peaks(Json& row, const std::string& prefix, const lockstep_cuda_bytes& 
 class CellMeasure {
  public:
   CellMeasure(const Cell& cell, const CellRun& how)
-      : cell_(cell), how_(how), batch_(made_up_batch(cell.job)), group_(comm::single_group()) {
+      : cell_(cell),
+        how_(how),
+        batch_(loader::draw_batch(cell.job, 0, cell.job.training.global_batch)),
+        group_(comm::single_group()) {
     if (how.device.is_cuda()) {
       used_before_ = used_bytes();
       card_ = std::make_unique<step::Card>(how.device);
@@ -83,8 +67,10 @@ class CellMeasure {
     }
     network_ = std::make_unique<model::Network>(
         model::make_network(cell.job.model, cell.job.data.image_size, cell.job.training.seed, how.device));
-    step_ = std::make_unique<step::Step>(*network_, *group_,
-                                         step::StepOptions{.training = cell.job.training, .device = how.device});
+    step_ = std::make_unique<step::Step>(
+        *network_, *group_,
+        step::StepOptions{
+            .training = cell.job.training, .device = how.device, .objective = objective::make_objective(cell.job)});
   }
 
   void first_steps(Json& row) {
@@ -229,7 +215,7 @@ std::string Cell::name() const {
   const auto& training = job.training;
   std::string all = text(job.model.name, "-b", training.global_batch);
   if (training.micro_batch > 0) all += text("-m", training.micro_batch);
-  if (job.data.image_size != 224) all += text("-", job.data.image_size, "px");
+  if (job.data.image_size != 224) all += text("-", to_text(job.data.image_size), "px");
   all += text("-", name_of(training.precision), "-", name_of(training.optimizer.name));
   if (!training.recompute.empty()) all += "-recompute";
   if (job.model.layout != spec::Layout::channels_last) all += text("-", name_of(job.model.layout));
@@ -268,7 +254,7 @@ Cell parse_cell(const Json& row) {
 std::vector<Json> read_cells(const std::string& file) {
   if (!file.empty()) return base::read_json(file).items();
   for (const auto& embedded : base::embedded_files()) {
-    if (embedded.name.ends_with("bench/cells.json")) return base::parse_json(embedded.content, "cells.json").items();
+    if (embedded.name.ends_with("measure/cells.json")) return base::parse_json(embedded.content, "cells.json").items();
   }
   throw base::Error(base::Blame::bug, "cells.json is not built in");
 }

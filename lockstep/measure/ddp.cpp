@@ -27,12 +27,12 @@ using base::text;
 
 std::unique_ptr<Peer> start_ddp(const DdpBench& bench, const base::Path& folder) {
   for (const auto& file : base::embedded_files()) {
-    if (file.name.ends_with("bench/peer_ddp.py")) base::write_file(folder / "peer_ddp.py", file.content);
+    if (file.name.ends_with("measure/peer_ddp.py")) base::write_file(folder / "peer_ddp.py", file.content);
   }
   const auto& job = bench.job;
   return std::make_unique<Peer>(std::vector<std::string>{
       "env", "-u", "OMP_WAIT_POLICY", bench.peer, (folder / "peer_ddp.py").string(), (folder / "meeting").string(),
-      text(bench.ranks), job.model.name, text(job.training.global_batch), text(job.data.image_size),
+      text(bench.ranks), job.model.name, text(job.training.global_batch), to_text(job.data.image_size),
       text(job.training.threads), name_of(job.training.optimizer.name)});
 }
 
@@ -58,7 +58,8 @@ void serve_steps(const spec::Job& job, comm::Group& group, std::istream& in, std
   step::keep_freed_memory();
   at::set_num_threads(static_cast<int>(job.training.threads));
   auto network = model::make_network(job.model, job.data.image_size, job.training.seed, at::kCPU);
-  step::Step step(network, group, {.training = job.training, .device = at::kCPU});
+  step::Step step(network, group,
+                  {.training = job.training, .device = at::kCPU, .objective = objective::make_objective(job)});
   step::Samples samples = made_up_samples(job, at::kCPU, group.rank(), group.size());
   const bool speaks = group.rank() == 0;
   if (speaks) out << "ready " << group.size() << std::endl;
@@ -114,7 +115,7 @@ base::Json ddp_row(const DdpBench& bench, const DdpTimes& times, const std::stri
   row["what"] = "overlapped reducer";
   row["model"] = job.model.name;
   row["batch"] = job.training.global_batch;
-  row["image_size"] = job.data.image_size;
+  row["image_size"] = to_json(job.data.image_size);
   row["precision"] = name_of(job.training.precision);
   row["optimizer"] = name_of(job.training.optimizer.name);
   row["ranks"] = bench.ranks;

@@ -151,7 +151,7 @@ class PeerRunner {
  public:
   PeerRunner(const LoaderBench& bench, const base::Path& folder) : bench_(bench), script_(folder / "peer_loader.py") {
     for (const auto& file : base::embedded_files()) {
-      if (file.name.ends_with("bench/peer_loader.py")) base::write_file(script_, file.content);
+      if (file.name.ends_with("measure/peer_loader.py")) base::write_file(script_, file.content);
     }
   }
 

@@ -131,7 +131,7 @@ base::Json reading_rows(const ReadBench& bench, const ReadFigures& figures, cons
   base::Json row = base::Json::object();
   row["what"] = text(bench.epochs, " epochs of ", figures.samples, " pictures in ", figures.shards, " shards, read by ",
                      "the loader");
-  row["model"] = text("RandomResizedCrop(", bench.data.image_size, "), flip, normalise");
+  row["model"] = text("RandomResizedCrop(", to_text(bench.data.image_size), "), flip, normalise");
   row["batch"] = bench.batch;
   row["precision"] = std::string(name_of(bench.data.pixels));
   row["threads"] = bench.threads;

@@ -154,7 +154,7 @@ PublishedNames parse_names(const base::Json& document) {
 
 PublishedNames load_names() {
   for (const auto& file : base::embedded_files()) {
-    if (file.name.ends_with("bench/published_names.json")) {
+    if (file.name.ends_with("measure/published_names.json")) {
       return parse_names(base::parse_json(file.content, std::string(file.name)));
     }
   }

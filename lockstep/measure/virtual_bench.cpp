@@ -23,7 +23,8 @@ class Way {
  public:
   Way(const spec::Job& job, int64_t virtual_ranks, comm::Group& group)
       : network_(model::make_network(job.model, job.data.image_size, job.training.seed)),
-        step_(network_, group, {.training = with(job.training, virtual_ranks)}),
+        step_(network_, group,
+              {.training = with(job.training, virtual_ranks), .objective = objective::make_objective(job)}),
         samples_(share(job, virtual_ranks, group)) {}
 
   double seconds_a_step(int64_t count) {
@@ -39,13 +40,11 @@ class Way {
   }
   static step::Samples share(const spec::Job& job, int64_t virtual_ranks, const comm::Group& group) {
     const int64_t batch = job.training.global_batch;
-    const int64_t size = job.data.image_size;
     const int64_t rows = run::rank_range({0, batch}, group.rank(), group.size(), virtual_ranks).size();
-    step::Samples samples;
+    const loader::Batch drawn = loader::draw_batch(job, 0, rows);
+    step::Samples samples = step::to_samples(drawn, at::kCPU);
+    for (auto& field : samples.fields) field.tensor = field.tensor.clone();  // the batch's memory ends here
     samples.global_size = batch;
-    samples.values = at::arange(rows * size * size * 3, at::kFloat).mul_(0.37).sin_().view({rows, size, size, 3});
-    samples.values = samples.values.permute({0, 3, 1, 2});  // as the loader gives them
-    samples.targets = at::arange(rows, at::kLong).remainder(job.model.classes);
     return samples;
   }
 
@@ -89,7 +88,7 @@ base::Json virtual_row(const VirtualBench& bench, const VirtualTimes& times, int
   row["what"] = "virtual_ranks";
   row["model"] = job.model.name;
   row["batch"] = job.training.global_batch;
-  row["image_size"] = job.data.image_size;
+  row["image_size"] = to_json(job.data.image_size);
   row["precision"] = name_of(job.training.precision);
   row["optimizer"] = name_of(job.training.optimizer.name);
   row["ranks"] = ranks;

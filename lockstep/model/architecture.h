@@ -15,14 +15,14 @@ using Blocks = std::vector<std::unique_ptr<Block>>;
 
 struct Request {
   const spec::Model& model;
-  int64_t image_size;
+  spec::ImageSize image_size;
   Maker& maker;
 };
 
 // The two last blocks of most networks. "pool" gives one vector a sample, so that cached features stay small.
-class GlobalPool final : public Block {
+class GlobalPool final : public PlainBlock {
  public:
-  GlobalPool() : Block("pool") {}
+  GlobalPool() : PlainBlock("pool") {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override;
 };
 
@@ -32,7 +32,7 @@ struct HeadOptions {
   LinearInit init = LinearInit::torch_default;
 };
 
-class Head final : public Block {
+class Head final : public PlainBlock {
  public:
   Head(const Request& request, int64_t in, const HeadOptions& options);
   at::Tensor forward(const at::Tensor& input, Mode mode) override;

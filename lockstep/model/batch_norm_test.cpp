@@ -26,9 +26,9 @@ TEST(BatchNormRuleTest, EveryBatchNormOfTheZooAsksItWhileTrainingOnly) {
       return call.input;
     });
     const at::Tensor images = at::ones({1, 3, 64, 64});
-    network.forward(images, Mode::train);
+    network.forward({{"image", images}}, Mode::train);
     EXPECT_EQ(calls, norms) << name;
-    network.forward(images, Mode::evaluate);
+    network.forward({{"image", images}}, Mode::evaluate);
     EXPECT_EQ(calls, norms) << name;
     network.use_batch_norm({});
     for (const auto& block : network.blocks()) EXPECT_FALSE(block->batch_norm);

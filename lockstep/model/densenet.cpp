@@ -23,10 +23,10 @@ std::array<int64_t, 4> densenet_stages(const std::string& name) {
   return {6, 12, 48, 32};
 }
 
-class DenseStem final : public Block {
+class DenseStem final : public PlainBlock {
  public:
   DenseStem(Maker& maker, int64_t width)
-      : Block("stem"),
+      : PlainBlock("stem"),
         conv0_({*this, maker, "features.conv0."},
                {.in = 3, .out = width, .kernel = 7, .stride = 2, .padding = 3, .init = ConvInit::kaiming_fan_in}),
         norm0_({*this, maker, "features.norm0."}, width) {}
@@ -39,10 +39,10 @@ class DenseStem final : public Block {
   BatchNorm2d norm0_;
 };
 
-class DenseLayer final : public Block {
+class DenseLayer final : public PlainBlock {
  public:
   DenseLayer(const std::string& name, Maker& maker, int64_t in, int64_t growth, double dropout)
-      : Block(name),
+      : PlainBlock(name),
         dropout_(dropout),
         norm1_({*this, maker, name + ".norm1."}, in),
         conv1_({*this, maker, name + ".conv1."},
@@ -65,10 +65,10 @@ class DenseLayer final : public Block {
   Conv2d conv2_;
 };
 
-class Transition final : public Block {
+class Transition final : public PlainBlock {
  public:
   Transition(const std::string& name, Maker& maker, int64_t in)
-      : Block(name),
+      : PlainBlock(name),
         norm_({*this, maker, name + ".norm."}, in),
         conv_({*this, maker, name + ".conv."}, {.in = in, .out = in / 2, .init = ConvInit::kaiming_fan_in}) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
@@ -80,9 +80,9 @@ class Transition final : public Block {
   Conv2d conv_;
 };
 
-class DensePool final : public Block {
+class DensePool final : public PlainBlock {
  public:
-  DensePool(Maker& maker, int64_t channels) : Block("pool"), norm5_({*this, maker, "features.norm5."}, channels) {}
+  DensePool(Maker& maker, int64_t channels) : PlainBlock("pool"), norm5_({*this, maker, "features.norm5."}, channels) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
     return global_average(norm5_(input, mode).relu_());
   }

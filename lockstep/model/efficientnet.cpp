@@ -27,10 +27,10 @@ at::Tensor relu6_(at::Tensor value) {
   return at::hardtanh_(value, 0, 6);
 }
 
-class EfficientStem final : public Block {
+class EfficientStem final : public PlainBlock {
  public:
   explicit EfficientStem(Maker& maker)
-      : Block("stem"),
+      : PlainBlock("stem"),
         conv_({*this, maker, "_conv_stem."}, {.in = 3, .out = 32, .kernel = 3, .stride = 2}),
         norm_({*this, maker, "_bn0."}, 32, kTensorFlowNorm) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
@@ -59,10 +59,10 @@ std::optional<Expansion> expansion(const Site& site, const MobileStage& stage) {
 }
 
 // The inverted bottleneck: widen, filter each channel, narrow.
-class MobileBlock final : public Block {
+class MobileBlock final : public PlainBlock {
  public:
   MobileBlock(const std::string& name, Maker& maker, const MobileStage& stage, double path_rate)
-      : Block(name),
+      : PlainBlock(name),
         path_rate_(path_rate),
         skip_(stage.stride == 1 && stage.in == stage.out),
         expand_(expansion({*this, maker, name + "."}, stage)),
@@ -92,10 +92,10 @@ class MobileBlock final : public Block {
   BatchNorm2d norm2_;
 };
 
-class EfficientPool final : public Block {
+class EfficientPool final : public PlainBlock {
  public:
   EfficientPool(Maker& maker, int64_t in)
-      : Block("pool"),
+      : PlainBlock("pool"),
         conv_({*this, maker, "_conv_head."}, {.in = in, .out = kFeatures}),
         norm_({*this, maker, "_bn1."}, kFeatures, kTensorFlowNorm) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {

@@ -6,7 +6,6 @@
 #include <ATen/ops/max_pool2d.h>
 
 #include <optional>
-#include <utility>
 
 #include "lockstep/model/architecture.h"
 
@@ -35,10 +34,10 @@ class BasicConv {
   BatchNorm2d bn_;
 };
 
-class InceptionStem final : public Block {
+class InceptionStem final : public PlainBlock {
  public:
   explicit InceptionStem(Maker& maker)
-      : Block("stem"),
+      : PlainBlock("stem"),
         conv1_({*this, maker, "conv1."}, {.in = 3, .out = 64, .kernel = 7, .stride = 2, .padding = 3}),
         conv2_({*this, maker, "conv2."}, {.in = 64, .out = 64}),
         conv3_({*this, maker, "conv3."}, {.in = 64, .out = 192, .kernel = 3, .padding = 1}) {}
@@ -109,17 +108,16 @@ class Inception final : public Block {
     auxiliary_head_.emplace(Site{*this, request.maker, std::string(row.auxiliary) + "."}, row.out(), request.model);
   }
 
-  at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    const at::Tensor value = halve_before_ > 0 ? halve(input, halve_before_) : input;
+  Bundle run(const Bundle& input, Mode mode) override {
+    const at::Tensor value = halve_before_ > 0 ? halve(input[0], halve_before_) : input[0];
     const at::Tensor pooled = at::max_pool2d(value, 3, 1, 1, 1, /*ceil_mode=*/true);
-    const at::Tensor all = at::cat({branch1_(value, mode), branch2_(branch2_reduce_(value, mode), mode),
-                                    branch3_(branch3_reduce_(value, mode), mode), branch4_(pooled, mode)},
-                                   1);
-    if (auxiliary_head_ && mode == Mode::train) auxiliary_.push_back((*auxiliary_head_)(all, mode));
-    return all;
+    Bundle output = input;
+    output[0] = at::cat({branch1_(value, mode), branch2_(branch2_reduce_(value, mode), mode),
+                         branch3_(branch3_reduce_(value, mode), mode), branch4_(pooled, mode)},
+                        1);
+    if (auxiliary_head_ && mode == Mode::train) output.push_back((*auxiliary_head_)(output[0], mode));
+    return output;
   }
-
-  std::vector<at::Tensor> take_auxiliary() override { return std::exchange(auxiliary_, {}); }
 
  private:
   Site site(const Request& request, const char* part) { return {*this, request.maker, name() + "." + part + "."}; }
@@ -132,7 +130,6 @@ class Inception final : public Block {
   BasicConv branch3_;
   BasicConv branch4_;
   std::optional<AuxiliaryHead> auxiliary_head_;
-  std::vector<at::Tensor> auxiliary_;
 };
 
 }  // namespace

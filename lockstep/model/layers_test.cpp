@@ -15,9 +15,9 @@
 namespace lockstep::model {
 namespace {
 
-class OneLayer : public Block {
+class OneLayer : public PlainBlock {
  public:
-  OneLayer() : Block("one") {}
+  OneLayer() : PlainBlock("one") {}
   at::Tensor forward(const at::Tensor& input, Mode /*mode*/) override { return input; }
 };
 
@@ -90,9 +90,9 @@ TEST(LayersTest, FillsHaveTheirDistribution) {
   EXPECT_GT(truncated.abs().max().item<double>(), 1.9);
 }
 
-class Plain final : public Block {
+class Plain final : public PlainBlock {
  public:
-  Plain() : Block("plain") {}
+  Plain() : PlainBlock("plain") {}
   at::Tensor forward(const at::Tensor& input, Mode /*mode*/) override { return input; }
 };
 

@@ -2,15 +2,21 @@
 #include "lockstep/model/network.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::model {
 
-Network::Network(std::string name, std::vector<std::unique_ptr<Block>> blocks, at::MemoryFormat images)
-    : name_(std::move(name)), blocks_(std::move(blocks)), images_(images) {
+Bundle PlainBlock::run(const Bundle& input, Mode mode) {
+  Bundle output = input;
+  output[0] = forward(input[0], mode);
+  return output;
+}
+
+Network::Network(std::string name, std::vector<std::unique_ptr<Block>> blocks, at::MemoryFormat images,
+                 Interface interface)
+    : name_(std::move(name)), blocks_(std::move(blocks)), images_(images), interface_(std::move(interface)) {
   base::ensure(blocks_.size() >= 2 && blocks_.front()->name() == "stem" && blocks_.back()->name() == "head",
                "a network starts with a stem and ends with a head");
 }
@@ -29,25 +35,34 @@ size_t Network::index_of(const std::string& block) const {
                     base::did_you_mean(block, names));
 }
 
-Output Network::forward(const at::Tensor& images, Mode mode) const {
-  Output output;
-  output.logits = run(images, mode, 0, blocks_.size());
-  for (const auto& block : blocks_) {
-    auto auxiliary = block->take_auxiliary();
-    std::move(auxiliary.begin(), auxiliary.end(), std::back_inserter(output.auxiliary));
-  }
-  return output;
+Bundle Network::inputs_from(const NamedTensors& fields) const {
+  Bundle inputs;
+  for (const auto& name : interface_.inputs) inputs.push_back(fields.at(name));
+  return inputs;
 }
 
-at::Tensor Network::run(at::Tensor value, Mode mode, size_t from, size_t to) const {
+NamedTensors Network::outputs_from(const Bundle& last) const {
+  base::ensure(!last.empty() && last.size() <= interface_.outputs.size(), "every output of a network has a name");
+  NamedTensors outputs;
+  for (size_t i = 0; i < last.size(); ++i) outputs.set(interface_.outputs[i], last[i]);
+  return outputs;
+}
+
+NamedTensors Network::forward(const NamedTensors& fields, Mode mode) const {
+  return outputs_from(run(inputs_from(fields), mode, 0, blocks_.size()));
+}
+
+Bundle Network::run(Bundle values, Mode mode, size_t from, size_t to) const {
   base::ensure(from <= to && to <= blocks_.size(), "the blocks to run exist");
-  if (from == 0) value = value.contiguous(images_);  // as the weights; the loader gives channels_last
+  for (auto& value : values) {  // as the weights; the loader gives channels_last
+    if (from == 0 && value.dim() == 4) value = value.contiguous(images_);
+  }
   for (size_t i = from; i < to; ++i) {
     if (listener_) listener_(static_cast<int64_t>(i));
-    value = blocks_[i]->forward(value, mode);
+    values = blocks_[i]->run(values, mode);
   }
   if (listener_) listener_(-1);
-  return value;
+  return values;
 }
 
 std::optional<Network> Network::twin() const {

@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "lockstep/model/batch_norm.h"
+#include "lockstep/model/named_tensors.h"
 #include "lockstep/spec/job.h"
 
 namespace lockstep::model {
 
-struct Named {
-  std::string name;  // as torchvision or timm spells it: "layer1.0.conv1.weight"
-  at::Tensor tensor;
-};
-
 enum class Mode { train, evaluate };
 
-// One named stretch of a network: the unit of freezing, recomputation, gathering, heat maps and per-layer planning.
+// What passes from block to block: one tensor in most networks, several where a pyramid, a recurrent state or a second
+// head travels along.
+using Bundle = std::vector<at::Tensor>;
+
+// One named part of a network: the unit of freezing, recomputation, gathering, heat maps and per-layer planning.
 class Block {
  public:
   explicit Block(std::string name) : name_(std::move(name)) {}
@@ -30,9 +30,9 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   const std::string& name() const { return name_; }
-  virtual at::Tensor forward(const at::Tensor& input, Mode mode) = 0;
-  // Auxiliary logits of the last training-mode forward (GoogLeNet); empty elsewhere. Taking them clears them.
-  virtual std::vector<at::Tensor> take_auxiliary() { return {}; }
+  // Keeps nothing of it: what backward needs is in autograd's graph, and recomputation runs it a second time. An entry
+  // that it has no use for is given on as it came.
+  virtual Bundle run(const Bundle& input, Mode mode) = 0;
 
   // In the order of the reference implementation. forward() reads the tensors from here each time, never from a copy
   // taken earlier: the step puts 16-bit casts in their place for the length of one pass (precision bf16).
@@ -48,24 +48,38 @@ class Block {
   std::string name_;
 };
 
-struct Output {
-  at::Tensor logits;                  // [batch, classes]
-  std::vector<at::Tensor> auxiliary;  // likewise, each
+// A block of one tensor: changes the first entry of the bundle and gives the others on.
+class PlainBlock : public Block {
+ public:
+  using Block::Block;
+  Bundle run(const Bundle& input, Mode mode) final;
+  virtual at::Tensor forward(const at::Tensor& input, Mode mode) = 0;
+};
+
+// What a network takes and gives, by name: the entries of its first and of its last bundle. Those that only training
+// has (auxiliary heads) stand last among the outputs.
+struct Interface {
+  std::vector<std::string> inputs = {"image"};
+  std::vector<std::string> outputs = {"output"};  // [batch, numbers of the head]
 };
 
 // Stem, ordered named blocks, head: blocks().front() is "stem", blocks().back() is "head".
 class Network {
  public:
   Network(std::string name, std::vector<std::unique_ptr<Block>> blocks,
-          at::MemoryFormat images = at::MemoryFormat::ChannelsLast);
+          at::MemoryFormat images = at::MemoryFormat::ChannelsLast, Interface interface = {});
   const std::string& name() const { return name_; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
   size_t index_of(const std::string& block) const;  // user error with the nearest names
 
-  // images: [batch, 3, size, size], any memory format; that of the weights (model.layout) is copied nowhere. Runs
-  // blocks [from, to).
-  Output forward(const at::Tensor& images, Mode mode) const;
-  at::Tensor run(at::Tensor value, Mode mode, size_t from, size_t to) const;
+  const Interface& interface() const { return interface_; }
+  Bundle inputs_from(const NamedTensors& fields) const;  // those that the first block takes
+  NamedTensors outputs_from(const Bundle& last) const;   // by their names
+
+  // Images: [batch, channels, height, width], any memory format; that of the weights (model.layout) is copied nowhere.
+  NamedTensors forward(const NamedTensors& fields, Mode mode) const;
+  // Blocks [from, to).
+  Bundle run(Bundle values, Mode mode, size_t from, size_t to) const;
   // `listener` hears the index of each block before it runs, and -1 behind the last one. For who records a run.
   void on_block(std::function<void(int64_t index)> listener) { listener_ = std::move(listener); }
   // What every batch norm does while training from now on; none: the network's own way.
@@ -86,6 +100,7 @@ class Network {
   std::string name_;
   std::vector<std::unique_ptr<Block>> blocks_;
   at::MemoryFormat images_;
+  Interface interface_;
   std::function<void(int64_t)> listener_;
   std::function<Network()> make_twin_;
 };
@@ -97,8 +112,8 @@ enum class Values { fresh, none };
 
 // Builds the network that `model` names with freshly initialised weights from `seed` (the same on every rank and
 // thread count). `classes` and `image_size` must be known by now. User error with the nearest names when unknown.
-Network make_network(const spec::Model& model, int64_t image_size, int64_t seed, at::Device device = at::kCPU,
-                     Values values = Values::fresh);
+Network make_network(const spec::Model& model, const spec::ImageSize& image_size, int64_t seed,
+                     at::Device device = at::kCPU, Values values = Values::fresh);
 
 std::vector<std::string> network_names();
 

@@ -21,16 +21,15 @@ Network narrow_network() {
 TEST(NetworkTest, RunningInTwoPartsIsRunningAtOnce) {
   const Network network = narrow_network();
   const at::Tensor images = at::ones({2, 3, 32, 32});
-  const at::Tensor features = network.run(images, Mode::evaluate, 0, 3);
-  const at::Tensor logits = network.run(features, Mode::evaluate, 3, network.blocks().size());
-  EXPECT_TRUE(logits.equal(network.forward(images, Mode::evaluate).logits));
+  const Bundle features = network.run({images}, Mode::evaluate, 0, 3);
+  const at::Tensor logits = network.run(features, Mode::evaluate, 3, network.blocks().size())[0];
+  EXPECT_TRUE(logits.equal(network.forward({{"image", images}}, Mode::evaluate).at("output")));
 }
 
 TEST(NetworkTest, TheLayoutOfTheImagesDoesNotMatter) {
   const Network network = narrow_network();
   const at::Tensor images = at::ones({2, 32, 32, 3}).cumsum(1).permute({0, 3, 1, 2});
-  EXPECT_TRUE(network.forward(images, Mode::evaluate)
-                  .logits.equal(network.forward(images.contiguous(), Mode::evaluate).logits));
+  EXPECT_TRUE(network.forward({{"image", images}}, Mode::evaluate).at("output").equal(network.forward({{"image", images.contiguous()}}, Mode::evaluate).at("output")));
 }
 
 TEST(NetworkTest, ForwardReadsItsWeightsFromTheBlocks) {
@@ -39,7 +38,7 @@ TEST(NetworkTest, ForwardReadsItsWeightsFromTheBlocks) {
   for (const auto& block : network.blocks()) {
     for (Named& parameter : block->parameters) parameter.tensor = parameter.tensor.detach().to(at::kBFloat16);
   }
-  const at::Tensor logits = network.forward(images.to(at::kBFloat16), Mode::train).logits;
+  const at::Tensor logits = network.forward({{"image", images.to(at::kBFloat16)}}, Mode::train).at("output");
   EXPECT_EQ(logits.scalar_type(), at::kBFloat16);
 }
 
@@ -48,8 +47,8 @@ TEST(NetworkTest, ATwinSharesTheWeightsAndNothingElse) {
   const std::optional<Network> twin = network.twin();
   ASSERT_TRUE(twin);
   const at::Tensor images = at::ones({2, 3, 32, 32});
-  EXPECT_TRUE(twin->forward(images, Mode::evaluate).logits.equal(network.forward(images, Mode::evaluate).logits));
-  twin->forward(images, Mode::train).logits.sum().backward();
+  EXPECT_TRUE(twin->forward({{"image", images}}, Mode::evaluate).at("output").equal(network.forward({{"image", images}}, Mode::evaluate).at("output")));
+  twin->forward({{"image", images}}, Mode::train).at("output").sum().backward();
   at::Tensor weight = network.parameters().front().tensor;
   EXPECT_TRUE(twin->parameters().front().tensor.is_same(weight) == false && !weight.grad().defined());
   EXPECT_TRUE(twin->parameters().front().tensor.grad().defined());

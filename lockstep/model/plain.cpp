@@ -8,16 +8,16 @@
 namespace lockstep::model {
 namespace {
 
-class Flatten final : public Block {
+class Flatten final : public PlainBlock {
  public:
-  Flatten() : Block("stem") {}
+  Flatten() : PlainBlock("stem") {}
   at::Tensor forward(const at::Tensor& input, Mode /*mode*/) override { return input.flatten(1); }
 };
 
-class HiddenLayer final : public Block {
+class HiddenLayer final : public PlainBlock {
  public:
   HiddenLayer(const std::string& name, Maker& maker, int64_t in, int64_t out, double dropout)
-      : Block(name), dropout_(dropout), linear_({*this, maker, name + "."}, in, out) {}
+      : PlainBlock(name), dropout_(dropout), linear_({*this, maker, name + "."}, in, out) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
     return dropout(*this, linear_(input.flatten(1)).relu_(), dropout_, mode);
   }
@@ -27,10 +27,12 @@ class HiddenLayer final : public Block {
   Linear linear_;
 };
 
-class ConvNormRelu final : public Block {
+class ConvNormRelu final : public PlainBlock {
  public:
   ConvNormRelu(const std::string& name, Maker& maker, const ConvShape& shape)
-      : Block(name), conv_({*this, maker, name + ".conv."}, shape), norm_({*this, maker, name + ".norm."}, shape.out) {}
+      : PlainBlock(name),
+        conv_({*this, maker, name + ".conv."}, shape),
+        norm_({*this, maker, name + ".norm."}, shape.out) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override { return norm_(conv_(input), mode).relu_(); }
 
  private:
@@ -38,8 +40,10 @@ class ConvNormRelu final : public Block {
   BatchNorm2d norm_;
 };
 
-int64_t pixels(const Request& request) {
-  return 3 * request.image_size * request.image_size;
+constexpr int64_t kChannels = 3;
+
+int64_t num_inputs(const Request& request) {
+  return kChannels * request.image_size.pixels();
 }
 
 }  // namespace
@@ -48,7 +52,7 @@ Blocks linear_blocks(const Request& request) {
   Blocks blocks;
   blocks.push_back(std::make_unique<Flatten>());
   blocks.push_back(
-      std::make_unique<Head>(request, pixels(request), HeadOptions{"head.", 0, LinearInit::torch_default}));
+      std::make_unique<Head>(request, num_inputs(request), HeadOptions{"head.", 0, LinearInit::torch_default}));
   return blocks;
 }
 
@@ -58,7 +62,7 @@ Blocks mlp_blocks(const Request& request) {
   Blocks blocks;
   for (int64_t i = 0; i < depth; ++i) {
     const std::string name = i == 0 ? "stem" : base::text("layer", i);
-    blocks.push_back(std::make_unique<HiddenLayer>(name, request.maker, i == 0 ? pixels(request) : width, width,
+    blocks.push_back(std::make_unique<HiddenLayer>(name, request.maker, i == 0 ? num_inputs(request) : width, width,
                                                    request.model.dropout));
   }
   blocks.push_back(std::make_unique<Head>(request, width, HeadOptions{"head.", 0, LinearInit::torch_default}));

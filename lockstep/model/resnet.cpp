@@ -27,10 +27,10 @@ ResnetShape resnet_shape(const std::string& name) {
   return {{3, 8, 36, 3}, 4};
 }
 
-class ResnetStem final : public Block {
+class ResnetStem final : public PlainBlock {
  public:
   ResnetStem(Maker& maker, int64_t width)
-      : Block("stem"),
+      : PlainBlock("stem"),
         conv1_({*this, maker, "conv1."}, {.in = 3, .out = width, .kernel = 7, .stride = 2, .padding = 3}),
         bn1_({*this, maker, "bn1."}, width) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
@@ -72,9 +72,9 @@ std::vector<ConvShape> convolutions(const Residual& size) {
 }
 
 // Two 3x3 convolutions or the bottleneck of three, and the input added to what they give.
-class ResidualBlock final : public Block {
+class ResidualBlock final : public PlainBlock {
  public:
-  ResidualBlock(const std::string& name, Maker& maker, const Residual& size) : Block(name) {
+  ResidualBlock(const std::string& name, Maker& maker, const Residual& size) : PlainBlock(name) {
     const Site site{*this, maker, name + "."};
     for (const ConvShape& shape : convolutions(size)) {
       const size_t number = layers_.size() + 1;

@@ -24,7 +24,7 @@ constexpr VitShape kVits[] = {{"tiny", 192, 12, 3, 4},   {"small", 384, 12, 6, 4
                               {"huge", 1280, 32, 16, 4}, {"giant", 1408, 40, 16, 48.0 / 11}};
 
 struct VitSizes {
-  int64_t width, depth, heads, patch, grid, hidden;
+  int64_t width, depth, heads, patch, patches, hidden;
   double dropout, drop_path;
 };
 
@@ -46,30 +46,30 @@ VitSizes vit_sizes(const Request& request) {
   sizes.hidden = static_cast<int64_t>(static_cast<double>(sizes.width) * ratio);
   sizes.dropout = model.dropout;
   sizes.drop_path = model.drop_path;
-  if (request.image_size % sizes.patch != 0) {
+  for (const int64_t side : {request.image_size.height, request.image_size.width}) {
+    if (side % sizes.patch == 0) continue;
     throw base::Error(base::Blame::user,
-                      base::text("data.image_size: ", request.image_size, " is no multiple of the patch of ",
-                                 sizes.patch, " pixels of ", model.name),
-                      base::text("use ", request.image_size / sizes.patch * sizes.patch, " or ",
-                                 (request.image_size / sizes.patch + 1) * sizes.patch, ", or set model.patch"));
+                      base::text("data.image_size: ", side, " is no multiple of the patch of ", sizes.patch,
+                                 " pixels of ", model.name),
+                      base::text("use ", side / sizes.patch * sizes.patch, " or ",
+                                 (side / sizes.patch + 1) * sizes.patch, ", or set model.patch"));
   }
   if (sizes.width % sizes.heads != 0) {
     throw base::Error(base::Blame::user,
                       base::text("model.heads: ", sizes.heads, " heads do not divide the width ", sizes.width),
                       "model.width must be a multiple of model.heads");
   }
-  sizes.grid = request.image_size / sizes.patch;
+  sizes.patches = request.image_size.pixels() / (sizes.patch * sizes.patch);
   return sizes;
 }
 
-class VitStem final : public Block {
+class VitStem final : public PlainBlock {
  public:
   VitStem(Maker& maker, const VitSizes& sizes)
-      : Block("stem"),
+      : PlainBlock("stem"),
         dropout_(sizes.dropout),
         cls_token_({*this, maker, ""}, "cls_token", {1, 1, sizes.width}, Fill::normal(1e-6)),
-        pos_embed_({*this, maker, ""}, "pos_embed", {1, sizes.grid * sizes.grid + 1, sizes.width},
-                   Fill::truncated_normal(0.02)),
+        pos_embed_({*this, maker, ""}, "pos_embed", {1, sizes.patches + 1, sizes.width}, Fill::truncated_normal(0.02)),
         proj_({*this, maker, "patch_embed.proj."}, {.in = 3,
                                                     .out = sizes.width,
                                                     .kernel = sizes.patch,
@@ -90,10 +90,10 @@ class VitStem final : public Block {
   Conv2d proj_;
 };
 
-class VitBlock final : public Block {
+class VitBlock final : public PlainBlock {
  public:
   VitBlock(const std::string& name, Maker& maker, const VitSizes& sizes, double path_rate)
-      : Block(name),
+      : PlainBlock(name),
         heads_(sizes.heads),
         dropout_(sizes.dropout),
         path_rate_(path_rate),
@@ -140,9 +140,9 @@ class VitBlock final : public Block {
 };
 
 // Only the class token is read further on; the norm works by token, so the others need not pass it.
-class VitPool final : public Block {
+class VitPool final : public PlainBlock {
  public:
-  VitPool(Maker& maker, int64_t width) : Block("pool"), norm_({*this, maker, "norm."}, width, kEpsilon) {}
+  VitPool(Maker& maker, int64_t width) : PlainBlock("pool"), norm_({*this, maker, "norm."}, width, kEpsilon) {}
   at::Tensor forward(const at::Tensor& input, Mode /*mode*/) override { return norm_(input.select(1, 0)); }
 
  private:

@@ -27,7 +27,9 @@ TEST(WeightsTest, ALoadedNetworkGivesTheSameLogits) {
   EXPECT_EQ(report.loaded.size(), saved.parameters().size() + saved.buffers().size());
   EXPECT_TRUE(report.fresh.empty() && report.ignored.empty());
   const at::Tensor images = at::ones({1, 3, 32, 32});
-  EXPECT_TRUE(saved.forward(images, Mode::evaluate).logits.equal(loaded.forward(images, Mode::evaluate).logits));
+  EXPECT_TRUE(saved.forward({{"image", images}}, Mode::evaluate)
+                  .at("output")
+                  .equal(loaded.forward({{"image", images}}, Mode::evaluate).at("output")));
 }
 
 TEST(WeightsTest, AHeadOfAnotherClassCountStaysFresh) {

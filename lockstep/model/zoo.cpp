@@ -17,6 +17,7 @@ struct Family {
   Blocks (*build)(const Request&);
   std::vector<std::string> names;
   std::vector<std::string> keys;  // overrides in `model` that it takes; any other is an error, never ignored
+  Interface interface = {};
 };
 
 const std::vector<Family>& families() {
@@ -26,7 +27,7 @@ const std::vector<Family>& families() {
       {smallcnn_blocks, {"smallcnn"}, {"width", "dropout"}},
       {resnet_blocks, {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152"}, {"width"}},
       {densenet_blocks, {"densenet121", "densenet169", "densenet201"}, {"width", "dropout"}},
-      {googlenet_blocks, {"googlenet"}, {"dropout"}},
+      {googlenet_blocks, {"googlenet"}, {"dropout"}, {.outputs = {"output", "aux1", "aux2"}}},
       {vit_blocks,
        {"vit_tiny_patch16_224", "vit_small_patch32_224", "vit_small_patch16_224", "vit_base_patch32_224",
         "vit_base_patch16_224", "vit_large_patch32_224", "vit_large_patch16_224", "vit_huge_patch14_224",
@@ -73,7 +74,7 @@ at::Tensor GlobalPool::forward(const at::Tensor& input, Mode /*mode*/) {
 }
 
 Head::Head(const Request& request, int64_t in, const HeadOptions& options)
-    : Block("head"),
+    : PlainBlock("head"),
       dropout_(options.dropout),
       linear_(make_classifier({*this, request.maker, options.prefix}, in, request.model.classes, options.init)) {}
 
@@ -81,12 +82,14 @@ at::Tensor Head::forward(const at::Tensor& input, Mode mode) {
   return linear_(dropout(*this, input, dropout_, mode));
 }
 
-Network make_network(const spec::Model& model, int64_t image_size, int64_t seed, at::Device device, Values values) {
+Network make_network(const spec::Model& model, const spec::ImageSize& image_size, int64_t seed, at::Device device,
+                     Values values) {
   const Family& family = find_family(model.name);
   check_overrides(model, family);
-  base::ensure(model.classes > 0 && image_size > 0, "class count and image size are known when a network is made");
+  base::ensure(model.classes > 0 && image_size.pixels() > 0,
+               "class count and image size are known when a network is made");
   Maker maker(seed, device, values, model.layout);
-  Network network(model.name, family.build({model, image_size, maker}), memory_format(model.layout));
+  Network network(model.name, family.build({model, image_size, maker}), memory_format(model.layout), family.interface);
   network.twins_from([=] { return make_network(model, image_size, seed, device, Values::none); });
   return network;
 }

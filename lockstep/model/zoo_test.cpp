@@ -44,9 +44,9 @@ TEST(ZooTest, TheSameSeedGivesTheSameWeights) {
 TEST(ZooTest, ForwardGivesOneLogitPerClassAndEveryParameterGetsAGradient) {
   for (const char* name : {"linear", "mlp", "smallcnn", "resnet18"}) {
     const Network network = make_network(named(name, 3), 32, 1);
-    const Output output = network.forward(at::ones({2, 3, 32, 32}), Mode::train);
-    EXPECT_EQ(output.logits.sizes().vec(), (std::vector<int64_t>{2, 3}));
-    output.logits.sum().backward();
+    const NamedTensors output = network.forward({{"image", at::ones({2, 3, 32, 32})}}, Mode::train);
+    EXPECT_EQ(output.at("output").sizes().vec(), (std::vector<int64_t>{2, 3}));
+    output.at("output").sum().backward();
     for (const Named& parameter : network.parameters())
       EXPECT_TRUE(parameter.tensor.grad().defined()) << parameter.name;
   }
@@ -55,10 +55,10 @@ TEST(ZooTest, ForwardGivesOneLogitPerClassAndEveryParameterGetsAGradient) {
 TEST(ZooTest, GoogLeNetGivesAuxiliaryLogitsInTrainingOnly) {
   const Network network = make_network(named("googlenet", 4), 64, 1);
   const at::Tensor images = at::ones({2, 3, 64, 64});
-  const Output training = network.forward(images, Mode::train);
-  ASSERT_EQ(training.auxiliary.size(), 2U);
-  EXPECT_EQ(training.auxiliary[0].sizes().vec(), (std::vector<int64_t>{2, 4}));
-  EXPECT_TRUE(network.forward(images, Mode::evaluate).auxiliary.empty());
+  const NamedTensors training = network.forward({{"image", images}}, Mode::train);
+  ASSERT_EQ(training.size(), 3U);
+  EXPECT_EQ(training.at("aux1").sizes().vec(), (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(network.forward({{"image", images}}, Mode::evaluate).size(), 1U);
 }
 
 TEST(ZooTest, DropoutAndDropPathActInTrainingOnly) {
@@ -68,7 +68,7 @@ TEST(ZooTest, DropoutAndDropPathActInTrainingOnly) {
   model.drop_path = 0.5;
   const Network network = make_network(model, 32, 1);
   const at::Tensor images = at::ones({4, 3, 32, 32});
-  const auto logits = [&](Mode mode) { return network.forward(images, mode).logits; };
+  const auto logits = [&](Mode mode) { return network.forward({{"image", images}}, mode).at("output"); };
   EXPECT_TRUE(logits(Mode::evaluate).equal(logits(Mode::evaluate)));
   EXPECT_FALSE(logits(Mode::train).equal(logits(Mode::train)));
 }

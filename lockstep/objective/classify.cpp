@@ -2,17 +2,26 @@
 #include "lockstep/objective/classify.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/tensor.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/sort.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "lockstep/base/random.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep::objective {
 namespace {
+
+constexpr const char* kPartner = "mixed with";  // the field that prepare() adds
 
 // Marsaglia and Tsang, "A simple method for generating gamma variables" (2000); shape below 1 by their boost.
 double draw_gamma(base::Random& random, double shape) {
@@ -32,29 +41,31 @@ double draw_beta(base::Random& random, double alpha) {
   return a + b > 0 ? a / (a + b) : 0.5;
 }
 
+// Each row with the next one that has a target, the last with the first; on their device, whatever is there.
 at::Tensor partners(const at::Tensor& targets) {
-  const at::Tensor host = targets.to(at::kCPU).contiguous();
-  const int64_t* target = host.const_data_ptr<int64_t>();
-  std::vector<int64_t> partner(static_cast<size_t>(host.numel()));
-  std::vector<int64_t> rows;
-  for (int64_t i = 0; i < host.numel(); ++i) {
-    partner[static_cast<size_t>(i)] = i;
-    if (target[i] >= 0) rows.push_back(i);
-  }
-  for (size_t k = 0; k < rows.size(); ++k) partner[static_cast<size_t>(rows[k])] = rows[(k + 1) % rows.size()];
-  return at::tensor(partner, at::kLong).to(targets.device());
+  const at::Tensor rows = at::arange(targets.numel(), targets.options());
+  const at::Tensor absent = targets.lt(0);
+  // Those with a target first, both kinds in their order.
+  const at::Tensor order = std::get<1>(at::sort(absent.to(at::kLong), /*stable=*/true, 0, /*descending=*/false));
+  const at::Tensor num_there = absent.logical_not().sum();
+  const at::Tensor next = at::where(rows + 1 < num_there, rows + 1, at::zeros_like(rows));
+  const at::Tensor partner_of_order = at::where(rows < num_there, order.index_select(0, next), order);
+  return at::empty_like(rows).scatter_(0, order, partner_of_order);
 }
 
 // Yun et al., "CutMix" (2019): the box has the share 1 - lambda of the area before it is cut off at the border.
-void draw_box(Mix& mix, base::Random& random, int64_t size) {
-  const auto side = static_cast<int64_t>(static_cast<double>(size) * std::sqrt(1 - mix.lambda));
-  const int64_t y = random.below(size);
-  const int64_t x = random.below(size);
-  mix.top = std::max<int64_t>(0, y - side / 2);
-  mix.left = std::max<int64_t>(0, x - side / 2);
-  mix.height = std::min(size, y + side / 2) - mix.top;
-  mix.width = std::min(size, x + side / 2) - mix.left;
-  mix.lambda = 1 - static_cast<double>(mix.height * mix.width) / static_cast<double>(size * size);
+void draw_box(Mix& mix, base::Random& random, const spec::ImageSize& size) {
+  const auto part = [&](int64_t side) {
+    return static_cast<int64_t>(static_cast<double>(side) * std::sqrt(1 - mix.lambda));
+  };
+  const int64_t height = part(size.height), width = part(size.width);
+  const int64_t y = random.below(size.height);
+  const int64_t x = random.below(size.width);
+  mix.top = std::max<int64_t>(0, y - height / 2);
+  mix.left = std::max<int64_t>(0, x - width / 2);
+  mix.height = std::min(size.height, y + height / 2) - mix.top;
+  mix.width = std::min(size.width, x + width / 2) - mix.left;
+  mix.lambda = 1 - static_cast<double>(mix.height * mix.width) / static_cast<double>(size.pixels());
 }
 
 at::Tensor one_head(const at::Tensor& logits, const at::Tensor& targets, const std::optional<Mix>& mix,
@@ -67,18 +78,25 @@ at::Tensor one_head(const at::Tensor& logits, const at::Tensor& targets, const s
   return sum(targets) * mix->lambda + sum(targets.index_select(0, mix->partner)) * (1 - mix->lambda);
 }
 
-}  // namespace
-
-std::optional<Mix> draw_mix(const spec::Training& training, int64_t epoch, int64_t step, const at::Tensor& targets,
-                            int64_t image_size) {
+// All of a mix but the partners.
+std::optional<Mix> draw_numbers(const spec::Training& training, const BatchPosition& position,
+                                const spec::ImageSize& image_size) {
   if (training.mixup <= 0 && training.cutmix <= 0) return std::nullopt;
-  base::Random random(base::derive_seed(static_cast<uint64_t>(training.seed), "mix"), static_cast<uint32_t>(epoch),
-                      static_cast<uint64_t>(step));
+  base::Random random(base::derive_seed(static_cast<uint64_t>(training.seed), "mix"),
+                      static_cast<uint32_t>(position.epoch), static_cast<uint64_t>(position.step));
   const bool box = training.cutmix > 0 && (training.mixup <= 0 || random.chance(0.5));
   Mix mix;
   mix.lambda = draw_beta(random, box ? training.cutmix : training.mixup);
   if (box) draw_box(mix, random, image_size);
-  mix.partner = partners(targets);
+  return mix;
+}
+
+}  // namespace
+
+std::optional<Mix> draw_mix(const spec::Training& training, const BatchPosition& position, const at::Tensor& targets,
+                            const spec::ImageSize& image_size) {
+  auto mix = draw_numbers(training, position, image_size);
+  if (mix) mix->partner = partners(targets);
   return mix;
 }
 
@@ -104,8 +122,50 @@ at::Tensor cross_entropy_sum(const at::Tensor& logits, const std::vector<at::Ten
   return loss;
 }
 
-int64_t count_correct(const at::Tensor& logits, const at::Tensor& targets) {
-  return logits.detach().argmax(1).eq(targets).sum().item<int64_t>();
+at::Tensor count_correct(const at::Tensor& logits, const at::Tensor& targets) {
+  return logits.detach().argmax(1).eq(targets).sum();
+}
+
+model::NamedTensors Classify::prepare(model::NamedTensors fields, const BatchPosition& position) const {
+  const at::Tensor images = fields.at("image");
+  const auto mix = draw_mix(training_, position, fields.at("label"), {images.size(2), images.size(3)});
+  if (!mix) return fields;
+  fields.set("image", mix_images(images, *mix));
+  fields.set(kPartner, mix->partner);
+  return fields;
+}
+
+at::Tensor Classify::loss(const model::NamedTensors& outputs, const model::NamedTensors& fields,
+                          const BatchPosition& position) const {
+  std::vector<at::Tensor> auxiliary;
+  for (const auto& [name, output] : outputs) {
+    if (name != "output") auxiliary.push_back(output);
+  }
+  std::optional<Mix> mix;
+  if (const at::Tensor* partner = fields.find(kPartner)) {
+    const at::Tensor& images = fields.at("image");
+    mix = draw_numbers(training_, position, {images.size(2), images.size(3)});
+    mix->partner = *partner;
+  }
+  return cross_entropy_sum(
+      outputs.at("output"), auxiliary, fields.at("label"), mix,
+      {.label_smoothing = training_.label_smoothing, .auxiliary_weight = training_.auxiliary_weight});
+}
+
+std::string Classify::figure_text(const std::string& name, double value) const {
+  return base::text(name, " ", base::percent(value));
+}
+
+std::vector<at::Tensor> Classify::sums(const model::NamedTensors& outputs, const model::NamedTensors& fields) const {
+  return {count_correct(outputs.at("output"), fields.at("label"))};
+}
+
+HostRows Classify::scored(const model::NamedTensors& outputs) const {
+  return {{"logits", host_rows(outputs.at("output"))}};
+}
+
+HostRows Classify::predicted(const model::NamedTensors& outputs) const {
+  return {{"probabilities", at::softmax(host_rows(outputs.at("output")), 1).contiguous()}};
 }
 
 }  // namespace lockstep::objective

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "lockstep/objective/objective.h"
 #include "lockstep/spec/job.h"
 
 namespace lockstep::objective {
@@ -21,10 +22,10 @@ struct Mix {
 // Whether and how the batch of (seed, epoch, step) is mixed. Kind, lambda and box are the same on every rank; partners
 // stand in the rank's own share (each row with the next one that has a target), so that no pixel travels: with another
 // number of ranks, other pairs are mixed.
-std::optional<Mix> draw_mix(const spec::Training& training, int64_t epoch, int64_t step, const at::Tensor& targets,
-                            int64_t image_size);
+std::optional<Mix> draw_mix(const spec::Training& training, const BatchPosition& position, const at::Tensor& targets,
+                            const spec::ImageSize& image_size);
 
-// The mixed images [rows, 3, size, size]; a new tensor.
+// The mixed images [rows, channels, height, width]; a new tensor.
 at::Tensor mix_images(const at::Tensor& images, const Mix& mix);
 
 struct LossOptions {
@@ -37,7 +38,25 @@ struct LossOptions {
 at::Tensor cross_entropy_sum(const at::Tensor& logits, const std::vector<at::Tensor>& auxiliary,
                              const at::Tensor& targets, const std::optional<Mix>& mix, const LossOptions& options);
 
-// Rows whose largest logit is their target.
-int64_t count_correct(const at::Tensor& logits, const at::Tensor& targets);
+// Rows whose largest logit is their target: a scalar on their device.
+at::Tensor count_correct(const at::Tensor& logits, const at::Tensor& targets);
+
+// One of several classes. Fields "image" and "label" (-1: no part); output "output", and those of auxiliary heads.
+class Classify final : public Objective {
+ public:
+  explicit Classify(spec::Training training) : training_(std::move(training)) {}
+
+  model::NamedTensors prepare(model::NamedTensors fields, const BatchPosition& position) const override;
+  at::Tensor loss(const model::NamedTensors& outputs, const model::NamedTensors& fields,
+                  const BatchPosition& position) const override;
+  std::vector<std::string> figures() const override { return {"accuracy"}; }
+  std::string figure_text(const std::string& name, double value) const override;
+  std::vector<at::Tensor> sums(const model::NamedTensors& outputs, const model::NamedTensors& fields) const override;
+  HostRows scored(const model::NamedTensors& outputs) const override;
+  HostRows predicted(const model::NamedTensors& outputs) const override;
+
+ private:
+  spec::Training training_;
+};
 
 }  // namespace lockstep::objective

@@ -34,7 +34,8 @@ TEST(ClassifyTest, ARowWithoutTargetHasNoPartInLossAndGradient) {
   cross_entropy_sum(all, {}, targets({2, -1, 1, 1}), {}, {.label_smoothing = 0.1}).backward();
   EXPECT_EQ(all.grad()[1].abs().sum().item<double>(), 0);
   EXPECT_GT(all.grad()[0].abs().sum().item<double>(), 0);
-  EXPECT_EQ(count_correct(at::tensor({1.0, 0.0, 0.0, 1.0}, at::kFloat).view({2, 2}), targets({-1, 1})), 1);
+  EXPECT_EQ(count_correct(at::tensor({1.0, 0.0, 0.0, 1.0}, at::kFloat).view({2, 2}), targets({-1, 1})).item<int64_t>(),
+            1);
 }
 
 TEST(ClassifyTest, SmoothingSpreadsItsShareOverAllClasses) {
@@ -54,17 +55,17 @@ TEST(ClassifyTest, AuxiliaryHeadsCountWithTheirWeight) {
 }
 
 TEST(MixTest, IsOffUnlessAskedFor) {
-  EXPECT_FALSE(draw_mix(spec::Training{}, 0, 0, targets({0, 1}), 8).has_value());
+  EXPECT_FALSE(draw_mix(spec::Training{}, {0, 0}, targets({0, 1}), 8).has_value());
 }
 
 TEST(MixTest, DependsOnSeedEpochAndStepOnly) {
   spec::Training training;
   training.mixup = 0.4;
-  const auto one = draw_mix(training, 1, 7, targets({0, 1, 2}), 8);
-  const auto two = draw_mix(training, 1, 7, targets({5, 6}), 8);
+  const auto one = draw_mix(training, {1, 7}, targets({0, 1, 2}), 8);
+  const auto two = draw_mix(training, {1, 7}, targets({5, 6}), 8);
   EXPECT_EQ(one->lambda, two->lambda);
-  EXPECT_NE(one->lambda, draw_mix(training, 1, 8, targets({0}), 8)->lambda);
-  EXPECT_NE(one->lambda, draw_mix(training, 2, 7, targets({0}), 8)->lambda);
+  EXPECT_NE(one->lambda, draw_mix(training, {1, 8}, targets({0}), 8)->lambda);
+  EXPECT_NE(one->lambda, draw_mix(training, {2, 7}, targets({0}), 8)->lambda);
 }
 
 TEST(MixTest, BetaHasItsMeanAndSpread) {
@@ -74,7 +75,7 @@ TEST(MixTest, BetaHasItsMeanAndSpread) {
   double squares = 0;
   constexpr int kDraws = 4000;
   for (int step = 0; step < kDraws; ++step) {
-    const double lambda = draw_mix(training, 0, step, targets({0}), 8)->lambda;
+    const double lambda = draw_mix(training, {0, step}, targets({0}), 8)->lambda;
     sum += lambda;
     squares += lambda * lambda;
   }
@@ -86,7 +87,7 @@ TEST(MixTest, BetaHasItsMeanAndSpread) {
 TEST(MixTest, MixupBlendsARowWithTheNextThatHasATarget) {
   spec::Training training;
   training.mixup = 1;
-  const auto mix = draw_mix(training, 0, 3, targets({0, -1, 1}), 2);
+  const auto mix = draw_mix(training, {0, 3}, targets({0, -1, 1}), 2);
   const at::Tensor images = at::arange(3, at::kFloat).view({3, 1, 1, 1}).expand({3, 3, 2, 2}).contiguous();
   const at::Tensor mixed = mix_images(images, *mix);
   EXPECT_NEAR(mixed[0][0][0][0].item<double>(), 2 * (1 - mix->lambda), 1e-6);
@@ -94,12 +95,24 @@ TEST(MixTest, MixupBlendsARowWithTheNextThatHasATarget) {
   EXPECT_NEAR(mixed[2][0][0][0].item<double>(), 2 * mix->lambda, 1e-6);
 }
 
+TEST(MixTest, PartnersAreTheNextRowsWithATargetInACircle) {
+  spec::Training training;
+  training.mixup = 1;
+  const auto partner_of = [&](const std::vector<int64_t>& of) {
+    const at::Tensor partner = draw_mix(training, {0, 0}, targets(of), 8)->partner;
+    return std::vector<int64_t>(partner.const_data_ptr<int64_t>(), partner.const_data_ptr<int64_t>() + partner.numel());
+  };
+  EXPECT_EQ(partner_of({4, -1, 2, 7, -1, 1}), (std::vector<int64_t>{2, 1, 3, 5, 4, 0}));
+  EXPECT_EQ(partner_of({-1, -1}), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(partner_of({5}), (std::vector<int64_t>{0}));
+}
+
 TEST(MixTest, CutmixPastesABoxAndWeighsByItsArea) {
   spec::Training training;
   training.cutmix = 1;
   const at::Tensor images = at::arange(2, at::kFloat).view({2, 1, 1, 1}).expand({2, 3, 16, 16}).contiguous();
   for (int step = 0; step < 20; ++step) {
-    const auto mix = draw_mix(training, 0, step, targets({0, 1}), 16);
+    const auto mix = draw_mix(training, {0, step}, targets({0, 1}), 16);
     EXPECT_NEAR(mix_images(images, *mix)[0].mean().item<double>(), 1 - mix->lambda, 1e-5);
   }
 }

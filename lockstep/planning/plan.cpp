@@ -111,12 +111,17 @@ std::function<int64_t(int64_t, int64_t, bool)> evaluation_rule(const PlanRequest
   };
 }
 
-// Bytes become floats besides.
-forecast::PixelBytes pixel_bytes_of(spec::Pixels pixels) {
-  const int64_t sent = run::pixel_bytes(pixels);
-  const bool fed = run::is_fed(pixels, /*on_card=*/true);
-  const auto shown = static_cast<int64_t>(pixels == spec::Pixels::uint8 ? sizeof(float) : 0);
-  return {.sent = sent, .kept = fed ? run::kFeederSlots * sent + shown : sent, .ahead = fed};
+// An image of bytes becomes one of floats besides.
+forecast::SampleBytes sample_bytes_of(const spec::Job& job) {
+  const bool fed = run::is_fed(job.data.pixels, /*on_card=*/true);
+  forecast::SampleBytes sample{.ahead = fed};
+  for (const task::Field& field : task::make_task(job)->fields()) {
+    const bool shown = field.kind == task::Field::Kind::image && field.element == task::Element::uint8;
+    sample.sent += field.bytes();
+    sample.kept += (fed ? run::kFeederSlots : 1) * field.bytes() +
+                   (shown ? field.count() * task::bytes_of(task::Element::fp32) : 0);
+  }
+  return sample;
 }
 
 forecast::Task task_of(const PlanRequest& request, const spec::Job& job) {
@@ -134,12 +139,12 @@ forecast::Task task_of(const PlanRequest& request, const spec::Job& job) {
   task.replay_every = job.training.replay_every;
   task.sync_norm = job.training.batch_norm == spec::BatchNorm::sync;
   task.levers = {name_of(job.training.precision), job.training.recompute, job.training.micro_batch, job.training.zero};
-  task.image_size = job.data.image_size;
+  task.image_pixels = job.data.image_size.pixels();
   task.walltime = job.limits.walltime;
   task.decodes = !request.recording && job.data.train != "synthetic";
   if (!request.recording) {
     task.evaluation_rows = evaluation_rule(request);
-    task.pixel_bytes = pixel_bytes_of(job.data.pixels);
+    task.sample = sample_bytes_of(job);
     const auto rules =
         std::make_shared<RunRules>(job, request.lengths.samples, request.lengths.validation_samples, *request.tracer);
     task.run = [rules, job](const Place& place, const Levers& levers) {
@@ -152,7 +157,8 @@ forecast::Task task_of(const PlanRequest& request, const spec::Job& job) {
   task.virtual_ranks = 0;
   task.work.global_batch = recording.micro_batch * recording.accumulation;
   task.levers = {recording.precision, {}, 0};
-  task.image_size = recording.image_size;
+  task.image_pixels = recording.image_size * recording.image_size;
+  task.sample.kept = task.sample.sent = 3 * task.image_pixels * static_cast<int64_t>(sizeof(float));
   return task;
 }
 
@@ -301,21 +307,25 @@ void describe(const Recording& recording, Plan& plan) {
 }  // namespace
 
 Lengths lengths_of(const spec::Job& job, int64_t samples, int64_t validation_samples) {
-  Lengths lengths{samples, validation_samples, job.model.classes, {}};
+  const auto task = task::make_task(job);
+  Lengths lengths{samples, validation_samples, task->num_outputs(), {}};
   if (job.data.train == "synthetic") {
     if (samples == 0) lengths.samples = job.data.samples;
     if (validation_samples == 0 && job.data.validate == "synthetic") lengths.validation_samples = job.data.samples;
     return lengths;
   }
   const auto there = [](const std::string& folder) { return std::filesystem::is_directory(folder); };
+  const auto scan = [&](const std::string& folder) {
+    return task->learns_classes() ? loader::scan_folder(folder) : loader::scan_images(folder);
+  };
   if (lengths.samples == 0) lengths.samples = job.data.samples;
   if (there(job.data.train) && (lengths.samples == 0 || lengths.classes == 0)) {
-    const auto found = loader::scan_folder(job.data.train);
+    const auto found = scan(job.data.train);
     if (lengths.samples == 0) lengths.samples = static_cast<int64_t>(found.samples.size());
     if (lengths.classes == 0) lengths.classes = static_cast<int64_t>(found.classes.size());
   }
   if (validation_samples == 0 && there(job.data.validate)) {
-    lengths.validation_samples = static_cast<int64_t>(loader::scan_folder(job.data.validate).samples.size());
+    lengths.validation_samples = static_cast<int64_t>(scan(job.data.validate).samples.size());
   }
   if (lengths.classes == 0) {
     throw Error(Blame::user, text("model.classes is not stated, and ", job.data.train, " is not here to be counted"),

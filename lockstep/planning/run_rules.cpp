@@ -47,14 +47,14 @@ loader::LoaderOptions with_most_rows(loader::LoaderOptions options) {
 
 }  // namespace
 
-RunRules::Side RunRules::side_of(const std::string& folder, int64_t samples) {
+RunRules::Side RunRules::side_of(const std::string& folder, int64_t samples, const task::Task& task) {
   Side side;
   side.samples = samples;
   if (folder == "synthetic") {
     side.collection = std::make_unique<loader::Collection>(loader::Collection{.root = folder, .synthetic = true});
   } else if (loader::is_shard_folder(folder)) {
-    side.collection = std::make_unique<loader::Collection>(loader::scan_pictures(folder));
-    side.store = loader::open_store(*side.collection);
+    side.collection = std::make_unique<loader::Collection>(loader::scan_images(folder));
+    side.store = loader::open_store(*side.collection, task.members());
   } else if (std::filesystem::is_directory(folder)) {
     side.collection = std::make_unique<loader::Collection>(loader::Collection{.root = folder});
   }
@@ -62,8 +62,8 @@ RunRules::Side RunRules::side_of(const std::string& folder, int64_t samples) {
 }
 
 RunRules::RunRules(const spec::Job& job, int64_t samples, int64_t validation_samples, Tracer& tracer)
-    : train_(side_of(job.data.train, samples)),
-      validate_(side_of(job.data.validate, validation_samples)),
+    : train_(side_of(job.data.train, samples, *task::make_task(job))),
+      validate_(side_of(job.data.validate, validation_samples, *task::make_task(job))),
       features_(tracer.features(job, samples + validation_samples)),
       check_norms_(tracer.norm_check()) {}
 

@@ -13,6 +13,7 @@
 #include "lockstep/loader/store.h"
 #include "lockstep/planning/tracer.h"
 #include "lockstep/spec/job.h"
+#include "lockstep/task/task.h"
 
 namespace lockstep::planning {
 
@@ -32,7 +33,7 @@ class RunRules {
     std::unique_ptr<loader::Store> store = {};  // of shards
     int64_t samples = 0;
   };
-  static Side side_of(const std::string& folder, int64_t samples);
+  static Side side_of(const std::string& folder, int64_t samples, const task::Task& task);
   static loader::MemoryNeeds needs_of(const Side& side, const loader::LoaderOptions& options);
   static int64_t bytes_of(const Side& side, const loader::LoaderOptions& options);
   int64_t staged_bytes(const spec::Job& job, const forecast::Place& place) const;

@@ -7,8 +7,4 @@ bool is_fed(spec::Pixels pixels, bool on_card) {
   return on_card && pixels != spec::Pixels::fp32;
 }
 
-int64_t pixel_bytes(spec::Pixels pixels) {
-  return pixels == spec::Pixels::fp32 ? 4 : pixels == spec::Pixels::bf16 ? 2 : 1;
-}
-
 }  // namespace lockstep::run

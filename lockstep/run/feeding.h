@@ -13,7 +13,4 @@ bool is_fed(spec::Pixels pixels, bool on_card);
 
 constexpr int64_t kFeederSlots = 2;  // one in use, one being filled
 
-// Of one value of a pixel on its way to the device.
-int64_t pixel_bytes(spec::Pixels pixels);
-
 }  // namespace lockstep::run

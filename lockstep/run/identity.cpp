@@ -18,7 +18,7 @@ base::Json identity(const spec::Job& job, const std::string& train_sha256, const
   base::Json result = base::Json::object();
   result["data (names, labels, sizes of the training samples)"] = train_sha256;
   if (!validate_sha256.empty()) result[kValidation] = validate_sha256;
-  result["data.image_size"] = job.data.image_size;
+  result["data.image_size"] = to_json(job.data.image_size);
   result["data.order"] = name_of(job.data.order);
   if (job.data.order == spec::SampleOrder::windows) {
     for (const char* key : {"extent", "window"}) result[text("data.", key)] = document.at("data").at(key);

@@ -79,8 +79,10 @@ base::Json value_of(const std::string& cell) {
 
 struct Columns {
   int64_t path = -1;
-  int64_t label = -1;
+  int64_t label = -1;  // -1: the samples have no classes, --label-column none
   int64_t part = -1;
+
+  bool fit(const std::vector<std::string>& cells) const { return std::ssize(cells) > std::max({path, label, part}); }
 };
 
 Columns columns_of(const TextTable& table, const SourceOptions& options) {
@@ -89,14 +91,15 @@ Columns columns_of(const TextTable& table, const SourceOptions& options) {
     return asked.empty() ? table.find_column(known) : table.named_column(asked);
   };
   all.path = column(options.path_column, kPathColumns);
-  all.label = column(options.label_column, kLabelColumns);
+  const bool has_classes = options.label_column != kNoColumn;
+  if (has_classes) all.label = column(options.label_column, kLabelColumns);
   all.part = part_column_of(table, options);
   const std::vector<std::string> first = table.row(0);
   for (size_t i = 0; i < first.size() && all.path < 0; ++i) {
     if (has_picture_name(first[i])) all.path = static_cast<int64_t>(i);
   }
-  if (all.path >= 0 && all.label < 0 && table.num_columns() == 2) all.label = 1 - all.path;
-  if (all.path >= 0 && all.label >= 0) return all;
+  if (has_classes && all.path >= 0 && all.label < 0 && table.num_columns() == 2) all.label = 1 - all.path;
+  if (all.path >= 0 && (all.label >= 0 || !has_classes)) return all;
   throw Error(Blame::user, text(table.source(), ": which column is the ", all.path < 0 ? "picture" : "class", "?"),
               text("say it with --path-column and --label-column, by name or number; ",
                    table.header().empty() ? text(table.num_columns(), " columns") : base::join(table.header(), ", ")));
@@ -193,8 +196,7 @@ class TableSource final : public Source {
   }
 
   static std::string label_cell(const std::vector<std::string>& cells, const Columns& columns) {
-    const auto needed = static_cast<size_t>(std::max({columns.path, columns.label, columns.part})) + 1;
-    return cells.size() < needed ? "" : cells[static_cast<size_t>(columns.label)];
+    return columns.label < 0 || !columns.fit(cells) ? "" : cells[static_cast<size_t>(columns.label)];
   }
 
   void find_classes() {
@@ -229,15 +231,21 @@ class TableSource final : public Source {
   void add_row(size_t list, int64_t i, Part part) {
     const std::vector<std::string> cells = tables_[list].row(i);
     const Columns& columns = columns_[list];
-    const std::string label = label_cell(cells, columns);
-    if (label.empty()) return refused_.push_back({tables_[list].where(i), "too few columns, or no label"});
+    const std::string word = label_cell(cells, columns);
+    if (!columns.fit(cells) || (columns.label >= 0 && word.empty())) {
+      return refused_.push_back({tables_[list].where(i), "too few columns, or no label"});
+    }
     const std::string name = picture_of(cells[static_cast<size_t>(columns.path)]);
-    const auto known = labels_.find(label);
-    if (known == labels_.end()) return refused_.push_back({name, text("label ", label, " is none of the classes")});
+    int32_t label = shards::kNoLabel;
+    if (columns.label >= 0) {
+      const auto known = labels_.find(word);
+      if (known == labels_.end()) return refused_.push_back({name, text("label ", word, " is none of the classes")});
+      label = known->second;
+    }
     if (columns.part >= 0) part = named_part(cells[static_cast<size_t>(columns.part)], tables_[list].where(i));
     if (is_raf_db_) part = cells[static_cast<size_t>(columns.path)].starts_with("test") ? Part::test : Part::train;
     try {
-      samples_.push_back({name, known->second, part, tree_->size_of(name)});
+      samples_.push_back({name, label, part, tree_->size_of(name)});
       rows_.push_back({list, i});
     } catch (const Error& error) {
       if (error.blame() != Blame::user) throw;

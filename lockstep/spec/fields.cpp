@@ -26,6 +26,11 @@ bool is_quantity(Type type) {
 bool has_kind_of(Type type, const Json& value) {
   const auto is_number = [](const Json& item) { return item.is_number(); };
   const auto is_text = [](const Json& item) { return item.is_string(); };
+  const auto is_integer = [](const Json& item) { return item.is_integer(); };
+  const auto each = [&](const auto& is_one) {
+    return value.is_object() && std::all_of(value.members().begin(), value.members().end(),
+                                            [&](const Json::Member& member) { return is_one(member.value); });
+  };
   switch (type) {
     case Type::boolean:
       return value.kind() == Json::Kind::boolean;
@@ -38,9 +43,23 @@ bool has_kind_of(Type type, const Json& value) {
     case Type::texts:
       return value.is_string() ||
              (value.is_array() && std::all_of(value.items().begin(), value.items().end(), is_text));
+    case Type::image_size:
+      return value.is_integer() ||
+             (value.is_array() && value.size() == 2 && value.items()[0].is_integer() && value.items()[1].is_integer());
+    case Type::named_integers:
+      return each(is_integer);
+    case Type::named_numbers:
+      return each(is_number);
+    case Type::named_texts:
+      return each(is_text);
+    case Type::named_lists:
+      return each([&](const Json& list) {
+        return list.is_array() && std::all_of(list.items().begin(), list.items().end(), is_integer);
+      });
     case Type::sections:
       return value.is_array();
     case Type::section:
+    case Type::document:
       return value.is_object();
     default:
       return value.is_string();
@@ -92,9 +111,9 @@ class Reader {
       const Json* value = object.find(field.key);
       if (value) {
         read_field(field, owner, *value, dotted(prefix, field.key));
-      } else if (field.check.required) {
+      } else if (section.demands(field)) {
         problems_.add(object, dotted(prefix, field.key), "is missing", text("add \"", field.key, "\": ", field.help));
-      } else if (field.type == Type::section) {  // it may hold required fields
+      } else if (field.type == Type::section && field.absence == Absence::none) {  // it may hold required fields
         Json nothing = Json::object();
         nothing.set_place(object.place(), object.source());
         read(*field.section, field.open(owner), nothing, dotted(prefix, field.key));
@@ -118,6 +137,11 @@ class Reader {
   }
 
   void read_field(const Field& field, void* owner, const Json& value, const std::string& key) {
+    if (value.is_null() && field.nullable) {
+      if (field.absence == Absence::left_out) field.set(owner, value);
+      return;
+    }
+    if (field.absence == Absence::empty && value.is_object() && value.size() == 0) return;
     if (!has_kind_of(field.type, value)) {
       problems_.add(value, key, text(type_name(field.type), " is expected, this is ", value.kind_name()),
                     wrong_type_fix(field, value));
@@ -125,12 +149,23 @@ class Reader {
     }
     if (field.type == Type::section) {
       read(*field.section, field.open(owner), value, key);
+    } else if (field.type == Type::document) {
+      read_inner(field, owner, value);
     } else if (field.type == Type::sections) {
       for (size_t i = 0; i < value.items().size(); ++i) {
         read(*field.section, field.open(owner), value.items()[i], text(key, "[", i, "]"));
       }
     } else if (check_value(field, value, key)) {
       field.set(owner, value);
+    }
+  }
+
+  // Its parser names the place itself, and its keys from its own top on.
+  void read_inner(const Field& field, void* owner, const Json& value) {
+    try {
+      field.set(owner, value);
+    } catch (const Error& error) {
+      problems_.add(std::string(), "", error.what(), error.fix());
     }
   }
 
@@ -141,7 +176,7 @@ class Reader {
       problems_.add(value, key, "must not be empty", field.help);
       return false;
     }
-    if (field.type == Type::numbers) {
+    if (field.type == Type::numbers || (field.type == Type::image_size && value.is_array())) {
       if (field.check.length > 0 && value.items().size() != field.check.length) {
         problems_.add(value, key, text(field.check.length, " numbers are expected, these are ", value.items().size()),
                       text("for example ", field.otherwise.dump(-1)));
@@ -218,7 +253,18 @@ const char* type_name(Type type) {
       return "a list of numbers";
     case Type::texts:
       return "a list of strings";
+    case Type::image_size:
+      return "a number of pixels, or [height, width],";
+    case Type::named_integers:
+      return "an object of integers";
+    case Type::named_numbers:
+      return "an object of numbers";
+    case Type::named_texts:
+      return "an object of strings";
+    case Type::named_lists:
+      return "an object of lists of integers";
     case Type::section:
+    case Type::document:
       return "an object";
     case Type::sections:
       return "a list of objects";
@@ -242,6 +288,10 @@ std::string check_text(const Check& check) {
 const Field* Section::find(std::string_view key) const {
   const auto found = std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.key == key; });
   return found == fields.end() ? nullptr : &*found;
+}
+
+bool Section::demands(const Field& field) const {
+  return field.check.required || (complete && field.absence != Absence::left_out);
 }
 
 std::vector<std::string> Section::keys() const {
@@ -290,7 +340,10 @@ void read_document(const Section& root, void* owner, const Json& document, Probl
 Json write_document(const Section& root, const void* owner, Which which) {
   Json object = Json::object();
   for (const auto& field : root.fields) {
-    if (field.type == Type::section) {
+    if (field.present && !field.present(owner)) {
+      if (field.absence == Absence::null) object[field.key] = Json();
+      if (field.absence == Absence::empty) object[field.key] = Json::object();
+    } else if (field.type == Type::section) {
       Json nested = write_document(*field.section, field.at(owner, 0), which);
       if (which == Which::all || nested.size() > 0) object[field.key] = std::move(nested);
     } else if (field.type == Type::sections) {

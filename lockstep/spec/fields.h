@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -11,13 +12,33 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
+#include "lockstep/spec/image_size.h"
 
 namespace lockstep::spec {
 
 // The tables that declare each field of a document once. Parser, checks, printing, --set, explain, JSON Schema and
 // docs/config.md all walk them.
 
-enum class Type { boolean, integer, number, text, choice, duration, bytes, rate, numbers, texts, section, sections };
+enum class Type {
+  boolean,
+  integer,
+  number,
+  text,
+  choice,
+  duration,
+  bytes,
+  rate,
+  numbers,
+  texts,
+  image_size,
+  named_integers,
+  named_numbers,
+  named_texts,
+  named_lists,  // of integers
+  section,
+  sections,
+  document  // of another kind, inside this one
+};
 const char* type_name(Type type);  // for people: "an integer", "a duration"
 
 struct Check {
@@ -40,6 +61,13 @@ constexpr Check between(double low, double high) {
 }
 std::string check_text(const Check& check);  // "greater than 0", "at least 0 and at most 1", ""
 
+// Values by name, in the order in which they stand in the document.
+template <class Value>
+using Named = std::vector<std::pair<std::string, Value>>;
+
+// How a document says that an optional member has no value.
+enum class Absence { none, null, left_out, empty };  // none: it always has one; empty: {}
+
 struct Section;
 
 struct Field {
@@ -51,10 +79,16 @@ struct Field {
   std::vector<std::string> choices;  // of a choice
   base::Json otherwise;              // the default, as it would stand in the document
   const Section* section = nullptr;  // of section and sections
+  const Section* inner = nullptr;    // of document: the other document's
+  Absence absence = Absence::none;
+  bool nullable = false;  // null is a value
 
-  // Access to the member of its struct. `set` REQUIRES a value that passed the checks.
+  // Access to the member of its struct. `set` REQUIRES a value that passed the checks; of a document it throws what the
+  // other document's parser throws.
   std::function<base::Json(const void* owner)> get;
   std::function<void(void* owner, const base::Json& value)> set;
+  // Whether an optional member has a value.
+  std::function<bool(const void* owner)> present;
   // Of section and sections: how many there are, the i-th, and a fresh one (the only one of a section).
   std::function<size_t(const void* owner)> size;
   std::function<const void*(const void* owner, size_t index)> at;
@@ -66,14 +100,30 @@ struct Section {
   std::string help;
   std::vector<Field> fields;
   std::vector<std::string> one_of;  // exactly one of these keys is stated; --set of one drops the others
+  bool complete = false;            // a program writes it: no key is missing that is not optional
 
   const Field* find(std::string_view key) const;
+  bool demands(const Field& field) const;  // its key must stand in the document
   std::vector<std::string> keys() const;
 };
 
 // A duration, an amount of memory or a rate: numbers in the struct, strings with a unit in the document.
 base::Json quantity_json(Type type, double value);
 double quantity_of(Type type, const base::Json& value);  // user error without a place when it is malformed
+
+// What kind of member a field is about.
+template <class Value>
+inline constexpr bool is_optional = false;
+template <class Value>
+inline constexpr bool is_optional<std::optional<Value>> = true;
+template <class Value>
+inline constexpr bool is_named = false;
+template <class Value>
+inline constexpr bool is_named<Named<Value>> = true;
+template <class Value>
+inline constexpr bool is_list = false;
+template <class Value>
+inline constexpr bool is_list<std::vector<Value>> = !is_named<std::vector<Value>>;
 
 // Builds the Section of a struct:
 //   Table<Link>("link", "a connection").add("name", &Link::name, "", anything, "what it is called").done()
@@ -86,33 +136,22 @@ class Table {
   Table& add(const std::string& key, Value Owner::*member, const std::string& unit, Check check,
              const std::string& help) {
     Field field = make(key, type_of<Value>(), unit, check, help);
-    if constexpr (std::is_enum_v<Value>) {
-      field.choices = choices_of(Value{});
-      field.get = [member](const void* owner) { return base::Json(name_of(as(owner).*member)); };
-      field.set = [member, names = field.choices](void* owner, const base::Json& value) {
-        for (size_t i = 0; i < names.size(); ++i) {
-          if (names[i] == value.as_string()) as(owner).*member = static_cast<Value>(i);
-        }
-      };
-    } else if constexpr (std::is_same_v<Value, std::vector<double>>) {
-      field.get = [member](const void* owner) { return base::Json::array_of(as(owner).*member); };
-      field.set = [member](void* owner, const base::Json& value) {
-        auto& numbers = as(owner).*member;
-        numbers.clear();
-        for (const auto& item : value.items()) numbers.push_back(item.as_double());
-      };
-    } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
-      field.get = [member](const void* owner) { return base::Json::array_of(as(owner).*member); };
-      field.set = [member](void* owner, const base::Json& value) {
-        auto& words = as(owner).*member;
-        words.clear();
-        if (value.is_string()) return words.push_back(value.as_string());  // a list of one, without its brackets
-        for (const auto& item : value.items()) words.push_back(item.as_string());
-      };
-    } else {
-      field.get = [member](const void* owner) { return base::Json(as(owner).*member); };
-      field.set = [member](void* owner, const base::Json& value) { assign(as(owner).*member, value); };
-    }
+    if constexpr (std::is_enum_v<Value>) field.choices = choices_of(Value{});
+    field.get = [member](const void* owner) { return json_of(as(owner).*member); };
+    field.set = [member](void* owner, const base::Json& value) { assign(as(owner).*member, value); };
+    return keep(std::move(field));
+  }
+
+  // A member that may have no value. Of a Value that is optional itself null is one.
+  template <class Value>
+  Table& maybe(const std::string& key, std::optional<Value> Owner::*member, Absence absence, const std::string& unit,
+               Check check, const std::string& help) {
+    Field field = make(key, type_of<Value>(), unit, check, help);
+    field.absence = absence;
+    field.nullable = absence == Absence::null || is_optional<Value>;
+    field.present = [member](const void* owner) { return (as(owner).*member).has_value(); };
+    field.get = [member](const void* owner) { return json_of(as(owner).*member); };
+    field.set = [member](void* owner, const base::Json& value) { assign((as(owner).*member).emplace(), value); };
     return keep(std::move(field));
   }
 
@@ -141,6 +180,38 @@ class Table {
   }
 
   template <class Nested>
+  Table& maybe_nest(const std::string& key, std::optional<Nested> Owner::*member, Absence absence,
+                    const Section& section) {
+    Field field = make(key, Type::section, "", anything, section.help);
+    field.section = &section;
+    field.absence = absence;
+    field.nullable = absence == Absence::null;
+    field.present = [member](const void* owner) { return (as(owner).*member).has_value(); };
+    field.size = [member](const void* owner) { return size_t{(as(owner).*member).has_value()}; };
+    field.at = [member](const void* owner, size_t) -> const void* { return &*(as(owner).*member); };
+    field.open = [member](void* owner) -> void* { return &(as(owner).*member).emplace(); };
+    section_.fields.push_back(std::move(field));
+    return *this;
+  }
+
+  // A whole document of another kind, which has its own parser and printer.
+  template <class Nested>
+  Table& document(const std::string& key, std::optional<Nested> Owner::*member, Absence absence, const Section& inner,
+                  Nested (*parse)(const base::Json&), base::Json (*print)(const Nested&), const std::string& help) {
+    Field field = make(key, Type::document, "", anything, help);
+    field.inner = &inner;
+    field.absence = absence;
+    field.nullable = absence == Absence::null;
+    field.present = [member](const void* owner) { return (as(owner).*member).has_value(); };
+    field.get = [member, print](const void* owner) {
+      const auto& nested = as(owner).*member;
+      return nested ? print(*nested) : base::Json();
+    };
+    field.set = [member, parse](void* owner, const base::Json& value) { as(owner).*member = parse(value); };
+    return keep(std::move(field));
+  }
+
+  template <class Nested>
   Table& list(const std::string& key, std::vector<Nested> Owner::*member, const Section& section) {
     Field field = make(key, Type::sections, "", anything, section.help);
     field.section = &section;
@@ -157,23 +228,82 @@ class Table {
     return *this;
   }
 
+  Table& complete() {
+    section_.complete = true;
+    return *this;
+  }
+
   Section done() { return std::move(section_); }
 
  private:
   static Owner& as(void* owner) { return *static_cast<Owner*>(owner); }
   static const Owner& as(const void* owner) { return *static_cast<const Owner*>(owner); }
-  static void assign(bool& member, const base::Json& value) { member = value.as_bool(); }
-  static void assign(int64_t& member, const base::Json& value) { member = value.as_int(); }
-  static void assign(double& member, const base::Json& value) { member = value.as_double(); }
-  static void assign(std::string& member, const base::Json& value) { member = value.as_string(); }
+
+  template <class Value>
+  static base::Json json_of(const Value& value) {
+    if constexpr (std::is_enum_v<Value>) {
+      return name_of(value);
+    } else if constexpr (is_optional<Value>) {
+      return value ? json_of(*value) : base::Json();
+    } else if constexpr (is_named<Value>) {
+      base::Json all = base::Json::object();
+      for (const auto& [name, one] : value) all[name] = json_of(one);
+      return all;
+    } else if constexpr (is_list<Value>) {
+      return base::Json::array_of(value);
+    } else if constexpr (std::is_same_v<Value, ImageSize>) {
+      return to_json(value);
+    } else {
+      return value;
+    }
+  }
+
+  template <class Value>
+  static void assign(Value& member, const base::Json& value) {
+    if constexpr (std::is_enum_v<Value>) {
+      const auto names = choices_of(Value{});
+      for (size_t i = 0; i < names.size(); ++i) {
+        if (names[i] == value.as_string()) member = static_cast<Value>(i);
+      }
+    } else if constexpr (is_optional<Value>) {
+      if (!value.is_null()) assign(member.emplace(), value);
+    } else if constexpr (is_named<Value>) {
+      member.clear();
+      for (const auto& one : value.members()) {
+        member.emplace_back();
+        member.back().first = one.key;
+        assign(member.back().second, one.value);
+      }
+    } else if constexpr (is_list<Value>) {
+      member.clear();
+      if (value.is_string()) return assign(member.emplace_back(), value);  // a list of one, without its brackets
+      for (const auto& item : value.items()) assign(member.emplace_back(), item);
+    } else if constexpr (std::is_same_v<Value, ImageSize>) {
+      member = image_size_of(value);
+    } else if constexpr (std::is_same_v<Value, bool>) {
+      member = value.as_bool();
+    } else if constexpr (std::is_same_v<Value, int64_t>) {
+      member = value.as_int();
+    } else if constexpr (std::is_same_v<Value, double>) {
+      member = value.as_double();
+    } else {
+      member = value.as_string();
+    }
+  }
 
   template <class Value>
   static constexpr Type type_of() {
+    if constexpr (is_optional<Value>) return type_of<typename Value::value_type>();
     if constexpr (std::is_same_v<Value, bool>) return Type::boolean;
     if constexpr (std::is_same_v<Value, int64_t>) return Type::integer;
     if constexpr (std::is_same_v<Value, double>) return Type::number;
     if constexpr (std::is_same_v<Value, std::vector<double>>) return Type::numbers;
     if constexpr (std::is_same_v<Value, std::vector<std::string>>) return Type::texts;
+    if constexpr (std::is_same_v<Value, ImageSize>) return Type::image_size;
+    if constexpr (std::is_same_v<Value, Named<int64_t>>) return Type::named_integers;
+    if constexpr (std::is_same_v<Value, Named<double>>) return Type::named_numbers;
+    if constexpr (std::is_same_v<Value, Named<std::string>>) return Type::named_texts;
+    if constexpr (std::is_same_v<Value, Named<std::vector<int64_t>>>) return Type::named_lists;
     if constexpr (std::is_enum_v<Value>) return Type::choice;
     return Type::text;
   }

@@ -24,7 +24,8 @@ const Section& data_section() {
           .add("test", &Data::test, "", anything, "likewise, for the last judgement; training never reads it")
           .add("samples", &Data::samples, "samples", non_negative,
                "length of \"synthetic\" data; of a folder what plan counts on where it is not there")
-          .add("image_size", &Data::image_size, "pixels", between(1, 16384), "width and height the network sees")
+          .add("image_size", &Data::image_size, "pixels", between(1, 16384),
+               "what the network sees: a side, or [height, width]")
           .add("augment", &Data::augment, "", anything,
                "none; standard (random crop, flip); with it strong (colour jitter, erasing), rand (RandAugment) or "
                "trivial "
@@ -248,6 +249,14 @@ const Section& checkpoint_section() {
   return section;
 }
 
+const Section& regress_section() {
+  static const Section section =
+      Table<Regress>("regress", "task regress: a number per image")
+          .add("value", &Regress::value, "", anything, "key of the number in each sample's .json")
+          .done();
+  return section;
+}
+
 const Section& limits_section() {
   static const Section section = Table<Limits>("limits", "what the run may use")
                                      .add("walltime", &Limits::walltime, Type::duration, non_negative,
@@ -264,6 +273,7 @@ class JobRules {
 
   void check() {
     check_name();
+    check_task();
     check_data();
     check_training();
     check_virtual_ranks();
@@ -284,12 +294,21 @@ class JobRules {
     complain("name", base::text("'", job_.name, "' cannot name a folder"), "use letters, digits, '-', '_' and '.'");
   }
 
+  // Each task has its own section; one of another task would be passed over in silence.
+  void check_task() {
+    for (const auto& name : choices_of(Task{})) {
+      if (name == name_of(job_.task) || !document_.contains(name)) continue;
+      complain(name, base::text("belongs to task ", name, ", this job has task ", name_of(job_.task)),
+               base::text("remove it, or \"task\": \"", name, "\""));
+    }
+  }
+
   void check_data() {
     const bool synthetic = job_.data.train == "synthetic";
     if (synthetic && job_.data.samples == 0) {
       complain("data.train", "\"synthetic\" data need a length", "give data.samples");
     }
-    if (synthetic && job_.model.classes == 0) {
+    if (synthetic && job_.task == Task::classify && job_.model.classes == 0) {
       complain("data.train", "\"synthetic\" data have no class folders to count", "give model.classes");
     }
   }
@@ -444,6 +463,7 @@ const Section& job_section() {
                                      .nest("evaluation", &Job::evaluation, evaluation_section())
                                      .nest("checkpoint", &Job::checkpoint, checkpoint_section())
                                      .nest("limits", &Job::limits, limits_section())
+                                     .nest("regress", &Job::regress, regress_section())
                                      .done();
   return section;
 }
@@ -463,12 +483,24 @@ Job load_job(const base::Path& path, const std::vector<std::string>& sets) {
   return parse_job(base::read_json(path), sets);
 }
 
+namespace {
+
+base::Json write_job(const Job& job, Which which) {
+  base::Json document = write_document(job_section(), &job, which);
+  for (const auto& name : choices_of(Task{})) {
+    if (name != name_of(job.task) && document.contains(name)) document.erase(name);
+  }
+  return document;
+}
+
+}  // namespace
+
 base::Json to_json(const Job& job) {
-  return write_document(job_section(), &job, Which::all);
+  return write_job(job, Which::all);
 }
 
 base::Json changed_json(const Job& job) {
-  return write_document(job_section(), &job, Which::changed);
+  return write_job(job, Which::changed);
 }
 
 }  // namespace lockstep::spec

@@ -8,6 +8,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/spec/choice.h"
+#include "lockstep/spec/image_size.h"
 
 namespace lockstep::spec {
 
@@ -16,7 +17,7 @@ struct Section;  // fields.h
 // The job document: what to train. Plain values; job.cpp declares each field once (unit, check, help), the defaults
 // stand here. Enumerators are spelt exactly as in JSON; name_of() gives that spelling.
 
-LOCKSTEP_CHOICE(Task, classify)
+LOCKSTEP_CHOICE(Task, classify, regress)
 // strong = standard + colour jitter + erasing; rand = standard + RandAugment; trivial = standard + TrivialAugmentWide
 LOCKSTEP_CHOICE(Augment, none, standard, strong, rand, trivial)
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)
@@ -36,7 +37,7 @@ struct Data {
   std::string validate;  // likewise; empty: no validation
   std::string test;
   int64_t samples = 0;  // length of "synthetic"; of a folder: what plan counts on where the folder is not
-  int64_t image_size = 224;
+  ImageSize image_size = 224;
   Augment augment = Augment::standard;
   double crop_scale_min = 0.35;  // smallest area of RandomResizedCrop
   double center_crop = 0.875;    // share of the short side that evaluation keeps
@@ -171,6 +172,12 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
+struct Regress {
+  std::string value = "value";  // the key of the number in a sample's .json
+
+  bool operator==(const Regress&) const = default;
+};
+
 struct Job {
   std::string name;
   Task task = Task::classify;
@@ -180,6 +187,7 @@ struct Job {
   Evaluation evaluation;
   Checkpoint checkpoint;
   Limits limits;
+  Regress regress;  // of task regress
 
   bool operator==(const Job&) const = default;
 };

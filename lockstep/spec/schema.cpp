@@ -25,7 +25,12 @@ const char* schema_type(Type type) {
     case Type::texts:
     case Type::sections:
       return "array";
+    case Type::named_integers:
+    case Type::named_numbers:
+    case Type::named_texts:
+    case Type::named_lists:
     case Type::section:
+    case Type::document:
       return "object";
     default:
       return "string";
@@ -46,19 +51,52 @@ void add_range(Json& schema, const Check& check) {
 
 Json object_schema(const Section& section);
 
-Json field_schema(const Field& field) {
-  if (field.type == Type::section) {
-    Json schema = object_schema(*field.section);
-    schema["description"] = field.help;
+Json named_schema(Type type) {
+  Json schema = Json::object();
+  if (type == Type::named_lists) {
+    schema["type"] = "array";
+    schema["items"]["type"] = "integer";
     return schema;
   }
+  schema["type"] = type == Type::named_integers ? "integer" : type == Type::named_numbers ? "number" : "string";
+  return schema;
+}
+
+bool has_names(Type type) {
+  return type == Type::named_integers || type == Type::named_numbers || type == Type::named_texts ||
+         type == Type::named_lists;
+}
+
+// Of a section, of a document inside the document.
+Json nested_schema(const Field& field) {
+  Json schema = object_schema(field.type == Type::document ? *field.inner : *field.section);
+  schema["description"] = field.help;
+  if (field.nullable) schema["type"] = Json::array({"object", "null"});
+  if (field.absence != Absence::empty) return schema;
+  Json nothing = Json::object();
+  nothing["type"] = "object";
+  nothing["maxProperties"] = 0;
+  Json either = Json::object();
+  either["anyOf"] = Json::array({nothing, schema});
+  return either;
+}
+
+Json field_schema(const Section& owner, const Field& field) {
+  if (field.type == Type::section || field.type == Type::document) return nested_schema(field);
   Json schema = Json::object();
   schema["type"] = schema_type(field.type);
   schema["description"] = field.unit.empty() ? field.help : base::text(field.help, " [", field.unit, "]");
-  if (!field.check.required) schema["default"] = field.otherwise;
+  if (!owner.demands(field) && field.absence == Absence::none) schema["default"] = field.otherwise;
   if (field.type == Type::texts) {
     schema["type"] = Json::array({"string", "array"});
     schema["items"]["type"] = "string";
+  }
+  if (field.type == Type::image_size) {
+    schema["type"] = Json::array({"integer", "array"});
+    add_range(schema, field.check);
+    schema["items"]["type"] = "integer";
+    add_range(schema["items"], field.check);
+    schema["minItems"] = schema["maxItems"] = int64_t{2};
   }
   if (field.type == Type::choice) schema["enum"] = Json::array_of(field.choices);
   if (field.type == Type::integer || field.type == Type::number) add_range(schema, field.check);
@@ -66,12 +104,14 @@ Json field_schema(const Field& field) {
   if (field.type == Type::duration || field.type == Type::bytes || field.type == Type::rate) {
     schema["pattern"] = quantity_pattern(field.type);
   }
+  if (has_names(field.type)) schema["additionalProperties"] = named_schema(field.type);
   if (field.type == Type::sections) schema["items"] = object_schema(*field.section);
   if (field.type == Type::numbers) {
     schema["items"]["type"] = "number";
     add_range(schema["items"], field.check);
     if (field.check.length > 0) schema["minItems"] = schema["maxItems"] = static_cast<int64_t>(field.check.length);
   }
+  if (field.nullable) schema["type"] = Json::array({schema["type"], "null"});
   return schema;
 }
 
@@ -89,7 +129,8 @@ Json stated_schema(const Field& field) {
 
 bool holds_required(const Section& section) {
   for (const auto& field : section.fields) {
-    if (field.check.required || (field.type == Type::section && holds_required(*field.section))) return true;
+    if (section.demands(field)) return true;
+    if (field.type == Type::section && field.absence == Absence::none && holds_required(*field.section)) return true;
   }
   return !section.one_of.empty();
 }
@@ -102,10 +143,9 @@ Json object_schema(const Section& section) {
   Json needed = Json::array();
   Json& properties = schema["properties"] = Json::object();
   for (const auto& field : section.fields) {
-    properties[field.key] = field_schema(field);
-    if (field.check.required || (field.type == Type::section && holds_required(*field.section))) {
-      needed.push_back(field.key);
-    }
+    properties[field.key] = field_schema(section, field);
+    const bool holds = field.type == Type::section && field.absence == Absence::none && holds_required(*field.section);
+    if (section.demands(field) || holds) needed.push_back(field.key);
   }
   if (needed.size() > 0) schema["required"] = needed;
   for (const auto& key : section.one_of) schema["oneOf"].push_back(stated_schema(*section.find(key)));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/step/evaluate.h"
 
-#include <ATen/ops/from_blob.h>
 #include <c10/core/GradMode.h>
 
 #include "lockstep/base/json.h"
@@ -9,53 +8,49 @@
 #include "lockstep/step/step.h"
 
 namespace lockstep::step {
-namespace {
 
-// rows: [samples, classes]
-void add(task::Metrics& metrics, const at::Tensor& rows, const loader::Batch& batch) {
-  const int64_t classes = rows.size(1);
-  for (int64_t i = 0; i < batch.size(); ++i) {
-    const auto k = static_cast<size_t>(i);
-    if (batch.targets[k] == loader::kNoTarget) continue;
-    metrics.add({rows.const_data_ptr<float>() + i * classes, static_cast<size_t>(classes)}, {&batch.targets[k], 1},
-                {&batch.sample_ids[k], 1});
+model::NamedTensors evaluate_pass(const model::Network& network, const model::NamedTensors& fields,
+                                  spec::Precision precision) {
+  model::Bundle values = network.inputs_from(fields);
+  for (auto& value : values) value = value.to(compute_type(precision));
+  return network.outputs_from(network.run(values, model::Mode::evaluate, 0, network.blocks().size()));
+}
+
+task::Rows plain_rows(const loader::Batch& batch, const objective::HostRows& host) {
+  task::Rows rows{batch.sample_ids, batch.fields, {}};
+  for (const auto& [name, tensor] : host) {
+    rows.outputs.push_back({name,
+                            tensor.numel() / std::max<int64_t>(1, tensor.size(0)),
+                            {tensor.const_data_ptr<float>(), static_cast<size_t>(tensor.numel())}});
   }
+  return rows;
 }
 
-}  // namespace
-
-at::Tensor evaluate_pass(const model::Network& network, const at::Tensor& values, spec::Precision precision) {
-  const at::Tensor logits = network.forward(values.to(compute_type(precision)), model::Mode::evaluate).logits;
-  return logits.to(at::kCPU, at::kFloat).contiguous();
-}
-
-task::Metrics evaluate(const model::Network& network, loader::Loader& loader, comm::Group& group,
-                       const EvaluateOptions& options) {
+std::unique_ptr<task::Score> evaluate(const model::Network& network, loader::Loader& loader, comm::Group& group,
+                                      const EvaluateOptions& options) {
   const c10::AutoGradMode no_gradients(false);
   const PassPrecision precision(network, options.precision, options.device);
-  task::Metrics mine(options.classes, options.worst);
+  auto score = options.task->score(options.worst);
   int64_t seen = 0;
   for (loader::Batch batch = loader.next(); batch.global_size > 0; batch = loader.next()) {
     seen += batch.size();
     if (batch.size() > 0) {
       const Samples samples = to_samples(batch, options.device);
-      add(mine, evaluate_pass(network, samples.values, options.precision), batch);
+      const auto host = options.objective->scored(evaluate_pass(network, samples.fields, options.precision));
+      score->add(plain_rows(batch, host));
     }
     if (options.seen) options.seen(seen);
   }
-  return over_ranks(mine, group);
+  merge_over_ranks(*score, group);
+  return score;
 }
 
-task::Metrics over_ranks(const task::Metrics& mine, comm::Group& group) {
-  if (group.size() == 1) return mine;
-  std::vector<double> packed = mine.pack();
-  const auto all = group.all_gather(at::from_blob(packed.data(), {static_cast<int64_t>(packed.size())}, at::kDouble));
-  const auto unpack = [](const at::Tensor& one) {
-    return task::Metrics::unpack({one.const_data_ptr<double>(), static_cast<size_t>(one.numel())});
-  };
-  task::Metrics sum = unpack(all[0]);
-  for (size_t rank = 1; rank < all.size(); ++rank) sum.merge(unpack(all[rank]));
-  return sum;
+void merge_over_ranks(task::Score& score, comm::Group& group) {
+  if (group.size() == 1) return;
+  const auto all = comm::gather_texts(group, score.pack());
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (static_cast<int64_t>(rank) != group.rank()) score.merge(all[rank]);
+  }
 }
 
 std::vector<loader::BadSample> over_ranks(const std::vector<loader::BadSample>& mine, comm::Group& group) {

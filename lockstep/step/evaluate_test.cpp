@@ -9,6 +9,18 @@
 #include "lockstep/step/tiny_network.h"
 
 namespace lockstep::step {
+namespace {
+
+EvaluateOptions tiny_evaluation(int64_t worst, std::function<void(int64_t)> seen) {
+  spec::Job job;
+  job.model.classes = tiny::kClasses;
+  return {.task = task::make_task(job),
+          .objective = objective::make_objective(job),
+          .worst = worst,
+          .seen = std::move(seen)};
+}
+
+}  // namespace
 
 TEST(EvaluateTest, SeesEverySampleOnceAndKeepsTheStatistics) {
   const auto collection = loader::synthetic_collection(10, tiny::kClasses);
@@ -21,18 +33,17 @@ TEST(EvaluateTest, SeesEverySampleOnceAndKeepsTheStatistics) {
   const double before = network.buffers()[0].tensor.sum().item<double>();
   const auto group = comm::single_group();
   std::vector<int64_t> seen;
-  const auto metrics = evaluate(network, *loader, *group,
-                                {.classes = tiny::kClasses, .worst = 2, .seen = [&](int64_t n) { seen.push_back(n); }});
-  EXPECT_EQ(metrics.samples(), 10);
+  const auto score = evaluate(network, *loader, *group, tiny_evaluation(2, [&](int64_t n) { seen.push_back(n); }));
+  EXPECT_EQ(score->samples(), 10);
   EXPECT_EQ(seen, (std::vector<int64_t>{4, 8, 10}));
   EXPECT_EQ(network.buffers()[0].tensor.sum().item<double>(), before);
 }
 
-TEST(EvaluateTest, AnyNumberOfRanksHasTheMetricsOfOneToTheLastBit) {
+TEST(EvaluateTest, AnyNumberOfRanksHasTheScoreOfOneToTheLastBit) {
   const auto collection = loader::synthetic_collection(29, tiny::kClasses);  // 8 batches of 4, the last one of 1
   const auto network = tiny::network();
   const auto packed = [&](int64_t ranks) {
-    std::vector<double> result;
+    std::string result;
     std::atomic<int64_t> rows = 0;
     comm::run_thread_ranks(ranks, [&](comm::Group& group) {
       const run::EvaluationShare share = run::evaluation_share(29, 4, group.rank(), group.size());
@@ -43,10 +54,10 @@ TEST(EvaluateTest, AnyNumberOfRanksHasTheMetricsOfOneToTheLastBit) {
       options.batches = share.batches;
       const auto loader = loader::make_loader(collection, options, share.from);
       int64_t mine = 0;
-      const auto metrics = evaluate(network, *loader, group,
-                                    {.classes = tiny::kClasses, .seen = [&](int64_t samples) { mine = samples; }});
+      const auto score =
+          evaluate(network, *loader, group, tiny_evaluation(24, [&](int64_t samples) { mine = samples; }));
       rows += mine;
-      if (group.rank() == 0) result = metrics.pack();
+      if (group.rank() == 0) result = score->pack();
     });
     EXPECT_EQ(rows, 29) << ranks << " ranks";  // each once, none made up
     return result;

@@ -27,9 +27,9 @@ struct Feeder::State {
   enum class Stage { free, filled, in_use };
   struct Slot {
     Stage stage = Stage::free;
-    at::Tensor host, pixels;           // page-locked, and on the device: [rows or more, size, size, 3]
-    at::Tensor host_targets, targets;  // likewise [rows or more]
-    Samples samples;                   // without tensors
+    std::vector<task::Field> fields;
+    std::vector<at::Tensor> host, there;  // by field: page-locked, and on the device, [rows or more, ...]
+    Samples samples;                      // without tensors
     int64_t rows = 0;
     image::Normalisation normalisation = {};
     std::optional<c10::Event> copied, used;  // on a card only
@@ -70,32 +70,38 @@ struct Feeder::State {
 
   // Memory for the rows, kept from step to step. What the allocator gives out may be in use by kernels that are queued
   // on the stream it was freed on, this thread's own: the copies wait for these.
-  void make_room(Slot& slot, const at::Tensor& from) const {
-    if (slot.pixels.defined() && slot.pixels.size(0) >= from.size(0)) return;
+  void make_room(Slot& slot, const loader::Batch& batch) const {
+    if (!slot.there.empty() && slot.there.front().size(0) >= batch.size()) return;
     const auto pinned = at::TensorOptions().pinned_memory(device.is_cuda());
-    slot.host = at::empty(from.sizes(), pinned.dtype(from.dtype()));
-    slot.host_targets = at::empty({from.size(0)}, pinned.dtype(at::kLong));
-    slot.pixels = device.is_cuda() ? at::empty(from.sizes(), from.options().device(device)) : slot.host;
-    slot.targets =
-        device.is_cuda() ? at::empty({from.size(0)}, slot.host_targets.options().device(device)) : slot.host_targets;
+    slot.fields.clear();
+    slot.host.clear();
+    slot.there.clear();
+    for (const auto& values : batch.fields) {
+      const at::Tensor from = host_values(values, batch.size());
+      slot.fields.push_back(values.field);
+      slot.host.push_back(at::empty(from.sizes(), pinned.dtype(from.dtype())));
+      slot.there.push_back(device.is_cuda() ? at::empty(from.sizes(), from.options().device(device))
+                                            : slot.host.back());
+    }
     if (stream) slot.used->record(current_stream());
   }
 
   c10::Stream current_stream() const { return c10::impl::VirtualGuardImpl(device.type()).getStream(device); }
 
   void copy(Slot& slot, const loader::Batch& batch) const {
-    const at::Tensor from = host_pixels(batch);
-    make_room(slot, from);
+    make_room(slot, batch);
     slot.rows = batch.size();
     if (slot.rows == 0) return;
     if (stream && slot.copied->was_marked_for_recording()) slot.copied->synchronize();  // out of the page-locked memory
-    std::memcpy(slot.host.mutable_data_ptr(), from.const_data_ptr(), from.nbytes());
-    std::memcpy(slot.host_targets.mutable_data_ptr(), batch.targets.data(), batch.targets.size() * sizeof(int64_t));
+    for (size_t i = 0; i < slot.host.size(); ++i) {
+      std::memcpy(slot.host[i].mutable_data_ptr(), batch.fields[i].bytes.data(), batch.fields[i].bytes.size());
+    }
     if (!stream) return;
     const c10::StreamGuard guard(*stream);
     slot.used->block(*stream);  // what was queued with the slot's earlier batch, or its memory
-    slot.pixels.narrow(0, 0, slot.rows).copy_(slot.host.narrow(0, 0, slot.rows), /*non_blocking=*/true);
-    slot.targets.narrow(0, 0, slot.rows).copy_(slot.host_targets.narrow(0, 0, slot.rows), /*non_blocking=*/true);
+    for (size_t i = 0; i < slot.host.size(); ++i) {
+      slot.there[i].narrow(0, 0, slot.rows).copy_(slot.host[i].narrow(0, 0, slot.rows), /*non_blocking=*/true);
+    }
     slot.copied->record(*stream);
   }
 
@@ -104,7 +110,7 @@ struct Feeder::State {
     try {
       loader::Batch batch = loader.next();
       copy(slot, batch);
-      slot.samples = {batch.step, batch.epoch, batch.global_size, {}, {}, 0};
+      slot.samples = {batch.step, batch.epoch, batch.global_size, {}, batch.was_read};
       slot.normalisation = batch.normalisation;
       loader.recycle(std::move(batch));
       return slot.samples.global_size > 0;
@@ -156,8 +162,11 @@ Samples Feeder::next() {
   state.next_filled = 1 - state.next_filled;
   lock.unlock();
   if (state.stream) slot.copied->block(state.current_stream());
-  samples.values = shown_pixels(slot.pixels.narrow(0, 0, slot.rows), slot.normalisation);
-  samples.targets = slot.targets.narrow(0, 0, slot.rows);
+  for (size_t i = 0; i < slot.there.size(); ++i) {
+    const at::Tensor rows = slot.there[i].narrow(0, 0, slot.rows);
+    const bool image = slot.fields[i].kind == task::Field::Kind::image;
+    samples.fields.set(slot.fields[i].name, image ? shown_image(rows, slot.normalisation) : rows);
+  }
   return samples;
 }
 

@@ -29,9 +29,9 @@ TEST_F(FeederTest, GivesTheBatchesOfTheLoaderOfEveryKindOfPixels) {
     for (int i = 0; i < 9; ++i) {  // two epochs of 7, 7, 7 and 2, and one more
       const loader::Batch batch = plain->next();
       const Samples expected = to_samples(batch, at::kCPU), samples = feeder.next();
-      EXPECT_TRUE(at::equal(samples.values, expected.values));
-      EXPECT_EQ(samples.values.scalar_type(), expected.values.scalar_type());
-      EXPECT_TRUE(at::equal(samples.targets, expected.targets));
+      EXPECT_TRUE(at::equal(samples.fields.at("image"), expected.fields.at("image")));
+      EXPECT_EQ(samples.fields.at("image").scalar_type(), expected.fields.at("image").scalar_type());
+      EXPECT_TRUE(at::equal(samples.fields.at("label"), expected.fields.at("label")));
       EXPECT_EQ(samples.step, expected.step);
       EXPECT_EQ(samples.epoch, expected.epoch);
       EXPECT_EQ(samples.global_size, expected.global_size);

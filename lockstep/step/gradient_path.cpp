@@ -2,7 +2,7 @@
 #include "lockstep/step/gradient_path.h"
 
 #include <ATen/Context.h>
-#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include "lockstep/base/random.h"
 #include "lockstep/step/parts_path.h"
@@ -17,15 +17,14 @@ void seed_dropout(const StepOptions& options, int64_t rank, int64_t step) {
   at::manual_seed(random.bits64());
 }
 
-BatchSums over_ranks(const PassSums& mine, bool want_stop, comm::Group& group) {
-  at::Tensor totals = at::tensor(
-      {mine.loss, static_cast<double>(mine.correct), static_cast<double>(mine.samples), want_stop ? 1.0 : 0.0},
-      at::kDouble);
-  group.all_reduce_sum(totals);
-  BatchSums sums;
-  sums.rows = {totals[0].item<double>(), totals[1].item<int64_t>(), totals[2].item<int64_t>()};
-  sums.stop = totals[3].item<double>() > 0;
-  return sums;
+BatchSums over_ranks(const PassSums& mine, int64_t num_totals, bool want_stop, comm::Group& group) {
+  at::Tensor all = at::zeros({num_totals + 2}, at::kDouble);
+  double* values = all.mutable_data_ptr<double>();
+  if (mine.totals.defined()) all.narrow(0, 0, num_totals).copy_(mine.totals);
+  values[num_totals] = static_cast<double>(mine.samples);
+  values[num_totals + 1] = want_stop ? 1 : 0;
+  group.all_reduce_sum(all);
+  return {{values, values + num_totals}, static_cast<int64_t>(values[num_totals]), values[num_totals + 1] > 0};
 }
 
 std::unique_ptr<GradientPath> make_gradient_path(const model::Network& network,

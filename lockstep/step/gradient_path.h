@@ -10,16 +10,18 @@
 
 namespace lockstep::step {
 
-struct BatchSums {  // over the whole batch, the same on every rank
-  PassSums rows;
+struct BatchSums {             // over the whole batch, the same on every rank
+  std::vector<double> totals;  // over rows: the loss, then the objective's figures
+  int64_t samples = 0;         // rows that take part
   bool stop = false;           // some rank wants to stop after this step
   double exposed_seconds = 0;  // of this rank's communication that computing did not hide, beyond the blocking calls'
 };
 
 // What dropout draws in a step belongs to (seed, step, rank), resumed or not: sets libtorch's generator to it.
 void seed_dropout(const StepOptions& options, int64_t rank, int64_t step);
-// This rank's sums with those of all others; every rank calls it.
-BatchSums over_ranks(const PassSums& mine, bool want_stop, comm::Group& group);
+// This rank's sums with those of all others, `num_totals` of them; every rank calls it. The one read of a step: until
+// here nothing waits for the device.
+BatchSums over_ranks(const PassSums& mine, int64_t num_totals, bool want_stop, comm::Group& group);
 
 // The way from a rank's samples to the gradient of the whole batch: how it is cut into passes, who adds what to what,
 // and in which order. Everything in a step that depends on ranks lies behind this; clipping, optimizer and moving

@@ -17,7 +17,7 @@ PartsPath::PartsPath(const model::Network& network, comm::Group& group, const St
 BatchSums PartsPath::run(const Samples& samples, double scale, bool want_stop) {
   seed_dropout(options_, group_.rank(), samples.step);
   statistics_.keep();
-  return over_ranks(accumulate(samples, scale), want_stop, group_);
+  return over_ranks(accumulate(samples, scale), pass_.num_totals(), want_stop, group_);
 }
 
 PassSums PartsPath::accumulate(const Samples& samples, double scale) {

@@ -2,19 +2,25 @@
 #include "lockstep/step/pass.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 
-#include "lockstep/objective/classify.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/recompute.h"
 
 namespace lockstep::step {
 
+std::shared_ptr<const objective::Objective> objective_of(const StepOptions& options) {
+  if (options.objective) return options.objective;
+  spec::Job job;
+  job.training = options.training;
+  return objective::make_objective(job);
+}
+
 PassSums& PassSums::operator+=(const PassSums& other) {
-  loss += other.loss;
-  correct += other.correct;
+  if (other.totals.defined()) totals = totals.defined() ? totals + other.totals : other.totals;
   samples += other.samples;
   return *this;
 }
@@ -23,59 +29,46 @@ Pass::Pass(const model::Network& network, const StepOptions& options, WeightSour
     : network_(network),
       options_(options),
       source_(source),
+      objective_(objective_of(options)),
       recomputed_(recomputed_blocks(network, options.training.recompute)) {}
 
 PassSums Pass::run(const Samples& part, double divisor) const {
-  const auto& training = options_.training;
-  std::optional<objective::Mix> mix;
-  at::Tensor values = part.values;
-  if (values.dim() == 4 && part.from == 0) {
-    mix = objective::draw_mix(training, part.epoch, part.step, part.targets, values.size(2));
-    if (mix) values = objective::mix_images(values, *mix);
-  }
-  model::Output output;
+  const objective::BatchPosition position{part.epoch, part.step};
+  const model::NamedTensors fields = part.from == 0 ? objective_->prepare(part.fields, position) : part.fields;
+  model::NamedTensors outputs;
   at::Tensor loss;
   {
     // A source's weights are cast as they come, the network has those of frozen blocks only.
     const size_t own = source_ ? options_.train_from : network_.blocks().size();
-    const PassPrecision precision(network_, training.precision, options_.device, own);
-    output = forward(part, values);
-    loss = objective::cross_entropy_sum(
-        output.logits, output.auxiliary, part.targets, mix,
-        {.label_smoothing = training.label_smoothing, .auxiliary_weight = training.auxiliary_weight});
+    const PassPrecision precision(network_, options_.training.precision, options_.device, own);
+    outputs = forward(part, fields);
+    loss = objective_->loss(outputs, fields, position);
   }
   (loss / divisor).backward();
-  PassSums sums;
-  sums.loss = loss.item<double>();
-  sums.correct = objective::count_correct(output.logits, part.targets);
-  sums.samples = part.targets.ge(0).sum().item<int64_t>();
-  return sums;
+  std::vector<at::Tensor> totals{loss.detach().to(at::kDouble)};
+  for (const at::Tensor& sum : objective_->sums(outputs, fields)) totals.push_back(sum.to(at::kDouble));
+  return {at::stack(totals), part.num_read()};
 }
 
-model::Output Pass::forward(const Samples& part, const at::Tensor& values) const {
+model::NamedTensors Pass::forward(const Samples& part, const model::NamedTensors& fields) const {
   const size_t first = std::max(part.from, options_.train_from);
-  at::Tensor value = values.to(compute_type(options_.training.precision));
+  model::Bundle values = part.from == 0 ? network_.inputs_from(fields) : part.features;
+  for (auto& value : values) value = value.to(compute_type(options_.training.precision));
   {
     const c10::AutoGradMode frozen(false);
-    value = network_.run(value, model::Mode::evaluate, part.from, first);
+    values = network_.run(std::move(values), model::Mode::evaluate, part.from, first);
   }
-  model::Output output;
   const model::Mode mode = options_.freeze_norm ? model::Mode::evaluate : model::Mode::train;
   for (size_t i = first; i < network_.blocks().size(); ++i) {
-    BlockOutput block;
     if (source_ && source_->holds(i)) {
-      block = gathered(network_, i, value, mode, options_.training.precision, *source_);
+      values = gathered(network_, i, values, mode, options_.training.precision, *source_);
     } else if (recomputed_[i]) {
-      block = recomputed(network_, i, value, mode);
+      values = recomputed(network_, i, values, mode);
     } else {
-      block.value = network_.run(value, mode, i, i + 1);
-      block.auxiliary = network_.blocks()[i]->take_auxiliary();
+      values = network_.run(values, mode, i, i + 1);
     }
-    value = std::move(block.value);
-    std::move(block.auxiliary.begin(), block.auxiliary.end(), std::back_inserter(output.auxiliary));
   }
-  output.logits = value;
-  return output;
+  return network_.outputs_from(values);
 }
 
 }  // namespace lockstep::step

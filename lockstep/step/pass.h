@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "lockstep/model/network.h"
+#include "lockstep/objective/objective.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/step/ema.h"
 #include "lockstep/step/recompute.h"
@@ -17,21 +19,24 @@ struct StepOptions {
   size_t train_from = 0;     // blocks before it are frozen: no gradient, batch norms as in evaluation
   bool freeze_norm = false;  // trained blocks run as in evaluation too: small sets must not bend the statistics
   Ema* ema = nullptr;        // updated after each step
+  std::shared_ptr<const objective::Objective> objective = nullptr;  // null: of the task that a job has by default
 
   // The first block whose batch norms take part.
   size_t norms_from(const model::Network& network) const { return freeze_norm ? network.blocks().size() : train_from; }
 };
 
-struct PassSums {  // over rows
-  double loss = 0;
-  int64_t correct = 0;
-  int64_t samples = 0;  // rows with a target
+// The objective of a step with these options.
+std::shared_ptr<const objective::Objective> objective_of(const StepOptions& options);
+
+struct PassSums {       // over rows
+  at::Tensor totals;    // double, on the device: the loss, then the objective's figures; undefined: no rows yet
+  int64_t samples = 0;  // rows that take part
 
   PassSums& operator+=(const PassSums& other);
 };
 
-// One forward and backward over some rows: the smallest stretch of a step, whatever the ranks. Random choices come
-// from where the caller has left libtorch's generator.
+// One forward and backward over some rows: the smallest part of a step, whatever the ranks. Waits for no device. Random
+// choices come from where the caller has left libtorch's generator.
 class Pass {
  public:
   // `source`: has the weights of blocks that the network does not have (training.zero 3). All must outlive it.
@@ -39,13 +44,15 @@ class Pass {
 
   // Adds the gradient of sum(loss) / divisor to .grad() of each trained parameter.
   PassSums run(const Samples& part, double divisor) const;
+  int64_t num_totals() const { return 1 + static_cast<int64_t>(objective_->figures().size()); }
 
  private:
-  model::Output forward(const Samples& part, const at::Tensor& values) const;
+  model::NamedTensors forward(const Samples& part, const model::NamedTensors& fields) const;
 
   const model::Network& network_;
   const StepOptions& options_;
   WeightSource* source_;
+  std::shared_ptr<const objective::Objective> objective_;
   std::vector<bool> recomputed_;  // by block
 };
 

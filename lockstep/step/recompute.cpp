@@ -7,10 +7,12 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Generator.h>
 #include <c10/core/GradMode.h>
+
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/saved_variable.h>
+#include <algorithm>
 
 #include <mutex>
 #include <optional>
@@ -80,11 +82,7 @@ struct Call {
   spec::Precision precision = spec::Precision::fp32;
 
   model::Block& of() const { return *network.blocks()[block]; }
-  variable_list run(const at::Tensor& input) const {
-    variable_list outputs{network.run(input, mode, block, block + 1)};
-    for (auto& logits : of().take_auxiliary()) outputs.push_back(std::move(logits));
-    return outputs;
-  }
+  model::Bundle run(const model::Bundle& input) const { return network.run(input, mode, block, block + 1); }
 };
 
 variable_list weights_of(const model::Block& block) {
@@ -100,12 +98,19 @@ bool any_requires_grad(const variable_list& tensors) {
   return false;
 }
 
-// The block's place in the graph: backward runs it again and differentiates that run. Its inputs are the block's input
-// and its weights, so that each weight's gradient arrives where it always does, once: the reducer waits there. Weights
-// that come from a source are no inputs; the source gets their gradients.
+// An entry that the block gives on as it came stays what it was: it is no output of the block.
+bool is_given_on(const at::Tensor& output, const model::Bundle& input) {
+  return std::any_of(input.begin(), input.end(), [&](const at::Tensor& entry) { return entry.is_same(output); });
+}
+
+// The block's position in the graph: backward runs it again and differentiates that run. Its inputs are the block's
+// bundle and its weights, so that each weight's gradient arrives where it always does, once: the reducer waits there.
+// Weights that come from a source are no inputs; the source gets their gradients.
 class RecomputeBackward final : public torch::autograd::Node {
  public:
-  RecomputeBackward(const Call& call, const variable_list& inputs) : call_(call), random_(call.of(), call.device) {
+  // `inputs`: the bundle, of `bundle_size` tensors, and behind it the weights.
+  RecomputeBackward(const Call& call, const variable_list& inputs, size_t bundle_size)
+      : call_(call), random_(call.of(), call.device), bundle_size_(bundle_size) {
     for (const auto& input : inputs) inputs_.emplace_back(input, /*is_output=*/false);
     set_next_edges(torch::autograd::collect_next_edges(inputs));
   }
@@ -121,8 +126,8 @@ class RecomputeBackward final : public torch::autograd::Node {
       leaves.push_back(weight.detach().requires_grad_(true));
     }
     variable_list all = differentiate(leaves, run_again(leaves), gradients);
-    call_.source->take_gradients(call_.block, {all.begin() + 1, all.end()});
-    all.resize(1);
+    call_.source->take_gradients(call_.block, {all.begin() + bundle_end(), all.end()});
+    all.resize(bundle_size_);
     return all;
   }
   void release_variables() override {
@@ -130,23 +135,27 @@ class RecomputeBackward final : public torch::autograd::Node {
   }
 
  private:
+  std::ptrdiff_t bundle_end() const { return static_cast<std::ptrdiff_t>(bundle_size_); }
+
   variable_list run_again(const variable_list& leaves) const {
     const c10::AutoGradMode with_graph(true);
-    const Exchanged exchanged(call_.of(), {leaves.begin() + 1, leaves.end()}, Statistics::scratch);
+    const Exchanged exchanged(call_.of(), {leaves.begin() + bundle_end(), leaves.end()}, Statistics::scratch);
     std::optional<WeightCasts> casts;
     if (call_.source) casts.emplace(call_.of(), call_.precision);
     std::optional<Autocast> autocast;
     if (call_.autocast) autocast.emplace(call_.device);
     const RandomState now(call_.of(), call_.device);
     random_.restore();
-    variable_list outputs = call_.run(leaves[0]);
+    const model::Bundle input(leaves.begin(), leaves.begin() + bundle_end());
+    variable_list outputs = call_.run(input);
     now.restore();
+    std::erase_if(outputs, [&](const at::Tensor& output) { return is_given_on(output, input); });
     return outputs;
   }
 
   // The gradients of all inputs, in order; undefined for those that need none.
-  static variable_list differentiate(const variable_list& leaves, const variable_list& outputs,
-                                     const variable_list& gradients) {
+  variable_list differentiate(const variable_list& leaves, const variable_list& outputs,
+                              const variable_list& gradients) const {
     variable_list wanted, reached, directions;
     for (const auto& leaf : leaves) {
       if (leaf.requires_grad()) wanted.push_back(leaf);
@@ -161,7 +170,7 @@ class RecomputeBackward final : public torch::autograd::Node {
     variable_list all(leaves.size());
     for (size_t i = 0, k = 0; i < leaves.size(); ++i) {
       if (!leaves[i].requires_grad()) continue;
-      all[i] = i == 0 ? found[k] : owned(found[k]);
+      all[i] = i < bundle_size_ ? found[k] : owned(found[k]);
       ++k;
     }
     return all;
@@ -177,13 +186,14 @@ class RecomputeBackward final : public torch::autograd::Node {
 
   Call call_;
   RandomState random_;
+  size_t bundle_size_;
   std::vector<SavedVariable> inputs_;
 };
 
-BlockOutput block_output(const variable_list& outputs) {
-  BlockOutput result{outputs[0], {}};
-  result.auxiliary.assign(outputs.begin() + 1, outputs.end());
-  return result;
+void set_history(model::Bundle& outputs, const model::Bundle& input, const std::shared_ptr<RecomputeBackward>& node) {
+  for (auto& output : outputs) {
+    if (!is_given_on(output, input)) torch::autograd::set_history(output, node);
+  }
 }
 
 }  // namespace
@@ -200,38 +210,39 @@ std::vector<bool> recomputed_blocks(const model::Network& network, const std::ve
   return chosen;
 }
 
-BlockOutput recomputed(const model::Network& network, size_t block, const at::Tensor& input, model::Mode mode) {
-  const Call call{network, block, mode, input.device(), at::autocast::is_autocast_enabled(input.device().type())};
-  variable_list inputs = weights_of(call.of());
-  inputs.insert(inputs.begin(), input);
-  variable_list outputs;
-  if (!any_requires_grad(inputs)) {
+model::Bundle recomputed(const model::Network& network, size_t block, const model::Bundle& input, model::Mode mode) {
+  const at::Device device = input[0].device();
+  const Call call{network, block, mode, device, at::autocast::is_autocast_enabled(device.type())};
+  variable_list inputs = input;
+  for (auto& weight : weights_of(call.of())) inputs.push_back(std::move(weight));
+  if (!any_requires_grad(inputs)) return call.run(input);
+  const std::shared_ptr<RecomputeBackward> node(new RecomputeBackward(call, inputs, input.size()),
+                                                torch::autograd::deleteNode);
+  model::Bundle outputs;
+  {
+    const c10::AutoGradMode without_graph(false);
     outputs = call.run(input);
-  } else {
-    const std::shared_ptr<RecomputeBackward> node(new RecomputeBackward(call, inputs), torch::autograd::deleteNode);
-    {
-      const c10::AutoGradMode without_graph(false);
-      outputs = call.run(input);
-    }
-    for (auto& output : outputs) torch::autograd::set_history(output, node);
   }
-  return block_output(outputs);
+  set_history(outputs, input, node);
+  return outputs;
 }
 
-BlockOutput gathered(const model::Network& network, size_t block, const at::Tensor& input, model::Mode mode,
-                     spec::Precision precision, WeightSource& source) {
-  const bool autocast = at::autocast::is_autocast_enabled(input.device().type());
-  const Call call{network, block, mode, input.device(), autocast, &source, precision};
-  const std::shared_ptr<RecomputeBackward> node(new RecomputeBackward(call, {input}), torch::autograd::deleteNode);
-  variable_list outputs;
+model::Bundle gathered(const model::Network& network, size_t block, const model::Bundle& input, model::Mode mode,
+                       spec::Precision precision, WeightSource& source) {
+  const at::Device device = input[0].device();
+  const bool autocast = at::autocast::is_autocast_enabled(device.type());
+  const Call call{network, block, mode, device, autocast, &source, precision};
+  const std::shared_ptr<RecomputeBackward> node(new RecomputeBackward(call, input, input.size()),
+                                                torch::autograd::deleteNode);
+  model::Bundle outputs;
   {
     const c10::AutoGradMode without_graph(false);
     const Exchanged exchanged(call.of(), source.weights(block, WeightSource::Pass::forward), Statistics::count);
     const WeightCasts casts(call.of(), precision);
     outputs = call.run(input);
   }
-  for (auto& output : outputs) torch::autograd::set_history(output, node);
-  return block_output(outputs);
+  set_history(outputs, input, node);
+  return outputs;
 }
 
 }  // namespace lockstep::step

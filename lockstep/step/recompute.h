@@ -12,16 +12,11 @@ namespace lockstep::step {
 // network does not have.
 std::vector<bool> recomputed_blocks(const model::Network& network, const std::vector<std::string>& names);
 
-struct BlockOutput {
-  at::Tensor value;
-  std::vector<at::Tensor> auxiliary;  // logits of auxiliary heads in the block
-};
-
 // Runs one block of the network; of its activations only the input is kept. Backward runs the block again from it:
 // with the same weights (also their casts, should PassPrecision have put some in their place), the same random numbers
 // and the same autocast, so values and gradients have the same bits as without recomputation. Batch norms count the
 // batch once. The network must live until backward is over.
-BlockOutput recomputed(const model::Network& network, size_t block, const at::Tensor& input, model::Mode mode);
+model::Bundle recomputed(const model::Network& network, size_t block, const model::Bundle& input, model::Mode mode);
 
 // Has the weights of blocks of which the network itself has none (ZeRO-3), and takes their gradients.
 class WeightSource {
@@ -38,7 +33,7 @@ class WeightSource {
 // recomputed(), with weights that exist for as long as the block runs, in forward and again in backward. `precision`
 // gives them the casts that PassPrecision gives a network's own. REQUIRES: source.holds(block); it lives until backward
 // is over.
-BlockOutput gathered(const model::Network& network, size_t block, const at::Tensor& input, model::Mode mode,
-                     spec::Precision precision, WeightSource& source);
+model::Bundle gathered(const model::Network& network, size_t block, const model::Bundle& input, model::Mode mode,
+                       spec::Precision precision, WeightSource& source);
 
 }  // namespace lockstep::step

@@ -43,7 +43,10 @@ spec::Model model_of(const std::string& name) {
 Samples images(int64_t rows, int64_t size, int64_t step) {
   const at::Tensor values =
       (at::arange(rows * 3 * size * size, at::kFloat).add(static_cast<double>(step)) * 0.37).sin();
-  return {step, 0, rows, values.view({rows, 3, size, size}), at::arange(rows, at::kLong).remainder(3), 0};
+  return {step,
+          0,
+          rows,
+          {{"image", values.view({rows, 3, size, size})}, {"label", at::arange(rows, at::kLong).remainder(3)}}};
 }
 
 // Gradients of the last step, then weights, statistics and losses after it.
@@ -126,12 +129,12 @@ class Peak : public c10::MemoryReportingInfoBase {
 int64_t peak_of_a_pass(const model::Network& network, const at::Tensor& images, bool again) {
   const auto peak = std::make_shared<Peak>();
   const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, peak);
-  at::Tensor value = images;
+  model::Bundle values{images};
   for (size_t i = 0; i < network.blocks().size(); ++i) {
-    value = again ? recomputed(network, i, value, model::Mode::train).value
-                  : network.run(value, model::Mode::train, i, i + 1);
+    values = again ? recomputed(network, i, values, model::Mode::train)
+                   : network.run(values, model::Mode::train, i, i + 1);
   }
-  const at::Tensor loss = value.sum();
+  const at::Tensor loss = values[0].sum();
   const int64_t most = peak->peak;
   loss.backward();
   for (const auto& parameter : network.parameters()) at::Tensor(parameter.tensor).mutable_grad().reset();
@@ -143,7 +146,7 @@ TEST(RecomputeTest, KeepsAFractionOfTheActivations) {
   spec::Model model = model_of("vit_tiny_patch16_224");
   model.depth = 12;
   const auto network = model::make_network(model, 64, 7);
-  const at::Tensor input = images(16, 64, 0).values;
+  const at::Tensor input = images(16, 64, 0).fields.at("image");
   const int64_t kept = peak_of_a_pass(network, input, false);
   const int64_t again = peak_of_a_pass(network, input, true);
   EXPECT_GT(again, 0);

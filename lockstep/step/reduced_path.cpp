@@ -36,7 +36,7 @@ BatchSums ReducedPath::run(const Samples& samples, double scale, bool want_stop)
   statistics_.keep();
   const PassSums mine = accumulate(samples, scale);
   const double exposed = reducer_.exposed_seconds(base::steady_seconds());
-  BatchSums sums = over_ranks(mine, want_stop, group_);
+  BatchSums sums = over_ranks(mine, pass_.num_totals(), want_stop, group_);
   sums.exposed_seconds = exposed;
   return sums;
 }

@@ -19,7 +19,7 @@ TEST(ReducedPathTest, GivesTheScaledGradientAndTellsAStop) {
     ReducedPath path(network, network.parameters(), *group, options);
     const BatchSums sums = path.run(tiny::samples(0, 6, 6), scale, scale > 1);
     EXPECT_EQ(sums.stop, scale > 1);
-    EXPECT_EQ(sums.rows.samples, 6);
+    EXPECT_EQ(sums.samples, 6);
     gradients.push_back(network.parameters().front().tensor.grad());
   }
   EXPECT_TRUE(at::allclose(gradients[0] * 4, gradients[1], 1e-6, 0));

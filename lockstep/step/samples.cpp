@@ -4,29 +4,50 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
-#include <vector>
+#include <algorithm>
 
 namespace lockstep::step {
 
+int64_t Samples::num_read() const {
+  return was_read.empty() ? rows() : std::count(was_read.begin(), was_read.end(), 1);
+}
+
 Samples Samples::slice(int64_t start, int64_t rows) const {
   Samples part = *this;
-  part.values = values.narrow(0, start, rows);
-  part.targets = targets.narrow(0, start, rows);
+  for (auto& field : part.fields) field.tensor = field.tensor.narrow(0, start, rows);
+  for (auto& feature : part.features) feature = feature.narrow(0, start, rows);
+  if (!was_read.empty()) part.was_read.assign(was_read.begin() + start, was_read.begin() + start + rows);
   return part;
 }
 
-at::Tensor host_pixels(const loader::Batch& batch) {
-  const std::vector<int64_t> shape{batch.size(), batch.image_size, batch.image_size, 3};
-  // from_blob wants pointers to non-const; nobody writes through them.
-  if (!batch.bytes.empty()) return at::from_blob(const_cast<uint8_t*>(batch.bytes.data()), shape, at::kByte);
-  if (!batch.halves.empty()) return at::from_blob(const_cast<uint16_t*>(batch.halves.data()), shape, at::kBFloat16);
-  return at::from_blob(const_cast<float*>(batch.images.data()), shape);
+at::ScalarType scalar_type(task::Element element) {
+  switch (element) {
+    case task::Element::uint8:
+      return at::kByte;
+    case task::Element::bf16:
+      return at::kBFloat16;
+    case task::Element::fp32:
+      return at::kFloat;
+    case task::Element::int64:
+      return at::kLong;
+  }
+  return at::kFloat;
 }
 
-at::Tensor shown_pixels(const at::Tensor& pixels, const image::Normalisation& normalisation) {
+at::Tensor host_values(const task::FieldValues& values, int64_t rows) {
+  const task::Field& field = values.field;
+  std::vector<int64_t> shape{rows};
+  shape.insert(shape.end(), field.shape.begin(), field.shape.end());
+  if (field.kind == task::Field::Kind::image) std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+  // from_blob wants pointers to non-const; nobody writes through them.
+  return at::from_blob(const_cast<std::byte*>(values.bytes.data()), shape, scalar_type(field.element));
+}
+
+at::Tensor shown_image(const at::Tensor& pixels, const image::Normalisation& normalisation) {
   if (pixels.scalar_type() != at::kByte) return pixels.permute({0, 3, 1, 2});
-  at::Tensor factor = at::empty({3}), offset = at::empty({3});
-  for (int64_t c = 0; c < 3; ++c) {
+  const int64_t channels = pixels.size(3);
+  at::Tensor factor = at::empty({channels}), offset = at::empty({channels});
+  for (int64_t c = 0; c < channels; ++c) {
     const auto channel = static_cast<size_t>(c);
     factor.data_ptr<float>()[c] = 1 / (255 * normalisation.std[channel]);
     offset.data_ptr<float>()[c] = -normalisation.mean[channel] / normalisation.std[channel];
@@ -35,20 +56,20 @@ at::Tensor shown_pixels(const at::Tensor& pixels, const image::Normalisation& no
   return pixels.to(at::kFloat).mul_(factor.to(device)).add_(offset.to(device)).permute({0, 3, 1, 2});
 }
 
-at::Tensor pixels_on(at::Device device, const at::Tensor& pixels, const image::Normalisation& normalisation) {
+at::Tensor field_on(at::Device device, const task::Field& field, const at::Tensor& values,
+                    const image::Normalisation& normalisation) {
+  if (field.kind == task::Field::Kind::plain) return values.to(device);
   // Looked at as channels-last first: so a copy keeps the order of the memory.
-  return shown_pixels(pixels.permute({0, 3, 1, 2}).to(device).permute({0, 2, 3, 1}), normalisation);
-}
-
-at::ScalarType pixel_type(spec::Pixels pixels) {
-  return pixels == spec::Pixels::fp32 ? at::kFloat : pixels == spec::Pixels::bf16 ? at::kBFloat16 : at::kByte;
+  return shown_image(values.permute({0, 3, 1, 2}).to(device).permute({0, 2, 3, 1}), normalisation);
 }
 
 Samples to_samples(const loader::Batch& batch, at::Device device) {
-  const at::Tensor labels = at::from_blob(const_cast<int64_t*>(batch.targets.data()), {batch.size()}, at::kLong);
-  return {batch.step,        batch.epoch,
-          batch.global_size, pixels_on(device, host_pixels(batch), batch.normalisation),
-          labels.to(device), 0};
+  Samples samples{batch.step, batch.epoch, batch.global_size, {}, batch.was_read};
+  for (const auto& values : batch.fields) {
+    samples.fields.set(values.field.name,
+                       field_on(device, values.field, host_values(values, batch.size()), batch.normalisation));
+  }
+  return samples;
 }
 
 }  // namespace lockstep::step

@@ -3,37 +3,43 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
 #include "lockstep/loader/loader.h"
+#include "lockstep/model/network.h"
 
 namespace lockstep::step {
 
 // One rank's share of one global batch, as tensors on the device.
 struct Samples {
-  int64_t step = 0;         // of the run
-  int64_t epoch = 0;        // with `step`: what random choices depend on
-  int64_t global_size = 0;  // rows over all ranks, also those without a target
-  at::Tensor values;        // [rows, 3, size, size] images, or what block `from` takes
-  at::Tensor targets;       // int64 [rows]; -1: no part in anything
-  size_t from = 0;          // the first block to run
+  int64_t step = 0;                    // of the run
+  int64_t epoch = 0;                   // with `step`: what random choices depend on
+  int64_t global_size = 0;             // rows over all ranks, also those that were not read
+  model::NamedTensors fields;          // of the task, [rows, ...] each
+  std::vector<uint8_t> was_read = {};  // by row; 0: could not be read, no part in anything. Empty: all were
+  size_t from = 0;                     // the first block to run
+  model::Bundle features = {};         // what it takes, where it is not the first of the network
 
-  int64_t rows() const { return targets.size(0); }
+  int64_t rows() const { return fields.begin()->tensor.size(0); }
+  int64_t num_read() const;                          // rows that take part
   Samples slice(int64_t start, int64_t rows) const;  // shares the memory
 };
 
-// The batch's pixels as they are, over its own memory, which must live on: [rows, size, size, 3], fp32, bf16 or uint8.
-at::Tensor host_pixels(const loader::Batch& batch);
+at::ScalarType scalar_type(task::Element element);
 
-// As the network takes them: [rows, 3, size, size], channels last. Bytes become normalised floats; others are only
-// looked at another way.
-at::Tensor shown_pixels(const at::Tensor& pixels, const image::Normalisation& normalisation);
+// The values of a field as they lie in main memory, which must live on: [rows, ...]; an image [rows, height, width,
+// channels].
+at::Tensor host_values(const task::FieldValues& values, int64_t rows);
 
-// A batch's pixels, in main memory, on the device and as the network takes them.
-at::Tensor pixels_on(at::Device device, const at::Tensor& pixels, const image::Normalisation& normalisation);
+// As the network takes an image: [rows, channels, height, width], channels last. Bytes become normalised floats; others
+// are only looked at another way.
+at::Tensor shown_image(const at::Tensor& pixels, const image::Normalisation& normalisation);
 
-at::ScalarType pixel_type(spec::Pixels pixels);
+// A field's values, in main memory as host_values() gives them, on the device and as the network takes them.
+at::Tensor field_on(at::Device device, const task::Field& field, const at::Tensor& values,
+                    const image::Normalisation& normalisation);
 
-// The images as a channels-last tensor over the batch's own memory (on the CPU: no copy; the batch must live on), or of
-// bytes a new one.
+// On the CPU over the batch's own memory, where nothing must be computed: the batch must live on.
 Samples to_samples(const loader::Batch& batch, at::Device device);
 
 }  // namespace lockstep::step

@@ -56,9 +56,8 @@ Samples share(const CutRecipe& recipe, const comm::Group& group, int64_t rows, i
   return {step,
           0,
           rows,
-          values.view({count, 3, recipe.image_size, recipe.image_size}),
-          at::arange(start, start + count, at::kLong).remainder(3),
-          0};
+          {{"image", values.view({count, 3, recipe.image_size, recipe.image_size})},
+           {"label", at::arange(start, start + count, at::kLong).remainder(3)}}};
 }
 
 using State = std::map<std::string, at::Tensor>;
@@ -292,7 +291,7 @@ TEST(ShardsTest, AStepThatIsNotFiniteChangesNothingOnAnyRank) {
       step.assemble();
       const State before = copies(network.parameters());
       Samples samples = share(recipe, group, 8, 1);
-      if (group.rank() == 1) samples.values.fill_(std::numeric_limits<double>::infinity());
+      if (group.rank() == 1) samples.fields.at("image").fill_(std::numeric_limits<double>::infinity());
       EXPECT_FALSE(step.run(samples, 0.1).finite);
       step.assemble();
       for (const auto& [name, tensor] : copies(network.parameters())) EXPECT_TRUE(at::equal(tensor, before.at(name)));

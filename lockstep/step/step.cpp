@@ -117,9 +117,9 @@ StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
   const BatchSums sums = path_->run(samples, scale_.value(), want_stop);
 
   StepResult result;
-  result.correct = sums.rows.correct;
-  result.samples = sums.rows.samples;
-  result.loss = sums.rows.loss / static_cast<double>(std::max<int64_t>(1, result.samples));
+  result.samples = sums.samples;
+  result.loss = sums.totals[0] / static_cast<double>(std::max<int64_t>(1, result.samples));
+  result.figures.assign(sums.totals.begin() + 1, sums.totals.end());
   result.stop = sums.stop;
   finish(result, samples, lr);
   result.communicate_seconds = sums.exposed_seconds + seconds_waited() - waited;
@@ -133,7 +133,7 @@ void Step::finish(StepResult& result, const Samples& samples, double lr) {
   const auto& training = options_.training;
   auto gradients = this->gradients();
   double factor = 1 / scale_.value();
-  if (result.samples != samples.global_size && result.samples > 0) {  // rows without a target: a smaller mean
+  if (result.samples != samples.global_size && result.samples > 0) {  // rows that were not read: a smaller mean
     factor *= static_cast<double>(samples.global_size) / static_cast<double>(result.samples);
   }
   if (factor != 1) at::_foreach_mul_(gradients, factor);

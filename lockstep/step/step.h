@@ -17,10 +17,10 @@
 namespace lockstep::step {
 
 struct StepResult {
-  double loss = 0;       // mean over the batch, all ranks
-  int64_t correct = 0;   // rows, all ranks
-  int64_t samples = 0;   // rows with a target, all ranks
-  bool finite = true;    // false: loss or gradient was not, and nothing was changed
+  double loss = 0;                   // mean over the batch, all ranks
+  std::vector<double> figures = {};  // the objective's: sums over the batch, all ranks
+  int64_t samples = 0;               // rows that take part, all ranks
+  bool finite = true;                // false: loss or gradient was not, and nothing was changed
   bool skipped = false;  // the loss scale of amp was too large: nothing was changed, the next step has half of it
   bool stop = false;     // some rank wants to stop after this step
   double gradient_norm = 0;

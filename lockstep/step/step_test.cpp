@@ -95,7 +95,10 @@ TEST(StepTest, RowsWithoutATargetLeaveTheMeanOfTheOthers) {
     auto network = tiny::network("mlp");
     Step step(network, *group, options());
     Samples samples = tiny::samples(0, with_bad ? 6 : 5, with_bad ? 6 : 5);
-    if (with_bad) samples.targets[5].fill_(-1);
+    if (with_bad) {
+      samples.fields.at("label")[5].fill_(-1);
+      samples.was_read = {1, 1, 1, 1, 1, 0};
+    }
     const auto result = step.run(samples, 0.1);
     EXPECT_EQ(result.samples, 5);
     ends.push_back(values_of(network)[0]);
@@ -110,7 +113,7 @@ TEST(StepTest, ANonFiniteLossChangesNothing) {
   step.run(tiny::samples(0, 6, 6), 0.1);
   const auto before = values_of(network);
   Samples bad = tiny::samples(0, 6, 6);
-  bad.values[0].fill_(std::numeric_limits<double>::infinity());
+  bad.fields.at("image")[0].fill_(std::numeric_limits<double>::infinity());
   const auto result = step.run(bad, 0.1);
   EXPECT_FALSE(result.finite);
   EXPECT_TRUE(same_bits(before, values_of(network)));
@@ -142,7 +145,8 @@ TEST(StepTest, CachedFeaturesGiveTheSameStepAsFrozenBlocks) {
     Step step(network, *group, frozen);
     Samples samples = tiny::samples(0, 6, 6);
     if (cached) {
-      samples.values = network.run(samples.values, model::Mode::evaluate, 0, frozen.train_from).detach();
+      samples.features = network.run(network.inputs_from(samples.fields), model::Mode::evaluate, 0, frozen.train_from);
+      for (auto& feature : samples.features) feature = feature.detach();
       samples.from = frozen.train_from;
     }
     step.run(samples, 0.1);

@@ -28,7 +28,7 @@ inline Samples samples(int64_t start, int64_t rows, int64_t global_size, int64_t
   const at::Tensor values =
       (at::arange(rows * pixels, at::kFloat).add(static_cast<double>(start * pixels)) * 0.37).sin();
   const at::Tensor targets = at::arange(start, start + rows, at::kLong).remainder(kClasses);
-  return {step, 0, global_size, values.view({rows, 3, kSize, kSize}), targets, 0};
+  return {step, 0, global_size, {{"image", values.view({rows, 3, kSize, kSize})}, {"label", targets}}};
 }
 
 }  // namespace lockstep::step::tiny

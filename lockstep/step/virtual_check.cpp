@@ -18,17 +18,17 @@ namespace {
 using base::text;
 
 // The statistics that are not finite after one image went through; empty when a single row is enough for all.
-std::string norm_without_variance(const model::Network& network, const StepOptions& options, int64_t image_size) {
+std::string norm_without_variance(const model::Network& network, const StepOptions& options,
+                                  const spec::ImageSize& size) {
   const c10::AutoGradMode no_gradients(false);
   BatchStatistics statistics(network, options.norms_from(network));
   if (statistics.empty()) return "";
   statistics.keep();
-  at::Tensor value = at::zeros({1, 3, image_size, image_size}, at::TensorOptions(options.device));
-  value = network.run(value, model::Mode::evaluate, 0, options.train_from);
-  network.run(value, model::Mode::train, options.train_from, network.blocks().size());
+  const at::Tensor image = at::zeros({1, 3, size.height, size.width}, at::TensorOptions(options.device));
+  const model::Bundle values = network.run({image}, model::Mode::evaluate, 0, options.train_from);
+  network.run(values, model::Mode::train, options.train_from, network.blocks().size());
   std::string found;
   for (size_t i = options.train_from; i < network.blocks().size(); ++i) {
-    network.blocks()[i]->take_auxiliary();
     for (const auto& buffer : network.blocks()[i]->buffers) {
       if (found.empty() && !at::isfinite(buffer.tensor).all().item<bool>()) found = buffer.name;
     }
@@ -80,7 +80,8 @@ bool has_passes_of_one(const spec::Training& training, int64_t num_samples, int6
   return has_slices_of_one(training, num_samples) || batch_with_a_pass_of_one(training, num_samples, ranks) > 0;
 }
 
-void check_slices(const model::Network& network, const StepOptions& options, int64_t num_samples, int64_t image_size) {
+void check_slices(const model::Network& network, const StepOptions& options, int64_t num_samples,
+                  const spec::ImageSize& image_size) {
   const auto& training = options.training;
   if (!has_slices_of_one(training, num_samples)) return;
   const int64_t smallest = smallest_batch(training, num_samples);
@@ -89,12 +90,12 @@ void check_slices(const model::Network& network, const StepOptions& options, int
   throw base::Error(base::Blame::user,
                     text("training.virtual_ranks: ", training.virtual_ranks, " slices of a batch of ", smallest,
                          " samples leave one sample to some, and batch norm (", norm,
-                         ") would see one value a channel at ", image_size, " pixels"),
+                         ") would see one value a channel at ", to_text(image_size), " pixels"),
                     fix_for(smallest));
 }
 
-void check_shares(const model::Network& network, const StepOptions& options, int64_t num_samples, int64_t image_size,
-                  int64_t ranks) {
+void check_shares(const model::Network& network, const StepOptions& options, int64_t num_samples,
+                  const spec::ImageSize& image_size, int64_t ranks) {
   const int64_t batch = batch_with_a_pass_of_one(options.training, num_samples, ranks);
   if (batch == 0) return;
   const std::string norm = norm_without_variance(network, options, image_size);
@@ -102,7 +103,7 @@ void check_shares(const model::Network& network, const StepOptions& options, int
   throw base::Error(base::Blame::user,
                     text("a batch of ", batch, batch == 1 ? " sample" : " samples", " on ", ranks,
                          ranks == 1 ? " rank" : " ranks", " leaves a pass of one sample, and batch norm (", norm,
-                         ") would see one value a channel at ", image_size, " pixels"),
+                         ") would see one value a channel at ", to_text(image_size), " pixels"),
                     "choose a training.global_batch (and micro_batch) that leaves two samples at least to every pass, "
                     "the last of an epoch too; or fewer ranks, or training.batch_norm=sync");
 }

@@ -11,10 +11,11 @@ bool has_passes_of_one(const spec::Training& training, int64_t num_samples, int6
 
 // Before a run with virtual ranks over `num_samples` images: user error with the fix when some batch, mostly the last
 // of an epoch, leaves a slice so small that a trained batch norm would see one value a channel, which has no variance.
-void check_slices(const model::Network& network, const StepOptions& options, int64_t num_samples, int64_t image_size);
+void check_slices(const model::Network& network, const StepOptions& options, int64_t num_samples,
+                  const spec::ImageSize& image_size);
 
 // The same without virtual ranks: each of `ranks` takes its share of a batch, in passes of training.micro_batch rows.
-void check_shares(const model::Network& network, const StepOptions& options, int64_t num_samples, int64_t image_size,
-                  int64_t ranks);
+void check_shares(const model::Network& network, const StepOptions& options, int64_t num_samples,
+                  const spec::ImageSize& image_size, int64_t ranks);
 
 }  // namespace lockstep::step

@@ -128,8 +128,8 @@ VirtualPath::Piece VirtualPath::run_slice(const Lane& lane, const Samples& part,
   if (part.rows() == 0) return piece;
   // Kernels may choose their way by where a tensor begins, and within a rank's share that depends on the ranks.
   Samples own = part;
-  own.values = part.values.clone();
-  own.targets = part.targets.clone();
+  for (auto& field : own.fields) field.tensor = field.tensor.clone();
+  for (auto& feature : own.features) feature = feature.clone();
   BatchStatistics statistics = lane.statistics;
   if (kept_.defined()) statistics.write(kept_);
   {
@@ -154,23 +154,29 @@ VirtualPath::Piece VirtualPath::run_slice(const Lane& lane, const Samples& part,
 // Every slice's row is zero on all ranks but one, so the sum over the ranks is exact; the tree follows everywhere.
 BatchSums VirtualPath::sum_rows(const std::vector<PassSums>& mine, const Slices& slices, int64_t first,
                                 bool want_stop) {
-  at::Tensor table = at::zeros({slices.count() + 1, 3}, at::kDouble);
+  const int64_t num_totals = lanes_[0]->pass.num_totals();
+  at::Tensor table = at::zeros({slices.count() + 1, num_totals + 1}, at::kDouble);
   auto rows = table.accessor<double, 2>();
+  const auto slice_of = [&](size_t i) { return first + static_cast<int64_t>(i); };
   for (size_t i = 0; i < mine.size(); ++i) {
-    const int64_t slice = first + static_cast<int64_t>(i);
-    rows[slice][0] = mine[i].loss;
-    rows[slice][1] = static_cast<double>(mine[i].correct);
-    rows[slice][2] = static_cast<double>(mine[i].samples);
+    if (mine[i].totals.defined()) table[slice_of(i)].narrow(0, 0, num_totals).copy_(mine[i].totals);
   }
+  // Behind the copies: one from a simulated device leaves zeros in all of the table.
+  for (size_t i = 0; i < mine.size(); ++i) rows[slice_of(i)][num_totals] = static_cast<double>(mine[i].samples);
   rows[slices.count()][0] = want_stop ? 1 : 0;
   group_.all_reduce_sum(table);
-  TreeSum<PassSums> tree([](PassSums& left, const PassSums& right) { left += right; });
+  TreeSum<std::vector<double>> tree([](std::vector<double>& left, const std::vector<double>& right) {
+    for (size_t i = 0; i < left.size(); ++i) left[i] += right[i];
+  });
   for (int64_t slice = 0; slice < slices.count(); ++slice) {
-    const PassSums sums{rows[slice][0], static_cast<int64_t>(rows[slice][1]), static_cast<int64_t>(rows[slice][2])};
-    tree.push({slice, 1}, slices.rows(slice).size() == 0 ? std::nullopt : std::optional(sums));
+    const double* sums = table[slice].const_data_ptr<double>();
+    const bool empty = slices.rows(slice).size() == 0;
+    tree.push({slice, 1}, empty ? std::nullopt : std::optional(std::vector<double>(sums, sums + num_totals + 1)));
   }
   BatchSums result;
-  result.rows = *tree.take()[0].value;
+  result.totals = *tree.take()[0].value;
+  result.samples = static_cast<int64_t>(result.totals.back());
+  result.totals.pop_back();
   result.stop = rows[slices.count()][0] > 0;
   return result;
 }

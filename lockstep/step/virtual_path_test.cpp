@@ -164,7 +164,7 @@ TEST(VirtualPathTest, AStepThatIsNotTakenLeavesTheStatistics) {
   const at::Tensor statistic = network.buffers().front().tensor;
   const at::Tensor before = statistic.clone();
   Samples bad = tiny::samples(0, 64, 64);
-  bad.values[0].fill_(std::numeric_limits<double>::infinity());
+  bad.fields.at("image")[0].fill_(std::numeric_limits<double>::infinity());
   EXPECT_FALSE(step.run(bad, 0.1).finite);
   EXPECT_TRUE(at::equal(statistic, before));
   EXPECT_TRUE(step.run(tiny::samples(0, 64, 64), 0.1).finite);

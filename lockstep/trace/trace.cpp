@@ -35,20 +35,25 @@ int64_t bytes_of(const std::vector<model::Named>& named) {
   return bytes;
 }
 
-at::Tensor empty_pixels(const spec::Job& job, int64_t rows, at::Device device) {
-  const int64_t size = job.data.image_size;
-  return at::empty({rows, size, size, 3}, at::TensorOptions(step::pixel_type(job.data.pixels)).device(device));
+// As they lie in the loader's memory.
+at::Tensor empty_values(const task::Field& field, int64_t rows, at::Device device) {
+  std::vector<int64_t> shape{rows};
+  shape.insert(shape.end(), field.shape.begin(), field.shape.end());
+  if (field.kind == task::Field::Kind::image) std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+  return at::empty(shape, at::TensorOptions(step::scalar_type(field.element)).device(device));
 }
 
 // One rank's samples, copied to the card as the loader's batch is (step::to_samples). The host's memory is asked for,
 // but never touched.
-step::Samples make_samples(const spec::Job& job, int64_t rows) {
+step::Samples make_samples(const std::vector<task::Field>& fields, int64_t rows) {
   const int64_t first = recorder().next_storage();
   const at::Device device = SimulatedDevice::device();
   step::Samples samples;
   samples.global_size = rows;
-  samples.values = step::pixels_on(device, empty_pixels(job, rows, at::kCPU), image::Normalisation());
-  samples.targets = at::empty({rows}, at::kLong).to(device);
+  for (const auto& field : fields) {
+    samples.fields.set(field.name,
+                       step::field_on(device, field, empty_values(field, rows, at::kCPU), image::Normalisation()));
+  }
   recorder().classify_from(first, MemoryClass::inputs);
   return samples;
 }
@@ -57,37 +62,37 @@ step::Samples make_samples(const spec::Job& job, int64_t rows) {
 // goes into them travels on a stream of its own and is no part of the step.
 class Inputs {
  public:
-  Inputs(const spec::Job& job, int64_t rows) : job_(job), rows_(rows) {
+  Inputs(const spec::Job& job, int64_t rows) : fields_(task::make_task(job)->fields()), rows_(rows) {
     if (!run::is_fed(job.data.pixels, /*on_card=*/true)) return;
     const int64_t first = recorder().next_storage();
     for (int64_t i = 0; i < run::kFeederSlots; ++i) {
-      slots_.push_back({empty_pixels(job, rows, SimulatedDevice::device()),
-                        at::empty({rows}, at::TensorOptions(at::kLong).device(SimulatedDevice::device()))});
+      Slot& slot = slots_.emplace_back();
+      for (const auto& field : fields_) slot.push_back(empty_values(field, rows, SimulatedDevice::device()));
     }
     recorder().classify_from(first, MemoryClass::inputs);
   }
 
   step::Samples next(int64_t ranks, int64_t step) const {
-    step::Samples samples = slots_.empty() ? make_samples(job_, rows_) : from(slots_[static_cast<size_t>(step % 2)]);
+    step::Samples samples = slots_.empty() ? make_samples(fields_, rows_) : from(slots_[static_cast<size_t>(step % 2)]);
     samples.step = step;
     samples.global_size = rows_ * ranks;
     return samples;
   }
 
  private:
-  struct Slot {
-    at::Tensor pixels, targets;
-  };
-  static step::Samples from(const Slot& slot) {
+  using Slot = std::vector<at::Tensor>;  // by field
+  step::Samples from(const Slot& slot) const {
     const int64_t first = recorder().next_storage();
     step::Samples samples;
-    samples.values = step::shown_pixels(slot.pixels, image::Normalisation());
-    samples.targets = slot.targets;
+    for (size_t i = 0; i < slot.size(); ++i) {
+      const bool image = fields_[i].kind == task::Field::Kind::image;
+      samples.fields.set(fields_[i].name, image ? step::shown_image(slot[i], image::Normalisation()) : slot[i]);
+    }
     recorder().classify_from(first, MemoryClass::inputs);
     return samples;
   }
 
-  const spec::Job& job_;
+  std::vector<task::Field> fields_;
   int64_t rows_;
   std::vector<Slot> slots_;
 };
@@ -109,8 +114,8 @@ void assemble(step::Step& step, const model::Network& network) {
 }
 
 void evaluate_batch(const spec::Job& job, const model::Network& network, int64_t rows) {
-  const step::Samples samples = make_samples(job, rows);
-  step::evaluate_pass(network, samples.values, job.training.precision);
+  const step::Samples samples = make_samples(task::make_task(job)->fields(), rows);
+  objective::make_objective(job)->scored(step::evaluate_pass(network, samples.fields, job.training.precision));
 }
 
 // As a run does it between two steps (Session::evaluate).
@@ -151,7 +156,7 @@ void describe(forecast::Recording& recording, const spec::Job& job, const Simula
   recording.micro_batch = pass > 0 ? std::min(rows, pass) : rows;
   recording.accumulation = (rows + recording.micro_batch - 1) / recording.micro_batch;
   recording.ranks = simulation.ranks;
-  recording.image_size = job.data.image_size;
+  recording.image_size = job.data.image_size.is_square() ? job.data.image_size.height : 0;
   recording.parameters = network.parameter_count();
   recording.parameter_bytes = bytes_of(network.parameters());
   for (const auto& block : network.blocks()) recording.blocks.push_back(block->name());
@@ -181,7 +186,11 @@ forecast::Recording trace_step(const spec::Job& job, const Simulation& simulatio
 
   const auto group = make_group(simulation, recorder);
   first = recorder->next_storage();
-  step::Step step(network, *group, {.training = job.training, .device = SimulatedDevice::device(), .ema = ema.get()});
+  step::Step step(network, *group,
+                  {.training = job.training,
+                   .device = SimulatedDevice::device(),
+                   .ema = ema.get(),
+                   .objective = objective::make_objective(job)});
   recorder->classify_from(first, MemoryClass::optimizer);
   if (step.shards()) {
     for (const at::Tensor& part : step.shards()->weight_parts())

@@ -297,7 +297,7 @@ TEST(TraceTest, PixelsLieOnTheCardAsTheFeederKeepsThem) {
   for (const auto& [pixels, bytes] : bytes_of_a_value) {
     spec::Job job = job_of("resnet18", 4);
     job.data.pixels = pixels;
-    const int64_t values = 4 * 3 * job.data.image_size * job.data.image_size;
+    const int64_t values = 4 * 3 * job.data.image_size.pixels();
     const auto found = static_cast<double>(most_alive(trace_step(job), MemoryClass::inputs));
     EXPECT_NEAR(found, static_cast<double>(values * bytes), 256) << name_of(pixels) << ": beside them targets";
   }

@@ -85,7 +85,8 @@ KeptBytes measured_bytes(const spec::Job& job, int64_t ranks, After after = Afte
     const int64_t rows = job.training.global_batch / ranks;
     const at::Tensor images = (at::arange(rows * 3 * 32 * 32, at::kFloat) * 0.37).sin().view({rows, 3, 32, 32});
     for (int64_t i = 0; i < 2; ++i) {
-      step.run({i, 0, job.training.global_batch, images, at::arange(rows, at::kLong), 0}, 0.001);
+      const model::NamedTensors fields{{"image", images}, {"label", at::arange(rows, at::kLong)}};
+      step.run({i, 0, job.training.global_batch, fields}, 0.001);
     }
     if (after == After::assembled) step.assemble();
     if (group.rank() != 0) return;

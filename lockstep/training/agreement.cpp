@@ -2,6 +2,7 @@
 #include "lockstep/training/agreement.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <torch/headeronly/version.h>
 
 #include <algorithm>
@@ -120,6 +121,12 @@ void check_terms(const Json& mine, const std::string& host, comm::Group& group) 
       base::Blame::user,
       text(words.at("what").as_string(), others > 1 ? text(" (", others, " ranks differ from rank 0)") : ""),
       words.at("fix").as_string());
+}
+
+bool answer_of_rank_0(bool mine, comm::Group& group) {
+  at::Tensor answer = at::scalar_tensor(mine ? 1 : 0, at::kLong);
+  group.broadcast(answer, 0);
+  return answer.item<int64_t>() != 0;
 }
 
 }  // namespace lockstep::training

@@ -23,4 +23,7 @@ base::Json terms_of(const spec::Job& job, const loader::Collections& collections
 // that differs, and both values. Every rank calls it, with the same keys; one alone has nobody to ask.
 void check_terms(const base::Json& mine, const std::string& host, comm::Group& group);
 
+// Rank 0's answer, on every rank. Every rank calls it.
+bool answer_of_rank_0(bool mine, comm::Group& group);
+
 }  // namespace lockstep::training

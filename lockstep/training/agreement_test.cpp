@@ -136,5 +136,12 @@ TEST(AgreementTest, OtherWeightsToBeginWithAreFound) {
   });
 }
 
+TEST(AgreementTest, TheAnswerOfRankZeroCounts) {
+  comm::run_thread_ranks(3, [&](comm::Group& group) {
+    EXPECT_TRUE(answer_of_rank_0(group.rank() == 0, group));
+    EXPECT_FALSE(answer_of_rank_0(group.rank() != 0, group));
+  });
+}
+
 }  // namespace
 }  // namespace lockstep::training

@@ -13,22 +13,24 @@
 #include "lockstep/spec/job.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/step/step.h"
-#include "lockstep/task/metrics.h"
+#include "lockstep/task/task.h"
 
 namespace lockstep::training {
 
 // What the frozen blocks make of every sample of a collection, kept in memory on every rank: computed once, each rank
 // its share, then trained on for many cheap epochs.
 struct Features {
-  at::Tensor values;   // [samples, ...], float, CPU: the input of block `from`
-  at::Tensor targets;  // int64 [samples]; -1: could not be read
+  model::Bundle values;                   // [samples, ...], float, CPU: what block `from` takes
+  std::vector<task::FieldValues> fields;  // of all samples, but for those that the frozen blocks took
+  std::vector<uint8_t> was_read;          // by sample
   size_t from = 0;
 
-  int64_t num_samples() const { return targets.size(0); }
+  int64_t num_samples() const { return static_cast<int64_t>(was_read.size()); }
+  int64_t bytes() const;  // of the values
 };
 
-// Bytes of one sample in `values`: blocks [0, to) are run once, on an image of nothing.
-int64_t feature_row_bytes(const model::Network& network, size_t to, int64_t image_size, at::Device device);
+// Bytes of one sample in `values`: blocks [0, to) are run once, on a blank sample of the job.
+int64_t feature_row_bytes(const model::Network& network, size_t to, const spec::Job& job, at::Device device);
 
 // One for each phase of the job that caches features. `network` is the job's, on `device`.
 std::vector<run::FeatureNeeds> feature_needs(const spec::Job& job, const model::Network& network, at::Device device,
@@ -42,17 +44,18 @@ struct FeatureRequest {
   std::function<bool()> stop = [] { return false; };  // asked before each batch; true on one rank stops all
 };
 
-// `loader` gives the collection once, in order (Use::evaluate). Nothing on all ranks when it was stopped.
-std::optional<Features> compute_features(const model::Network& network, loader::Loader& loader, int64_t num_samples,
-                                         comm::Group& group, const FeatureRequest& request);
+// `loader` gives the collection once, in order (Use::evaluate), with the fields of `task`. Nothing on all ranks when it
+// was stopped.
+std::optional<Features> compute_features(const model::Network& network, const task::Task& task, loader::Loader& loader,
+                                         int64_t num_samples, comm::Group& group, const FeatureRequest& request);
 
 // The share of (rank, step) of the shuffled batch, the same samples that the loader would have given.
 step::Samples feature_batch(const Features& features, const spec::Training& training, const run::LoaderState& state,
                             int64_t step, const comm::Group& group, at::Device device);
 
-// Metrics of the blocks from `features.from` on over all samples, on every rank; `batch` of them at a time on the
+// The score of the blocks from `features.from` on over all samples, on every rank; `batch` of them at a time on the
 // device, in the precision of training.
-task::Metrics evaluate_features(const model::Network& network, const Features& features, int64_t batch,
-                                comm::Group& group, const step::EvaluateOptions& options);
+std::unique_ptr<task::Score> evaluate_features(const model::Network& network, const Features& features, int64_t batch,
+                                               comm::Group& group, const step::EvaluateOptions& options);
 
 }  // namespace lockstep::training

@@ -21,24 +21,30 @@ std::optional<Features> tiny_features(
   options.global_batch = 4;
   options.num_ranks = num_ranks;
   const auto loader = loader::make_loader(collection, options, {.seed = 1});
-  return compute_features(network, *loader, static_cast<int64_t>(collection.samples.size()), group,
-                          {.to = network.index_of("head"), .stop = std::move(stop)});
+  return compute_features(network, *loader::task_of(options), *loader, static_cast<int64_t>(collection.samples.size()),
+                          group, {.to = network.index_of("head"), .stop = std::move(stop)});
 }
 
 step::EvaluateOptions tiny_evaluation() {
-  return {.classes = step::tiny::kClasses};
+  spec::Job job;
+  job.model.classes = step::tiny::kClasses;
+  return {.task = task::make_task(job), .objective = objective::make_objective(job)};
+}
+
+int64_t& label(Features& features, int64_t sample) {
+  return *reinterpret_cast<int64_t*>(features.fields.at(0).row(sample));
 }
 
 TEST(FeaturesTest, OneRowForEverySample) {
   const auto group = comm::single_group();
   const auto network = step::tiny::network();
   const auto collection = loader::synthetic_collection(10, step::tiny::kClasses);
-  const Features features = tiny_features(network, collection, *group).value();
+  Features features = tiny_features(network, collection, *group).value();
   ASSERT_EQ(features.num_samples(), 10);
   for (int64_t i = 0; i < 10; ++i) {
-    EXPECT_EQ(features.targets[i].item<int64_t>(), collection.samples[static_cast<size_t>(i)].label);
+    EXPECT_EQ(label(features, i), collection.samples[static_cast<size_t>(i)].label);
   }
-  EXPECT_EQ(evaluate_features(network, features, 4, *group, tiny_evaluation()).samples(), 10);
+  EXPECT_EQ(evaluate_features(network, features, 4, *group, tiny_evaluation())->samples(), 10);
 }
 
 // A card holds one piece of them, whatever their number.
@@ -46,16 +52,15 @@ TEST(FeaturesTest, EvaluatesInPiecesOfAnySize) {
   const auto group = comm::single_group();
   const auto network = step::tiny::network();
   Features features = tiny_features(network, loader::synthetic_collection(20, step::tiny::kClasses), *group).value();
-  features.targets[8].fill_(-1);  // could not be read
+  label(features, 8) = -1;  // could not be read
   const auto whole = evaluate_features(network, features, 20, *group, tiny_evaluation());
-  EXPECT_EQ(whole.samples(), 19);
+  EXPECT_EQ(whole->samples(), 19);
   for (const int64_t piece : {1, 7}) {
-    const auto metrics = evaluate_features(network, features, piece, *group, tiny_evaluation());
-    EXPECT_EQ(metrics.samples(), 19);
-    EXPECT_EQ(metrics.top1(), whole.top1());
-    EXPECT_NEAR(metrics.loss(), whole.loss(), 1e-6) << piece;
-    ASSERT_EQ(metrics.worst().size(), whole.worst().size());
-    EXPECT_EQ(metrics.worst()[0].sample_id, whole.worst()[0].sample_id);
+    const auto score = evaluate_features(network, features, piece, *group, tiny_evaluation());
+    EXPECT_EQ(score->samples(), 19);
+    EXPECT_EQ(score->headline(), whole->headline());
+    EXPECT_NEAR(*score->summary().figure("loss"), *whole->summary().figure("loss"), 1e-6) << piece;
+    EXPECT_EQ(score->worst(), whole->worst());
   }
 }
 
@@ -67,8 +72,8 @@ TEST(FeaturesTest, EvaluatesInThePrecisionOfTraining) {
       tiny_features(network, loader::synthetic_collection(20, step::tiny::kClasses), *group).value();
   auto bf16 = tiny_evaluation();
   bf16.precision = spec::Precision::bf16;
-  const double exact = evaluate_features(network, features, 20, *group, tiny_evaluation()).loss();
-  const double rounded = evaluate_features(network, features, 20, *group, bf16).loss();
+  const double exact = *evaluate_features(network, features, 20, *group, tiny_evaluation())->summary().figure("loss");
+  const double rounded = *evaluate_features(network, features, 20, *group, bf16)->summary().figure("loss");
   EXPECT_NE(rounded, exact);
   EXPECT_NEAR(rounded, exact, 0.01 * exact);
 }
@@ -83,7 +88,7 @@ TEST(FeaturesTest, KnowsTheBytesOfASampleBeforehand) {
   job.training.phases = {{.train_from = "block3"}, {.train_from = "head", .cache_features = true}};
   const auto needs = feature_needs(job, network, at::kCPU, 4);
   ASSERT_EQ(needs.size(), 1U);
-  EXPECT_EQ(needs[0].bytes(), static_cast<int64_t>(features.values.nbytes()));
+  EXPECT_EQ(needs[0].bytes(), features.bytes());
 }
 
 TEST(FeaturesTest, ARankWithoutASampleKnowsTheShape) {
@@ -92,9 +97,9 @@ TEST(FeaturesTest, ARankWithoutASampleKnowsTheShape) {
   const auto collection = loader::synthetic_collection(2, step::tiny::kClasses);
   const Features mine = tiny_features(network, collection, *group, 3).value();  // rank 0 of 3: the others have one each
   const Features all = tiny_features(network, collection, *group).value();
-  EXPECT_EQ(mine.values.sizes(), all.values.sizes());
-  EXPECT_EQ(mine.values.count_nonzero().item<int64_t>(), 0);
-  EXPECT_EQ(mine.targets.ge(0).sum().item<int64_t>(), 0);
+  EXPECT_EQ(mine.values.at(0).sizes(), all.values.at(0).sizes());
+  EXPECT_EQ(mine.values[0].count_nonzero().item<int64_t>(), 0);
+  EXPECT_EQ(mine.was_read, (std::vector<uint8_t>{0, 0}));
 }
 
 TEST(FeaturesTest, StopsBetweenBatchesWhenAskedTo) {
@@ -111,7 +116,7 @@ TEST(FeaturesTest, AnEpochOfBatchesHoldsEverySampleOnce) {
   const auto network = step::tiny::network();
   const auto collection = loader::synthetic_collection(10, step::tiny::kClasses);
   Features features = tiny_features(network, collection, *group).value();
-  for (int64_t i = 0; i < 10; ++i) features.targets[i].fill_(i);
+  for (int64_t i = 0; i < 10; ++i) label(features, i) = i;
   spec::Training training;
   training.global_batch = 4;
   std::multiset<int64_t> seen;
@@ -119,7 +124,7 @@ TEST(FeaturesTest, AnEpochOfBatchesHoldsEverySampleOnce) {
     const auto batch =
         feature_batch(features, training, {.seed = 1, .epoch = 5, .consumed = step * 4}, step, *group, at::kCPU);
     EXPECT_EQ(batch.global_size, step < 2 ? 4 : 2);
-    for (int64_t i = 0; i < batch.rows(); ++i) seen.insert(batch.targets[i].item<int64_t>());
+    for (int64_t i = 0; i < batch.rows(); ++i) seen.insert(batch.fields.at("label")[i].item<int64_t>());
   }
   EXPECT_EQ(seen, (std::multiset<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }

@@ -25,8 +25,10 @@ double mean(double sum, int64_t count) {
 
 }  // namespace
 
-Ledger::Ledger(const run::RunPaths& paths, const run::Timetable& timetable, Voice voice)
+Ledger::Ledger(const run::RunPaths& paths, const run::Timetable& timetable,
+               std::shared_ptr<const objective::Objective> objective, Voice voice)
     : timetable_(timetable),
+      objective_(std::move(objective)),
       voice_(std::move(voice)),
       journal_(paths.journal()),
       events_(paths.events()),
@@ -40,8 +42,16 @@ void Ledger::Sums::add(const step::StepResult& result, double data_seconds, doub
   communication += result.communicate_seconds;
   if (!result.finite) return;
   samples += result.samples;
-  correct += result.correct;
+  figures.resize(result.figures.size());
+  for (size_t i = 0; i < figures.size(); ++i) figures[i] += result.figures[i];
   loss += result.loss * static_cast<double>(result.samples);
+}
+
+std::vector<std::pair<std::string, double>> Ledger::figures_of(const Sums& sums) const {
+  std::vector<std::pair<std::string, double>> all;
+  const auto names = objective_->figures();
+  for (size_t i = 0; i < sums.figures.size(); ++i) all.emplace_back(names[i], mean(sums.figures[i], sums.samples));
+  return all;
 }
 
 void Ledger::begin(std::string_view event, const Json& fields) {
@@ -100,14 +110,13 @@ void Ledger::step(int64_t step, const step::StepResult& result, double lr, doubl
 void Ledger::flush(int64_t step) {
   if (group_.steps == 0) return;
   const double loss = mean(group_.loss, group_.samples);
-  const double accuracy = mean(static_cast<double>(group_.correct), group_.samples);
   Json fields = Json::object();
   fields["step"] = step;
   fields["steps"] = group_.steps;
   fields["epoch"] = timetable_.epoch_at(step);
   if (group_.samples > 0) {  // else there is no mean
     fields["loss"] = loss;
-    fields["accuracy"] = accuracy;
+    for (const auto& [name, value] : figures_of(group_)) fields[name] = value;
   }
   fields["lr"] = lr_;
   fields["grad_norm"] = gradient_norm_;
@@ -120,7 +129,7 @@ void Ledger::flush(int64_t step) {
   note("step", fields);
   if (group_.samples > 0) {
     draw("train/loss", step, loss);
-    draw("train/accuracy", step, accuracy);
+    for (const auto& [name, value] : figures_of(group_)) draw("train/" + name, step, value);
   }
   draw("train/learning_rate", step, lr_);
   draw("train/gradient_norm", step, gradient_norm_);
@@ -130,22 +139,23 @@ void Ledger::flush(int64_t step) {
 
 void Ledger::end_epoch(int64_t step) {
   const double loss = mean(epoch_.loss, epoch_.samples);
-  const double accuracy = mean(static_cast<double>(epoch_.correct), epoch_.samples);
   const double rate = static_cast<double>(epoch_.samples) / std::max(1e-9, epoch_.seconds);
   Json fields = Json::object();
   fields["epoch"] = step / timetable_.steps_per_epoch();
   fields["step"] = step;
   if (epoch_.samples > 0) {
     fields["loss"] = loss;
-    fields["accuracy"] = accuracy;
+    for (const auto& [name, value] : figures_of(epoch_)) fields[name] = value;
   }
   fields["samples"] = epoch_.samples;
   fields["seconds"] = epoch_.seconds;
   fields["samples_per_second"] = rate;
   note("epoch", fields);
   const auto share = [&](double part) { return percent(part / std::max(1e-9, epoch_.seconds), 0); };
-  const std::string means = epoch_.samples > 0 ? text("loss ", fixed(loss, 4), "  accuracy ", percent(accuracy))
-                                               : std::string("no sample with a finite loss");
+  std::string means = epoch_.samples > 0 ? text("loss ", fixed(loss, 4)) : "no sample with a finite loss";
+  for (const auto& [name, value] : figures_of(epoch_)) {
+    if (epoch_.samples > 0) means += "  " + objective_->figure_text(name, value);
+  }
   voice_.say(text("epoch ", step / timetable_.steps_per_epoch(), "  ", means, "  ", fixed(rate, 1),
                   " samples/s  (data wait ", share(epoch_.data), ", compute ", share(epoch_.compute),
                   ", communication ", share(epoch_.communication), ", save ", share(epoch_.save), ")"));
@@ -160,26 +170,23 @@ void Ledger::show_progress(int64_t step, const step::StepResult& result) {
                    base::duration_text(step_seconds_ * static_cast<double>(phase_end_ - step))));
 }
 
-void Ledger::evaluate(int64_t step, const task::Metrics& metrics, bool ema, double seconds) {
+void Ledger::evaluate(int64_t step, const task::Score& score, bool ema, double seconds) {
   flush(step);
   Json fields = Json::object();
   fields["step"] = step;
   fields["epoch"] = timetable_.epoch_at(step);
   fields["split"] = "validate";
   fields["weights"] = ema ? "ema" : "raw";
-  fields["samples"] = metrics.samples();
-  fields["loss"] = metrics.loss();
-  fields["top1"] = metrics.top1();
-  fields["top5"] = metrics.top5();
-  if (metrics.nonfinite() > 0) fields["nonfinite"] = metrics.nonfinite();
-  if (metrics.loss_cut() > 0) fields["loss_cut"] = metrics.loss_cut();
+  fields["samples"] = score.samples();
+  const Json figures = score.figures();
+  for (const auto& member : figures.members()) fields[member.key] = member.value;
+  fields["headline"] = task::to_json(score.headline());
   fields["seconds"] = seconds;
   note("evaluate", fields);
-  draw("validate/loss", step, metrics.loss());
-  draw("validate/top1", step, metrics.top1());
-  draw("validate/top5", step, metrics.top5());
-  voice_.say(text("  validation at step ", step, ": top-1 ", percent(metrics.top1(), 2), "  top-5 ",
-                  percent(metrics.top5(), 2), "  loss ", metrics.loss_text(), "  (", metrics.samples(), " samples, ",
+  for (const auto& member : figures.members()) {
+    if (member.value.is_number()) draw("validate/" + member.key, step, member.value.as_double());
+  }
+  voice_.say(text("  validation at step ", step, ": ", score.line(), "  (", score.samples(), " samples, ",
                   base::duration_text(seconds), ")"));
 }
 

@@ -2,17 +2,21 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "lockstep/objective/objective.h"
 #include "lockstep/run/background_save.h"
 #include "lockstep/run/events.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/run/journal.h"
 #include "lockstep/run/timetable.h"
 #include "lockstep/step/step.h"
-#include "lockstep/task/metrics.h"
+#include "lockstep/task/task.h"
 
 namespace lockstep::training {
 
@@ -27,13 +31,14 @@ struct Voice {
 // begin() a disk that takes nothing more is told once and costs no training.
 class Ledger {
  public:
-  Ledger(const run::RunPaths& paths, const run::Timetable& timetable, Voice voice);
+  Ledger(const run::RunPaths& paths, const run::Timetable& timetable,
+         std::shared_ptr<const objective::Objective> objective, Voice voice);
 
   void begin(std::string_view event, const base::Json& fields);  // "start" or "resume"
   void phase(const run::Stage& stage);                           // before its first step here: another pace
   void features(int64_t step, int64_t samples, double seconds);  // computed once for many epochs
   void step(int64_t step, const step::StepResult& result, double lr, double data_seconds, double seconds);
-  void evaluate(int64_t step, const task::Metrics& metrics, bool ema, double seconds);
+  void evaluate(int64_t step, const task::Score& score, bool ema, double seconds);
   void stalled(int64_t step, double seconds);  // the steps waited for a save, after that step
   // It is durable; some steps may have passed since its state was copied. `stall` is its part of stalled(), `interval`
   // the seconds between two where the clock decides.
@@ -48,7 +53,8 @@ class Ledger {
 
  private:
   struct Sums {
-    int64_t steps = 0, samples = 0, correct = 0;
+    int64_t steps = 0, samples = 0;
+    std::vector<double> figures = {};  // the objective's
     double loss = 0, seconds = 0, data = 0, compute = 0, communication = 0, save = 0;
     void add(const step::StepResult& result, double data_seconds, double total);
   };
@@ -57,7 +63,11 @@ class Ledger {
   void flush(int64_t step);
   void show_progress(int64_t step, const step::StepResult& result);
 
+  // Each with the mean of the objective's figure.
+  std::vector<std::pair<std::string, double>> figures_of(const Sums& sums) const;
+
   const run::Timetable& timetable_;
+  std::shared_ptr<const objective::Objective> objective_;
   Voice voice_;
   run::Journal journal_;
   run::EventWriter events_;

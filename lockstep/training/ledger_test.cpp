@@ -17,9 +17,9 @@ TEST(LedgerTest, GroupsShortStepsAndWeighsTheirLossBySamples) {
   Voice voice;
   voice.say = [&](std::string_view line) { said.emplace_back(line); };
   {
-    Ledger ledger({folder.path()}, timetable, voice);
-    ledger.step(1, {.loss = 1, .correct = 5, .samples = 10, .compute_seconds = 0.1}, 0.5, 0.01, 0.2);
-    ledger.step(2, {.loss = 4, .correct = 1, .samples = 5, .compute_seconds = 0.1}, 0.25, 0.01, 0.2);
+    Ledger ledger({folder.path()}, timetable, objective::make_objective(spec::Job()), voice);
+    ledger.step(1, {.loss = 1, .figures = {5}, .samples = 10, .compute_seconds = 0.1}, 0.5, 0.01, 0.2);
+    ledger.step(2, {.loss = 4, .figures = {1}, .samples = 5, .compute_seconds = 0.1}, 0.25, 0.01, 0.2);
     ledger.stalled(2, 0.6);
     ledger.saved({.step = 2, .best = true, .bytes = 10, .folder = "c/step-00000002", .seconds = 3}, 0.6, std::nullopt);
     ledger.end_epoch(2);
@@ -47,7 +47,7 @@ TEST(LedgerTest, StepsWithoutAFiniteLossHaveNoMean) {
   training.global_batch = 10;
   training.epochs = 1;
   const run::Timetable timetable(training, 10);
-  Ledger ledger({folder.path()}, timetable, {});
+  Ledger ledger({folder.path()}, timetable, objective::make_objective(spec::Job()), {});
   ledger.step(1, {.loss = 0, .samples = 0}, 0.5, 0, 0.1);
   ledger.end_epoch(1);
   const auto history = run::read_journal(folder.path() / "journal.jsonl");
@@ -69,7 +69,7 @@ TEST(LedgerTest, TheTimeLeftIsThatOfThePhaseAtItsOwnPace) {
   std::string shown;
   Voice voice;
   voice.show = [&](std::string_view line) { shown = line; };
-  Ledger ledger({folder.path()}, timetable, voice);
+  Ledger ledger({folder.path()}, timetable, objective::make_objective(spec::Job()), voice);
   ledger.phase(timetable.stages()[0]);
   ledger.step(48, {.loss = 1, .samples = 10}, 0.5, 0, 2);
   EXPECT_NE(shown.find("left in this phase 4"), std::string::npos) << shown;
@@ -87,7 +87,7 @@ TEST(LedgerTest, AFullDiskIsToldOnceAndStopsNothing) {
   std::vector<std::string> said;
   Voice voice;
   voice.say = [&](std::string_view line) { said.emplace_back(line); };
-  Ledger ledger({folder.path()}, timetable, voice);
+  Ledger ledger({folder.path()}, timetable, objective::make_objective(spec::Job()), voice);
   ledger.begin("start", base::Json::object());
   {
     const run::SmallDisk full(std::filesystem::file_size(folder.path() / "journal.jsonl") + 30);

@@ -20,8 +20,8 @@ using base::text;
 
 Promise promise_of(const spec::Job& job, const TrainOptions& options, int64_t ranks) {
   const bool card = options.device.is_cuda();
-  const Json plan = base::read_json(*options.plan, {.max_bytes = size_t{256} << 20});
-  return find_promise(plan, job, standing_here(card ? "cuda" : "cpu", card ? options.device.index() : 0, ranks));
+  return find_promise(spec::load_plan(*options.plan), options.plan->string(), job,
+                      standing_here(card ? "cuda" : "cpu", card ? options.device.index() : 0, ranks));
 }
 
 }  // namespace

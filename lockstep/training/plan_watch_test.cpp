@@ -17,18 +17,23 @@ std::vector<Json> watch(const base::Path& folder, int64_t steps, std::string& sa
   const spec::Job job = spec::parse_job(base::parse_json(R"({"name": "a", "data": {"train": "synthetic", "samples": 80},
     "model": {"name": "smallcnn", "classes": 4}, "training": {"global_batch": 8, "epochs": 4}})",
                                                          "job.json"));
-  Json plan = Json::object();
-  plan["job"] = spec::to_json(job);
-  plan["options"] = Json::array({base::parse_json(
-      R"({"title": "here", "gpus": 0, "step_seconds": {"value": 0.1, "low": 0.09, "high": 0.11}, "total_seconds": 5,
-          "start_up_seconds": 30, "jobs": 0, "epoch_seconds": 3, "memory": {"total_bytes": 1e9}})",
-      "option")});
-  base::write_json(folder / "plan.json", plan);
+  spec::PlanOption option;
+  option.title = "here";
+  option.step_seconds = {.value = 0.1, .low = 0.09, .high = 0.11};
+  option.total_seconds = 5;
+  option.start_up_seconds = 30;
+  option.jobs = 0;
+  option.epoch_seconds = 3;
+  option.memory.total = 1'000'000'000;
+  spec::Plan plan;
+  plan.job = job;
+  plan.options = {option};
+  base::write_json(folder / "plan.json", spec::to_json(plan));
   const run::Timetable timetable(job.training, 80);
   const run::RunPaths paths{folder};
   Voice voice;
   voice.say = [&](std::string_view line) { said += line; };
-  Ledger ledger(paths, timetable, voice);
+  Ledger ledger(paths, timetable, objective::make_objective(spec::Job()), voice);
   TrainOptions options;
   options.plan = folder / "plan.json";
   PlanWatch plan_watch(job, options, 1, ledger);

@@ -38,78 +38,60 @@ std::optional<Difference> first_difference(const Json& planned, const Json& runn
 
 // A planned job as the running one would be written. A plan that leaves the order of the samples to the storage holds
 // for whichever order the storage led to.
-Json settled(const Json& planned, const spec::Job& running) {
-  spec::Job job = spec::parse_job(planned);
+Json settled(spec::Job job, const spec::Job& running) {
   if (job.data.order == spec::SampleOrder::by_storage) job.data.order = running.data.order;
   return spec::to_json(job);
 }
 
-// The job that an option is about: the plan's, or that with the option's own changes.
-const Json& job_of(const Json& plan, const Json& option) {
-  const Json* changed = option.find("job");
-  return changed && changed->is_object() ? *changed : plan.at("job");
-}
-
-bool is_here(const Json& option, const Standing& standing) {
-  const int64_t gpus = option.int_or("gpus", 0);
-  const Json* id = option.find(standing.device == "cuda" ? "gpu" : "cpu");
-  const bool named = id && id->is_string();
+bool is_here(const spec::PlanOption& option, const Standing& standing) {
   if (standing.device == "cpu") {
     // A processor that the catalogue does not know cannot be told from another: the plan's word counts.
-    return gpus == 0 && standing.ranks == 1 && (!named || standing.id.empty() || id->as_string() == standing.id);
+    return option.gpus == 0 && standing.ranks == 1 &&
+           (!option.cpu || standing.id.empty() || *option.cpu == standing.id);
   }
-  return gpus == standing.ranks && named && id->as_string() == standing.id;
+  return option.gpus == standing.ranks && option.gpu == standing.id;
 }
 
-std::optional<double> number_at(const Json& object, std::string_view key) {
-  const Json* value = object.is_object() ? object.find(key) : nullptr;
-  return value && value->is_number() ? std::optional(value->as_double()) : std::nullopt;
-}
-
-Promise read_promise(const Json& option, int64_t index, const Standing& standing) {
+Promise read_promise(const spec::PlanOption& option, int64_t index, const Standing& standing) {
   Promise promise;
   promise.option = index;
-  promise.title = option.string_or("title", option.string_or("machine", "?"));
-  if (const Json* step = option.find("step_seconds")) {
-    promise.step_seconds = number_at(*step, "value");
-    promise.step_low = number_at(*step, "low");
-    promise.step_high = number_at(*step, "high");
+  promise.title = option.title;
+  if (const auto& step = option.step_seconds) {
+    promise.step_seconds = step->value;
+    promise.step_low = step->low;
+    promise.step_high = step->high;
   }
-  promise.samples_per_second = number_at(option, "samples_per_second");
-  if (const Json* memory = option.find("memory")) {
-    promise.memory_bytes = number_at(*memory, standing.device == "cuda" ? "peak_reserved_bytes" : "total_bytes");
-  }
-  promise.epoch_seconds = number_at(option, "epoch_seconds");
-  promise.total_seconds = number_at(option, "total_seconds");
-  promise.start_up_seconds = number_at(option, "start_up_seconds");
+  promise.samples_per_second = option.samples_per_second;
+  promise.memory_bytes =
+      static_cast<double>(standing.device == "cuda" ? option.memory.peak_reserved : option.memory.total);
+  promise.epoch_seconds = option.epoch_seconds;
+  promise.total_seconds = option.total_seconds;
+  promise.start_up_seconds = option.start_up_seconds;
   if (promise.total_seconds) {  // the clock of a run begins after its start-up
-    *promise.total_seconds -= number_at(option, "jobs").value_or(1) * promise.start_up_seconds.value_or(0);
+    *promise.total_seconds -= static_cast<double>(option.jobs.value_or(1)) * option.start_up_seconds;
   }
-  promise.save_seconds = number_at(option, "save_seconds");
-  if (const Json* classes = option.find("time_by_class"); classes && classes->is_object()) {
-    for (const auto& member : classes->members()) promise.by_class[member.key] = member.value.as_double();
-  }
+  promise.save_seconds = option.save_seconds;
+  if (option.time_by_class) promise.by_class.insert(option.time_by_class->begin(), option.time_by_class->end());
   return promise;
 }
 
-[[noreturn]] void refuse_job(const Json& plan, const Difference& difference) {
+[[noreturn]] void refuse_job(const std::string& file, const Difference& difference) {
   throw Error(Blame::user,
-              text(plan.source(), " is the plan of another job: ", difference.key, " is ", difference.planned,
-                   " there and ", difference.running, " here"),
+              text(file, " is the plan of another job: ", difference.key, " is ", difference.planned, " there and ",
+                   difference.running, " here"),
               text("plan this job, or train the planned one: --set ", difference.key, "=", difference.planned));
 }
 
-[[noreturn]] void refuse_place(const Json& plan, const Standing& standing) {
+[[noreturn]] void refuse_place(const spec::Plan& plan, const std::string& file, const Standing& standing) {
   std::vector<std::string> titles;
-  for (const auto& option : plan.at("options").items()) {
-    const std::string title = option.string_or("title", option.string_or("machine", "?"));
-    if (titles.empty() || titles.back() != title) titles.push_back(title);
+  for (const auto& option : plan.options) {
+    if (titles.empty() || titles.back() != option.title) titles.push_back(option.title);
   }
   if (titles.size() > 8) titles.resize(8), titles.emplace_back("...");
   const std::string ranks = text(standing.ranks, standing.ranks == 1 ? " rank" : " ranks");
   throw Error(
       Blame::user,
-      text(plan.source(), " has no option for ", ranks, " on ", standing.device, " (", standing.name,
+      text(file, " has no option for ", ranks, " on ", standing.device, " (", standing.name,
            standing.id.empty() ? ", which the catalogue does not know" : "", "); it has: ", base::join(titles, "; ")),
       standing.device == "cuda" ? text("plan for it: lockstep plan JOB --on here --gpus ", standing.ranks)
       : standing.ranks > 1      ? "processors are planned for one rank: leave --ranks out, or --plan"
@@ -132,24 +114,22 @@ Standing standing_here(const std::string& device, int64_t index, int64_t ranks) 
   return standing;
 }
 
-Promise find_promise(const Json& plan, const spec::Job& job, const Standing& standing) {
-  const Json* options = plan.is_object() ? plan.find("options") : nullptr;
-  const Json* planned = plan.is_object() ? plan.find("job") : nullptr;
-  if (!options || !options->is_array() || !planned || !planned->is_object()) {
-    throw Error(Blame::user, text(plan.source(), " is not the plan of a job"),
+Promise find_promise(const spec::Plan& plan, const std::string& file, const spec::Job& job, const Standing& standing) {
+  if (!plan.job) {
+    throw Error(Blame::user, text(file, " is not the plan of a job"),
                 "make one: lockstep plan JOB --on here --json plan.json");
   }
   const Json running = spec::to_json(job);
   bool same_job = false;
-  for (size_t i = 0; i < options->items().size(); ++i) {
-    const Json& option = options->items()[i];
-    if (first_difference(settled(job_of(plan, option), job), running)) continue;
+  for (size_t i = 0; i < plan.options.size(); ++i) {
+    const spec::PlanOption& option = plan.options[i];
+    if (first_difference(settled(plan.job_of(option), job), running)) continue;
     same_job = true;
     if (is_here(option, standing)) return read_promise(option, static_cast<int64_t>(i), standing);
   }
-  const auto difference = first_difference(settled(*planned, job), running);
-  if (!same_job && difference) refuse_job(plan, *difference);
-  refuse_place(plan, standing);
+  const auto difference = first_difference(settled(*plan.job, job), running);
+  if (!same_job && difference) refuse_job(file, *difference);
+  refuse_place(plan, file, standing);
 }
 
 }  // namespace lockstep::training

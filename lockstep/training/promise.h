@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "lockstep/base/json.h"
 #include "lockstep/spec/job.h"
+#include "lockstep/spec/plan.h"
 
 namespace lockstep::training {
 
@@ -32,8 +32,9 @@ struct Promise {
   std::map<std::string, double> by_class;  // seconds of a step by operator class
 };
 
-// The option of `plan` that this run is. User error: no plan; a plan of another job (the first key that differs, with
-// both values); no option for this device and number of ranks (those that there are).
-Promise find_promise(const base::Json& plan, const spec::Job& job, const Standing& standing);
+// The option of `plan` that this run is; `file` names the plan in errors. User error: the plan of a recording; a plan
+// of another job (the first key that differs, with both values); no option for this device and number of ranks (those
+// that there are).
+Promise find_promise(const spec::Plan& plan, const std::string& file, const spec::Job& job, const Standing& standing);
 
 }  // namespace lockstep::training

@@ -10,7 +10,6 @@
 namespace lockstep::training {
 namespace {
 
-using base::Json;
 using testing::HasSubstr;
 
 spec::Job planned_job() {
@@ -19,32 +18,44 @@ spec::Job planned_job() {
                                           "job.json"));
 }
 
-Json option(const std::string& json) {
-  return base::parse_json(json, "option");
+spec::PlanOption option(const std::string& title, int64_t gpus) {
+  spec::PlanOption option;
+  option.title = title;
+  option.gpus = gpus;
+  if (gpus > 0) option.gpu = "v100-16";
+  return option;
 }
 
 // The job as written on a processor and on two cards, and with half the micro-batch on two cards.
-Json plan() {
-  Json plan = Json::object();
-  plan["job"] = spec::to_json(planned_job());
-  spec::Job changed = planned_job();
-  changed.training.micro_batch = 4;
-  Json small = option(R"({"title": "2 x v100, micro-batch 4", "gpu": "v100-16", "gpus": 2,
-    "memory": {"peak_reserved_bytes": 5e9, "total_bytes": 6e9}})");
-  small["job"] = spec::changed_json(changed);
-  plan["options"] = Json::array(
-      {option(
-           R"({"title": "here", "gpu": null, "cpu": "xeon", "gpus": 0, "samples_per_second": 80, "total_seconds": 150,
-         "jobs": 2, "start_up_seconds": 30,
-         "step_seconds": {"value": 0.1, "low": 0.08, "high": 0.13}, "memory": {"peak_reserved_bytes": 1, "total_bytes": 7e8},
-         "time_by_class": {"convolution": 0.06}})"),
-       option(R"({"title": "2 x v100", "gpu": "v100-16", "gpus": 2})"), small});
-  return base::parse_json(plan.dump(), "plan.json");
+spec::Plan plan() {
+  spec::PlanOption here = option("here", 0);
+  here.cpu = "xeon";
+  here.samples_per_second = 80;
+  here.total_seconds = 150;
+  here.jobs = 2;
+  here.start_up_seconds = 30;
+  here.step_seconds = {.value = 0.1, .low = 0.08, .high = 0.13};
+  here.memory.peak_reserved = 1;
+  here.memory.total = 700'000'000;
+  here.time_by_class = {{"convolution", 0.06}};
+  spec::PlanOption small = option("2 x v100, micro-batch 4", 2);
+  small.memory.peak_reserved = 5'000'000'000;
+  small.memory.total = 6'000'000'000;
+  small.job = planned_job();
+  small.job->training.micro_batch = 4;
+  spec::Plan plan;
+  plan.job = planned_job();
+  plan.options = {here, option("2 x v100", 2), small};
+  return plan;
+}
+
+Promise find(const spec::Plan& plan, const spec::Job& job, const Standing& standing) {
+  return find_promise(plan, "plan.json", job, standing);
 }
 
 std::string complaint(const spec::Job& job, const Standing& standing) {
   try {
-    find_promise(plan(), job, standing);
+    find(plan(), job, standing);
   } catch (const base::Error& error) {
     EXPECT_EQ(error.blame(), base::Blame::user);
     return base::text(error.what(), " | ", error.fix());
@@ -53,7 +64,7 @@ std::string complaint(const spec::Job& job, const Standing& standing) {
 }
 
 TEST(PromiseTest, IsThatOfTheOptionForThisPlace) {
-  const Promise promise = find_promise(plan(), planned_job(), {"cpu", "Some Xeon", "xeon", 1});
+  const Promise promise = find(plan(), planned_job(), {"cpu", "Some Xeon", "xeon", 1});
   EXPECT_EQ(promise.option, 0);
   EXPECT_EQ(promise.step_high, 0.13);
   EXPECT_EQ(promise.samples_per_second, 80);
@@ -61,13 +72,13 @@ TEST(PromiseTest, IsThatOfTheOptionForThisPlace) {
   EXPECT_EQ(promise.total_seconds, 90);  // what the run's own clock sees
   EXPECT_FALSE(promise.epoch_seconds);
   EXPECT_EQ(promise.by_class.at("convolution"), 0.06);
-  EXPECT_EQ(find_promise(plan(), planned_job(), {"cuda", "Tesla V100", "v100-16", 2}).option, 1);
+  EXPECT_EQ(find(plan(), planned_job(), {"cuda", "Tesla V100", "v100-16", 2}).option, 1);
 }
 
 TEST(PromiseTest, IsThatOfTheOptionWithTheseLevers) {
   spec::Job job = planned_job();
   job.training.micro_batch = 4;
-  const Promise promise = find_promise(plan(), job, {"cuda", "Tesla V100", "v100-16", 2});
+  const Promise promise = find(plan(), job, {"cuda", "Tesla V100", "v100-16", 2});
   EXPECT_EQ(promise.option, 2);
   EXPECT_EQ(promise.memory_bytes, 5e9);  // what the allocator reserves
 }
@@ -83,17 +94,17 @@ TEST(PromiseTest, HoldsForWhicheverOrderTheStorageLedTo) {
   spec::Job job = planned_job();
   EXPECT_EQ(job.data.order, spec::SampleOrder::by_storage);
   job.data.order = spec::SampleOrder::windows;
-  EXPECT_EQ(find_promise(plan(), job, {"cpu", "Some Xeon", "xeon", 1}).option, 0);
+  EXPECT_EQ(find(plan(), job, {"cpu", "Some Xeon", "xeon", 1}).option, 0);
 }
 
 TEST(PromiseTest, AnOrderThatWasPlannedIsHeldTo) {
   spec::Job job = planned_job();
   job.data.order = spec::SampleOrder::full;
-  base::Json full = plan();
-  full["job"] = spec::to_json(job);
-  EXPECT_EQ(find_promise(full, job, {"cpu", "Some Xeon", "xeon", 1}).option, 0);
+  spec::Plan full = plan();
+  full.job = job;
+  EXPECT_EQ(find(full, job, {"cpu", "Some Xeon", "xeon", 1}).option, 0);
   job.data.order = spec::SampleOrder::windows;
-  EXPECT_THROW(find_promise(full, job, {"cpu", "Some Xeon", "xeon", 1}), base::Error);
+  EXPECT_THROW(find(full, job, {"cpu", "Some Xeon", "xeon", 1}), base::Error);
 }
 
 TEST(PromiseTest, SaysWhatPlacesItHasInstead) {
@@ -103,12 +114,13 @@ TEST(PromiseTest, SaysWhatPlacesItHasInstead) {
   EXPECT_THAT(complaint(planned_job(), {"cuda", "Odd Card", "", 2}), HasSubstr("which the catalogue does not know"));
 }
 
-TEST(PromiseTest, RefusesWhatIsNoPlan) {
-  EXPECT_THROW(find_promise(base::parse_json("[]", "plan.json"), planned_job(), {}), base::Error);
-  EXPECT_THROW(find_promise(base::parse_json(R"({"options": [], "job": null})", "x"), planned_job(), {}), base::Error);
-  base::Json empty = plan();
-  empty["options"] = base::Json::array();
-  EXPECT_THROW(find_promise(empty, planned_job(), {"cpu", "Some Xeon", "xeon", 1}), base::Error);
+TEST(PromiseTest, RefusesThePlanOfARecordingAndOneWithoutOptions) {
+  spec::Plan recorded = plan();
+  recorded.job.reset();
+  EXPECT_THROW(find(recorded, planned_job(), {}), base::Error);
+  spec::Plan empty = plan();
+  empty.options.clear();
+  EXPECT_THROW(find(empty, planned_job(), {"cpu", "Some Xeon", "xeon", 1}), base::Error);
 }
 
 TEST(PromiseTest, AProcessorHasAName) {

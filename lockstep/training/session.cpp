@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/training/session.h"
 
-#include <ATen/Parallel.h>
-#include <ATen/ops/scalar_tensor.h>
-
 #include <algorithm>
 
 #include "lockstep/base/clock.h"
-#include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/forecast/sittings.h"
-#include "lockstep/loader/loader_needs.h"
-#include "lockstep/run/threads.h"
-#include "lockstep/site/launch.h"
-#include "lockstep/spec/rank_rules.h"
-#include "lockstep/step/phase_norms.h"
-#include "lockstep/training/agreed_threads.h"
-#include "lockstep/training/agreement.h"
-#include "lockstep/training/session_source.h"
+#include "lockstep/training/bad_samples.h"
+#include "lockstep/training/replay.h"
+#include "lockstep/training/starting_point.h"
 
 namespace lockstep::training {
 
@@ -25,21 +15,6 @@ using base::Json;
 using base::text;
 
 namespace {
-
-std::unique_ptr<run::RunFolder> hold(const TrainOptions& options, const comm::Group& group) {
-  return group.rank() == 0 ? std::make_unique<run::RunFolder>(options.run, options.voice.say) : nullptr;
-}
-
-// The job resolved, before anything is made of it; the same on every rank. An order left to the storage may come out
-// differently where nodes see the data through different file systems: then that of rank 0 counts.
-spec::Job agreed_job(const spec::Job& job, const loader::Collections& collections,
-                     const loader::Fingerprints& fingerprints, const TrainOptions& options, comm::Group& group) {
-  spec::Job resolved = loader::resolve(job, collections);
-  spec::Job compared = resolved;
-  compared.data.order = job.data.order;
-  check_terms(terms_of(compared, collections, fingerprints, options), node_of(options), group);
-  return resolved;
-}
 
 int64_t stored_bytes(const std::vector<model::Named>& tensors) {
   int64_t bytes = 0;
@@ -50,226 +25,197 @@ int64_t stored_bytes(const std::vector<model::Named>& tensors) {
 }  // namespace
 
 Session::Session(const spec::Job& job, const TrainOptions& options, comm::Group& group)
-    : started_(base::steady_seconds()),
-      options_(options),
-      group_(group),
-      folder_(hold(options, group)),
-      collections_(loader::open_collections(job)),
-      fingerprints_(loader::fingerprints_of(collections_)),
-      keeps_order_(job.data.order == spec::SampleOrder::by_storage),
-      job_(agreed_job(job, collections_, fingerprints_, options, group)),
-      timetable_(job_.training, static_cast<int64_t>(collections_.train.samples.size())),
-      network_(model::make_network(job_.model, job_.data.image_size, job_.training.seed, options.device)),
-      spikes_(job_.training.spike_factor),
-      clock_(job_.checkpoint.mean_time_between_failures, base::steady_seconds()) {
-  spec::check_batch_on_ranks(job_.training, group.size());
-  at::set_num_threads(static_cast<int>(agree_on_threads(run::compute_threads(job_.training), group)));
-  step::check_norms_of_phases(job_, network_, options.device, static_cast<int64_t>(collections_.train.samples.size()),
-                              group.size());
-  check_features();
-  // Made first when the first epoch is over, which is late to hear of it.
-  if (collections_.validate)
-    loader::check_loader_memory(*collections_.validate, loader::validation_loader(job_, seat()));
-  if (options.history) history_ = std::make_unique<SampleHistory>(options.run, group.rank(), group.size());
-  if (job_.training.zero > 0 && group.size() > 1) {
-    node_part_ = std::make_unique<NodePart>(group, node_of(options), options.device);
+    : context_(job, options, group),
+      staging_(context_),
+      saver_(context_),
+      guard_(context_, saver_),
+      evaluation_(context_) {}
+
+void Session::resume() {
+  const TrainOptions& options = context_.options;
+  if (context_.ledger && options.plan) {
+    context_.watch = std::make_unique<PlanWatch>(context_.job, options, context_.group.size(), *context_.ledger);
   }
-  if (folder_ || (node_part_ && node_part_->writes())) {
-    const run::RunPaths paths{options.run};
-    saver_ = std::make_unique<run::BackgroundSave>(run::CheckpointStore(paths.checkpoints(), options.disk));
+  go_to_start(context_, find_checkpoint(context_));
+  const TrainingState& state = context_.state;
+  resumed_at_ = state.step;
+  if (context_.history) context_.history->begin(comm::broadcast_text(context_.group, model::name_of_now()), state.step);
+  write_start(context_);
+  std::string why;
+  if (context_.folder && state.step != context_.timetable.total_steps()) {
+    why = context_.stop.check_start({.save = state.save_seconds, .step = state.step_seconds});
+    if (!why.empty()) context_.ledger->say("too little time is left for another step");
   }
-  if (folder_) ledger_ = std::make_unique<Ledger>(folder_->paths(), timetable_, options.voice);
+  context_.stop.follow(why);
+  staging_.start();
 }
 
 const run::Stage* Session::next_stage() const {
-  if (stopped()) return nullptr;
-  if (owes_evaluation()) return &timetable_.stage_at(step_ - 1);  // as the step before it was taken
-  return step_ < timetable_.total_steps() ? &timetable_.stage_at(step_) : nullptr;
+  const int64_t step = context_.state.step;
+  const run::Timetable& timetable = context_.timetable;
+  if (context_.stop.is_set()) return nullptr;
+  if (evaluation_.is_owed()) return &timetable.stage_at(step - 1);  // as the step before it was taken
+  return step < timetable.total_steps() ? &timetable.stage_at(step) : nullptr;
 }
 
 void Session::run(const run::Stage& stage) {
-  const size_t from = stage.phase.train_from.empty() ? 0 : network_.index_of(stage.phase.train_from);
-  if (ledger_ && from > 0) {
-    ledger_->say(text("phase: training from block '", stage.phase.train_from, "' on, ", from, " blocks frozen, steps ",
-                      stage.begin + 1, " to ", stage.end));
+  const size_t from = first_trained(context_, stage);
+  if (context_.ledger && from > 0) {
+    context_.ledger->say(text("phase: training from block '", stage.phase.train_from, "' on, ", from,
+                              " blocks frozen, steps ", stage.begin + 1, " to ", stage.end));
   }
-  const int64_t weights = stored_bytes(model::all_tensors(network_));  // whole still, whatever training.zero
-  step::Step step(network_, group_,
-                  {.training = job_.training,
-                   .device = options_.device,
+  const int64_t weights = stored_bytes(model::all_tensors(context_.network));  // whole still, whatever training.zero
+  step::Step step(context_.network, context_.group,
+                  {.training = context_.job.training,
+                   .device = context_.options.device,
                    .train_from = from,
                    .freeze_norm = stage.phase.freeze_norm,
-                   .ema = ema_.get()});
-  if (step_ > stage.begin) {
-    step.load_state(model::read_tensors(checkpoint_, "optimizer"));
-  }
-  say_budget(weights + step.state_bytes() + (ema_ ? stored_bytes(ema_->averages()) : 0));
-  assemble_ = [&step] { step.assemble(); };
-  Source source = open_source(stage, from);
-  // A stop while features were computed: what the phase before has trained is not to be lost.
-  if (stopped() && step_ > resumed_at_) save(step, {});
-  if (ledger_) ledger_->phase(stage);
-  if (rewound_) save(step, {});  // that these data are left out must outlive a crash
-  // A spike before the first save by the clock needs a place to go back to.
-  if (step_ == 0 && !rewound_ && checkpoint_.empty() && job_.training.spike_factor > 0 && !stopped()) save(step, {});
-  rewound_ = false;
-  catch_up(step, source);
-  while (step_ < stage.end && !stopped() && !rewound_) take_step(step, source);
+                   .ema = context_.ema.get(),
+                   .objective = context_.objective});
+  const TrainingState& state = context_.state;
+  if (state.step > stage.begin) step.load_state(model::read_tensors(context_.checkpoint, "optimizer"));
+  saver_.say_budget(weights + step.state_bytes() + (context_.ema ? stored_bytes(context_.ema->averages()) : 0));
+  Feed feed(context_, stage, [&] { return wants_stop(/*evaluates=*/false); });
+  save_what_must_not_be_lost(step);
+  if (context_.ledger) context_.ledger->phase(stage);
+  catch_up(step, feed);
+  while (state.step < stage.end && !context_.stop.is_set() && !rewound_) take_step(step, feed);
   step.assemble();  // the next phase, and the end, find whole weights
-  assemble_ = [] {};
-  if (step_ == timetable_.total_steps()) {
-    state_sha256_ = state_sha256(step.state([&](const std::string&) { return folder_ != nullptr; }));
+  if (state.step == context_.timetable.total_steps()) {
+    const bool writes = context_.folder != nullptr;
+    state_sha256_ = state_sha256(context_, step.state([&](const std::string&) { return writes; }));
   }
-  report_bad_samples(source.loader.get());
+  report_bad_samples(context_, feed.loader());
 }
 
-step::Samples Session::next_samples(Source& source, double& waited) {
-  if (source.train) {
-    return feature_batch(*source.train, job_.training, data_state(), step_, group_, options_.device);
-  }
-  if (source.feeder) {
-    step::Samples fed = source.feeder->next();
-    waited = source.feeder->wait_seconds();
-    fed.step = step_;
-    return fed;
-  }
-  source.loader->recycle(std::move(source.batch));
-  source.batch = source.loader->next();
-  waited = source.batch.wait_seconds;
-  step::Samples samples = step::to_samples(source.batch, options_.device);
-  samples.step = step_;
-  return samples;
+void Session::save_what_must_not_be_lost(const step::Step& step) {
+  const int64_t at = context_.state.step;
+  const bool stops = context_.stop.is_set();
+  // A stop while features were computed: what the phase before has trained is not to be lost.
+  const bool phase_before = stops && at > resumed_at_;
+  // A spike before the first save by the clock needs a place to go back to.
+  const bool first = at == 0 && context_.checkpoint.empty() && context_.job.training.spike_factor > 0 && !stops;
+  // That the data of a rewind are left out must outlive a crash.
+  if (phase_before || first || rewound_) saver_.save(step);
+  rewound_ = false;
 }
 
-void Session::take_step(step::Step& step, Source& source) {
-  if (watch_) watch_->before_step(timetable_.ends_epoch(step_));
+// The whole time of a session is before it. Should that not do either, the next session goes on without it.
+void Session::catch_up(step::Step& step, const Feed& feed) {
+  if (context_.stop.is_set() || !evaluation_.is_owed()) return;
+  context_.state.evaluated = context_.state.step;
+  if (const auto outcome = evaluate(step, feed); outcome.best) saver_.save(step, outcome);
+}
+
+void Session::take_step(step::Step& step, Feed& feed) {
+  TrainingState& state = context_.state;
+  if (context_.watch) context_.watch->before_step(context_.timetable.ends_epoch(state.step));
   const double start = base::steady_seconds();
-  run::Activity& activity = *options_.activity;
+  run::Activity& activity = *context_.options.activity;
   activity.enter(run::Phase::data);
-  double waited = 0;
-  const step::Samples samples = next_samples(source, waited);
+  const step::Samples samples = feed.next();
   activity.enter(run::Phase::computing);
-  const double lr = timetable_.learning_rate(step_);
-  const std::string why = why_stop(evaluation_due(step_ + 1));
-  const step::StepResult result = replayed(step, samples, lr, !why.empty());
-  activity.step_done(++step_);
-  const double seconds = base::steady_seconds() - start;
-  step_seconds_ = std::max(0.9 * step_seconds_, seconds);
-  source.seconds += seconds;
-  source.waited += waited;
-  if (ledger_) ledger_->step(step_, result, lr, waited, seconds);
-  if (history_) {
-    history_->step(step_, source.batch, network_, step.shards());
-    group_.barrier();  // no checkpoint of a step that a rank has not written down
+  const double lr = context_.timetable.learning_rate(state.step);
+  const std::string why = wants_stop(evaluation_.is_due(state.step + 1));
+  const step::StepResult result = run_step(context_, step, samples, lr, !why.empty());
+  activity.step_done(++state.step);
+  const double seconds = base::steady_seconds() - start, waited = feed.wait_seconds();
+  state.step_seconds = std::max(0.9 * state.step_seconds, seconds);
+  feed.step_took(seconds);
+  if (context_.ledger) context_.ledger->step(state.step, result, lr, waited, seconds);
+  if (context_.history) {
+    context_.history->step(state.step, feed.batch(), context_.network, step.shards());
+    context_.group.barrier();  // no checkpoint of a step that a rank has not written down
   }
-  if (watch_) {
-    watch_->step(step_, {seconds, waited, result.compute_seconds, result.communicate_seconds, result.samples});
+  if (context_.watch) {
+    context_.watch->step(state.step,
+                         {seconds, waited, result.compute_seconds, result.communicate_seconds, result.samples});
   }
-  check_readable(result, samples.global_size, source);
-  check_finite(result);
-  if (!rewound_) check_spike(result);
+  rewound_ = !guard_.accepts(result, samples.global_size, step, feed);
   if (rewound_) return;
-  if (result.stop && step_ < timetable_.total_steps()) stop_reason_ = reason_of_all(why);
-  after_step(step, source, stopped());
+  if (result.stop && state.step < context_.timetable.total_steps()) context_.stop.agree(why);
+  after_step(step, feed);
 }
 
-std::string Session::why_stop(bool evaluates) const {
-  std::string why = options_.stop();
-  if (!why.empty() || !options_.seconds_left) return why;
-  const double reserve = forecast::reserve_of(*options_.seconds_left, {.save = save_seconds_,
-                                                                       .step = step_seconds_,
-                                                                       .evaluation = evaluates ? evaluate_seconds_ : 0,
-                                                                       .saving = saver_ && saver_->under_way()});
-  return base::steady_seconds() - started_ + reserve > *options_.seconds_left ? "walltime" : "";
-}
-
-std::string Session::reason_of_all(const std::string& mine) {
-  const auto asked = group_.all_gather(at::scalar_tensor(mine.empty() ? 0 : 1, at::kLong));
-  const auto first = std::find_if(asked.begin(), asked.end(), [](const auto& flag) { return flag.item().toBool(); });
-  base::ensure(first != asked.end(), "some rank has asked for the stop");
-  const int64_t rank = first - asked.begin();
-  const std::string reason = comm::broadcast_text(group_, mine, rank);
-  return rank == 0 || reason == "walltime" ? reason : text(reason, " on rank ", rank);
-}
-
-void Session::after_step(step::Step& step, Source& source, bool stop) {
-  settle(Wait::no);
-  tell_of_staging();
-  const bool evaluates = !stop && evaluation_due(step_);
-  const bool saves = stop || step_ == timetable_.total_steps() || save_is_due();
-  check_ranks_agree(saves);
-  if (evaluates) step.assemble();
-  if (evaluates && agreed(evaluation_may_be_cut())) save_durably(step);
-  const Verdict verdict = evaluates ? evaluate(source) : Verdict{};
-  if (saves || evaluates || timetable_.ends_epoch(step_)) report_bad_samples(source.loader.get());
-  if (saves || verdict.best) save(step, verdict);
-  if (ledger_ && timetable_.ends_epoch(step_)) {
-    ledger_->end_epoch(step_);
-    say_pace(source);
+void Session::after_step(step::Step& step, Feed& feed) {
+  saver_.settle(Saver::Wait::no);
+  staging_.tell_when_done();
+  const int64_t at = context_.state.step;
+  const bool stops = context_.stop.is_set(), ends_epoch = context_.timetable.ends_epoch(at);
+  const bool evaluates = !stops && evaluation_.is_due(at);
+  const bool saves = stops || at == context_.timetable.total_steps() || saver_.is_due();
+  guard_.check_ranks_agree(saves);
+  const auto outcome = evaluates ? evaluate(step, feed) : Evaluation::Outcome{};
+  if (saves || evaluates || ends_epoch) report_bad_samples(context_, feed.loader());
+  if (saves || outcome.best) saver_.save(step, outcome);
+  if (context_.ledger && ends_epoch) {
+    context_.ledger->end_epoch(at);
+    feed.say_pace();
   }
-  if (watch_ && timetable_.ends_epoch(step_)) watch_->end_epoch();
+  if (context_.watch && ends_epoch) context_.watch->end_epoch();
 }
 
-bool Session::agreed(bool of_rank_0) {
-  at::Tensor answer = at::scalar_tensor(of_rank_0 ? 1 : 0, at::kLong);
-  group_.broadcast(answer, 0);
-  return answer.item<int64_t>() != 0;
+Evaluation::Outcome Session::evaluate(step::Step& step, const Feed& feed) {
+  step.assemble();
+  if (evaluation_.may_be_cut()) saver_.save_durably(step);
+  const run::Activity::During evaluating(*context_.options.activity, run::Phase::evaluating);
+  saver_.settle_best();
+  return evaluation_.run(feed);
 }
 
-double Session::seconds() const {
-  return seconds_before_ + base::steady_seconds() - started_;
-}
-
-std::string Session::export_weights() const {
-  const weights::TensorMetadata metadata{
-      {"format", "pt"}, {"model", job_.model.name}, {"classes", Json::array_of(collections_.train.classes).dump(-1)}};
-  return model::write_tensors(folder_->paths().weights(), ema_ ? ema_->averages() : model::all_tensors(network_),
-                              metadata);
+std::string Session::wants_stop(bool evaluates) const {
+  const TrainingState& state = context_.state;
+  return context_.stop.wanted({.save = state.save_seconds,
+                               .step = state.step_seconds,
+                               .evaluation = evaluates ? state.evaluate_seconds : 0,
+                               .saving = saver_.is_under_way()});
 }
 
 TrainResult Session::finish() {
-  options_.activity->enter(run::Phase::ending);
-  settle(Wait::yes);
+  context_.options.activity->enter(run::Phase::ending);
+  saver_.settle(Saver::Wait::yes);
+  const TrainingState& state = context_.state;
   TrainResult result;
-  result.finished = !stopped();
-  result.stop_reason = stop_reason_;
-  result.step = step_;
-  result.total_steps = timetable_.total_steps();
+  result.finished = !context_.stop.is_set();
+  result.stop_reason = context_.stop.reason();
+  result.step = state.step;
+  result.total_steps = context_.timetable.total_steps();
   result.resumed_at = resumed_at_;
-  result.seconds = seconds();
-  result.bad_samples = static_cast<int64_t>(bad_files_.size());
-  result.saves = saves_;
-  result.save_seconds = saves_ > 0 ? save_seconds_ : 0;
-  result.stall_seconds = stall_seconds_;
-  result.stall_share = stall_seconds_ / (base::steady_seconds() - started_);
-  result.rewinds = num_rewinds_;
-  result.top1 = top1_;
-  result.loss = loss_;
-  result.loss_cut = loss_cut_;
-  if (!folder_) return result;
-  if (watch_) watch_->end(step_, stopped() ? std::nullopt : std::optional(result.seconds));
+  result.seconds = state.seconds.total();
+  result.bad_samples = static_cast<int64_t>(state.bad_files.size());
+  result.saves = saver_.num_saves();
+  result.save_seconds = result.saves > 0 ? state.save_seconds : 0;
+  result.stall_seconds = saver_.stall_seconds();
+  result.stall_share = result.stall_seconds / context_.stop.elapsed();
+  result.rewinds = guard_.num_rewinds();
+  evaluation_.write(result);
+  if (context_.folder) write_end(result);
+  return result;
+}
+
+void Session::write_end(TrainResult& result) {
+  if (context_.watch) {
+    context_.watch->end(result.step, result.finished ? std::optional(result.seconds) : std::nullopt);
+  }
   Json fields = Json::object();
-  fields["step"] = step_;
-  fields["saves"] = saves_;
+  fields["step"] = result.step;
+  fields["saves"] = result.saves;
   fields["stall"] = result.stall_seconds;
   fields["stall_share"] = result.stall_share;
-  if (stopped()) {
-    fields["reason"] = stop_reason_;
-    ledger_->note("stop", fields);
-  } else {
-    result.weights_sha256 = export_weights();
+  if (result.finished) {
+    result.weights_sha256 = export_weights(context_);
     fields["seconds"] = result.seconds;
     fields["weights_sha256"] = result.weights_sha256;
-    if (state_sha256_.empty() && !checkpoint_.empty()) {  // killed between the last save and this
-      state_sha256_ = state_sha256(model::read_tensors(checkpoint_, "optimizer"));
+    if (state_sha256_.empty() && !context_.checkpoint.empty()) {  // killed between the last save and this
+      state_sha256_ = state_sha256(context_, model::read_tensors(context_.checkpoint, "optimizer"));
     }
     if (!state_sha256_.empty()) fields["state_sha256"] = result.state_sha256 = state_sha256_;
-    if (top1_) fields["top1"] = *top1_;
-    if (loss_) fields["loss"] = *loss_;
-    ledger_->note("end", fields);
+    evaluation_.write(fields);
+  } else {
+    fields["reason"] = result.stop_reason;
   }
-  ledger_->sync();
-  return result;
+  context_.ledger->note(result.finished ? "end" : "stop", fields);
+  context_.ledger->sync();
 }
 
 }  // namespace lockstep::training

@@ -19,9 +19,12 @@ class SpikeDetector {
   // What is wrong with this step, in words; empty when nothing is, and before 16 steps were seen.
   std::string judge(double loss, double gradient_norm);
   void forget() { losses_.clear(), norms_.clear(); }
+  bool is_on() const { return factor_ > 0; }
 
   base::Json to_json() const;  // what was seen: a resumed run judges like one that was not stopped
   void load(const base::Json& seen);
+
+  bool operator==(const SpikeDetector&) const = default;
 
  private:
   double factor_;

@@ -19,9 +19,10 @@ base::Json TrainResult::to_json() const {
   json["stall_seconds"] = stall_seconds;
   json["stall_share"] = stall_share;
   json["rewinds"] = rewinds;
-  if (top1) json["top1"] = *top1;
-  if (loss) json["loss"] = *loss;
-  if (loss_cut) json["loss_cut"] = true;
+  if (evaluation) {
+    json["headline"] = task::to_json(evaluation->headline);
+    for (const auto& member : evaluation->figures.members()) json[member.key] = member.value;
+  }
   if (finished) json["weights_sha256"] = weights_sha256;
   if (!state_sha256.empty()) json["state_sha256"] = state_sha256;
   return json;

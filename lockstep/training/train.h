@@ -12,6 +12,7 @@
 #include "lockstep/run/disk.h"
 #include "lockstep/run/pulse.h"
 #include "lockstep/spec/job.h"
+#include "lockstep/task/task.h"
 #include "lockstep/training/ledger.h"
 
 namespace lockstep::training {
@@ -41,15 +42,14 @@ struct TrainResult {
   int64_t resumed_at = 0;  // 0: from the start
   double seconds = 0;      // of training, all sittings
   int64_t bad_samples = 0;
-  int64_t saves = 0;                 // checkpoints of this sitting
-  double save_seconds = 0;           // of the last one, until it was durable
-  double stall_seconds = 0;          // how long the steps of this sitting waited for saves
-  double stall_share = 0;            // of this sitting
-  int64_t rewinds = 0;               // of this sitting
-  std::string weights_sha256;        // of RUN/weights.safetensors, when finished
-  std::string state_sha256;          // of weights, statistics, optimizer, moving average and loader position at the end
-  std::optional<double> top1, loss;  // of the last evaluation; no loss with a top1: none was finite
-  bool loss_cut = false;             // the loss is a bound from below: some samples have more than is counted
+  int64_t saves = 0;           // checkpoints of this sitting
+  double save_seconds = 0;     // of the last one, until it was durable
+  double stall_seconds = 0;    // how long the steps of this sitting waited for saves
+  double stall_share = 0;      // of this sitting
+  int64_t rewinds = 0;         // of this sitting
+  std::string weights_sha256;  // of RUN/weights.safetensors, when finished
+  std::string state_sha256;    // of weights, statistics, optimizer, moving average and loader position at the end
+  std::optional<task::ScoreSummary> evaluation = {};  // the last one
 
   base::Json to_json() const;
 };

@@ -90,7 +90,8 @@ TEST(MpiShardsTest, CarryAuxiliaryHeadsAndDropout) {
     options.training.zero = zero;
     Step step(network, group, options);
     const at::Tensor images = (at::arange(2 * 3 * 64 * 64, at::kFloat).add(group.rank()) * 0.37).sin();
-    step.run({0, 0, 2 * group.size(), images.view({2, 3, 64, 64}), at::arange(2, at::kLong), 0}, 0.01);
+    const model::NamedTensors fields{{"image", images.view({2, 3, 64, 64})}, {"label", at::arange(2, at::kLong)}};
+    step.run({0, 0, 2 * group.size(), fields}, 0.01);
     step.assemble();
     ends.push_back(row_of(network.parameters()));
     EXPECT_TRUE(at::allclose(ends.front(), ends.back(), 1e-3, 1e-4)) << zero;

@@ -41,7 +41,7 @@ TEST(MpiStepTest, ManyRanksTakeTheStepOfOne) {
     const auto many = step_together.run(share(group, 17, i), 0.1);
     const auto one = step_alone.run(tiny::samples(0, 17, 17, i), 0.1);
     EXPECT_NEAR(many.loss, one.loss, 1e-5);
-    EXPECT_EQ(many.correct, one.correct);
+    EXPECT_EQ(many.figures, one.figures);
     EXPECT_EQ(many.samples, 17);
   }
   EXPECT_TRUE(at::allclose(flat(together), flat(alone), 1e-4, 1e-5));
@@ -96,7 +96,7 @@ TEST(MpiStepTest, ANonFiniteShareStopsTheStepOnAllRanks) {
   Step step(network, group, {});
   const auto before = flat(network);
   auto samples = share(group, 6, 0);
-  if (group.rank() == 0) samples.values.fill_(std::numeric_limits<double>::infinity());
+  if (group.rank() == 0) samples.fields.at("image").fill_(std::numeric_limits<double>::infinity());
   EXPECT_FALSE(step.run(samples, 0.1).finite);
   EXPECT_TRUE(at::equal(before, flat(network)));
 }

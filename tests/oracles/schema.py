@@ -51,7 +51,7 @@ def explain(*words):
 def main():
     wrong = total = 0
     checkers = {}
-    for kind in ("job", "machine", "project"):
+    for kind in ("job", "machine", "project", "plan"):
         schema = json.loads(explain("--schema", kind).stdout)
         jsonschema.Draft202012Validator.check_schema(schema)
         checkers[kind] = jsonschema.Draft202012Validator(schema)
@@ -89,6 +89,17 @@ def main():
     judge("machine", "machine", machine, True)
     judge_all("machine", machine, MACHINE_GOOD, True)
     judge_all("machine", machine, MACHINE_BAD, False)
+
+    plan = json.loads(subprocess.run([LOCKSTEP, "plan", str(ROOT / "examples/shapes.json"), "--on", "t4,mi100,i7-8700",
+                                      "--samples", "1000", "--json", "-"], capture_output=True, text=True).stdout)
+    judge("plan", "plan", plan, True)
+    judge("plan without its parameters", "plan", {k: v for k, v in plan.items() if k != "parameters"}, False)
+    for key, value, good in [("jobs", None, True), ("jobs", 1.5, False), ("cost", {}, True), ("cost", None, False),
+                             ("step_seconds", None, True), ("step_seconds", {}, False), ("fits", None, False),
+                             ("time_by_class", {"matmul": "1"}, False), ("gpuz", 1, False), ("last_cuda", None, True)]:
+        changed = copy.deepcopy(plan)
+        changed["options"][0][key] = value
+        judge(f"plan {key}={value!r}", "plan", changed, good)
 
     kinds = {"machine.json": "machine", "project.json": "project"}
     unschemed = ("table.json", "beside.json")  # measured tables and figures: docs/formats

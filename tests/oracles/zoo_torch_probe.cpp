@@ -63,15 +63,16 @@ void pass(const model::Network& network, const weights::SafetensorsFile& probe, 
   const std::string prefix = mode == model::Mode::train ? "train." : "eval.";
   const at::Tensor direction = read_tensor(probe, "direction");
   for (const model::Named& parameter : network.parameters()) at::Tensor(parameter.tensor).mutable_grad().reset();
-  const model::Output output = [&] {
+  const model::NamedTensors output = [&] {
     const step::PassPrecision scope(network, precision, at::kCPU);
-    return network.forward(read_tensor(probe, "images"), mode);
+    return network.forward({{"image", read_tensor(probe, "images")}}, mode);
   }();
-  at::Tensor loss = (output.logits * direction).sum();
-  out.add(prefix + "logits", output.logits);
-  for (size_t i = 0; i < output.auxiliary.size(); ++i) {
-    loss = loss + 0.3 * (output.auxiliary[i] * direction).sum();
-    out.add(prefix + "auxiliary" + std::to_string(i), output.auxiliary[i]);
+  at::Tensor loss = (output.at("output") * direction).sum();
+  out.add(prefix + "logits", output.at("output"));
+  for (size_t i = 1; i < output.size(); ++i) {
+    const at::Tensor& auxiliary = (output.begin() + static_cast<std::ptrdiff_t>(i))->tensor;
+    loss = loss + 0.3 * (auxiliary * direction).sum();
+    out.add(prefix + "auxiliary" + std::to_string(i - 1), auxiliary);
   }
   loss.backward();
   for (const model::Named& parameter : network.parameters()) {

@@ -50,10 +50,10 @@ void print_times(const measure::StepBench& bench, const measure::StepTimes& time
   if (const auto peer = times.median_peer()) {
     table.add(row(text("PyTorch ", times.peer_greeting.substr(times.peer_greeting.find(' ') + 1)), *peer));
   }
-  std::printf("%s, batch %lld, %lld pixels, %s, %lld threads\n%s", bench.job.model.name.c_str(),
-              static_cast<long long>(bench.job.training.global_batch),
-              static_cast<long long>(bench.job.data.image_size), name_of(bench.job.training.precision).c_str(),
-              static_cast<long long>(bench.job.training.threads), table.to_text().c_str());
+  std::printf("%s, batch %lld, %s pixels, %s, %lld threads\n%s", bench.job.model.name.c_str(),
+              static_cast<long long>(bench.job.training.global_batch), to_text(bench.job.data.image_size).c_str(),
+              name_of(bench.job.training.precision).c_str(), static_cast<long long>(bench.job.training.threads),
+              table.to_text().c_str());
   if (const auto ratio = times.ratio()) std::printf("ratio %.3f (above 1: lockstep is faster)\n", *ratio);
 }
 

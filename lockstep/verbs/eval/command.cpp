@@ -35,9 +35,9 @@ int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, comm
                      run::Activity& activity) {
   const base::Path source = arguments.only("run folder or weights file");
   const bool speaks = group.rank() == 0;
-  const model::Trained trained =
-      model::load_trained({source, arguments.value_or("--job", ""), arguments.values("--set"), options.device});
-  model::use_threads(trained.job, group.size());
+  const training::Trained trained =
+      training::load_trained({source, arguments.value_or("--job", ""), arguments.values("--set"), options.device});
+  training::use_threads(trained.job, group.size());
   base::Progress progress(base::progress_for_stderr());
   if (speaks) {
     for (const auto& note : trained.notes) progress.print("passed over: " + note);

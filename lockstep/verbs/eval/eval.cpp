@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
@@ -22,17 +21,14 @@
 namespace lockstep::verbs::eval {
 namespace {
 
-using base::Align;
 using base::Blame;
 using base::Error;
 using base::fixed;
 using base::Json;
 using base::Path;
-using base::percent;
 using base::text;
 
 constexpr int64_t kThumbnailPixels = 160;  // of the longer side: about 6 kB as a JPEG
-constexpr size_t kMostRows = 60;           // of the class table on a terminal
 
 std::string folder_of(const std::string& data, const spec::Job& job) {
   std::string folder = data == "validate" ? job.data.validate
@@ -43,15 +39,17 @@ std::string folder_of(const std::string& data, const spec::Job& job) {
   throw Error(Blame::user, text("the job has no data.", data), "add --data FOLDER");
 }
 
-loader::Collection collection_of(const std::string& folder, const model::Trained& trained) {
-  if (folder != "synthetic") return loader::scan_folder(folder, trained.classes);
-  return loader::synthetic_collection(trained.job.data.samples, static_cast<int64_t>(trained.classes.size()));
+loader::Collection collection_of(const std::string& folder, const training::Trained& trained) {
+  if (folder == "synthetic") return loader::synthetic_collection(trained.job.data.samples, trained.job.model.classes);
+  return trained.task->learns_classes() ? loader::scan_folder(folder, trained.classes) : loader::scan_images(folder);
 }
 
-std::unique_ptr<loader::Loader> loader_of(const loader::Collection& collection, const spec::Job& job, int64_t ranks,
-                                          const run::EvaluationShare& share) {
+std::unique_ptr<loader::Loader> loader_of(const loader::Collection& collection, const training::Trained& trained,
+                                          int64_t ranks, const run::EvaluationShare& share) {
+  const spec::Job& job = trained.job;
   loader::LoaderOptions options;
   options.data = job.data;
+  options.task = trained.task;
   options.use = loader::Use::evaluate;
   options.global_batch = run::evaluation_batch(job);
   options.batches = share.batches;
@@ -72,52 +70,19 @@ std::string picture_name(size_t rank) {
   return name;
 }
 
-// The labels in the order of their scores, weakest first.
-std::vector<int64_t> weakest_first(const task::Metrics& metrics) {
-  std::vector<int64_t> order(static_cast<size_t>(metrics.classes()));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return metrics.score(a).f1 < metrics.score(b).f1; });
-  return order;
-}
-
-std::string class_table(const task::Metrics& metrics, const std::vector<std::string>& names) {
-  base::Table table({{"class"},
-                     {"images", Align::right},
-                     {"precision", Align::right},
-                     {"recall", Align::right},
-                     {"F1", Align::right}});
-  const auto order = weakest_first(metrics);
-  for (size_t i = 0; i < std::min(order.size(), kMostRows); ++i) {
-    const auto score = metrics.score(order[i]);
-    table.add({names[static_cast<size_t>(order[i])], std::to_string(score.samples), percent(score.precision),
-               percent(score.recall), fixed(score.f1, 3)});
-  }
-  const std::string rest = order.size() > kMostRows ? text("  ... and ", order.size() - kMostRows, " more\n") : "";
-  return table.to_text() + rest;
-}
-
-std::string confused_table(const task::Metrics& metrics, const std::vector<std::string>& names) {
-  base::Table table({{"is"}, {"said"}, {"times", Align::right}, {"of", Align::right}});
-  for (const auto& pair : metrics.most_confused(10)) {
-    table.add({names[static_cast<size_t>(pair.target)], names[static_cast<size_t>(pair.predicted)],
-               std::to_string(pair.count), std::to_string(metrics.score(pair.target).samples)});
-  }
-  return table.rows() > 0 ? "\nmost often confused\n" + table.to_text() : "";
-}
-
 }  // namespace
 
-EvalResult evaluate_trained(const model::Trained& trained, const EvalOptions& options, comm::Group& group) {
+EvalResult evaluate_trained(const training::Trained& trained, const EvalOptions& options, comm::Group& group) {
   const double begin = base::steady_seconds();
   const std::string folder = folder_of(options.data, trained.job);
   const loader::Collection collection = collection_of(folder, trained);
   const auto count = static_cast<int64_t>(collection.samples.size());
   const auto share = run::evaluation_share(count, run::evaluation_batch(trained.job), group.rank(), group.size());
-  const auto loader = loader_of(collection, trained.job, group.size(), share);
+  const auto loader = loader_of(collection, trained, group.size(), share);
   const int64_t all = std::min(count, share.batches * run::evaluation_batch(trained.job));
   step::EvaluateOptions how;
-  how.classes = static_cast<int64_t>(trained.classes.size());
+  how.task = trained.task;
+  how.objective = trained.objective;
   how.worst = trained.job.evaluation.worst;
   how.precision = trained.job.training.precision;
   how.device = options.device;
@@ -126,16 +91,16 @@ EvalResult evaluate_trained(const model::Trained& trained, const EvalOptions& op
   result.bad_samples = step::over_ranks(loader->bad_samples(), group);
   const auto store = collection.is_synthetic() ? nullptr : loader::open_store(collection);
   std::vector<std::byte> memory;
-  for (const auto& mistake : result.metrics.worst()) {
-    const auto file = store ? store->read(mistake.sample_id, memory) : std::span<const std::byte>();
+  for (const int64_t id : result.score->worst()) {
+    const auto file = store ? store->read(id, memory) : std::span<const std::byte>();
     result.pictures.emplace_back(reinterpret_cast<const char*>(file.data()), file.size());
-    result.paths.push_back(store ? store->name(mistake.sample_id) : "");
+    result.paths.push_back(store ? store->name(id) : "");
   }
   result.seconds = base::steady_seconds() - begin;
   return result;
 }
 
-Json eval_json(const EvalResult& result, const model::Trained& trained) {
+Json eval_json(const EvalResult& result, const training::Trained& trained) {
   Json all = Json::object();
   all["run"] = trained.run.string();
   all["model"] = trained.job.model.name;
@@ -143,11 +108,13 @@ Json eval_json(const EvalResult& result, const model::Trained& trained) {
   all["weights_sha256"] = base::sha256_of_file(trained.weights);
   all["data"] = result.data;
   all["seconds"] = result.seconds;
-  const Json metrics = task::to_json(result.metrics, trained.classes);
-  for (const auto& member : metrics.members()) all[member.key] = member.value;
+  all["task"] = name_of(trained.job.task);
+  all["headline"] = to_json(result.score->headline());
+  const Json score = result.score->to_json();
+  for (const auto& member : score.members()) all[member.key] = member.value;
   Json worst = Json::array();
   for (size_t i = 0; i < result.paths.size(); ++i) {
-    Json mistake = metrics.at("worst").items()[i];
+    Json mistake = score.at("worst").items()[i];
     mistake["path"] = result.paths[i];
     worst.push_back(std::move(mistake));
   }
@@ -162,7 +129,7 @@ Json eval_json(const EvalResult& result, const model::Trained& trained) {
   return all;
 }
 
-void save_evaluation(const EvalResult& result, const model::Trained& trained) {
+void save_evaluation(const EvalResult& result, const training::Trained& trained) {
   const run::RunPaths paths{trained.run};
   base::make_folders(paths.pictures());
   for (const auto& item : std::filesystem::directory_iterator(paths.pictures())) {
@@ -184,14 +151,12 @@ void save_evaluation(const EvalResult& result, const model::Trained& trained) {
   base::write_json(paths.evaluation(), document);
 }
 
-std::string eval_text(const EvalResult& result, const model::Trained& trained) {
-  const auto& metrics = result.metrics;
-  const double rate = static_cast<double>(metrics.samples()) / std::max(1e-9, result.seconds);
-  std::string out = text(trained.job.model.name, " with ", trained.weights.string(), " on ", metrics.samples(),
-                         " images of ", result.data, " (", base::duration_text(result.seconds), ", ", fixed(rate, 1),
-                         " images/s)\n\n  top-1 ", percent(metrics.top1(), 2), "   top-5 ", percent(metrics.top5(), 2),
-                         "   loss ", metrics.loss_text(), "\n\n");
-  out += class_table(metrics, trained.classes) + confused_table(metrics, trained.classes);
+std::string eval_text(const EvalResult& result, const training::Trained& trained) {
+  const int64_t samples = result.score->samples();
+  const double rate = static_cast<double>(samples) / std::max(1e-9, result.seconds);
+  std::string out =
+      text(trained.job.model.name, " with ", trained.weights.string(), " on ", samples, " images of ", result.data,
+           " (", base::duration_text(result.seconds), ", ", fixed(rate, 1), " images/s)\n\n", result.score->to_text());
   if (!result.bad_samples.empty()) out += text("\n", result.bad_samples.size(), " images could not be read:\n");
   for (const auto& bad : result.bad_samples) out += text("  ", bad.path, ": ", bad.reason, "\n");
   return out;

@@ -8,8 +8,8 @@
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
 #include "lockstep/loader/loader.h"
-#include "lockstep/model/trained.h"
-#include "lockstep/task/metrics.h"
+#include "lockstep/task/task.h"
+#include "lockstep/training/trained.h"
 
 namespace lockstep::verbs::eval {
 
@@ -21,24 +21,24 @@ struct EvalOptions {
 
 struct EvalResult {
   std::string data;  // the folder
-  task::Metrics metrics;
-  std::vector<std::string> paths;              // of metrics.worst(), in its order
+  std::shared_ptr<const task::Score> score;
+  std::vector<std::string> paths;              // of score->worst(), in its order
   std::vector<loader::BadSample> bad_samples;  // of all ranks
   double seconds = 0;
   std::vector<std::string> pictures = {};  // the files of `paths`, wherever they lie; "" for synthetic samples
 };
 
-// Every sample once over all ranks, none padded, in the job's precision; the same metrics on every rank, and on any
+// Every sample once over all ranks, none padded, in the job's precision; the same score on every rank, and on any
 // number of ranks that compute with as many threads each.
-EvalResult evaluate_trained(const model::Trained& trained, const EvalOptions& options, comm::Group& group);
+EvalResult evaluate_trained(const training::Trained& trained, const EvalOptions& options, comm::Group& group);
 
-// As eval.json: the metrics, and what was judged by what.
-base::Json eval_json(const EvalResult& result, const model::Trained& trained);
+// As eval.json: the score, and what was evaluated on what.
+base::Json eval_json(const EvalResult& result, const training::Trained& trained);
 
 // Writes eval.json and small JPEGs of the worst mistakes into the run folder.
-void save_evaluation(const EvalResult& result, const model::Trained& trained);
+void save_evaluation(const EvalResult& result, const training::Trained& trained);
 
 // For a terminal.
-std::string eval_text(const EvalResult& result, const model::Trained& trained);
+std::string eval_text(const EvalResult& result, const training::Trained& trained);
 
 }  // namespace lockstep::verbs::eval

@@ -7,6 +7,7 @@
 #include "lockstep/catalogue/catalogue.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/spec/machine.h"
+#include "lockstep/spec/plan.h"
 #include "lockstep/spec/project.h"
 #include "lockstep/spec/schema.h"
 #include "lockstep/verbs/explain/explain.h"
@@ -20,9 +21,10 @@ const base::CommandLine& explain_line() {
       "explain",
       "[KEY...]",
       "any key of any document, with type, unit, default and check",
-      {{"--schema", "", "print the JSON Schema of the document KEY: job (default), machine or project"},
+      {{"--schema", "", "print the JSON Schema of the document KEY: job (default), machine, project or plan"},
        {"--markdown", "", "print every key of every document as docs/config.md"},
-       {"--check", "FILE", "read the job (with KEY machine or project: that) in FILE; print it with every default"},
+       {"--check", "FILE",
+        "read the job (with KEY machine, project or plan: that) in FILE; print it with every default"},
        {"--set", "KEY=VALUE", "with --check: override a key; may be given more than once"},
        {"--json", "FILE", "write the result as JSON (- = standard output)"}},
       "examples: lockstep explain training.global_batch\n"
@@ -32,6 +34,7 @@ const base::CommandLine& explain_line() {
 
 base::Json check_document(const std::string& kind, const base::Path& path, const std::vector<std::string>& sets) {
   document_section(kind);  // refuses a kind that does not exist
+  if (kind == "plan") return spec::to_json(spec::load_plan(path));
   if (kind == "project") return spec::to_json(spec::load_project(path));
   if (kind == "machine") {
     const spec::Machine machine = spec::load_machine(path, sets);
@@ -50,7 +53,8 @@ LOCKSTEP_VERB(explain)(const std::vector<std::string>& words) {
   base::Json result = base::Json::array();
   std::string shown;
   if (arguments.has("--schema") || arguments.has("--check")) {
-    if (keys.size() > 1) throw base::Error(base::Blame::user, "one document is expected", "job, machine or project");
+    if (keys.size() > 1)
+      throw base::Error(base::Blame::user, "one document is expected", "job, machine, project or plan");
     const std::string kind = keys.empty() ? "job" : keys[0];
     result = arguments.has("--schema") ? spec::json_schema(document_section(kind))
                                        : check_document(kind, *arguments.value("--check"), arguments.values("--set"));

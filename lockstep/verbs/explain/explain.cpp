@@ -2,12 +2,14 @@
 #include "lockstep/verbs/explain/explain.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/spec/machine.h"
 #include "lockstep/spec/override.h"
+#include "lockstep/spec/plan.h"
 #include "lockstep/spec/project.h"
 
 namespace lockstep::verbs::explain {
@@ -41,6 +43,18 @@ const char* type_word(Type type) {
       return "list of numbers";
     case Type::texts:
       return "list of strings, or one";
+    case Type::image_size:
+      return "integer, or [height, width]";
+    case Type::named_integers:
+      return "integers by name";
+    case Type::named_numbers:
+      return "numbers by name";
+    case Type::named_texts:
+      return "strings by name";
+    case Type::named_lists:
+      return "lists of integers by name";
+    case Type::document:
+      return "document";
     case Type::section:
       return "section";
     case Type::sections:
@@ -57,26 +71,50 @@ void collect_keys(const Section& section, const std::string& prefix, std::vector
   }
 }
 
-const Field* find_field(const Section& root, const std::string& key) {
-  const Section* section = &root;
+struct FoundField {
+  const Section* owner = nullptr;
   const Field* field = nullptr;
+};
+
+std::optional<FoundField> find_field(const Section& root, const std::string& key) {
+  FoundField found{&root, nullptr};
   for (const auto& part : spec::split_key(key)) {
-    field = section ? section->find(part.key) : nullptr;
-    if (!field) return nullptr;
-    section = field->section;
+    if (found.field) found.owner = found.field->section;
+    found.field = found.owner ? found.owner->find(part.key) : nullptr;
+    if (!found.field) return std::nullopt;
   }
-  return field;
+  return found;
 }
 
 Json section_json(const Section& section);
 
-Json field_json(const Field& field) {
+// How a document says that a field has no value; empty: it always has one.
+const char* absence_word(spec::Absence absence) {
+  switch (absence) {
+    case spec::Absence::none:
+      return "";
+    case spec::Absence::null:
+      return "null";
+    case spec::Absence::left_out:
+      return "left out";
+    case spec::Absence::empty:
+      return "{}";
+  }
+  return "";
+}
+
+bool has_default(const Section& owner, const Field& field) {
+  return !field.section && !owner.demands(field) && field.absence == spec::Absence::none;
+}
+
+Json field_json(const Section& owner, const Field& field) {
   Json about = Json::object();
   about["key"] = field.key;
   about["help"] = field.help;
   about["type"] = type_word(field.type);
   if (!field.unit.empty()) about["unit"] = field.unit;
-  if (!field.section && !field.check.required) about["default"] = field.otherwise;
+  if (has_default(owner, field)) about["default"] = field.otherwise;
+  if (field.absence != spec::Absence::none) about["absent"] = absence_word(field.absence);
   if (const auto check = spec::check_text(field.check); !check.empty()) about["check"] = check;
   if (!field.choices.empty()) about["choices"] = Json::array_of(field.choices);
   if (field.section) {
@@ -90,7 +128,7 @@ Json section_json(const Section& section) {
   Json about = Json::object();
   if (!section.one_of.empty()) about["one_of"] = Json::array_of(section.one_of);
   Json& fields = about["fields"] = Json::array();
-  for (const auto& field : section.fields) fields.push_back(field_json(field));
+  for (const auto& field : section.fields) fields.push_back(field_json(section, field));
   return about;
 }
 
@@ -105,8 +143,8 @@ Json document_json(const Section& root) {
   return about;
 }
 
-Json found_json(const Section& root, const std::string& key, const Field& field) {
-  Json about = field_json(field);
+Json found_json(const Section& root, const std::string& key, const FoundField& found) {
+  Json about = field_json(*found.owner, *found.field);
   about["key"] = key;
   about["document"] = root.name;
   return about;
@@ -125,9 +163,12 @@ std::string field_lines(const Json& fields) {
     out += text("  ", padded(field.at("key").as_string(), width), field.at("help").as_string());
     if (const Json* otherwise = field.find("default")) {
       out += text(" (", otherwise->dump(-1), ")");
-    } else {
-      out += field.contains("fields") ? "; a section" : " (required)";
+    } else if (field.contains("fields")) {
+      out += "; a section";
+    } else if (field.string_or("check", "").starts_with("required")) {
+      out += " (required)";
     }
+    if (const Json* absent = field.find("absent")) out += text(" (or ", absent->as_string(), ")");
     out += "\n";
   }
   return out;
@@ -147,7 +188,8 @@ void section_markdown(const Section& section, const std::string& prefix, const s
   out += "\n| key | type | unit | default | check | meaning |\n|---|---|---|---|---|---|\n";
   for (const auto& field : section.fields) {
     const std::string type = field.choices.empty() ? type_word(field.type) : base::join(field.choices, ", ");
-    const std::string otherwise = field.section || field.check.required ? "" : "`" + field.otherwise.dump(-1) + "`";
+    const std::string otherwise =
+        has_default(section, field) ? "`" + field.otherwise.dump(-1) + "`" : absence_word(field.absence);
     out += text("| `", field.key, "` | ", type, " | ", field.unit, " | ", otherwise, " | ",
                 spec::check_text(field.check), " | ", field.help, " |\n");
   }
@@ -173,7 +215,7 @@ void section_markdown(const Section& section, const std::string& prefix, const s
 }
 
 std::vector<const Section*> documents() {
-  return {&spec::job_section(), &spec::machine_section(), &spec::project_section()};
+  return {&spec::job_section(), &spec::machine_section(), &spec::project_section(), &spec::plan_section()};
 }
 
 }  // namespace
@@ -194,7 +236,8 @@ Json explain_key(const std::string& key) {
     if (key == root->name) return document_json(*root);
     const bool named = key.rfind(root->name + ".", 0) == 0;
     const std::string inner = named ? key.substr(root->name.size() + 1) : key;
-    if (const Field* field = find_field(*root, inner)) return found_json(*root, inner, *field);
+    if (const auto found = find_field(*root, inner)) return found_json(*root, inner, *found);
+    if (root->complete && !ends.empty()) continue;  // a key that people write comes first
     const size_t before = all.size();
     collect_keys(*root, "", all);
     for (size_t i = before; i < all.size(); ++i) {
@@ -240,6 +283,7 @@ std::string explanation_text(const Json& explanation) {
   }
   line("unit", explanation.string_or("unit", ""));
   if (const Json* otherwise = explanation.find("default")) line("default", otherwise->dump(-1));
+  line("or", explanation.string_or("absent", ""));
   line("check", explanation.string_or("check", ""));
   return out;
 }
@@ -261,7 +305,8 @@ std::string config_markdown() {
       "# Documents\n\n"
       "Every key of every document, from the tables that the program itself parses with. Documents are JSON in UTF-8, "
       "at\n"
-      "most 1 MiB, with `//` and `/* */` comments; an unknown key is an error. `--set training.global_batch=512`\n"
+      "most 1 MiB (a plan 256), with `//` and `/* */` comments; an unknown key is an error. `--set "
+      "training.global_batch=512`\n"
       "overrides any key on the command line. `lockstep explain KEY` prints one entry, `lockstep explain --schema job` "
       "a\n"
       "JSON Schema for editors.\n";

@@ -47,17 +47,26 @@ TEST(ExplainTest, FindsKeysByTheirLastPartAndWithTheirDocument) {
   EXPECT_THAT(explain_complaint("epochs"), HasSubstr("name one: training.epochs, training.phases.epochs"));
 }
 
+TEST(ExplainTest, AKeyThatPeopleWriteComesBeforeOneOfThePlan) {
+  EXPECT_EQ(explain_key("precision").at("key").as_string(), "training.precision");
+  EXPECT_EQ(explain_key("plan.options.levers.precision").at("document").as_string(), "plan");
+  EXPECT_THAT(explanation_text(explain_key("total_seconds")), HasSubstr("options.total_seconds: with start-ups"));
+  EXPECT_THAT(explanation_text(explain_key("plan.options.total_seconds")), HasSubstr("\n  or        null\n"));
+  EXPECT_FALSE(explain_key("plan.parameters").contains("default"));
+}
+
 TEST(ExplainTest, NamesTheNearestKeyOfATypo) {
   EXPECT_THAT(explain_complaint("training.global_bach"), HasSubstr("did you mean training.global_batch"));
   EXPECT_THAT(explain_complaint("momentun"), HasSubstr("training.optimizer.momentum"));
   EXPECT_THAT(explain_complaint("zzzzzzzz"), HasSubstr("`lockstep explain` lists the documents"));
-  EXPECT_THROW(document_section("plan"), base::Error);
+  EXPECT_THROW(document_section("plans"), base::Error);
 }
 
 TEST(ExplainTest, OverviewNamesAllDocuments) {
   EXPECT_THAT(overview_text(), HasSubstr("job: what to train"));
   EXPECT_THAT(overview_text(), HasSubstr("machine: where to train"));
-  EXPECT_EQ(explain_all().size(), 3u);
+  EXPECT_EQ(explain_all().size(), 4u);
+  EXPECT_THAT(overview_text(), HasSubstr("plan: what a job needs"));
 }
 
 TEST(ExplainTest, ConfigPageIsUpToDate) {

@@ -125,7 +125,7 @@ TEST(RunRulesTest, CountsCachedFeaturesOnEveryRankOfANode) {
   job.training.steps = 0;
   const int64_t features = plan_on(job, 4).options[0].host.features;
   const model::Network network = model::make_network(job.model, 64, 1);
-  const int64_t row = training::feature_row_bytes(network, network.index_of("head"), 64, at::kCPU);
+  const int64_t row = training::feature_row_bytes(network, network.index_of("head"), job, at::kCPU);
   EXPECT_EQ(features, 4 * 2000 * row);
 }
 

@@ -33,8 +33,8 @@ const base::CommandLine& predict_line_of_words() {
 }
 
 // Text goes out while the network works, so that a long folder can be followed and cut short.
-void speak(const Prediction& prediction, const model::Trained& trained) {
-  std::FILE* out = prediction.guesses.empty() ? stderr : stdout;
+void speak(const Prediction& prediction, const training::Trained& trained) {
+  std::FILE* out = prediction.failed() ? stderr : stdout;
   std::fputs((predict_line(prediction, trained) + "\n").c_str(), out);
 }
 
@@ -44,9 +44,9 @@ int predict_as_rank(const base::Arguments& arguments, comm::Group& group, run::A
   if (options.top < 1) throw base::Error(base::Blame::user, "--top must be at least 1");
   const auto images = pictures_of({arguments.positional.begin() + 1, arguments.positional.end()});
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
-  const model::Trained trained = model::load_trained(
+  const training::Trained trained = training::load_trained(
       {arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"), options.device});
-  model::use_threads(trained.job, group.size());
+  training::use_threads(trained.job, group.size());
   if (arguments.value("--json") != "-")
     options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
   int64_t batches = 0;
@@ -56,7 +56,7 @@ int predict_as_rank(const base::Arguments& arguments, comm::Group& group, run::A
   };
   const auto predictions = predict_pictures(trained, images, options, group);
   if (group.rank() != 0) return 0;
-  const base::Json result = predict_json(predictions, trained);
+  const base::Json result = predict_json(predictions);
   base::give_json(arguments, result);
   const int64_t failed = result.at("failed").as_int();
   if (failed == static_cast<int64_t>(predictions.size())) {

@@ -8,21 +8,16 @@
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
 #include "lockstep/loader/collection.h"
-#include "lockstep/model/trained.h"
+#include "lockstep/training/trained.h"
 
 namespace lockstep::verbs::predict {
 
-struct Guess {
-  int64_t label = 0;
-  double probability = 0;
-
-  bool operator==(const Guess&) const = default;
-};
-
 struct Prediction {
   std::string path;
-  std::vector<Guess> guesses;  // most probable first; empty when the image could not be read
-  std::string error;           // why it could not be read
+  base::Json record;  // as the task gives it; null when the image could not be read
+  std::string error;  // why it could not be read
+
+  bool failed() const { return record.is_null(); }
 };
 
 // The images behind the arguments: a file as it is, a folder with all .jpg, .jpeg and .png below it, sorted.
@@ -40,17 +35,17 @@ struct PredictOptions {
 };
 
 // One prediction per image, in order; an image that cannot be read has its reason instead.
-std::vector<Prediction> predict_images(const model::Trained& trained, const std::vector<std::string>& images,
+std::vector<Prediction> predict_images(const training::Trained& trained, const std::vector<std::string>& images,
                                        const PredictOptions& options);
 
 // Over the ranks of `group`, each with whole batches; every rank gets all predictions, rank 0 tells them.
-std::vector<Prediction> predict_pictures(const model::Trained& trained, const loader::Collection& pictures,
+std::vector<Prediction> predict_pictures(const training::Trained& trained, const loader::Collection& pictures,
                                          const PredictOptions& options, comm::Group& group);
 
-// {"images": [{"path", "classes": [{"name", "probability"}]} or {"path", "error"}], "failed": 0}
-base::Json predict_json(const std::vector<Prediction>& predictions, const model::Trained& trained);
+// {"images": [{"path", members of the record} or {"path", "error"}], "failed": 0}
+base::Json predict_json(const std::vector<Prediction>& predictions);
 
-// One line for a terminal: path, then the classes with their probabilities.
-std::string predict_line(const Prediction& prediction, const model::Trained& trained);
+// One line for a terminal: path, then what is predicted.
+std::string predict_line(const Prediction& prediction, const training::Trained& trained);
 
 }  // namespace lockstep::verbs::predict

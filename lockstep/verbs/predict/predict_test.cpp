@@ -6,14 +6,22 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/model/small_run.h"
 #include "lockstep/shards/shard_set.h"
+#include "lockstep/training/small_run.h"
 
 namespace lockstep::verbs::predict {
 namespace {
 
+double probability(const Prediction& prediction, size_t answer) {
+  return prediction.record.at("classes").items()[answer].at("probability").as_double();
+}
+
+const base::Json& first(const Prediction& prediction) {
+  return prediction.record.at("classes").items()[0];
+}
+
 TEST(PredictTest, FindsImagesInFoldersSorted) {
-  const model::SmallRun small(2);
+  const training::SmallRun small(2);
   base::write_file(small.root() / "data" / "red" / "notes.txt", "");
   const auto data = small.root() / "data";
   EXPECT_EQ(images_of({data.string()}),
@@ -24,32 +32,32 @@ TEST(PredictTest, FindsImagesInFoldersSorted) {
 }
 
 TEST(PredictTest, GivesProbabilitiesMostProbableFirst) {
-  const model::SmallRun small;
-  const model::Trained trained = model::load_trained({small.run()});
+  const training::SmallRun small;
+  const training::Trained trained = training::load_trained({small.run()});
   const auto images = images_of({(small.root() / "data").string()});
   const auto predictions = predict_images(trained, images, {});
   ASSERT_EQ(predictions.size(), images.size());
   for (size_t i = 0; i < images.size(); ++i) {
     EXPECT_EQ(predictions[i].path, images[i]);
-    ASSERT_EQ(predictions[i].guesses.size(), 2U);
-    EXPECT_GE(predictions[i].guesses[0].probability, predictions[i].guesses[1].probability);
-    EXPECT_NEAR(predictions[i].guesses[0].probability + predictions[i].guesses[1].probability, 1, 1e-6);
+    ASSERT_EQ(predictions[i].record.at("classes").size(), 2U);
+    EXPECT_GE(probability(predictions[i], 0), probability(predictions[i], 1));
+    EXPECT_NEAR(probability(predictions[i], 0) + probability(predictions[i], 1), 1, 1e-6);
   }
 }
 
 TEST(PredictTest, AnImageHasTheSameAnswerInAnyCompany) {
-  const model::SmallRun small(12);  // 24 images: more than one batch
-  const model::Trained trained = model::load_trained({small.run()});
+  const training::SmallRun small(12);  // 24 images: more than one batch
+  const training::Trained trained = training::load_trained({small.run()});
   const auto images = images_of({(small.root() / "data").string()});
   const auto together = predict_images(trained, images, {});
   const auto alone = predict_images(trained, {images[20]}, {});
-  EXPECT_EQ(alone[0].guesses[0].label, together[20].guesses[0].label);
-  EXPECT_NEAR(alone[0].guesses[0].probability, together[20].guesses[0].probability, 1e-6);
+  EXPECT_EQ(first(alone[0]).at("name"), first(together[20]).at("name"));
+  EXPECT_NEAR(probability(alone[0], 0), probability(together[20], 0), 1e-6);
 }
 
 TEST(PredictTest, BadImagesAreReportedEachWithItsReason) {
-  const model::SmallRun small;
-  const model::Trained trained = model::load_trained({small.run()});
+  const training::SmallRun small;
+  const training::Trained trained = training::load_trained({small.run()});
   const auto good = (small.root() / "data" / "red" / "0.jpg").string();
   const auto bad = (small.root() / "bad.jpg").string();
   base::write_file(bad, "\xff\xd8 not really");
@@ -58,19 +66,19 @@ TEST(PredictTest, BadImagesAreReportedEachWithItsReason) {
   options.top = 1;
   options.each = [&](const Prediction&) { ++told; };
   const auto predictions = predict_images(trained, {bad, good}, options);
-  EXPECT_TRUE(predictions[0].guesses.empty());
+  EXPECT_TRUE(predictions[0].failed());
   EXPECT_FALSE(predictions[0].error.empty());
-  EXPECT_EQ(predictions[1].guesses.size(), 1U);
+  EXPECT_EQ(predictions[1].record.at("classes").size(), 1U);
   EXPECT_EQ(told, 2);
-  const base::Json json = predict_json(predictions, trained);
+  const base::Json json = predict_json(predictions);
   EXPECT_EQ(json.at("failed").as_int(), 1);
   EXPECT_TRUE(json.at("images").items()[0].contains("error"));
   EXPECT_THAT(predict_line(predictions[1], trained), testing::ContainsRegex("red/0.jpg  (red|green thing) [0-9.]+ %"));
 }
 
 TEST(PredictTest, TakesAFolderOfShardsAsWell) {
-  const model::SmallRun small;
-  const model::Trained trained = model::load_trained({small.run()});
+  const training::SmallRun small;
+  const training::Trained trained = training::load_trained({small.run()});
   const auto images = images_of({(small.root() / "data").string()});
   const base::Path shards = small.root() / "shards";
   base::make_folders(shards);
@@ -86,13 +94,13 @@ TEST(PredictTest, TakesAFolderOfShardsAsWell) {
   ASSERT_EQ(from_shards.size(), images.size());
   for (size_t i = 0; i < images.size(); ++i) {
     EXPECT_EQ(from_shards[i].path, base::text(shards.string(), "/part-000000.tar/k", i, ".jpg"));
-    EXPECT_EQ(from_shards[i].guesses, from_files[i].guesses);
+    EXPECT_EQ(from_shards[i].record, from_files[i].record);
   }
 }
 
 TEST(PredictTest, RanksGiveThePredictionsOfOneInTheSameOrder) {
-  const model::SmallRun small(21);  // 42 images: three batches of 16
-  const model::Trained trained = model::load_trained({small.run()});
+  const training::SmallRun small(21);  // 42 images: three batches of 16
+  const training::Trained trained = training::load_trained({small.run()});
   const auto pictures = pictures_of({(small.root() / "data").string()});
   base::write_file(small.root() / "data" / "red" / "2.jpg", "");
   const auto alone = comm::single_group();
@@ -107,7 +115,7 @@ TEST(PredictTest, RanksGiveThePredictionsOfOneInTheSameOrder) {
       ASSERT_EQ(many.size(), one.size());
       for (size_t i = 0; i < many.size(); ++i) {
         EXPECT_EQ(many[i].path, one[i].path);
-        EXPECT_EQ(many[i].guesses, one[i].guesses);
+        EXPECT_EQ(many[i].record, one[i].record);
         EXPECT_EQ(many[i].error, one[i].error);
       }
     });

@@ -45,7 +45,7 @@ base::CommandLine command_line() {
            {"--format", "NAME", "layout of SOURCE, see below"},
            {"--images", "DIR", "where the pictures of a list lie; beside the list"},
            {"--path-column", "NAME", "of a table: which column names the picture"},
-           {"--label-column", "NAME", "of a table: which column is the class"},
+           {"--label-column", "NAME", "of a table: which column is the class; none: there are no classes"},
            {"--split-column", "NAME", "of a table: which column says train, validate or test (none: split anew)"},
            {"--masks", "", "of coco and pets: the outlines of the objects as a picture besides (seg.png)"},
            {"--validate", "SHARE", "of each class for validation; 0.1, or the source's own parts"},

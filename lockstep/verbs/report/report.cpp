@@ -46,7 +46,8 @@ Json mean_of(const std::vector<Json>& lines, size_t from, size_t to, std::string
   return weight > 0 ? Json(sum / weight) : Json();
 }
 
-Json thin_steps(const std::vector<Json>& steps) {
+// `figure`: the task's own, besides the loss.
+Json thin_steps(const std::vector<Json>& steps, const std::string& figure) {
   Json points = Json::array();
   const size_t bins = std::min(kMostPoints, steps.size());
   for (size_t b = 0; b < bins; ++b) {
@@ -61,7 +62,7 @@ Json thin_steps(const std::vector<Json>& steps) {
     Json point = Json::object();
     point["step"] = number(steps[to - 1], "step");
     point["epoch"] = steps[to - 1].contains("epoch") ? *steps[to - 1].find("epoch") : Json();
-    for (const char* key : {"loss", "accuracy", "lr", "grad_norm"}) {
+    for (const std::string& key : {std::string("loss"), figure, std::string("lr"), std::string("grad_norm")}) {
       Json mean = mean_of(steps, from, to, key);
       if (!mean.is_null()) point[key] = std::move(mean);
     }
@@ -206,7 +207,9 @@ Json gather_report(const run::RunPaths& paths) {
     if (is_event(line, "end")) data["end"] = line;
     if (is_event(line, "promise")) data["promise"] = line;
   }
-  data["steps"] = thin_steps(steps);
+  const Json* start = data.find("start");
+  const Json* words = start ? start->find("report") : nullptr;
+  data["steps"] = thin_steps(steps, words ? words->string_or("training", "accuracy") : "accuracy");
   double samples = 0;
   double seconds = 0;
   for (const auto& line : steps) samples += number(line, "samples"), seconds += number(line, "seconds");

@@ -16,7 +16,6 @@
 namespace lockstep::verbs::submit {
 namespace {
 
-using base::Json;
 using base::text;
 
 void replace_all(std::string& words, const std::string& from, const std::string& to) {
@@ -25,53 +24,40 @@ void replace_all(std::string& words, const std::string& from, const std::string&
   }
 }
 
-std::string first_reason(const Json& option) {
-  const Json* why = option.find("why");
-  return why && why->is_array() && why->size() > 0 ? why->items().front().as_string() : "the plan says it does not fit";
-}
-
-double number_or(const Json& option, const char* key, double otherwise) {
-  const Json* value = option.find(key);
-  return value && value->is_number() ? value->as_double() : otherwise;
-}
-
-PlannedShape shape_of(const Json& option) {
+PlannedShape shape_of(const spec::PlanOption& option) {
   PlannedShape shape;
-  shape.nodes = std::max<int64_t>(1, static_cast<int64_t>(number_or(option, "nodes", 1)));
-  shape.feasible = option.at("feasible").as_bool();
-  shape.seconds = number_or(option, "total_seconds", 0);
-  shape.jobs = static_cast<int64_t>(number_or(option, "jobs", 0));
-  if (!shape.feasible) shape.why_not = first_reason(option);
+  shape.nodes = std::max<int64_t>(1, option.nodes);
+  shape.feasible = option.feasible;
+  shape.seconds = option.total_seconds.value_or(0);
+  shape.jobs = option.jobs.value_or(0);
+  if (!shape.feasible) shape.why_not = option.why.empty() ? "the plan says it does not fit" : option.why.front();
   return shape;
 }
 
 // The option of one node whose processors compute; null: the plan has none that would end.
-const Json* one_node_option(const Json& plan) {
-  for (const auto& option : plan.at("options").items()) {
-    const Json* step = option.find("step_seconds");
-    const bool timed = step && step->is_object() && number_or(option, "total_seconds", 0) > 0;
-    if (number_or(option, "nodes", 1) == 1 && number_or(option, "gpus", 0) == 0 && timed) return &option;
-  }
-  return nullptr;
+const spec::PlanOption* one_node_option(const spec::Plan& plan) {
+  const auto found = std::find_if(plan.options.begin(), plan.options.end(), [](const spec::PlanOption& option) {
+    return option.nodes == 1 && option.gpus == 0 && option.step_seconds && option.total_seconds.value_or(0) > 0;
+  });
+  return found == plan.options.end() ? nullptr : &*found;
 }
 
 // Jobs and seconds from what the plan of one node has measured out for its parts.
-PlannedShape estimated(const Json& option, int64_t nodes, double all_reduce, double walltime) {
+PlannedShape estimated(const spec::PlanOption& option, int64_t nodes, double all_reduce, double walltime) {
   const auto share = static_cast<double>(nodes);
-  const double save = number_or(option, "save_seconds", 0);
   forecast::Workload work;
-  work.span.steps = static_cast<int64_t>(number_or(option, "steps", 0));
+  work.span.steps = option.steps.value_or(0);
   work.save_every = 0;
   forecast::Pace pace;
   // Evaluations, and the saves beside the last, are spread over the steps.
-  const double others =
-      number_or(option, "evaluation_seconds", 0) / share + std::max(0.0, number_or(option, "saves_seconds", 0) - save);
-  pace.step = option.at("step_seconds").at("value").as_double() / share + all_reduce +
+  const double others = option.evaluation_seconds.value_or(0) / share +
+                        std::max(0.0, option.saves_seconds.value_or(0) - option.save_seconds);
+  pace.step = option.step_seconds->value / share + all_reduce +
               others / static_cast<double>(std::max<int64_t>(1, work.span.steps));
-  pace.start_up = number_or(option, "start_up_seconds", 0);
-  pace.restore = number_or(option, "restore_seconds", 0);
-  pace.save = save;
-  pace.walltime = walltime > 0 ? walltime : number_or(option, "walltime_seconds", 0);
+  pace.start_up = option.start_up_seconds;
+  pace.restore = option.restore_seconds;
+  pace.save = option.save_seconds;
+  pace.walltime = walltime > 0 ? walltime : option.walltime_seconds;
   PlannedShape shape;
   shape.nodes = nodes;
   shape.feasible = true;
@@ -93,9 +79,9 @@ const PlannedShape* Planned::of(int64_t nodes) const {
   return found == shapes.end() ? nullptr : &*found;
 }
 
-Planned shapes_of(const Json& plan) {
+Planned shapes_of(const spec::Plan& plan) {
   Planned planned;
-  for (const auto& option : plan.at("options").items()) {
+  for (const auto& option : plan.options) {
     const PlannedShape shape = shape_of(option);
     const auto known = std::find_if(planned.shapes.begin(), planned.shapes.end(),
                                     [&](const PlannedShape& other) { return other.nodes == shape.nodes; });
@@ -108,10 +94,10 @@ Planned shapes_of(const Json& plan) {
   return planned;
 }
 
-void estimate_nodes(const Json& plan, const PlanQuestion& question, Planned& planned) {
+void estimate_nodes(const spec::Plan& plan, const PlanQuestion& question, Planned& planned) {
   const spec::Machine& machine = question.machine;
   if (machine.gpus_per_node > 0) return;
-  const Json* one = one_node_option(plan);
+  const spec::PlanOption* one = one_node_option(plan);
   const double gradient = question.job.training.reduce_precision == spec::ReducePrecision::bf16 ? 2 : 4;  // bytes each
   for (const int64_t nodes : question.nodes) {
     if (nodes == 1 || planned.of(nodes)) continue;
@@ -128,8 +114,8 @@ void estimate_nodes(const Json& plan, const PlanQuestion& question, Planned& pla
       network.ranks = network.nodes = nodes;
       network.inter_rate = machine.links.inter.rate;
       network.inter_latency = machine.links.inter.latency;
-      const double all_reduce = forecast::mpi_collective_seconds(forecast::CollectiveKind::all_reduce,
-                                                                 gradient * number_or(plan, "parameters", 0), network);
+      const double all_reduce = forecast::mpi_collective_seconds(
+          forecast::CollectiveKind::all_reduce, gradient * static_cast<double>(plan.parameters), network);
       shape = estimated(*one, nodes, all_reduce, question.walltime);
       if (shape.seconds > 0) {
         shape.note = text("an estimate: the steps of one node shared by ", nodes, ", and ",
@@ -162,7 +148,7 @@ Planned ask_plan(const PlanQuestion& question) {
   Planned planned;
   // With exit code 3 (nothing fits) the document is there as well: it has the reasons.
   if (std::filesystem::exists(answer)) {
-    const Json plan = base::read_json(answer, {.max_bytes = size_t{64} << 20});
+    const spec::Plan plan = spec::load_plan(answer);
     planned = shapes_of(plan);
     estimate_nodes(plan, question, planned);
   }

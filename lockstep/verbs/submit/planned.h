@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/spec/machine.h"
+#include "lockstep/spec/plan.h"
 
 namespace lockstep::verbs::submit {
 
@@ -43,14 +43,14 @@ struct PlanQuestion {
 // Runs `lockstep plan` as a child: the step is traced on a simulated card, which no other verb may have in its process.
 Planned ask_plan(const PlanQuestion& question);
 
-// The shapes in a plan document (docs/formats/plan.md): the job as written; the best option where a node count stands
+// The shapes in a plan document: the job as written; the best option where a node count stands
 // there more than once.
-Planned shapes_of(const base::Json& plan);
+Planned shapes_of(const spec::Plan& plan);
 
 // Several nodes whose processors compute, from the plan of one node: its steps and evaluations shared by all of them,
 // and after each step the sum of the gradients over the link between nodes, as nothing hid it. A shape with a note: an
 // estimate, or without seconds what it would take to make one. Node counts that the plan knows stay as they are.
-void estimate_nodes(const base::Json& plan, const PlanQuestion& question, Planned& planned);
+void estimate_nodes(const spec::Plan& plan, const PlanQuestion& question, Planned& planned);
 
 // "1=2.5,2=1.4": hours by nodes, of the user. `walltime` of one job gives the number of jobs; 0: one.
 Planned parse_hours(const std::string& words, double walltime);

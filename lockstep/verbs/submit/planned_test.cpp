@@ -10,12 +10,20 @@
 namespace lockstep::verbs::submit {
 namespace {
 
+spec::PlanOption option(int64_t nodes, std::optional<double> seconds, int64_t jobs) {
+  spec::PlanOption option;
+  option.nodes = nodes;
+  option.feasible = seconds.has_value();
+  option.total_seconds = seconds;
+  option.jobs = jobs;
+  return option;
+}
+
 TEST(PlannedTest, ReadsTheShapesOfAPlan) {
-  const Planned planned = shapes_of(base::parse_json(R"({"options": [
-    {"nodes": 1, "feasible": false, "total_seconds": null, "jobs": 0, "why": ["a walltime of 60 s ends first"]},
-    {"nodes": 2, "feasible": true, "total_seconds": 7200, "jobs": 2, "why": []},
-    {"nodes": 2, "feasible": true, "total_seconds": 5400, "jobs": 2, "why": []}]})",
-                                                     "plan.json"));
+  spec::Plan plan;
+  plan.options = {option(1, {}, 0), option(2, 7200, 2), option(2, 5400, 2)};
+  plan.options[0].why = {"a walltime of 60 s ends first"};
+  const Planned planned = shapes_of(plan);
   ASSERT_EQ(planned.shapes.size(), 2u);
   EXPECT_EQ(planned.of(1)->why_not, "a walltime of 60 s ends first");
   EXPECT_EQ(planned.of(2)->seconds, 5400);
@@ -34,10 +42,20 @@ TEST(PlannedTest, TakesTheUsersHours) {
 }
 
 // 1000 steps of 4 s on one node, 100 s of evaluations, saves of 5 s (three of them), 25 million parameters.
-const char* const kOneNode = R"({"parameters": 25000000, "options": [
-  {"nodes": 1, "gpus": 0, "feasible": true, "total_seconds": 4145, "jobs": 1, "why": [], "steps": 1000,
-   "step_seconds": {"value": 4, "low": 3, "high": 5}, "evaluation_seconds": 100, "saves_seconds": 15,
-   "save_seconds": 5, "restore_seconds": 2, "start_up_seconds": 30, "walltime_seconds": 0}]})";
+spec::Plan one_node() {
+  spec::PlanOption one = option(1, 4145, 1);
+  one.steps = 1000;
+  one.step_seconds = {.value = 4, .low = 3, .high = 5};
+  one.evaluation_seconds = 100;
+  one.saves_seconds = 15;
+  one.save_seconds = 5;
+  one.restore_seconds = 2;
+  one.start_up_seconds = 30;
+  spec::Plan plan;
+  plan.parameters = 25'000'000;
+  plan.options = {one};
+  return plan;
+}
 
 PlanQuestion nodes_asked() {
   PlanQuestion question;
@@ -50,7 +68,7 @@ TEST(PlannedTest, EstimatesSeveralNodesOfProcessorsFromOne) {
   PlanQuestion question = nodes_asked();
   question.machine.links.inter.rate = 1e9;
   question.machine.links.inter.latency = 1e-9;
-  const base::Json plan = base::parse_json(kOneNode, "plan.json");
+  const spec::Plan plan = one_node();
   Planned planned = shapes_of(plan);
   estimate_nodes(plan, question, planned);
   EXPECT_EQ(planned.of(1)->seconds, 4145);
@@ -68,7 +86,7 @@ TEST(PlannedTest, EstimatesSeveralNodesOfProcessorsFromOne) {
 }
 
 TEST(PlannedTest, WithoutALinkItSaysWhatToGive) {
-  const base::Json plan = base::parse_json(kOneNode, "plan.json");
+  const spec::Plan plan = one_node();
   Planned planned = shapes_of(plan);
   estimate_nodes(plan, nodes_asked(), planned);
   EXPECT_EQ(planned.of(2)->seconds, 0);

@@ -90,9 +90,7 @@ void print_end(const training::TrainResult& result, const base::Path& run, const
     return;
   }
   std::string scores;
-  if (result.top1)
-    scores = text("; validation top-1 ", base::percent(*result.top1, 2), ", loss ", result.loss_cut ? "at least " : "",
-                  result.loss ? base::fixed(*result.loss, 4) : "not finite");
+  if (result.evaluation) scores = text("; validation ", result.evaluation->text());
   if (result.bad_samples > 0) scores += text("; ", result.bad_samples, " unreadable samples were skipped");
   std::printf("trained %lld steps in %s%s\nweights: %s\nsha256:  %s\n", static_cast<long long>(result.step),
               base::duration_text(result.seconds).c_str(), scores.c_str(), (run / "weights.safetensors").c_str(),

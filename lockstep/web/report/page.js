@@ -37,9 +37,15 @@ function facts(rows) {
 
 // ---------------------------------------------------------------- head
 const start = data.start || {}, end = data.end || {}, evaluation = data.evaluation;
-const checks = data.evaluations.filter(each => isNumber(each.top1));
+// What the task calls its figures; runs of earlier versions could only classify.
+const words = start.report || {title: "Accuracy", share: true, higher_is_better: true, training: "accuracy", validation: "top1", also: {"top-5": "top5"}};
+const headlineOf = each => each[words.validation];
+const shown = value => words.share ? percent(value) : compact(value);
+const checks = data.evaluations.filter(each => isNumber(headlineOf(each)));
 const lastCheck = checks[checks.length - 1];
-const bestCheck = checks.reduce((best, each) => !best || each.top1 > best.top1 ? each : best, null);
+const isBetter = (a, b) => words.higher_is_better ? a > b : a < b;
+const bestCheck = checks.reduce((best, each) => !best || isBetter(headlineOf(each), headlineOf(best)) ? each : best, null);
+const alsoText = each => Object.entries(words.also).filter(([, key]) => isNumber(each[key])).map(([name, key]) => `${name} ${shown(each[key])}`).join(", ");
 
 function drawHead() {
   const tones = {finished: "green", running: "blue", stopped: "orange"};
@@ -56,11 +62,11 @@ function drawCards() {
   const cards = element("div", {class: "cards"});
   const add = (label, value, note, code) => cards.append(element("div", {class: cards.children.length ? "card" : "card first"},
     element("div", {class: "label"}, label), element("div", {class: code ? "value code" : "value"}, value), element("div", {class: "note"}, note || "")));
-  const judged = evaluation && isNumber(evaluation.top1) ? evaluation : lastCheck;
+  const judged = evaluation && isNumber(headlineOf(evaluation)) ? evaluation : lastCheck;
   if (judged) {
-    const note = judged === evaluation ? `${whole(evaluation.samples)} images, top-5 ${percent(evaluation.top5)}`
-      : bestCheck !== lastCheck ? `best ${percent(bestCheck.top1)} at step ${bestCheck.step}` : isNumber(judged.top5) ? `top-5 ${percent(judged.top5)}` : "";
-    add("Accuracy", percent(judged.top1), note);
+    const note = judged === evaluation ? [`${whole(evaluation.samples)} images`, alsoText(evaluation)].filter(Boolean).join(", ")
+      : bestCheck !== lastCheck ? `best ${shown(headlineOf(bestCheck))} at step ${bestCheck.step}` : alsoText(judged);
+    add(words.title, shown(headlineOf(judged)), note);
     add("Validation loss", isNumber(judged.loss) ? judged.loss.toFixed(3) : "not finite", lastCheck && isNumber(lastCheck.epoch) ? `epoch ${compact(lastCheck.epoch)}` : "");
   }
   const lastStep = data.steps[data.steps.length - 1];
@@ -100,11 +106,12 @@ function drawCurves() {
     lineChart({title: "Loss", xName, format: digits, fromZero: true, series: [
       ...withTrend("training", "blue", pointsOf(data.steps, "loss")),
       {name: "validation", tone: "orange", points: pointsOf(data.evaluations, "loss"), dots: true}]}),
-    lineChart({title: "Accuracy", xName, format: percent, axis: value => `${Math.round(100 * value)} %`, fromZero: true, top: 1,
+    lineChart({title: words.title, xName, format: shown, fromZero: true,
+      ...(words.share ? {axis: value => `${Math.round(100 * value)} %`, top: 1} : {}),
       empty: "No evaluation yet.", series: [
-        ...withTrend("training", "blue", pointsOf(data.steps, "accuracy")),
-        {name: "top-5", tone: "violet", points: pointsOf(data.evaluations, "top5"), dots: true},
-        {name: "validation", tone: "orange", points: pointsOf(data.evaluations, "top1"), dots: true}]})));
+        ...withTrend("training", "blue", pointsOf(data.steps, words.training)),
+        ...Object.entries(words.also).map(([name, key]) => ({name, tone: "violet", points: pointsOf(data.evaluations, key), dots: true})),
+        {name: "validation", tone: "orange", points: pointsOf(data.evaluations, words.validation), dots: true}]})));
   section("Speed", element("div", {class: "grid"},
     lineChart({title: "Throughput, images per second", xName, format: value => compact(value), fromZero: true,
       series: withTrend("all ranks", "green", pointsOf(data.steps, "samples_per_second"))}),
@@ -159,20 +166,27 @@ function classTable() {
     element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)));
 }
 
+const named = answer => isNumber(answer) ? compact(answer) : answer;
+
 function gallery() {
   const all = element("div", {class: "gallery"});
   for (const each of evaluation.worst) {
     const shown = typeof each.picture === "string" && each.picture.startsWith("data:image/jpeg;base64,");
     all.append(element("figure", {title: each.path || ""},
       shown ? element("img", {src: each.picture, alt: each.path || "", loading: "lazy"}) : element("div", {class: "blank"}),
-      element("figcaption", {}, "is ", element("b", {}, each.target), element("br"), "said ", element("span", {class: "wrong"}, each.predicted), ` ${percent(each.confidence)}`)));
+      element("figcaption", {}, "is ", element("b", {}, named(each.target)), element("br"), "said ", element("span", {class: "wrong"}, named(each.predicted)),
+        isNumber(each.confidence) ? ` ${percent(each.confidence)}` : "")));
   }
   return element("div", {class: "panel below", style: {marginTop: "16px"}},
     element("div", {class: "head"}, element("h3", {}, "Worst mistakes"), element("span", {class: "legend"}, "sure, and wrong: look for mislabelled pictures first")), all);
 }
 
 function drawMistakes() {
-  if (!evaluation || !evaluation.classes) return;
+  if (!evaluation) return;
+  if (!evaluation.classes) {
+    if (evaluation.worst && evaluation.worst.length) section("What it gets wrong", gallery());
+    return;
+  }
   const names = evaluation.classes.map(each => each.name);
   const matrix = evaluation.confusion
     ? [element("div", {class: "head"}, element("h3", {}, "Confusion matrix"),

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lockstep/training/guard.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include "lockstep/loader/collection.h"
 #include "lockstep/model/snapshot.h"
 #include "lockstep/run/journal.h"
+#include "lockstep/training/small_training.h"
 #include "lockstep/training/train.h"
 
 namespace lockstep::training {
@@ -56,7 +59,7 @@ void write_pictures(const base::Path& pictures, const image::Image& picture, int
 }
 
 // Who skips bad samples does not want to train through a file system that is gone.
-TEST(SessionGuardTest, AFileSystemThatIsGoneIsNoBadSample) {
+TEST(GuardTest, AFileSystemThatIsGoneIsNoBadSample) {
   const base::TemporaryFolder folder;
   const auto pictures = folder.path() / "pictures";
   for (const bool validates : {false, true}) {
@@ -86,7 +89,7 @@ TEST(SessionGuardTest, AFileSystemThatIsGoneIsNoBadSample) {
 }
 
 // With batches of one, a bad sample is a whole step of them.
-TEST(SessionGuardTest, ABadSampleThatIsAWholeBatchIsSkipped) {
+TEST(GuardTest, ABadSampleThatIsAWholeBatchIsSkipped) {
   const base::TemporaryFolder folder;
   const auto pictures = folder.path() / "pictures";
   write_pictures(pictures, image::Image(16, 16), 12);
@@ -104,7 +107,7 @@ TEST(SessionGuardTest, ABadSampleThatIsAWholeBatchIsSkipped) {
 }
 
 // Black pictures; white ones become infinite by a normalisation that black ones do not feel. Three batches of them.
-TEST(SessionGuardTest, DataWithoutAFiniteLossAreLeftOutAndTheRunEnds) {
+TEST(GuardTest, DataWithoutAFiniteLossAreLeftOutAndTheRunEnds) {
   const base::TemporaryFolder folder;
   image::Image picture(16, 16);
   write_pictures(folder.path() / "pictures", picture, 120);
@@ -168,7 +171,7 @@ std::string error_of(const spec::Job& job, const base::Path& run) {
   return "";
 }
 
-TEST(SessionGuardTest, ASpikeBeforeTheFirstSaveGoesBackToTheStart) {
+TEST(GuardTest, ASpikeBeforeTheFirstSaveGoesBackToTheStart) {
   const base::TemporaryFolder folder;
   auto job = small_job();
   job.training.spike_factor = 1.0001;  // whatever is above the median, sooner or later
@@ -181,7 +184,7 @@ TEST(SessionGuardTest, ASpikeBeforeTheFirstSaveGoesBackToTheStart) {
   EXPECT_NE(said.find("1 rewind has not led beyond it"), std::string::npos) << said;
 }
 
-TEST(SessionGuardTest, SaysWhyItDoesNotGoBack) {
+TEST(GuardTest, SaysWhyItDoesNotGoBack) {
   const base::TemporaryFolder folder;
   auto job = small_job();
   job.training.optimizer.name = spec::OptimizerName::sgd;
@@ -197,7 +200,7 @@ TEST(SessionGuardTest, SaysWhyItDoesNotGoBack) {
   EXPECT_NE(error_of(job, folder.path() / "off").find("training.max_rewinds is 0"), std::string::npos);
 }
 
-TEST(SessionGuardTest, AStopOfAnotherRankKeepsItsNameAndSaysWhere) {
+TEST(GuardTest, AStopOfAnotherRankKeepsItsNameAndSaysWhere) {
   const base::TemporaryFolder folder;
   std::string reasons[2];
   comm::run_thread_ranks(2, [&](comm::Group& group) {
@@ -239,7 +242,7 @@ class OtherWeights : public comm::Group {
   int64_t tensors_;
 };
 
-TEST(SessionGuardTest, RanksOfAShortRunAreComparedBeforeItIsSaved) {
+TEST(GuardTest, RanksOfAShortRunAreComparedBeforeItIsSaved) {
   const base::TemporaryFolder folder;
   spec::Job job = small_job();
   const auto tensors = std::ssize(model::all_tensors(model::make_network(job.model, job.data.image_size, 1, at::kCPU)));
@@ -261,6 +264,107 @@ TEST(SessionGuardTest, RanksOfAShortRunAreComparedBeforeItIsSaved) {
     EXPECT_EQ(heard[0].find("no longer holds the weights of the others") == std::string::npos, every == 0) << heard[0];
     EXPECT_EQ(std::filesystem::exists(run / "checkpoints"), every == 0);
   }
+}
+
+// A guard of a run that takes no step: it is told the results.
+struct Guarded {
+  Guarded(const SmallTraining& small, comm::Group& group)
+      : context(small.job, small.options, group),
+        saver(context),
+        guard(context, saver),
+        step(SmallTraining::step_of(context)),
+        feed(context, context.timetable.stage_at(0), [] { return std::string(); }) {}
+
+  bool accepts(const step::StepResult& result, int64_t rows = 8) {
+    ++context.state.step;
+    return guard.accepts(result, rows, step, feed);
+  }
+  std::string complaint(const step::StepResult& result) {
+    try {
+      accepts(result);
+    } catch (const base::Error& error) {
+      return error.message();
+    }
+    return "";
+  }
+
+  TrainingContext context;
+  Saver saver;
+  Guard guard;
+  step::Step step;
+  Feed feed;
+};
+
+constexpr step::StepResult kSound{.loss = 1, .samples = 8, .gradient_norm = 1};
+constexpr step::StepResult kNotFinite{.samples = 8, .finite = false};
+
+TEST(GuardTest, GoesBackToTheCheckpointBeforeAndThenToEarlierOnes) {
+  SmallTraining small;
+  small.job.training.max_nonfinite_steps = 2;
+  small.job.training.max_rewinds = 2;
+  const auto group = comm::single_group();
+  Guarded run(small, *group);
+  const TrainingState& state = run.context.state;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(run.accepts(kSound));
+    run.saver.save_durably(run.step);
+  }
+  const auto weights = model::all_tensors(run.context.network);
+  const at::Tensor before = weights[0].tensor.detach().clone();
+  weights[0].tensor.detach().add_(1);
+  EXPECT_TRUE(run.accepts(kNotFinite));
+  EXPECT_FALSE(run.saver.is_due());
+  EXPECT_FALSE(run.accepts(kNotFinite));  // step 5
+  EXPECT_EQ(state.step, 3);
+  EXPECT_EQ(state.data_shift, 2);
+  EXPECT_EQ(state.nonfinite, 0);
+  EXPECT_TRUE(weights[0].tensor.equal(before));
+  EXPECT_TRUE(run.accepts(kNotFinite));
+  EXPECT_FALSE(run.accepts(kNotFinite));  // step 5 again: it did not lead beyond it
+  EXPECT_EQ(state.step, 2);
+  EXPECT_EQ(state.data_shift, 5);
+  EXPECT_EQ(run.guard.num_rewinds(), 2);
+  EXPECT_EQ(numbers_of(run::read_journal(small.options.run / "journal.jsonl"), "rewind", "step"),
+            (std::vector<int64_t>{3, 2}));
+  run.accepts(kNotFinite);
+  EXPECT_NE(run.complaint(kNotFinite).find("2 rewinds have not led beyond it"), std::string::npos);
+}
+
+TEST(GuardTest, ARunThatGetsBeyondThePlaceMayGoBackAnew) {
+  SmallTraining small;
+  small.job.training.max_nonfinite_steps = small.job.training.max_rewinds = 1;
+  const auto group = comm::single_group();
+  Guarded run(small, *group);
+  run.saver.save_durably(run.step);
+  EXPECT_FALSE(run.accepts(kNotFinite));
+  EXPECT_TRUE(run.accepts(kSound));
+  EXPECT_FALSE(run.accepts(kNotFinite));  // step 2, beyond 1
+  EXPECT_NE(run.complaint(kNotFinite).find("1 rewind has not led beyond it"), std::string::npos);
+}
+
+TEST(GuardTest, EveryRankGoesBackToTheSameCheckpoint) {
+  SmallTraining small;
+  small.job.training.spike_factor = 3;
+  comm::run_thread_ranks(2, [&](comm::Group& group) {
+    Guarded run(small, group);
+    run.saver.save_durably(run.step);
+    group.barrier();
+    for (int i = 0; i < 16; ++i) EXPECT_TRUE(run.accepts(kSound));
+    EXPECT_FALSE(run.accepts({.loss = 4, .samples = 8, .gradient_norm = 1}));
+    EXPECT_EQ(run.context.state.step, 0);
+    EXPECT_EQ(run.context.state.data_shift, 17);
+    EXPECT_TRUE(run.accepts({.loss = 4, .samples = 8, .gradient_norm = 1})) << "what it knew of the loss is forgotten";
+  });
+}
+
+TEST(GuardTest, EightSamplesInARowThatCannotBeReadEndTheRun) {
+  SmallTraining small;
+  const auto group = comm::single_group();
+  Guarded run(small, *group);
+  for (int i = 0; i < 7; ++i) EXPECT_TRUE(run.accepts({.samples = 0}, 1));
+  EXPECT_TRUE(run.accepts(kSound));
+  EXPECT_NE(run.complaint({.samples = 0}).find("step 9: not one of the last 8 training samples could be read"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lockstep/training/saver.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include "lockstep/forecast/limits.h"
 #include "lockstep/run/faulty_disk.h"
 #include "lockstep/run/journal.h"
+#include "lockstep/training/small_training.h"
 #include "lockstep/training/train.h"
 
 namespace lockstep::training {
@@ -64,7 +67,7 @@ class OddDisk : public run::FaultyDisk {
   bool thrown_ = false;
 };
 
-TEST(SessionSaveTest, WhateverASaveFailsWithIsToldAndTrainingGoesOn) {
+TEST(SaverTest, WhateverASaveFailsWithIsToldAndTrainingGoesOn) {
   const base::TemporaryFolder folder;
   TrainOptions options;
   options.run = folder.path() / "run";
@@ -78,7 +81,7 @@ TEST(SessionSaveTest, WhateverASaveFailsWithIsToldAndTrainingGoesOn) {
   }
 }
 
-TEST(SessionSaveTest, ThePlanCountsItsSaves) {
+TEST(SaverTest, ThePlanCountsItsSaves) {
   for (const double every : {0.0, 0.5, 1.0, 2.0}) {
     auto job = saving_job();
     job.checkpoint.every_epochs = every;
@@ -88,7 +91,7 @@ TEST(SessionSaveTest, ThePlanCountsItsSaves) {
   }
 }
 
-TEST(SessionSaveTest, ThePlanCountsOneMoreForEachEvaluationThatMayBeTheBest) {
+TEST(SaverTest, ThePlanCountsOneMoreForEachEvaluationThatMayBeTheBest) {
   for (const double every : {0.0, 1.0}) {
     auto job = saving_job();
     job.data.validate = "synthetic";
@@ -109,7 +112,7 @@ TEST(SessionSaveTest, ThePlanCountsOneMoreForEachEvaluationThatMayBeTheBest) {
   }
 }
 
-TEST(SessionSaveTest, SaysWhatItsCheckpointsTakeOfTheDisk) {
+TEST(SaverTest, SaysWhatItsCheckpointsTakeOfTheDisk) {
   for (const double momentum : {0.0, 0.9}) {
     auto job = saving_job();
     job.checkpoint.milestone_epochs = 1.5;  // 6 steps of 23
@@ -123,6 +126,110 @@ TEST(SessionSaveTest, SaysWhatItsCheckpointsTakeOfTheDisk) {
               1)
         << start;
   }
+}
+
+TEST(SaverTest, SavesWhereTheRunStands) {
+  SmallTraining small;
+  const auto group = comm::single_group();
+  TrainingContext context(small.job, small.options, *group);
+  Saver saver(context);
+  context.state.step = 5;
+  context.state.data_shift = 2;
+  context.state.scores.best = 0.5;
+  saver.save(SmallTraining::step_of(context), {.best = true});
+  EXPECT_TRUE(saver.is_under_way());
+  saver.settle_best();
+  EXPECT_FALSE(saver.is_under_way());
+  EXPECT_EQ(saver.num_saves(), 1);
+  EXPECT_GT(saver.stall_seconds(), 0);
+  const auto found = run::CheckpointStore(small.options.run / "checkpoints").best().checkpoint.value();
+  base::Json expected = base::Json::object();
+  context.state.write(expected);
+  for (const auto& member : expected.members()) {
+    if (member.key.find("seconds") != std::string::npos) continue;  // they go on
+    EXPECT_EQ(found.state.at(member.key), member.value) << member.key;
+  }
+  EXPECT_EQ(run::LoaderState::from_json(found.state.at("loader")), context.timetable.loader_state(7));
+}
+
+TEST(SaverTest, WhatCouldNotBeSavedIsNotTheBest) {
+  SmallTraining small;
+  small.options.disk = std::make_shared<run::FaultyDisk>(run::FaultyDisk::Fault::fail, 2);
+  const auto group = comm::single_group();
+  TrainingContext context(small.job, small.options, *group);
+  Saver saver(context);
+  const step::Step step = SmallTraining::step_of(context);
+  context.state.step = 1;
+  context.state.scores.best = 0.75;
+  saver.save(step, {.best = true, .best_before = 0.5});
+  saver.settle_best();
+  EXPECT_EQ(saver.num_saves(), 0);
+  EXPECT_EQ(context.state.scores.best, 0.5);
+  EXPECT_EQ(small.events("save_failed").size(), 1U);
+  saver.save_durably(step);  // there is room again
+  EXPECT_EQ(saver.num_saves(), 1);
+}
+
+TEST(SaverTest, TheLastSaveMustNotFail) {
+  SmallTraining small;
+  small.options.disk = std::make_shared<run::FaultyDisk>(run::FaultyDisk::Fault::persist, 1);
+  const auto group = comm::single_group();
+  TrainingContext context(small.job, small.options, *group);
+  Saver saver(context);
+  context.state.step = context.timetable.total_steps();
+  saver.save(SmallTraining::step_of(context));
+  EXPECT_THROW(saver.settle(Saver::Wait::yes), base::Error);
+  EXPECT_TRUE(std::filesystem::exists(small.options.run / "weights.safetensors"));
+}
+
+TEST(SaverTest, IsDueByTheDistanceOfTheJobButNotBehindStepsThatChangedNothing) {
+  SmallTraining small;
+  small.job.checkpoint.every_epochs = 1;  // 3 steps
+  small.job.checkpoint.milestone_epochs = 4. / 3;
+  comm::run_thread_ranks(2, [&](comm::Group& group) {
+    TrainingContext context(small.job, small.options, group);
+    Saver saver(context);
+    std::vector<int64_t> due;
+    for (int64_t& step = context.state.step; step < 9; ++step) {
+      if (step > 0 && saver.is_due()) due.push_back(step);
+    }
+    EXPECT_EQ(due, (std::vector<int64_t>{3, 4, 6, 8}));
+    context.state.nonfinite = 1;
+    EXPECT_FALSE(saver.is_due());
+  });
+}
+
+TEST(SaverTest, ByTheClockOfRankZeroNothingIsDueInTheFirstMinute) {
+  SmallTraining small;
+  small.job.checkpoint.every_epochs = 0;
+  comm::run_thread_ranks(2, [&](comm::Group& group) {
+    TrainingContext context(small.job, small.options, group);
+    Saver saver(context);
+    context.state.step_seconds = 1;
+    for (int64_t& step = context.state.step; step < 9; ++step) EXPECT_FALSE(saver.is_due());
+    saver.forget_look();
+    context.state.step = 0;
+    EXPECT_FALSE(saver.is_due());
+  });
+}
+
+// Two nodes of one rank each.
+TEST(SaverTest, TheFirstRankOfEachNodeWritesItsPartitions) {
+  SmallTraining small;
+  small.job.training.zero = 3;
+  comm::run_thread_ranks(2, [&](comm::Group& group) {
+    TrainOptions options = small.options;
+    options.node = base::text("node-", group.rank());
+    TrainingContext context(small.job, options, group);
+    Saver saver(context);
+    const step::Step step = SmallTraining::step_of(context);
+    context.state.step = 3;
+    saver.save_durably(step);
+    EXPECT_EQ(saver.num_saves(), group.rank() == 0 ? 1 : 0);
+  });
+  const auto found = run::CheckpointStore(small.options.run / "checkpoints").newest().checkpoint.value();
+  EXPECT_EQ(found.step, 3);
+  EXPECT_TRUE(found.state.contains("cut"));
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lockstep/training/evaluation.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -13,6 +15,7 @@
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/run/journal.h"
+#include "lockstep/training/small_training.h"
 #include "lockstep/training/train.h"
 
 namespace lockstep::training {
@@ -66,7 +69,7 @@ std::vector<int64_t> steps_evaluated(const base::Path& run) {
   return steps;
 }
 
-TEST(SessionEvaluateTest, AStopWhereAnEvaluationIsDueLosesNone) {
+TEST(EvaluationTest, AStopWhereAnEvaluationIsDueLosesNone) {
   const base::TemporaryFolder folder;
   const auto job = job_of_epochs(8);
   sit(folder.path() / "straight", job);
@@ -81,7 +84,7 @@ TEST(SessionEvaluateTest, AStopWhereAnEvaluationIsDueLosesNone) {
   }
 }
 
-TEST(SessionEvaluateTest, AStopAtTheEndOfAPhaseLosesNoEvaluation) {
+TEST(EvaluationTest, AStopAtTheEndOfAPhaseLosesNoEvaluation) {
   const base::TemporaryFolder folder;
   auto job = job_of_epochs(0);
   job.model.name = "smallcnn";
@@ -102,7 +105,7 @@ TEST(SessionEvaluateTest, AStopAtTheEndOfAPhaseLosesNoEvaluation) {
   EXPECT_EQ(evaluations_of(folder.path() / "run"), evaluations_of(folder.path() / "straight"));
 }
 
-TEST(SessionEvaluateTest, AWalltimeThatEndsInFrontOfAnEvaluationLosesNone) {
+TEST(EvaluationTest, AWalltimeThatEndsInFrontOfAnEvaluationLosesNone) {
   const base::TemporaryFolder folder;
   const auto job = job_of_epochs(40);
   sit(folder.path() / "straight", job);
@@ -134,7 +137,7 @@ void change_newest(const base::Path& run, const std::function<void(base::Json&)>
 }
 
 // As an earlier version would have left it.
-TEST(SessionEvaluateTest, ACheckpointThatDoesNotSayWhenItWasEvaluatedOwesNothing) {
+TEST(EvaluationTest, ACheckpointThatDoesNotSayWhenItWasEvaluatedOwesNothing) {
   const base::TemporaryFolder folder;
   const auto job = job_of_epochs(4);
   sit(folder.path() / "run", job, stopping_after(2));
@@ -144,40 +147,40 @@ TEST(SessionEvaluateTest, ACheckpointThatDoesNotSayWhenItWasEvaluatedOwesNothing
 }
 
 // It is saved before an evaluation that may take too long; a kill within that leaves it as this does.
-TEST(SessionEvaluateTest, AKillWithinTheLastEvaluationLetsItBeMadeAgain) {
+TEST(EvaluationTest, AKillWithinTheLastEvaluationLetsItBeMadeAgain) {
   const base::TemporaryFolder folder;
   const auto job = job_of_epochs(2);
   const auto straight = sit(folder.path() / "run", job);
   change_newest(folder.path() / "run", [](base::Json& state) {
     state["evaluated"] = 1;
-    state.erase("top1");
+    state.erase("evaluation");
   });
   const auto again = sit(folder.path() / "run", job);
   EXPECT_EQ(again.resumed_at, 2);
-  EXPECT_EQ(again.top1, straight.top1);
+  EXPECT_EQ(again.evaluation, straight.evaluation);
   EXPECT_EQ(again.state_sha256, straight.state_sha256);
   EXPECT_EQ(steps_evaluated(folder.path() / "run"), (std::vector<int64_t>{1, 2}));
 }
 
-TEST(SessionEvaluateTest, EveryZeroEpochsIsOnceAtTheEnd) {
+TEST(EvaluationTest, EveryZeroEpochsIsOnceAtTheEnd) {
   const base::TemporaryFolder folder;
   auto job = job_of_epochs(4);
   job.evaluation.every_epochs = 0;
-  EXPECT_TRUE(sit(folder.path() / "run", job).top1.has_value());
+  EXPECT_TRUE(sit(folder.path() / "run", job).evaluation.has_value());
   EXPECT_EQ(steps_evaluated(folder.path() / "run"), (std::vector<int64_t>{4}));
   job.data.validate.clear();
-  EXPECT_FALSE(sit(folder.path() / "none", job).top1.has_value());
+  EXPECT_FALSE(sit(folder.path() / "none", job).evaluation.has_value());
 }
 
-TEST(SessionEvaluateTest, ANetworkWithoutAFiniteLossIsNeverTheBest) {
+TEST(EvaluationTest, ANetworkWithoutAFiniteLossIsNeverTheBest) {
   const base::TemporaryFolder folder;
   auto job = job_of_epochs(4);
   job.training.optimizer.lr = 1e38;
   job.training.max_nonfinite_steps = 100;
   const auto result = sit(folder.path() / "run", job);
   EXPECT_TRUE(result.finished);
-  EXPECT_TRUE(result.top1.has_value());
-  EXPECT_FALSE(result.loss.has_value());
+  EXPECT_TRUE(result.evaluation.has_value());
+  EXPECT_FALSE(result.evaluation->figure("loss").has_value());
   const auto history = run::read_journal(folder.path() / "run" / "journal.jsonl");
   for (const auto& event : history.named("evaluate")) {
     EXPECT_TRUE(event.at("loss").is_null());
@@ -186,18 +189,19 @@ TEST(SessionEvaluateTest, ANetworkWithoutAFiniteLossIsNeverTheBest) {
   EXPECT_EQ(history.named("evaluate").size(), 4U);
   for (const auto& event : history.named("save")) EXPECT_FALSE(event.at("best").as_bool());
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "run" / "checkpoints" / "best"));
-  EXPECT_EQ(sit(folder.path() / "run", job).top1, result.top1);  // and the checkpoint can be read again
+  EXPECT_EQ(sit(folder.path() / "run", job).evaluation, result.evaluation);  // and the checkpoint can be read again
 }
 
-TEST(SessionEvaluateTest, ALossThatWasCutIsABound) {
+TEST(EvaluationTest, ALossThatWasCutIsABound) {
   const base::TemporaryFolder folder;
   auto job = job_of_epochs(2);
   job.training.optimizer.lr = 1e6;
   const auto result = sit(folder.path() / "run", job);
-  EXPECT_TRUE(result.loss.has_value() && result.loss_cut);
-  EXPECT_TRUE(sit(folder.path() / "run", job).loss_cut);  // a finished run tells the same
+  EXPECT_TRUE(result.evaluation->figure("loss") && result.evaluation->figure("loss_cut"));
+  EXPECT_TRUE(
+      sit(folder.path() / "run", job).evaluation->figure("loss_cut").has_value());  // a finished run tells the same
   job.training.optimizer.lr = 0.1;
-  EXPECT_FALSE(sit(folder.path() / "sound", job).loss_cut);
+  EXPECT_FALSE(sit(folder.path() / "sound", job).evaluation->figure("loss_cut").has_value());
 }
 
 // Takes no checkpoint but the first and the last, and says so only when the next evaluation has begun.
@@ -230,7 +234,7 @@ class LateToFail : public run::Disk {
 };
 
 // With 0.5 saved and 0.9 and 0.7 lost, 0.8 is the best so far.
-TEST(SessionEvaluateTest, WhatASaveLostIsMeasuredAgainstWhatIsSaved) {
+TEST(EvaluationTest, WhatASaveLostIsMeasuredAgainstWhatIsSaved) {
   const base::TemporaryFolder folder;
   const int64_t last = 24;
   TrainOptions options;
@@ -251,6 +255,64 @@ TEST(SessionEvaluateTest, WhatASaveLostIsMeasuredAgainstWhatIsSaved) {
   }
   EXPECT_GT(dips, 0);
   EXPECT_EQ(failed, better);
+}
+
+TEST(EvaluationTest, IsOwedWhereItWasDueAndNotMade) {
+  SmallTraining small;
+  small.job.evaluation.every_epochs = 1;  // 3 steps
+  const auto group = comm::single_group();
+  TrainingContext context(small.job, small.options, *group);
+  const Evaluation evaluation(context);
+  EXPECT_TRUE(evaluation.is_due(3) && evaluation.is_due(12));
+  EXPECT_FALSE(evaluation.is_due(4));
+  EXPECT_FALSE(evaluation.is_owed()) << "before the first step";
+  context.state.step = 3;
+  EXPECT_TRUE(evaluation.is_owed());
+  context.state.evaluated = 3;
+  EXPECT_FALSE(evaluation.is_owed());
+  context.collections.validate.reset();
+  EXPECT_FALSE(evaluation.is_due(3));
+}
+
+TEST(EvaluationTest, OnlyABetterOneIsTheBestOnEveryRank) {
+  SmallTraining small;
+  comm::run_thread_ranks(2, [&](comm::Group& group) {
+    TrainingContext context(small.job, small.options, group);
+    const Feed feed(context, context.timetable.stage_at(0), [] { return std::string(); });
+    Evaluation evaluation(context);
+    Scores& scores = context.state.scores;
+    context.state.step = 3;
+    const auto first = evaluation.run(feed);
+    EXPECT_TRUE(first.best);
+    EXPECT_FALSE(first.best_before.has_value());
+    EXPECT_EQ(scores.best, scores.last->figure("top1"));
+    EXPECT_EQ(context.state.evaluated, 3);
+    const auto again = evaluation.run(feed);
+    EXPECT_FALSE(again.best);
+    EXPECT_EQ(again.best_before, scores.best);
+    scores.best = group.rank() == 0 ? -1 : 2;  // rank 0 knows what was saved
+    EXPECT_TRUE(evaluation.run(feed).best);
+    TrainResult result;
+    evaluation.write(result);
+    EXPECT_EQ(result.evaluation, scores.last);
+  });
+  EXPECT_EQ(small.events("evaluate").size(), 1U) << "of one step";
+}
+
+TEST(EvaluationTest, MayBeCutWhileItsLengthIsOnlyGuessed) {
+  SmallTraining small;
+  small.options.seconds_left = 100;
+  const auto group = comm::single_group();
+  TrainingContext context(small.job, small.options, *group);
+  const Evaluation evaluation(context);
+  context.state.step_seconds = 0.1;  // 3 batches, 3 times as long at most
+  EXPECT_FALSE(evaluation.may_be_cut());
+  context.state.step_seconds = 12;
+  EXPECT_TRUE(evaluation.may_be_cut());
+  context.state.evaluate_seconds = 10;
+  EXPECT_FALSE(evaluation.may_be_cut());
+  context.state.save_seconds = 50;
+  EXPECT_TRUE(evaluation.may_be_cut());
 }
 
 }  // namespace

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/model/trained.h"
+#include "lockstep/training/trained.h"
 
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/model/small_run.h"
 #include "lockstep/model/weights.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/run/saved_tensors.h"
+#include "lockstep/training/small_run.h"
 
-namespace lockstep::model {
+namespace lockstep::training {
 namespace {
 
 using testing::HasSubstr;
@@ -37,7 +37,7 @@ TEST(TrainedTest, LoadsARunWithItsClasses) {
 
 // The network of `small`, saved without a word about its classes.
 void save_plain(const SmallRun& small, const base::Path& path) {
-  save_weights(load_trained({small.run()}).network, path);
+  model::save_weights(load_trained({small.run()}).network, path);
 }
 
 TEST(TrainedTest, TakesTheClassNamesFromTheTrainingDataWhenTheRunHasNone) {
@@ -134,4 +134,4 @@ TEST(TrainedTest, RefusesWeightsOfAnotherClassCount) {
 }
 
 }  // namespace
-}  // namespace lockstep::model
+}  // namespace lockstep::training

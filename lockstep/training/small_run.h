@@ -11,7 +11,7 @@
 #include "lockstep/run/folder.h"
 #include "lockstep/spec/job.h"
 
-namespace lockstep::model {
+namespace lockstep::training {
 
 // For tests: a run folder as train leaves it, of a linear network with random weights, and 2 classes of plain-coloured
 // JPEGs for it.
@@ -37,8 +37,8 @@ class SmallRun {
     const run::RunPaths paths{run()};
     base::make_folders(run());
     base::write_json(paths.job(), spec::to_json(job_));
-    const auto network = make_network(job_.model, job_.data.image_size, 3);
-    save_weights(network, paths.weights(), {{"classes", base::Json::array_of(classes_).dump(-1)}});
+    const auto network = model::make_network(job_.model, job_.data.image_size, 3);
+    model::save_weights(network, paths.weights(), {{"classes", base::Json::array_of(classes_).dump(-1)}});
   }
 
   const base::Path& root() const { return folder_.path(); }
@@ -52,4 +52,4 @@ class SmallRun {
   spec::Job job_;
 };
 
-}  // namespace lockstep::model
+}  // namespace lockstep::training

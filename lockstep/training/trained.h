@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "lockstep/base/file.h"
 #include "lockstep/model/network.h"
+#include "lockstep/objective/objective.h"
 #include "lockstep/spec/job.h"
+#include "lockstep/task/task.h"
 
-namespace lockstep::model {
+namespace lockstep::training {
 
 // A network with the weights that a run ended with (or its best checkpoint so far), ready for evaluation.
 struct Trained {
   spec::Job job;
-  std::vector<std::string> classes;  // label -> name
-  Network network;
+  std::shared_ptr<const task::Task> task;
+  std::shared_ptr<const objective::Objective> objective;
+  std::vector<std::string> classes;  // label -> name; none where the task has no classes
+  model::Network network;
   base::Path run;                       // empty for weights outside a run folder
   base::Path weights;                   // the file they came from
   std::vector<std::string> notes = {};  // damaged checkpoints that were passed over
@@ -34,4 +39,4 @@ Trained load_trained(const TrainedOptions& options);
 // As many compute threads as the job says, or as the machine gives this process.
 void use_threads(const spec::Job& job, int64_t num_ranks);
 
-}  // namespace lockstep::model
+}  // namespace lockstep::training

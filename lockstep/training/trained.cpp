@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/model/trained.h"
+#include "lockstep/training/trained.h"
 
 #include <ATen/Parallel.h>
 
@@ -14,7 +14,7 @@
 #include "lockstep/site/cores.h"
 #include "lockstep/weights/safetensors.h"
 
-namespace lockstep::model {
+namespace lockstep::training {
 namespace {
 
 using base::Blame;
@@ -95,15 +95,23 @@ std::vector<std::string> class_names(const Source& source, const spec::Job& job)
 Trained load_trained(const TrainedOptions& options) {
   const Source source = find_source(options);
   spec::Job job = spec::load_job(source.job, options.sets);
-  std::vector<std::string> classes = class_names(source, job);
-  job.model.classes = static_cast<int64_t>(classes.size());
-  Trained trained{job,        std::move(classes), make_network(job.model, job.data.image_size, 0, options.device),
-                  source.run, source.weights,     source.notes};
-  const auto report = load_weights_from(trained.network, trained.weights);
+  std::vector<std::string> classes;
+  if (task::make_task(job)->learns_classes()) classes = class_names(source, job);
+  const std::shared_ptr<const task::Task> task = task::make_task(job, classes);
+  job.model.classes = task->num_outputs();
+  Trained trained{job,
+                  task,
+                  objective::make_objective(job),
+                  std::move(classes),
+                  model::make_network(job.model, job.data.image_size, 0, options.device),
+                  source.run,
+                  source.weights,
+                  source.notes};
+  const auto report = model::load_weights_from(trained.network, trained.weights);
   if (report.fresh.empty()) return trained;
   throw Error(Blame::user,
               text(trained.weights.string(), ": '", report.fresh.front(),
-                   "' is made for another number of classes than ", trained.classes.size()),
+                   "' is made for another number of classes than ", job.model.classes),
               "give the job and the data that these weights were trained with");
 }
 
@@ -112,4 +120,4 @@ void use_threads(const spec::Job& job, int64_t num_ranks) {
   at::set_num_threads(static_cast<int>(job.training.threads > 0 ? job.training.threads : fair));
 }
 
-}  // namespace lockstep::model
+}  // namespace lockstep::training

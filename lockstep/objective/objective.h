@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/model/named_tensors.h"
+#include "lockstep/spec/job.h"
+
+namespace lockstep::objective {
+
+// Which batch it is: with the job's seed, what random choices of a loss depend on.
+struct BatchPosition {
+  int64_t epoch = 0;
+  int64_t step = 0;
+};
+
+// An output of the network for the samples of a batch, in main memory: float [rows, width].
+using HostRows = std::vector<model::Named>;
+
+// The half of a task that needs libtorch: from fields and a network's outputs to sums over the rows. Shapes are fixed
+// and nothing waits for the device, so that a step can be planned and captured. Rows that have no part (the encoder
+// left them blank) count for nothing. Calls may come from any thread.
+class Objective {
+ public:
+  virtual ~Objective() = default;
+
+  // What the network is shown instead of the batch, while training from its first block: images mixed with each other.
+  // May add fields for its own loss().
+  virtual model::NamedTensors prepare(model::NamedTensors fields, const BatchPosition&) const { return fields; }
+  // The SUM over the rows, a scalar that carries the gradient: the step divides by the samples of the whole batch, so
+  // that summing over ranks is all that is left to do.
+  virtual at::Tensor loss(const model::NamedTensors& outputs, const model::NamedTensors& fields,
+                          const BatchPosition& position) const = 0;
+
+  // Further sums over the rows, on the device, scalars: figures() names what each is when divided by the samples.
+  virtual std::vector<std::string> figures() const = 0;                          // "accuracy"
+  virtual std::string figure_text(const std::string& name, double value) const;  // for people: "accuracy 98.4 %"
+  virtual std::vector<at::Tensor> sums(const model::NamedTensors& outputs, const model::NamedTensors& fields) const = 0;
+
+  // What the score, and what a prediction, is made from.
+  virtual HostRows scored(const model::NamedTensors& outputs) const = 0;
+  virtual HostRows predicted(const model::NamedTensors& outputs) const { return scored(outputs); }
+};
+
+std::shared_ptr<const Objective> make_objective(const spec::Job& job);
+
+// [rows, width] floats in main memory.
+at::Tensor host_rows(const at::Tensor& output);
+
+}  // namespace lockstep::objective

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/task/json_member.h"
+
+#include <vector>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::task {
+
+base::Json read_json_member(std::span<const std::byte> bytes) {
+  return base::parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "the sample's json");
+}
+
+double number_in(const base::Json& document, const std::string& key, const char* setting) {
+  const base::Json* value = document.find(key);
+  if (value && value->is_number()) return value->as_double();
+  std::vector<std::string> keys;
+  for (const auto& member : document.members()) keys.push_back(member.key);
+  throw base::Error(base::Blame::user, base::text("no number '", key, "' (", setting, ") in the sample's json"),
+                    base::text("it has ", base::join(keys, ", ")));
+}
+
+}  // namespace lockstep::task

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/task/regress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/task/image_encoder.h"
+#include "lockstep/task/json_member.h"
+
+namespace lockstep::task {
+namespace {
+
+using base::Json;
+using base::text;
+
+class ValueEncoder final : public ImageEncoder {
+ public:
+  ValueEncoder(const spec::Data& data, std::string key) : ImageEncoder(data), key_(std::move(key)) {}
+
+ protected:
+  void encode_rest(const StoredSample& sample, FieldPointers rest) override {
+    if (sample.members.empty()) return blank_rest(rest);  // a prediction: nobody knows the value
+    fill(rest, static_cast<float>(number_in(read_json_member(sample.members[0]), key_, "regress.value")), 1);
+  }
+  void draw_rest(int32_t /*label*/, base::Random random, FieldPointers rest) override {
+    fill(rest, static_cast<float>(random.normal()), 1);
+  }
+  void blank_rest(FieldPointers rest) override { fill(rest, 0, 0); }
+
+ private:
+  static void fill(FieldPointers rest, float value, float valid) {
+    put(rest[0], value);
+    put(rest[1], valid);
+  }
+  std::string key_;
+};
+
+struct Answer {
+  int64_t id = 0;
+  double value = 0, predicted = 0;
+};
+
+// Keeps every answer: sums are taken in the order of the samples, so that ranks cannot change them.
+class RegressScore final : public Score {
+ public:
+  explicit RegressScore(int64_t worst) : keep_(static_cast<size_t>(worst)) {}
+
+  void add(const Rows& rows) override {
+    for (int64_t i = 0; i < rows.size(); ++i) {
+      if (*rows.field("valid").values<float>(i) == 0) continue;
+      answers_.push_back({rows.sample_ids[static_cast<size_t>(i)], *rows.field("value").values<float>(i),
+                          rows.output("value").row(i)[0]});
+    }
+  }
+  std::string pack() const override {
+    return {reinterpret_cast<const char*>(answers_.data()), answers_.size() * sizeof(Answer)};
+  }
+  void merge(std::string_view packed) override {
+    const size_t before = answers_.size();
+    answers_.resize(before + packed.size() / sizeof(Answer));
+    std::memcpy(answers_.data() + before, packed.data(), packed.size());
+  }
+
+  int64_t samples() const override { return static_cast<int64_t>(answers_.size()); }
+  Headline headline() const override {
+    return {"mae", mean(error), false, text("mean absolute error ", base::fixed(mean(error), 4))};
+  }
+  Json figures() const override {
+    const double centre = mean([](const Answer& answer) { return answer.value; });
+    const double spread = mean([&](const Answer& answer) { return std::pow(answer.value - centre, 2); });
+    Json all = Json::object();
+    all["loss"] = mean(square);
+    all["mae"] = mean(error);
+    all["r2"] = spread > 0 ? 1 - mean(square) / spread : 0;  // 1 is perfect, 0 what the mean of all values would reach
+    return all;
+  }
+  std::string line() const override {
+    const Json all = figures();
+    return text(headline().text, "  R2 ", base::fixed(all.at("r2").as_double(), 4), "  loss ",
+                base::fixed(all.at("loss").as_double(), 4));
+  }
+  Json to_json() const override {
+    Json all = figures();
+    all["samples"] = samples();
+    all["worst"] = Json::array();
+    std::vector<Answer> worst = in_order();
+    std::stable_sort(worst.begin(), worst.end(), [](const Answer& a, const Answer& b) { return error(a) > error(b); });
+    worst.resize(std::min(worst.size(), keep_));
+    for (const Answer& answer : worst) {
+      Json row = Json::object();
+      row["sample"] = answer.id;
+      row["target"] = answer.value;
+      row["predicted"] = answer.predicted;
+      row["loss"] = square(answer);
+      all["worst"].push_back(std::move(row));
+    }
+    return all;
+  }
+
+ private:
+  static double error(const Answer& answer) { return std::abs(answer.predicted - answer.value); }
+  static double square(const Answer& answer) { return error(answer) * error(answer); }
+
+  std::vector<Answer> in_order() const {
+    std::vector<Answer> all = answers_;
+    std::sort(all.begin(), all.end(), [](const Answer& a, const Answer& b) { return a.id < b.id; });
+    return all;
+  }
+  template <class Of>
+  double mean(const Of& of) const {
+    double sum = 0;
+    for (const Answer& answer : in_order()) sum += of(answer);
+    return answers_.empty() ? 0 : sum / static_cast<double>(answers_.size());
+  }
+
+  size_t keep_;
+  std::vector<Answer> answers_;
+};
+
+class Regress final : public Task {
+ public:
+  explicit Regress(const spec::Job& job) : data_(job.data), key_(job.regress.value) {}
+
+  std::vector<Field> fields() const override { return {image_field(data_), {.name = "value"}, {.name = "valid"}}; }
+  std::vector<std::string> members() const override { return {"json"}; }
+  std::unique_ptr<Encoder> encoder() const override { return std::make_unique<ValueEncoder>(data_, key_); }
+  bool learns_classes() const override { return false; }
+  int64_t num_outputs() const override { return 1; }
+  std::unique_ptr<Score> score(int64_t worst) const override { return std::make_unique<RegressScore>(worst); }
+  Json report_words() const override {
+    return base::parse_json(R"({"title": "Mean absolute error", "share": false, "higher_is_better": false,
+                                "training": "absolute_error", "validation": "mae", "also": {}})",
+                            "report words");
+  }
+  Json record(const Rows& rows, int64_t i, int64_t /*top*/) const override {
+    Json record = Json::object();
+    record[key_] = static_cast<double>(rows.output("value").row(i)[0]);
+    return record;
+  }
+  std::string line(const Json& record) const override {
+    return text(key_, " ", base::fixed(record.at(key_).as_double(), 4));
+  }
+
+ private:
+  spec::Data data_;
+  std::string key_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_regress(const spec::Job& job) {
+  return std::make_unique<Regress>(job);
+}
+
+}  // namespace lockstep::task

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/base/random.h"
+#include "lockstep/spec/job.h"
+#include "lockstep/task/field.h"
+
+namespace lockstep::task {
+
+// A sample as it is stored: its label among the classes, the file of its image, and the members that the task asked
+// for (Task::members), in that order.
+struct StoredSample {
+  int32_t label = 0;
+  std::span<const std::byte> image;
+  std::vector<std::span<const std::byte>> members = {};
+};
+
+using FieldPointers = std::span<std::byte* const>;  // where each field of one sample goes, in the order of Task::fields
+
+// Turns one stored sample into the fields of its row. Keeps memory from one sample to the next: one per thread.
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+  // `random`: what a random view is drawn from; none: the view of evaluation. User error when the sample cannot be
+  // read.
+  virtual void encode(const StoredSample& sample, const std::optional<base::Random>& random, FieldPointers out) = 0;
+  virtual void draw(int32_t label, const base::Random& random, FieldPointers out) = 0;  // a synthetic sample
+  virtual void blank(FieldPointers out) = 0;  // of a sample that could not be read: no part in loss, gradient or score
+  virtual double decode_seconds() const = 0;  // of the last sample
+};
+
+// What a network gave for the samples of a batch, in main memory: [rows, width] each.
+struct OutputValues {
+  std::string name;
+  int64_t width = 0;
+  std::span<const float> values;
+
+  std::span<const float> row(int64_t i) const {
+    return values.subspan(static_cast<size_t>(i * width), static_cast<size_t>(width));
+  }
+};
+
+// Samples that were evaluated or predicted, as plain numbers.
+struct Rows {
+  std::span<const int64_t> sample_ids;
+  const std::vector<FieldValues>& fields;  // as the loader gave them; the image's values may be left out
+  std::vector<OutputValues> outputs;       // as the objective gives them
+
+  int64_t size() const { return static_cast<int64_t>(sample_ids.size()); }
+  const FieldValues& field(const std::string& name) const;  // REQUIRES: there is one
+  const OutputValues& output(const std::string& name) const;
+};
+
+// The one figure by which a run is called better or worse than another.
+struct Headline {
+  std::string name;  // "top1"
+  double value = 0;
+  bool higher_is_better = true;
+  std::string text;  // for people: "top-1 99.75 %"
+
+  bool better_than(double other) const { return higher_is_better ? value > other : value < other; }
+  bool operator==(const Headline&) const = default;
+};
+base::Json to_json(const Headline& headline);
+
+// What is kept of an evaluation when its samples are gone.
+struct ScoreSummary {
+  Headline headline;
+  base::Json figures;  // Score::figures
+
+  std::optional<double> figure(std::string_view name) const;  // none: there is no such figure, or it is not finite
+  std::string text() const;                                   // "top-1 99.75 %, loss 0.0797"
+  base::Json to_json() const;
+  static ScoreSummary from_json(const base::Json& value);
+  bool operator==(const ScoreSummary&) const = default;
+};
+
+// How good the outputs were. Any order of adding and merging gives the same bits, hence any number of ranks does.
+class Score {
+ public:
+  virtual ~Score() = default;
+  ScoreSummary summary() const;
+  virtual void add(const Rows& rows) = 0;  // samples that could not be read are left out
+  // Everything it holds, for another rank's merge(); rank 0 merges the others in rank order.
+  virtual std::string pack() const = 0;
+  virtual void merge(std::string_view packed) = 0;
+
+  virtual int64_t samples() const = 0;
+  virtual bool is_sound() const;  // false: not one finite figure; such a network is the best of nothing
+  virtual Headline headline() const = 0;
+  virtual base::Json figures() const = 0;  // flat: what journal and TensorBoard keep of an evaluation
+  virtual std::string line() const = 0;    // the same for people: "top-1 99.75 %  top-5 100.00 %  loss 0.0797"
+  // All of it. "worst": samples that a person should look at, worst first, each with its id as "sample".
+  virtual base::Json to_json() const = 0;
+  virtual std::string to_text() const;  // for a terminal
+  std::vector<int64_t> worst() const;   // their ids
+};
+
+// What is learnt, as far as it needs no libtorch: the fields of a batch, how a stored sample becomes them, how outputs
+// are scored and told. Its other half, the loss, is objective/objective.h. Everything else knows tasks through these
+// two alone. Calls may come from any thread.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  virtual std::vector<Field> fields() const = 0;
+  virtual std::vector<std::string> members() const { return {}; }  // of a sample, besides its image: "json"
+  virtual std::unique_ptr<Encoder> encoder() const = 0;
+  virtual bool learns_classes() const = 0;  // samples have labels, of two classes at least
+  virtual int64_t num_outputs() const = 0;  // numbers that the network's head gives for a sample; 0: not known yet
+
+  // The mistakes that are kept with their samples: `worst` of them at most.
+  virtual std::unique_ptr<Score> score(int64_t worst) const = 0;
+
+  // What the report draws and calls it: {"title": "Accuracy", "share": true, "higher_is_better": true, "training": key
+  // of a step's figure, "validation": key of the headline, "also": {name: key of a further figure of an evaluation}}.
+  virtual base::Json report_words() const = 0;
+
+  // What is predicted for row `i`: members of its record, besides its path. `top`: how many answers at most.
+  virtual base::Json record(const Rows& rows, int64_t i, int64_t top) const = 0;
+  virtual std::string line(const base::Json& record) const = 0;  // the record for a terminal
+};
+
+// The job's. `classes`: label -> name, as far as they are known.
+std::unique_ptr<Task> make_task(const spec::Job& job, std::vector<std::string> classes = {});
+
+}  // namespace lockstep::task

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/task/task.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::task {
+namespace {
+
+TEST(TaskTest, EveryTaskOfTheJobDocumentFillsTheFieldsThatItDeclares) {
+  for (size_t i = 0; i < choices_of(spec::Task{}).size(); ++i) {
+    spec::Job job;
+    job.task = static_cast<spec::Task>(i);
+    job.model.classes = 2;
+    job.data.image_size = {8, 16};
+    const auto task = make_task(job);
+    ASSERT_NE(task, nullptr) << name_of(job.task);
+    std::vector<FieldValues> values;
+    std::vector<std::byte*> row;
+    for (const Field& field : task->fields()) {
+      values.push_back({field, std::vector<std::byte>(static_cast<size_t>(field.bytes()))});
+    }
+    for (auto& field : values) row.push_back(field.row(0));
+    const auto encoder = task->encoder();
+    encoder->draw(1, base::Random(1, 2, 3), row);
+    EXPECT_NE(values[0].bytes, std::vector<std::byte>(values[0].bytes.size())) << name_of(job.task);
+    encoder->blank(row);  // such a sample counts nowhere
+    const auto score = task->score(1);
+    const std::vector<float> outputs(2, 1);
+    const int64_t id = 5;
+    score->add({std::span(&id, 1), values, {{"logits", 2, outputs}, {"value", 2, outputs}}});
+    EXPECT_EQ(score->samples(), 0) << name_of(job.task);
+  }
+}
+
+TEST(TaskTest, AHeadlineKnowsItsDirection) {
+  EXPECT_TRUE((Headline{"top1", 0.9, true, ""}).better_than(0.8));
+  EXPECT_FALSE((Headline{"mae", 0.9, false, ""}).better_than(0.8));
+  EXPECT_FALSE((Headline{"top1", 0.8, true, ""}).better_than(0.8));
+}
+
+TEST(TaskTest, ASummaryComesBackFromItsJson) {
+  const ScoreSummary summary{{"top1", 0.5, true, "top-1 50.00 %"},
+                             base::parse_json(R"({"loss": 1.5, "top1": 0.5})", "f")};
+  EXPECT_EQ(ScoreSummary::from_json(summary.to_json()), summary);
+  EXPECT_EQ(summary.text(), "top-1 50.00 %, loss 1.5000");
+  EXPECT_EQ(summary.figure("top1"), 0.5);
+  EXPECT_FALSE(summary.figure("mae").has_value());
+}
+
+}  // namespace
+}  // namespace lockstep::task
