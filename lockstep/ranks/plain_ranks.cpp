@@ -3,18 +3,15 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
-#include <thread>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/ranks/post.h"
-#include "lockstep/ranks/rank_error.h"
 #include "lockstep/ranks/world.h"
 #include "lockstep/site/command.h"
 
@@ -74,42 +71,14 @@ int watch_over(const char* verb, const std::vector<std::string>& words, const ba
 
 }  // namespace
 
-std::optional<int> start_ranks(const char* verb, const base::Arguments& arguments,
-                               const std::vector<std::string>& words) {
-  if (const auto post = my_post("")) {
-    if (const auto code = keep_rank(*post)) {
-      std::fflush(nullptr);
-      ::_exit(*code);  // the keeper has nothing to take apart
-    }
-    return std::nullopt;
-  }
-  const int64_t ranks = arguments.int_or("--ranks", 1);
-  if (ranks < 1) throw base::Error(base::Blame::user, text("--ranks ", ranks), "give 1 or more");
-  if (ranks == 1 || comm::launched_by_mpi()) return std::nullopt;
-  return watch_over(verb, words, arguments.positional.empty() ? "" : arguments.positional.front(), ranks);
-}
-
-int run_as_rank(comm::Group& group, const std::function<int(run::Activity&)>& body) {
-  run::Activity activity;
-  const CallsWatched watched(activity, group);
-  std::unique_ptr<run::Pulse> pulse;
-  if (const auto post = my_post("")) {
-    pulse = std::make_unique<run::Pulse>(post->beat, post->world, post->rank, activity);
-  }
-  try {
-    const int code = body(activity);
-    activity.enter(run::Phase::ending);
-    return code;
-  } catch (const std::exception& thrown) {
-    const base::Error error = rank_error(thrown);
-    if (group.size() == 1) throw error;
-    // Rank 0 speaks first and ends the others; one that fails alone is heard all the same.
-    if (group.rank() != 0) std::this_thread::sleep_for(std::chrono::seconds(4));
-    std::fprintf(stderr, "%s\n", error.message().c_str());
-    if (pulse) pulse->beat_now();
-    group.abort(error.exit_code());
-    throw error;  // g++ 12 does not see that abort() never returns
-  }
+int share_over_ranks(const char* verb, const base::Arguments& arguments, const std::vector<std::string>& words,
+                     const std::function<std::unique_ptr<comm::Group>()>& join,
+                     const std::function<int(const Rank&)>& work) {
+  const int64_t ranks = ranks_asked(arguments);
+  const base::Path run = arguments.positional.empty() ? "" : arguments.positional.front();
+  return run_on_ranks({.ranks = ranks,
+                       .watch = [&] { return watch_over(verb, words, run, ranks); },
+                       .work = [&] { return work_as_rank("", join, work); }});
 }
 
 }  // namespace lockstep::ranks

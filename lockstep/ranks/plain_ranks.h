@@ -2,26 +2,23 @@
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/comm/group.h"
-#include "lockstep/run/pulse.h"
+#include "lockstep/ranks/rank_life.h"
 
 // For verbs that work on many ranks and keep nothing that a stop could lose.
 namespace lockstep::ranks {
 
-// With --ranks N, outside of a launcher: starts the command N times, watches over the ranks and returns their exit code
-// (128 + the signal after Ctrl-C or SIGTERM). A rank that dies, is stopped or hangs ends all of them: machine error
-// with its number, its host and what it was doing. Otherwise nothing: this process is a rank, or alone. The first
+// Does the work on as many ranks as --ranks says: see RankedVerb. Outside of a launcher this process starts them,
+// watches over them and returns their exit code (128 + the signal after Ctrl-C or SIGTERM). A rank that dies, is
+// stopped or hangs ends all of them: machine error with its number, its host and what it was doing. The first
 // positional argument is the run: the ranks' beats lie there while they work, where it can be written.
-std::optional<int> start_ranks(const char* verb, const base::Arguments& arguments,
-                               const std::vector<std::string>& words);
-
-// Runs `body` as one of the group's ranks; it tells the activity how it gets on. An error ends all of them, and is told
-// once where all have it.
-int run_as_rank(comm::Group& group, const std::function<int(run::Activity&)>& body);
+int share_over_ranks(const char* verb, const base::Arguments& arguments, const std::vector<std::string>& words,
+                     const std::function<std::unique_ptr<comm::Group>()>& join,
+                     const std::function<int(const Rank&)>& work);
 
 }  // namespace lockstep::ranks

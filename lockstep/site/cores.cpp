@@ -10,6 +10,7 @@
 #include <string>
 
 #include "lockstep/site/cgroup.h"
+#include "lockstep/site/launch.h"
 
 namespace lockstep::site {
 
@@ -23,6 +24,14 @@ int64_t usable_cores() {
   if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) cores = CPU_COUNT(&allowed);
   if (const auto quota = cgroup_cpu_quota()) cores = std::min(cores, static_cast<int64_t>(std::floor(*quota)));
   return std::max<int64_t>(1, cores);
+}
+
+int64_t cores_per_rank(int64_t cores, int64_t ranks) {
+  return std::max<int64_t>(1, cores / ranks);
+}
+
+int64_t cores_per_rank() {
+  return cores_per_rank(usable_cores(), read_launch().local_size);
 }
 
 std::optional<double> quota_cores(std::string_view cpu_max) {

@@ -6,6 +6,8 @@
 
 #include <thread>
 
+#include "lockstep/site/launch.h"
+
 namespace lockstep::site {
 namespace {
 
@@ -26,6 +28,12 @@ TEST(CoresTest, ObeysTheAffinityOfTheThread) {
     ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
     EXPECT_EQ(usable_cores(), 1);
   });
+}
+
+TEST(CoresTest, RanksShareThemAndEachHasOne) {
+  EXPECT_EQ(cores_per_rank(8, 3), 2);
+  EXPECT_EQ(cores_per_rank(2, 5), 1);
+  EXPECT_EQ(cores_per_rank(), cores_per_rank(usable_cores(), read_launch().local_size));
 }
 
 TEST(CoresTest, ReadsTheQuotaOfACgroup) {

@@ -3,15 +3,13 @@
 
 #include <ATen/Parallel.h>
 
-#include <algorithm>
-
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/loader/collection.h"
 #include "lockstep/model/snapshot.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
-#include "lockstep/site/cores.h"
+#include "lockstep/run/threads.h"
 #include "lockstep/weights/safetensors.h"
 
 namespace lockstep::training {
@@ -115,9 +113,8 @@ Trained load_trained(const TrainedOptions& options) {
               "give the job and the data that these weights were trained with");
 }
 
-void use_threads(const spec::Job& job, int64_t num_ranks) {
-  const int64_t fair = std::max<int64_t>(1, site::usable_cores() / num_ranks);
-  at::set_num_threads(static_cast<int>(job.training.threads > 0 ? job.training.threads : fair));
+void use_threads(const spec::Job& job) {
+  at::set_num_threads(static_cast<int>(run::compute_threads(job.training)));
 }
 
 }  // namespace lockstep::training

@@ -37,6 +37,6 @@ struct TrainedOptions {
 Trained load_trained(const TrainedOptions& options);
 
 // As many compute threads as the job says, or as the machine gives this process.
-void use_threads(const spec::Job& job, int64_t num_ranks);
+void use_threads(const spec::Job& job);
 
 }  // namespace lockstep::training

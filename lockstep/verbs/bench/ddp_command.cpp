@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
@@ -39,7 +38,7 @@ base::CommandLine ddp_line() {
 
 spec::Job ddp_job(const base::Arguments& arguments, int64_t ranks) {
   base::Json document = synthetic_job(arguments, 16, 224);
-  document["training"]["threads"] = arguments.int_or("--threads", std::max<int64_t>(1, site::usable_cores() / ranks));
+  document["training"]["threads"] = arguments.int_or("--threads", site::cores_per_rank(site::usable_cores(), ranks));
   return spec::parse_job(document, {});
 }
 

@@ -74,7 +74,7 @@ measure::ScalingBench scaling_bench(const base::Arguments& arguments) {
   }
   bench.mode = arguments.has("--weak") ? measure::ScalingMode::weak : measure::ScalingMode::strong;
   bench.repeats = arguments.int_or("--repeats", bench.repeats);
-  bench.threads = arguments.int_or("--threads", std::max<int64_t>(1, site::usable_cores() / bench.ranks.back()));
+  bench.threads = arguments.int_or("--threads", site::cores_per_rank(site::usable_cores(), bench.ranks.back()));
   if (bench.repeats < 1 || bench.threads < 1) {
     throw Error(Blame::user, "--repeats and --threads count from 1", "leave them out for the defaults");
   }

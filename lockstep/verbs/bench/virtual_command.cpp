@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstdio>
 
 #include "lockstep/base/arguments.h"
@@ -43,7 +42,7 @@ measure::VirtualBench virtual_bench(const base::Arguments& arguments, const comm
   measure::VirtualBench bench;
   bench.job = virtual_job(arguments);
   if (bench.job.model.classes == 0) bench.job.model.classes = 1000;
-  bench.job.training.threads = arguments.int_or("--threads", std::max<int64_t>(1, site::usable_cores() / group.size()));
+  bench.job.training.threads = arguments.int_or("--threads", site::cores_per_rank(site::usable_cores(), group.size()));
   bench.steps = arguments.int_or("--steps", bench.steps);
   bench.rounds = arguments.int_or("--rounds", bench.rounds);
   if (bench.job.training.virtual_ranks == 0 || bench.steps < 1 || bench.rounds < 1) {

@@ -31,24 +31,23 @@ const base::CommandLine& eval_line() {
   return line;
 }
 
-int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, comm::Group& group,
-                     run::Activity& activity) {
+int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, const ranks::Rank& rank) {
   const base::Path source = arguments.only("run folder or weights file");
-  const bool speaks = group.rank() == 0;
+  const bool speaks = rank.group.rank() == 0;
   const training::Trained trained =
       training::load_trained({source, arguments.value_or("--job", ""), arguments.values("--set"), options.device});
-  training::use_threads(trained.job, group.size());
+  training::use_threads(trained.job);
   base::Progress progress(base::progress_for_stderr());
   if (speaks) {
     for (const auto& note : trained.notes) progress.print("passed over: " + note);
   }
   int64_t batches = 0;
   options.seen = [&](int64_t done, int64_t all) {
-    activity.enter(run::Phase::evaluating);
-    activity.step_done(++batches);
+    rank.activity->enter(run::Phase::evaluating);
+    rank.activity->step_done(++batches);
     if (speaks) progress.show(base::text(done, "/", all, " images"));
   };
-  const EvalResult result = evaluate_trained(trained, options, group);
+  const EvalResult result = evaluate_trained(trained, options, rank.group);
   if (!speaks) return 0;
   progress.end();
   base::give(arguments, eval_json(result, trained), eval_text(result, trained));
@@ -68,13 +67,14 @@ LOCKSTEP_VERB(eval)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(eval_line(), words);
   if (arguments.has("--help")) return std::fputs(base::help_text(eval_line()).c_str(), stdout), 0;
   arguments.only("run folder or weights file");
-  if (const auto code = ranks::start_ranks("eval", arguments, words)) return *code;
   EvalOptions options;
   options.data = arguments.value_or("--data", "validate");
-  options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
-  const auto group = comm::join_group();
-  return ranks::run_as_rank(
-      *group, [&](run::Activity& activity) { return evaluate_as_rank(arguments, options, *group, activity); });
+  const auto join = [&] {
+    options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
+    return comm::join_group();
+  };
+  return ranks::share_over_ranks("eval", arguments, words, join,
+                                 [&](const ranks::Rank& rank) { return evaluate_as_rank(arguments, options, rank); });
 }
 
 }  // namespace lockstep::verbs::eval

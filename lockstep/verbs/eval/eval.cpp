@@ -45,7 +45,7 @@ loader::Collection collection_of(const std::string& folder, const training::Trai
 }
 
 std::unique_ptr<loader::Loader> loader_of(const loader::Collection& collection, const training::Trained& trained,
-                                          int64_t ranks, const run::EvaluationShare& share) {
+                                          const run::EvaluationShare& share) {
   const spec::Job& job = trained.job;
   loader::LoaderOptions options;
   options.data = job.data;
@@ -53,7 +53,7 @@ std::unique_ptr<loader::Loader> loader_of(const loader::Collection& collection, 
   options.use = loader::Use::evaluate;
   options.global_batch = run::evaluation_batch(job);
   options.batches = share.batches;
-  options.threads = job.data.threads > 0 ? job.data.threads : std::max<int64_t>(1, site::usable_cores() / ranks);
+  options.threads = job.data.threads > 0 ? job.data.threads : site::cores_per_rank();
   return loader::make_loader(collection, options, share.from);
 }
 
@@ -78,7 +78,7 @@ EvalResult evaluate_trained(const training::Trained& trained, const EvalOptions&
   const loader::Collection collection = collection_of(folder, trained);
   const auto count = static_cast<int64_t>(collection.samples.size());
   const auto share = run::evaluation_share(count, run::evaluation_batch(trained.job), group.rank(), group.size());
-  const auto loader = loader_of(collection, trained, group.size(), share);
+  const auto loader = loader_of(collection, trained, share);
   const int64_t all = std::min(count, share.batches * run::evaluation_batch(trained.job));
   step::EvaluateOptions how;
   how.task = trained.task;

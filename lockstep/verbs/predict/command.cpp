@@ -38,7 +38,7 @@ void speak(const Prediction& prediction, const training::Trained& trained) {
   std::fputs((predict_line(prediction, trained) + "\n").c_str(), out);
 }
 
-int predict_as_rank(const base::Arguments& arguments, comm::Group& group, run::Activity& activity) {
+int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
   PredictOptions options;
   options.top = arguments.int_or("--top", 5);
   if (options.top < 1) throw base::Error(base::Blame::user, "--top must be at least 1");
@@ -46,16 +46,16 @@ int predict_as_rank(const base::Arguments& arguments, comm::Group& group, run::A
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   const training::Trained trained = training::load_trained(
       {arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"), options.device});
-  training::use_threads(trained.job, group.size());
+  training::use_threads(trained.job);
   if (arguments.value("--json") != "-")
     options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
   int64_t batches = 0;
   options.got_on = [&] {
-    activity.enter(run::Phase::evaluating);
-    activity.step_done(++batches);
+    rank.activity->enter(run::Phase::evaluating);
+    rank.activity->step_done(++batches);
   };
-  const auto predictions = predict_pictures(trained, images, options, group);
-  if (group.rank() != 0) return 0;
+  const auto predictions = predict_pictures(trained, images, options, rank.group);
+  if (rank.group.rank() != 0) return 0;
   const base::Json result = predict_json(predictions);
   base::give_json(arguments, result);
   const int64_t failed = result.at("failed").as_int();
@@ -74,10 +74,8 @@ LOCKSTEP_VERB(predict)(const std::vector<std::string>& words) {
   if (arguments.positional.size() < 2) {
     throw base::Error(base::Blame::user, "a run folder and at least one image or folder are expected", "see --help");
   }
-  if (const auto code = ranks::start_ranks("predict", arguments, words)) return *code;
-  const auto group = comm::join_group();
-  return ranks::run_as_rank(*group,
-                            [&](run::Activity& activity) { return predict_as_rank(arguments, *group, activity); });
+  return ranks::share_over_ranks("predict", arguments, words, comm::join_group,
+                                 [&](const ranks::Rank& rank) { return predict_as_rank(arguments, rank); });
 }
 
 }  // namespace lockstep::verbs::predict

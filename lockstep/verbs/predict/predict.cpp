@@ -25,7 +25,7 @@ using base::text;
 
 constexpr int64_t kBatch = 16;
 
-loader::LoaderOptions loader_options(const training::Trained& trained, int64_t ranks) {
+loader::LoaderOptions loader_options(const training::Trained& trained) {
   const spec::Job& job = trained.job;
   loader::LoaderOptions options;
   options.data = job.data;
@@ -33,7 +33,7 @@ loader::LoaderOptions loader_options(const training::Trained& trained, int64_t r
   options.data.on_bad_sample = spec::OnBadSample::skip;
   options.use = loader::Use::predict;
   options.global_batch = kBatch;
-  options.threads = job.data.threads > 0 ? job.data.threads : std::max<int64_t>(1, site::usable_cores() / ranks);
+  options.threads = job.data.threads > 0 ? job.data.threads : site::cores_per_rank();
   return options;
 }
 
@@ -88,7 +88,7 @@ std::vector<Prediction> predict_pictures(const training::Trained& trained, const
                                          const PredictOptions& options, comm::Group& group) {
   const auto share =
       run::evaluation_share(static_cast<int64_t>(collection.samples.size()), kBatch, group.rank(), group.size());
-  loader::LoaderOptions reading = loader_options(trained, group.size());
+  loader::LoaderOptions reading = loader_options(trained);
   reading.batches = share.batches;
   const auto loader = loader::make_loader(collection, reading, share.from);
   const bool at_once = options.each && group.size() == 1;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <thread>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/site/cores.h"
+#include "lockstep/site/last_words.h"
 #include "lockstep/site/launch.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/site/mpi.h"
@@ -131,7 +131,7 @@ int run_pack_among(sources::PackRequest request, const Arguments& arguments) {
   const site::Mpi mpi;
   const sources::Team team{mpi.rank(), mpi.size(), [&] { mpi.barrier(); }};
   if (arguments.int_or("--threads", 0) == 0) {
-    request.threads = std::max<int64_t>(1, request.threads / site::read_launch().local_size);
+    request.threads = site::cores_per_rank(request.threads, site::read_launch().local_size);
   }
   try {
     base::Progress progress(base::progress_for_stderr());
@@ -145,8 +145,7 @@ int run_pack_among(sources::PackRequest request, const Arguments& arguments) {
     mpi.barrier();
     return code;
   } catch (const Error& error) {
-    if (team.rank != 0) std::this_thread::sleep_for(std::chrono::seconds(4));
-    std::fprintf(stderr, "%s\n", error.message().c_str());
+    site::tell_last_words(error, team.rank);
     mpi.abort(error.exit_code());
   }
 }
@@ -154,8 +153,7 @@ int run_pack_among(sources::PackRequest request, const Arguments& arguments) {
 // For as many ranks as were started.
 int run_forecast(sources::PackRequest request, const Arguments& arguments) {
   const site::Launch launch = site::read_launch();
-  if (arguments.int_or("--threads", 0) == 0)
-    request.threads = std::max<int64_t>(1, request.threads / launch.local_size);
+  if (arguments.int_or("--threads", 0) == 0) request.threads = site::cores_per_rank(request.threads, launch.local_size);
   const sources::PackForecast forecast = sources::forecast_pack(request, launch.size);
   base::give(arguments, forecast.to_json(), forecast_text(forecast, request.folder));
   return forecast.fits() ? 0 : static_cast<int>(Blame::machine);

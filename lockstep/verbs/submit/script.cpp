@@ -9,6 +9,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
+#include "lockstep/site/cores.h"
 #include "lockstep/site/launch.h"
 
 namespace lockstep::verbs::submit {
@@ -37,7 +38,7 @@ std::string directive_path(const base::Path& path, bool double_percent) {
 int64_t cores_per_rank(const Shape& shape, const spec::Machine& machine) {
   if (machine.cores_per_node <= 0) return 0;
   const bool by_card = shape.gpus && !machine.scheduler.exclusive_nodes && machine.gpus_per_node > 0;
-  return std::max<int64_t>(1, machine.cores_per_node / (by_card ? machine.gpus_per_node : shape.ranks_per_node));
+  return site::cores_per_rank(machine.cores_per_node, by_card ? machine.gpus_per_node : shape.ranks_per_node);
 }
 
 // PBS is asked for the cores of a node, also for those that no rank could have a whole share of.

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <thread>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
@@ -14,16 +11,12 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/nccl_group.h"
-#include "lockstep/ranks/keeper.h"
 #include "lockstep/ranks/launch.h"
-#include "lockstep/ranks/post.h"
-#include "lockstep/ranks/rank_error.h"
+#include "lockstep/ranks/rank_life.h"
 #include "lockstep/ranks/supervisor.h"
-#include "lockstep/run/pulse.h"
 #include "lockstep/run/stop.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/hosts.h"
-#include "lockstep/site/launch.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/site/nvml.h"
 #include "lockstep/site/scheduler.h"
@@ -109,81 +102,62 @@ void check_ranks(const spec::Job& job, int64_t ranks) {
       text("--ranks ", job.training.global_batch, " or fewer, or --set training.global_batch=", ranks, " or more"));
 }
 
-// What another rank than the first tells failed on that rank alone: one looks for the fault on its host.
-base::Error of_rank(const base::Error& error, const comm::Group& group) {
-  if (group.rank() == 0) return error;
-  return {error.blame(), text("rank ", group.rank(), " on ", site::host_name(), ": ", error.what()), error.fix()};
-}
-
-int train_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words) {
-  const run::StopSignals signals;
-  training::TrainOptions options;
-  options.run = run_folder(job, arguments);
-  std::unique_ptr<run::Pulse> pulse;
-  if (const auto post = ranks::my_post(options.run)) {
-    pulse = std::make_unique<run::Pulse>(post->beat, post->world, post->rank, *options.activity);
-  }
-  if (const auto plan = arguments.value("--plan")) options.plan = *plan;
-  options.history = arguments.has("--history");
-  options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
-  step::keep_freed_memory();
-  const auto group = options.device.is_cuda() ? comm::join_cuda_group(options.device, options.run) : comm::join_group();
-  const ranks::CallsWatched watched(*options.activity, *group);
+int train_as_rank(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words,
+                  training::TrainOptions& options, const ranks::Rank& rank) {
+  comm::Group& group = rank.group;
   base::Progress progress(base::progress_for_stderr());
-  if (group->rank() == 0) {
+  if (group.rank() == 0) {
     options.voice.show = [&](std::string_view line) { progress.show(line); };
     options.voice.say = [&](std::string_view line) { progress.print(line); };
     options.seconds_passed = seconds_passed();
     options.seconds_left = seconds_left(job, options.seconds_passed);
   }
   if (const char* restart = std::getenv(ranks::kRestartVariable)) options.restarted = std::atoi(restart) > 0;
-  options.stop = [&] { return signals.name(); };
-  try {
-    const int64_t asked = arguments.int_or("--ranks", group->size());
-    if (!pulse && asked != group->size()) {  // under a supervisor some may have been left out
-      throw base::Error(base::Blame::user, text("--ranks ", asked, ", but the launcher has started ", group->size()),
-                        "leave --ranks to the launcher, or start lockstep without one");
-    }
-    check_ranks(job, group->size());
-    const training::TrainResult result = training::train(job, options, *group);
-    progress.end();  // its last line stands before ours
-    if (group->rank() == 0) {
-      if (!base::give_json(arguments, result.to_json())) print_end(result, options.run, words);
-    }
-    group->barrier();
-    return result.finished ? base::kExitDone : base::kExitRequeue;
-  } catch (const std::exception& thrown) {
-    const base::Error error = ranks::rank_error(thrown);
-    // What fails alike on all ranks is told once: rank 0 ends the others while they wait (a launcher
-    // sends SIGTERM, which we hear as a wish to stop, and SIGKILL a second later). Leaving the group
-    // in good order would wait for ranks that may never come.
-    if (group->size() > 1) {
-      if (group->rank() != 0) std::this_thread::sleep_for(std::chrono::seconds(4));
-      std::fprintf(stderr, "%s\n", of_rank(error, *group).message().c_str());
-      if (pulse) pulse->beat_now();
-      group->abort(error.exit_code());
-    }
-    throw error;
+  options.activity = rank.activity;
+  const int64_t asked = arguments.int_or("--ranks", group.size());
+  if (!rank.watched && asked != group.size()) {
+    throw base::Error(base::Blame::user, text("--ranks ", asked, ", but the launcher has started ", group.size()),
+                      "leave --ranks to the launcher, or start lockstep without one");
   }
+  check_ranks(job, group.size());
+  const training::TrainResult result = training::train(job, options, group);
+  progress.end();  // its last line stands before ours
+  if (group.rank() == 0) {
+    if (!base::give_json(arguments, result.to_json())) print_end(result, options.run, words);
+  }
+  group.barrier();
+  return result.finished ? base::kExitDone : base::kExitRequeue;
 }
 
-// Also what libtorch throws before there is a group: a card without memory.
-int train_told(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words) {
-  try {
-    return train_here(job, arguments, words);
-  } catch (const std::exception& error) {
-    throw ranks::rank_error(error);
-  }
+int train_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words) {
+  const run::StopSignals signals;
+  training::TrainOptions options;
+  options.run = run_folder(job, arguments);
+  if (const auto plan = arguments.value("--plan")) options.plan = *plan;
+  options.history = arguments.has("--history");
+  options.stop = [&] { return signals.name(); };
+  const auto join = [&] {
+    options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
+    step::keep_freed_memory();
+    return options.device.is_cuda() ? comm::join_cuda_group(options.device, options.run) : comm::join_group();
+  };
+  return ranks::work_as_rank(
+      options.run, join, [&](const ranks::Rank& rank) { return train_as_rank(job, arguments, words, options, rank); });
 }
 
 int supervise_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words,
                    int64_t ranks) {
+  const bool on_gpus = arguments.value_or("--device", "cpu") == "cuda";
+  if (on_gpus) {
+    ranks::check_cards(ranks, static_cast<int64_t>(site::allocated_hosts(site::read_scheduler()).size()),
+                       static_cast<int64_t>(site::read_gpus().devices.size()));
+  }
   ranks::Supervision order;
   order.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
   order.command.insert(order.command.end(), words.begin(), words.end());
   order.run = run_folder(job, arguments);
   order.ranks = ranks;
-  if (arguments.value_or("--device", "cpu") == "cuda") order.meet = ranks::Meet::on_cards;
+  if (on_gpus) order.meet = ranks::Meet::on_cards;
   order.restarts = arguments.int_or("--restarts", order.restarts);
   if (order.restarts < 0) throw base::Error(base::Blame::user, text("--restarts ", order.restarts), "give 0 or more");
   const auto patience = arguments.int_or("--patience", static_cast<int64_t>(order.patience.hang));
@@ -205,28 +179,15 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
   const spec::Job job = spec::load_job(arguments.only("job file"), arguments.values("--set"));
-  const int64_t ranks = arguments.int_or("--ranks", 1);
-  if (ranks < 1) throw base::Error(base::Blame::user, text("--ranks ", ranks), "give 1 or more");
+  const int64_t ranks = ranks::ranks_asked(arguments);
   check_ranks(job, ranks);
   const double walltime = job.limits.walltime > 0 ? job.limits.walltime : 24 * 3600.0;
   site::refuse_on_login_node("train", words, arguments.has("--here"),
                              std::chrono::seconds(static_cast<int64_t>(walltime)));
-  if (const auto post = ranks::my_post(run_folder(job, arguments))) {
-    const auto kept = ranks::keep_rank(*post);
-    const int code = kept ? *kept : train_told(job, arguments, words);
-    // All is written and MPI is ended. Taking the libraries apart costs half a second of processor time in each of
-    // these processes, during which a rank would be silent.
-    std::fflush(nullptr);
-    ::_exit(code);
-  }
-  if (ranks > 1 && !comm::launched_by_mpi()) {
-    if (arguments.value_or("--device", "cpu") == "cuda") {
-      ranks::check_cards(ranks, static_cast<int64_t>(site::allocated_hosts(site::read_scheduler()).size()),
-                         static_cast<int64_t>(site::read_gpus().devices.size()));
-    }
-    return supervise_here(job, arguments, words, ranks);
-  }
-  return train_told(job, arguments, words);
+  return ranks::run_on_ranks({.ranks = ranks,
+                              .run = run_folder(job, arguments),
+                              .watch = [&] { return supervise_here(job, arguments, words, ranks); },
+                              .work = [&] { return train_here(job, arguments, words); }});
 }
 
 }  // namespace lockstep::verbs::train
