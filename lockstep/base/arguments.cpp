@@ -8,6 +8,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/base/renamed.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::base {
@@ -18,6 +19,9 @@ const Option& known_option(const CommandLine& line, const std::string& name) {
   if (name == "--help" || name == "-h") return kHelp;
   for (const auto& option : line.options) {
     if (option.name == name) return option;
+  }
+  if (const auto now = new_option_name(line.verb, name)) {
+    throw Error(Blame::user, text(name, " is called ", *now, " now"), text("write ", *now));
   }
   std::vector<std::string> names{"--help"};
   for (const auto& option : line.options) names.push_back(option.name);

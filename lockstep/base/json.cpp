@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/renamed.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::base {
@@ -152,24 +153,33 @@ Json* Json::find(std::string_view key) {
   return const_cast<Json*>(std::as_const(*this).find(key));
 }
 
+const Json* Json::find_renamed(std::string_view key) const {
+  if (const Json* value = find(key)) return value;
+  const auto was = old_key_name(key);
+  if (!was || !find(*was)) return nullptr;
+  const std::string at = where();
+  throw Error(Blame::user, text(at, at.empty() ? "" : ": ", "the key '", *was, "' is called '", key, "' now"),
+              "rename it, or let this version write the file again");
+}
+
 const Json& Json::at(std::string_view key) const {
-  if (const Json* value = find(key)) return *value;
+  if (const Json* value = find_renamed(key)) return *value;
   const std::string at = where();
   throw Error(Blame::user, text(at, at.empty() ? "" : ": ", "the key '", key, "' is missing"));
 }
 
 int64_t Json::int_or(std::string_view key, int64_t otherwise) const {
-  const Json* value = find(key);
+  const Json* value = find_renamed(key);
   return value && !value->is_null() ? value->as_int() : otherwise;
 }
 
 double Json::double_or(std::string_view key, double otherwise) const {
-  const Json* value = find(key);
+  const Json* value = find_renamed(key);
   return value && !value->is_null() ? value->as_double() : otherwise;
 }
 
 std::string Json::string_or(std::string_view key, const std::string& otherwise) const {
-  const Json* value = find(key);
+  const Json* value = find_renamed(key);
   return value && !value->is_null() ? value->as_string() : otherwise;
 }
 

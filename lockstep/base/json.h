@@ -98,6 +98,7 @@ class Json {
   };
   explicit Json(Exact integer);
   [[noreturn]] void wrong_kind(const char* wanted) const;
+  const Json* find_renamed(std::string_view key) const;  // user error when it is there by its old name (renamed.h)
   void write(std::string& out, int indent, int depth) const;
 
   Kind kind_ = Kind::null;
