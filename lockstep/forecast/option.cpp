@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
@@ -21,10 +20,6 @@ using base::text;
 
 constexpr int64_t kColours = 3;  // of a recording that somebody else made
 constexpr double kSyncs = 0.03;  // seconds until a disk has synced the files and folders of the smallest checkpoint
-
-double capability(const catalogue::Gpu& gpu) {
-  return gpu.compute_capability ? std::strtod(gpu.compute_capability->c_str(), nullptr) : 0;
-}
 
 // A step of many passes from one of a single pass and one of two: passes beyond the first are alike. Of whole gradients
 // only the last one talks to the other ranks; of gradients in parts (training.zero 2 and 3) every one.
@@ -411,14 +406,6 @@ void explain_shares(const Ground& ground, Option& option) {
 int64_t cores_of(const Place& place) {
   if (place.machine.cores_per_node > 0) return place.machine.cores_per_node;
   return place.cpu ? place.cpu->cores.value_or(0) * std::max<int64_t>(1, place.machine.sockets_per_node) : 0;
-}
-
-std::string attention_of(const catalogue::Gpu* gpu, const std::string& precision) {
-  if (!gpu) return "math";
-  const bool sixteen = precision == "bf16" || precision == "amp";
-  if (gpu->vendor != "NVIDIA") return sixteen ? "flash" : "efficient";
-  if (capability(*gpu) >= 8 && sixteen) return "flash";
-  return capability(*gpu) >= 5 ? "efficient" : "math";
 }
 
 Workload work_at(const Ground& ground, const Place& place) {

@@ -178,7 +178,4 @@ const Recording& recording_of(const Ground& ground, const Option& option);
 
 Option judge(const Ground& ground, const Place& place, const Levers& levers);
 
-// Which kernel the card takes for attention in that precision.
-std::string attention_of(const catalogue::Gpu* gpu, const std::string& precision);
-
 }  // namespace lockstep::forecast

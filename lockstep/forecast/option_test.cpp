@@ -151,13 +151,5 @@ TEST_F(OptionTest, GrowsTheBatchOfARecordingWithTheRanks) {
   EXPECT_EQ(option.length->steps_per_epoch, 50);
 }
 
-TEST_F(OptionTest, TakesTheAttentionKernelOfTheCardsGeneration) {
-  EXPECT_EQ(attention_of(&catalogue_.gpu("a100-80"), "bf16"), "flash");
-  EXPECT_EQ(attention_of(&catalogue_.gpu("a100-80"), "fp32"), "efficient");
-  EXPECT_EQ(attention_of(&catalogue_.gpu("v100-32"), "amp"), "efficient");
-  EXPECT_EQ(attention_of(&catalogue_.gpu("k40"), "fp32"), "math");
-  EXPECT_EQ(attention_of(nullptr, "fp32"), "math");
-}
-
 }  // namespace
 }  // namespace lockstep::forecast

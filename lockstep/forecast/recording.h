@@ -73,7 +73,7 @@ struct Recording {
   std::string title;      // "resnet50"
   std::string precision;  // as in the job
   std::string optimizer;
-  std::string attention;     // flash, efficient, math: which kernel the simulated card takes; empty: no attention
+  std::string attention;     // flash, cudnn, efficient: which kernel the simulated card takes; empty: no attention
   int64_t micro_batch = 0;   // samples of one pass of this rank
   int64_t accumulation = 1;  // passes of one step
   int64_t ranks = 1;         // that the collectives are among

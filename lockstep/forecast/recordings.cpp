@@ -17,23 +17,24 @@ Ask without_batch(Ask ask) {
 }
 
 std::string key_of(const Ask& ask, const MemoryRules& rules) {
-  return base::text(ask.precision, "/", base::join(ask.recompute, ","), "/", ask.attention, "/", ask.reduced, "/",
-                    ask.micro_batch, "/", ask.passes, "/", ask.zero, "/", ask.ranks, "/", ask.slices, "/",
-                    ask.evaluation_rows, "/", rules.capacity, "/", rules.expandable_segments, "/",
-                    rules.cublas_workspace, "/", rules.context, "/", rules.nccl, "/", rules.compute_capability);
+  return base::text(ask.precision, "/", base::join(ask.recompute, ","), "/",
+                    ask.attention ? name_of(*ask.attention) : "", "/", ask.reduced, "/", ask.micro_batch, "/",
+                    ask.passes, "/", ask.zero, "/", ask.ranks, "/", ask.slices, "/", ask.evaluation_rows, "/",
+                    rules.capacity, "/", rules.expandable_segments, "/", rules.cublas_workspace, "/", rules.context,
+                    "/", rules.nccl, "/", rules.compute_capability);
 }
 
 }  // namespace
 
 void Recordings::settle(Ask& ask) const {
-  if (!attention_matters_) ask.attention.clear();
+  if (!attention_matters_) ask.attention.reset();
 }
 
 Recording Recordings::trace(const Ask& ask) {
   ++num_traced_;
   Recording recording = tracer_(ask);
   // Attention written out in products ("math") looks like none.
-  if (recording.attention.empty() && ask.attention != "math") attention_matters_ = false;
+  if (recording.attention.empty() && ask.attention != Attention::math) attention_matters_ = false;
   return recording;
 }
 

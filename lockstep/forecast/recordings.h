@@ -5,9 +5,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lockstep/forecast/attention.h"
 #include "lockstep/forecast/memory.h"
 #include "lockstep/forecast/recording.h"
 
@@ -17,7 +19,7 @@ namespace lockstep::forecast {
 struct Ask {
   std::string precision = {};               // as the job spells it
   std::vector<std::string> recompute = {};  // blocks, or "all"
-  std::string attention = {};               // flash, efficient, math
+  std::optional<Attention> attention = {};  // of the card; none: it makes no difference
   bool reduced = false;                     // more than one rank: gradients go through buckets
   int64_t micro_batch = 1;
   int64_t passes = 1;  // micro-batches of one step: 1, or 2 for "more than one"

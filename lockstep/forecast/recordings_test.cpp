@@ -33,27 +33,27 @@ TEST(RecordingsTest, TracesOncePerPrecisionRecomputationAndNumberOfPasses) {
 
 TEST(RecordingsTest, AsksForAttentionOnlyWhereTheNetworkHasIt) {
   Recordings without(invented_step);
-  without.of({.precision = "fp32", .attention = "flash", .micro_batch = 4});
-  without.of({.precision = "fp32", .attention = "efficient", .micro_batch = 4});
+  without.of({.precision = "fp32", .attention = Attention::flash, .micro_batch = 4});
+  without.of({.precision = "fp32", .attention = Attention::efficient, .micro_batch = 4});
   EXPECT_EQ(without.num_traced(), 1);
   Recordings with([](const Ask& ask) {
     Recording recording = invented_step(ask);
-    recording.attention = ask.attention;
+    recording.attention = name_of(*ask.attention);
     return recording;
   });
-  with.of({.precision = "fp32", .attention = "flash", .micro_batch = 4});
-  EXPECT_EQ(with.of({.precision = "fp32", .attention = "efficient", .micro_batch = 4}).attention, "efficient");
+  with.of({.precision = "fp32", .attention = Attention::flash, .micro_batch = 4});
+  EXPECT_EQ(with.of({.precision = "fp32", .attention = Attention::efficient, .micro_batch = 4}).attention, "efficient");
   EXPECT_EQ(with.num_traced(), 2);
 }
 
 TEST(RecordingsTest, DoesNotTakeWrittenOutAttentionForNone) {
   Recordings recordings([](const Ask& ask) {
     Recording recording = invented_step(ask);
-    if (ask.attention != "math") recording.attention = ask.attention;
+    if (ask.attention != Attention::math) recording.attention = name_of(*ask.attention);
     return recording;
   });
-  recordings.of({.precision = "fp32", .attention = "math", .micro_batch = 4});
-  EXPECT_EQ(recordings.of({.precision = "fp32", .attention = "flash", .micro_batch = 4}).attention, "flash");
+  recordings.of({.precision = "fp32", .attention = Attention::math, .micro_batch = 4});
+  EXPECT_EQ(recordings.of({.precision = "fp32", .attention = Attention::flash, .micro_batch = 4}).attention, "flash");
   EXPECT_EQ(recordings.num_traced(), 2);
 }
 

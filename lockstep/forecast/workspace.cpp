@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 
 #include "lockstep/forecast/norm_workspace.h"
 
@@ -117,11 +116,11 @@ double efficient_gradient_workspace(const Operator& call) {
 }
 
 // The queries' gradients are summed in fp32 beside one value for each token. Flash attention rounds tokens up to 128
-// and head sizes to 32; on Hopper and newer PyTorch takes cuDNN's kernel, which does not.
-double attention_gradient_workspace(const Operator& call, const MemoryRules& rules) {
+// and head sizes to 32; cuDNN's kernel does not.
+double attention_gradient_workspace(const Operator& call) {
   if (call.shape.size() != 5) return 0;
   if (call.name.find("efficient") != std::string::npos) return efficient_gradient_workspace(call);
-  const bool cudnn = std::atoi(rules.compute_capability.c_str()) >= 9;
+  const bool cudnn = call.name.find("cudnn") != std::string::npos;
   const auto whole = [&](size_t at, double unit) {
     return std::ceil(static_cast<double>(call.shape[at]) / unit) * unit;
   };
@@ -174,7 +173,7 @@ int64_t call_workspace(const Operator& call, const MemoryRules& rules) {
     case OperatorClass::convolution_weight_gradient:
       return convolution_workspace(call, rules);
     case OperatorClass::attention_gradient:
-      return bytes_of(attention_gradient_workspace(call, rules));
+      return bytes_of(attention_gradient_workspace(call));
     case OperatorClass::reduction:
       return bytes_of(row_sum_workspace(call, rules));
     case OperatorClass::batch_norm:

@@ -25,8 +25,8 @@ forecast::Recording trace_published(const Published& row) {
   return trace::trace_step(job, simulation);
 }
 
-forecast::Recording trace_cell(const Cell& cell) {
-  return trace::trace_step(cell.job);
+forecast::Recording trace_cell(const Cell& cell, const catalogue::Gpu& gpu) {
+  return trace::trace_step(cell.job, {.attention = forecast::attention_of(&gpu, name_of(cell.job.training.precision))});
 }
 
 }  // namespace lockstep::measure

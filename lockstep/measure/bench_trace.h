@@ -13,7 +13,7 @@ namespace lockstep::measure {
 // ranks stand for any number of them, since their buckets are the same.
 forecast::Recording trace_published(const Published& row);
 
-// The step of a cell, three times from process start.
-forecast::Recording trace_cell(const Cell& cell);
+// The step of a cell on that card, three times from process start.
+forecast::Recording trace_cell(const Cell& cell, const catalogue::Gpu& gpu);
 
 }  // namespace lockstep::measure

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "lockstep/catalogue/catalogue.h"
 #include "lockstep/forecast/time.h"
 
 namespace lockstep::measure {
@@ -20,8 +21,11 @@ void trace_both() {
   row.gpus = 1;
   row.layout = forecast::Layout::channels_last;
   const auto published = trace_published(row);
-  const auto cell = trace_cell(parse_cell(base::parse_json(
-      R"({"model": "resnet18", "batch": 4, "image_size": 64, "precision": "fp32", "optimizer": "sgd"})", "cell.json")));
+  const auto cell =
+      trace_cell(parse_cell(base::parse_json(
+                     R"({"model": "resnet18", "batch": 4, "image_size": 64, "precision": "fp32", "optimizer": "sgd"})",
+                     "cell.json")),
+                 catalogue::load_embedded().gpu("h200"));
   const auto one = forecast::last_step_operators(published);
   const auto other = forecast::last_step_operators(cell);
   bool alike = one.size() == other.size();

@@ -36,7 +36,7 @@ std::vector<CellForecast> forecast_cells(const Json& rows, const catalogue::Gpu&
     if (!row.contains("seconds") || row.string_or("device", "cuda") == "cpu") continue;
     CellForecast one{.cell = parse_cell(cell_of(row)), .measured = row, .recording = {}, .time = {}, .memory = {}};
     try {
-      one.recording = trace(one.cell);
+      one.recording = trace(one.cell, gpu);
     } catch (const base::Error& error) {
       if (error.blame() == base::Blame::bug) throw;
       say(base::text(one.cell.name(), ": ", error.what()));

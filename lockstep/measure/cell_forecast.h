@@ -33,7 +33,7 @@ struct CellForecast {
   double memory_error(double bytes) const { return bytes / reserved() - 1; }
 };
 
-using CellTracer = std::function<forecast::Recording(const Cell& cell)>;
+using CellTracer = std::function<forecast::Recording(const Cell& cell, const catalogue::Gpu& gpu)>;
 
 // Every cell of `rows` that was measured on a card; rows of failed cells are passed over, cells that cannot be traced
 // are named through `say`. Each network is foretold by a calibration that has not seen it.

@@ -9,7 +9,7 @@
 namespace lockstep::measure {
 namespace {
 
-forecast::Recording ten_adds(const Cell&) {
+forecast::Recording ten_adds(const Cell&, const catalogue::Gpu&) {
   using forecast::EventKind;
   forecast::Recording recording;
   recording.parameters = 250'000;
@@ -53,7 +53,9 @@ TEST(CellForecastTest, PutsTheForecastBesideWhatWasMeasured) {
 TEST(CellForecastTest, NamesACellThatCannotBeTraced) {
   std::string said;
   const auto cells = foretell_cells(
-      [](const Cell&) -> forecast::Recording { throw base::Error(base::Blame::user, "no kernel for aten::odd"); },
+      [](const Cell&, const catalogue::Gpu&) -> forecast::Recording {
+        throw base::Error(base::Blame::user, "no kernel for aten::odd");
+      },
       &said);
   EXPECT_TRUE(cells.empty());
   EXPECT_NE(said.find("resnet18-b8"), std::string::npos) << said;

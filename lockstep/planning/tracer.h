@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
+#include <optional>
 #include <vector>
 
+#include "lockstep/forecast/attention.h"
 #include "lockstep/forecast/recording.h"
 #include "lockstep/run/feature_needs.h"
 #include "lockstep/spec/job.h"
@@ -14,10 +15,10 @@ namespace lockstep::planning {
 
 // What of a simulated card and its rank changes the operators of a pass.
 struct SimulatedRank {
-  std::string attention = {};   // the kernel that the card takes for 16-bit attention; empty: none is asked for
-  int64_t ranks = 1;            // of the run
-  int64_t rows = 0;             // samples of this rank in a step
-  int64_t evaluation_rows = 0;  // of an evaluation between two steps; 0: none
+  std::optional<forecast::Attention> attention = {};  // the kernel that the card takes; none: it makes no difference
+  int64_t ranks = 1;                                  // of the run
+  int64_t rows = 0;                                   // samples of this rank in a step
+  int64_t evaluation_rows = 0;                        // of an evaluation between two steps; 0: none
 };
 
 // The job is the one that it was made for, with other levers perhaps. Throws what the run would.

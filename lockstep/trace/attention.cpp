@@ -143,14 +143,17 @@ void set_attention(Attention kind) {
   attention() = kind;
 }
 
-// Flash attention and cuDNN's know 16-bit types only; what they leave goes to the memory-efficient kernel.
+// Flash attention and cuDNN's know 16-bit types only; what they leave goes to the memory-efficient kernel. cuDNN's
+// takes heads of up to 128 in eights (on Hopper up to 256, which no network here has), flash attention pads the others.
 int64_t choose_attention(const at::Tensor& query, const at::Tensor& /*key*/, const at::Tensor& /*value*/,
                          const std::optional<at::Tensor>& /*mask*/, double /*dropout*/, bool /*causal*/,
                          std::optional<double> /*scale*/, bool /*grouped*/) {
   if (attention() == Attention::math) return inside::math_attention_code();
   const bool half = query.scalar_type() == at::kBFloat16 || query.scalar_type() == at::kHalf;
   if (attention() == Attention::efficient || !half) return inside::efficient_attention_code();
-  return attention() == Attention::cudnn ? inside::cudnn_attention_code() : inside::flash_attention_code();
+  const bool in_eights = query.size(-1) % 8 == 0 && query.size(-1) <= 128;
+  const bool cudnn = attention() == Attention::cudnn && in_eights;
+  return cudnn ? inside::cudnn_attention_code() : inside::flash_attention_code();
 }
 
 void register_attention(torch::Library& library) {

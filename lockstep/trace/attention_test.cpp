@@ -9,10 +9,10 @@
 namespace lockstep::trace {
 namespace {
 
-std::string kernel_of(Attention attention, at::ScalarType type) {
+std::string kernel_of(Attention attention, at::ScalarType type, int64_t head = 64) {
   WatchedDevice watched;
   set_attention(attention);
-  const at::Tensor query = on_card({2, 3, 17, 64}, type);
+  const at::Tensor query = on_card({2, 3, 17, head}, type);
   EXPECT_EQ(at::scaled_dot_product_attention(query, query, query).sizes(), query.sizes());
   for (const auto& call : watched.finish().operators) {
     if (call.kind == forecast::OperatorClass::attention) return call.name;
@@ -26,6 +26,9 @@ TEST(AttentionTest, TheCardAndTheTypeDecideTheKernel) {
   EXPECT_EQ(kernel_of(Attention::flash, at::kFloat), "aten::_scaled_dot_product_efficient_attention");
   EXPECT_EQ(kernel_of(Attention::efficient, at::kHalf), "aten::_scaled_dot_product_efficient_attention");
   EXPECT_EQ(kernel_of(Attention::math, at::kHalf), "none");
+  EXPECT_EQ(kernel_of(Attention::cudnn, at::kHalf, 88), "aten::_scaled_dot_product_cudnn_attention");
+  EXPECT_EQ(kernel_of(Attention::cudnn, at::kHalf, 20), "aten::_scaled_dot_product_flash_attention");
+  EXPECT_EQ(kernel_of(Attention::cudnn, at::kHalf, 160), "aten::_scaled_dot_product_flash_attention");
 }
 
 TEST(AttentionTest, CountsTwoProductsForwardAndFiveBackward) {

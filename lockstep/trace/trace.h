@@ -3,14 +3,13 @@
 
 #include <string>
 
+#include "lockstep/forecast/attention.h"
 #include "lockstep/forecast/recording.h"
-#include "lockstep/spec/choice.h"
 #include "lockstep/spec/job.h"
 
 namespace lockstep::trace {
 
-// flash: Ampere and Ada; cudnn: Hopper and newer (torch 2.11); efficient: older cards, and fp32 on all of them.
-LOCKSTEP_CHOICE(Attention, flash, cudnn, efficient, math)
+using forecast::Attention;
 
 // What of a simulated card changes which operators the step calls. Everything else about a card (rates, workspaces,
 // memory) is the forecast's business and needs no second trace.

@@ -5,8 +5,6 @@
 #include <memory>
 #include <optional>
 
-#include "lockstep/base/error.h"
-#include "lockstep/base/text.h"
 #include "lockstep/step/phase_norms.h"
 #include "lockstep/step/virtual_check.h"
 #include "lockstep/trace/simulated_device.h"
@@ -18,12 +16,7 @@ namespace {
 
 trace::Simulation simulation_of(const planning::SimulatedRank& rank) {
   trace::Simulation simulation;
-  if (!rank.attention.empty()) {
-    const auto names = choices_of(trace::Attention{});
-    const auto found = std::find(names.begin(), names.end(), rank.attention);
-    base::ensure(found != names.end(), base::text("'", rank.attention, "' is a choice"));
-    simulation.attention = static_cast<trace::Attention>(found - names.begin());
-  }
+  if (rank.attention) simulation.attention = *rank.attention;
   simulation.ranks = rank.ranks;
   simulation.rows = rank.rows;
   simulation.evaluation_rows = rank.evaluation_rows;
