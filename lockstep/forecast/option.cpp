@@ -10,6 +10,8 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/forecast/collective.h"
+#include "lockstep/forecast/run_rules.h"
+#include "lockstep/run/save_clock.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -20,6 +22,14 @@ using base::text;
 
 constexpr int64_t kColours = 3;  // of a recording that somebody else made
 constexpr double kSyncs = 0.03;  // seconds until a disk has synced the files and folders of the smallest checkpoint
+
+template <class Choice>
+Choice choice_of(const std::string& name) {
+  const auto names = choices_of(Choice{});
+  const auto found = std::find(names.begin(), names.end(), name);
+  base::ensure(found != names.end(), text("'", name, "' is a choice"));
+  return static_cast<Choice>(found - names.begin());
+}
 
 // A step of many passes from one of a single pass and one of two: passes beyond the first are alike. Of whole gradients
 // only the last one talks to the other ranks; of gradients in parts (training.zero 2 and 3) every one.
@@ -118,7 +128,7 @@ void add_replay(const Ground& ground, const Recording& recording, Trial& trial) 
 }
 
 RunSays run_says(const Ground& ground, const Place& place, const Levers& levers) {
-  return ground.task.run ? ground.task.run(place, levers) : RunSays{};
+  return ground.task.rules ? ground.task.rules->says(place, levers) : RunSays{};
 }
 
 HostMemory host_memory(const Ground& ground, const Place& place, const Levers& levers, const Recording& recording) {
@@ -128,7 +138,7 @@ HostMemory host_memory(const Ground& ground, const Place& place, const Levers& l
   needs.pinned = says.pinned_bytes;
   needs.features = says.feature_bytes;
   needs.staged = says.staged_bytes;
-  if (!ground.task.run) {
+  if (!ground.task.rules) {
     // A recording's own loader is taken to keep three batches ready, and two on their way to the card.
     const int64_t batch = recording.micro_batch * recording.accumulation * kColours * recording.image_size *
                           recording.image_size * static_cast<int64_t>(sizeof(float));
@@ -230,10 +240,11 @@ void fill_pace(const Ground& ground, Option& option) {
   option.pace.start_up = assumed.start_up;
   option.pace.save = kSyncs + checkpoint_seconds(bytes, assumed.write_rate);
   option.pace.stall = bytes / assumed.upload_rate;  // to ordinary memory, as samples come from it
-  if (ground.task.save_clock) {
-    const SaveTimes times = ground.task.save_clock(option.pace.stall, option.pace.save);
-    option.pace.first_save = times.first;
-    option.pace.save_interval = times.interval;
+  if (const auto failures = ground.task.mean_time_between_failures) {
+    option.pace.first_save = run::SaveClock(*failures, 0).interval();
+    // The thread that writes is taken to be busy for as long as it takes.
+    const run::SaveCost cost{.stall = option.pace.stall, .processor = option.pace.save, .durable = option.pace.save};
+    option.pace.save_interval = run::young_interval(cost, *failures);
   }
   option.pace.restore = checkpoint_seconds(bytes, assumed.read_rate);
   option.pace.walltime = ground.task.walltime > 0 ? ground.task.walltime : option.place.machine.scheduler.walltime;
@@ -408,6 +419,14 @@ int64_t cores_of(const Place& place) {
   return place.cpu ? place.cpu->cores.value_or(0) * std::max<int64_t>(1, place.machine.sockets_per_node) : 0;
 }
 
+spec::Job with_levers(spec::Job job, const Levers& levers) {
+  job.training.precision = choice_of<spec::Precision>(levers.precision);
+  job.training.recompute = levers.recompute;
+  job.training.micro_batch = levers.micro_batch;
+  job.training.zero = levers.zero;
+  return job;
+}
+
 Workload work_at(const Ground& ground, const Place& place) {
   Workload work = ground.task.work;
   if (ground.task.weak) work.global_batch *= place.ranks();
@@ -415,8 +434,7 @@ Workload work_at(const Ground& ground, const Place& place) {
 }
 
 int64_t evaluation_rows(const Ground& ground, const Place& place, const Levers& levers) {
-  const auto& rule = ground.task.evaluation_rows;
-  return rule ? rule(levers.micro_batch, place.ranks(), place.gpus > 0) : 0;
+  return ground.task.rules ? ground.task.rules->evaluation_rows(place, levers) : 0;
 }
 
 bool fits_safely(const Trial& trial) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +17,7 @@
 #include "lockstep/forecast/money.h"
 #include "lockstep/forecast/recordings.h"
 #include "lockstep/forecast/time.h"
+#include "lockstep/spec/job.h"
 #include "lockstep/spec/machine.h"
 
 namespace lockstep::forecast {
@@ -47,6 +48,9 @@ struct Levers {
   bool operator==(const Levers&) const = default;
 };
 
+// The job with these levers.
+spec::Job with_levers(spec::Job job, const Levers& levers);
+
 // What no document says. All of it is printed with the plan and can be changed.
 struct Assumptions {
   double start_up = 30;        // seconds from the start of a job until its first step is done
@@ -61,12 +65,6 @@ struct Assumptions {
   PowerRules power = {};
 };
 
-// When a run saves whose job leaves that to the clock: after so many seconds, and so many after that.
-struct SaveTimes {
-  double first = 0;
-  double interval = 0;
-};
-
 // Bytes of one sample's fields.
 struct SampleBytes {
   int64_t sent = 0;    // on its way to a GPU
@@ -74,15 +72,7 @@ struct SampleBytes {
   bool ahead = false;  // sent while the step before computes
 };
 
-// What the run itself says of one place and one set of levers, before it is there.
-struct RunSays {
-  std::optional<base::Error> refusal = {};  // it would not start
-  int64_t loader_bytes = 0;                 // main memory of one rank's loaders
-  int64_t pinned_bytes = 0;                 // likewise, page-locked
-  int64_t feature_bytes = 0;                // likewise, of cached features
-  int64_t staged_bytes = 0;                 // main memory of a node, of copied shards
-  int64_t busiest_rows = 0;                 // samples of an evaluation on the rank that has the most
-};
+class RunRules;  // run_rules.h
 
 // The job, as far as a forecast needs it.
 struct Task {
@@ -93,15 +83,12 @@ struct Task {
   SampleBytes sample = {};
   double walltime = 0;        // the job's own limit; 0: the machine's counts
   int64_t virtual_ranks = 0;  // slices of a batch, each a pass of its own, whatever the ranks; 0: none
-  // The run's own rule, given what a save costs: seconds for the copy, seconds until written. None: by epochs.
-  std::function<SaveTimes(double copy, double write)> save_clock = {};
-  // The run's own rule: samples of an evaluation pass, given the micro-batch as the job has it. None: no evaluation.
-  std::function<int64_t(int64_t micro_batch, int64_t ranks, bool gpu)> evaluation_rows = {};
-  bool sync_norm = false;    // batch norms hear from every rank: how many there are decides the bytes
-  int64_t replay_every = 0;  // steps between two that are computed twice; 0: never
-  // The run's own rules. None: a user's recording, of whose run nothing is known.
-  std::function<RunSays(const Place&, const Levers&)> run = {};
-  bool weak = false;  // each rank takes `global_batch`: a user's recording cannot be cut smaller
+  // Seconds between two failures, where the run saves by its clock (run/save_clock.h); none: by epochs.
+  std::optional<double> mean_time_between_failures = {};
+  bool sync_norm = false;                // batch norms hear from every rank: how many there are decides the bytes
+  int64_t replay_every = 0;              // steps between two that are computed twice; 0: never
+  std::shared_ptr<RunRules> rules = {};  // none: a user's recording, of whose run nothing is known
+  bool weak = false;                     // each rank takes `global_batch`: a user's recording cannot be cut smaller
 };
 
 // Cores of one node; 0: not stated.

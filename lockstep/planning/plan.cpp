@@ -9,13 +9,11 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/forecast/run_rules.h"
 #include "lockstep/loader/collection.h"
 #include "lockstep/planning/recorded.h"
-#include "lockstep/planning/run_rules.h"
-#include "lockstep/run/evaluation.h"
 #include "lockstep/run/feeding.h"
 #include "lockstep/run/most_checkpoints.h"
-#include "lockstep/run/save_clock.h"
 
 namespace lockstep::planning {
 namespace {
@@ -42,22 +40,6 @@ class Stopwatch {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start_ = Clock::now();
 };
-
-template <class Choice>
-Choice choice_of(const std::string& name) {
-  const auto names = choices_of(Choice{});
-  const auto found = std::find(names.begin(), names.end(), name);
-  base::ensure(found != names.end(), text("'", name, "' is a choice"));
-  return static_cast<Choice>(found - names.begin());
-}
-
-spec::Job with_levers(spec::Job job, const Levers& levers) {
-  job.training.precision = choice_of<spec::Precision>(levers.precision);
-  job.training.recompute = levers.recompute;
-  job.training.micro_batch = levers.micro_batch;
-  job.training.zero = levers.zero;
-  return job;
-}
 
 // Traces what is asked for, and keeps the time it takes.
 class JobTracer {
@@ -88,7 +70,7 @@ class JobTracer {
             .evaluation_rows = ask.evaluation_rows};
   }
   spec::Job job_for(const Ask& ask) const {
-    spec::Job job = with_levers(job_, {ask.precision, ask.recompute, ask.micro_batch, ask.zero});
+    spec::Job job = forecast::with_levers(job_, {ask.precision, ask.recompute, ask.micro_batch, ask.zero});
     job.training.global_batch = ask.micro_batch * ask.passes * ranks_of(ask);
     job.training.virtual_ranks = ask.slices;
     if (ask.slices > 0) job.training.micro_batch = 0;
@@ -99,17 +81,6 @@ class JobTracer {
   Tracer* tracer_;
   double seconds_ = 0;
 };
-
-// As the run evaluates. A collection that is not here is taken to be large.
-std::function<int64_t(int64_t, int64_t, bool)> evaluation_rule(const PlanRequest& request) {
-  const int64_t samples = request.lengths.validation_samples;
-  if (request.job.data.validate.empty() && samples == 0) return {};
-  return [job = request.job, samples](int64_t micro_batch, int64_t ranks, bool gpu) mutable {
-    job.training.micro_batch = micro_batch;
-    const int64_t rows = run::evaluation_rows(job, ranks, gpu);
-    return samples > 0 ? std::min(samples, rows) : rows;
-  };
-}
 
 // An image of bytes becomes one of floats besides.
 forecast::SampleBytes sample_bytes_of(const spec::Job& job) {
@@ -127,14 +98,7 @@ forecast::SampleBytes sample_bytes_of(const spec::Job& job) {
 forecast::Task task_of(const PlanRequest& request, const spec::Job& job) {
   forecast::Task task;
   task.work = forecast::workload_of(job, request.lengths.samples, request.lengths.validation_samples);
-  if (job.checkpoint.every_epochs <= 0) {
-    const double failures = job.checkpoint.mean_time_between_failures;
-    // The rule of the run itself; the thread that writes is taken to be busy for as long as it takes.
-    task.save_clock = [failures](double copy, double write) {
-      return forecast::SaveTimes{run::SaveClock(failures, 0).interval(),
-                                 run::young_interval({.stall = copy, .processor = write, .durable = write}, failures)};
-    };
-  }
+  if (job.checkpoint.every_epochs <= 0) task.mean_time_between_failures = job.checkpoint.mean_time_between_failures;
   task.virtual_ranks = job.training.virtual_ranks;
   task.replay_every = job.training.replay_every;
   task.sync_norm = job.training.batch_norm == spec::BatchNorm::sync;
@@ -143,13 +107,12 @@ forecast::Task task_of(const PlanRequest& request, const spec::Job& job) {
   task.walltime = job.limits.walltime;
   task.decodes = !request.recording && job.data.train != "synthetic";
   if (!request.recording) {
-    task.evaluation_rows = evaluation_rule(request);
     task.sample = sample_bytes_of(job);
-    const auto rules =
-        std::make_shared<RunRules>(job, request.lengths.samples, request.lengths.validation_samples, *request.tracer);
-    task.run = [rules, job](const Place& place, const Levers& levers) {
-      return rules->says(with_levers(job, levers), place);
-    };
+    const int64_t samples = request.lengths.samples;
+    const int64_t validation_samples = request.lengths.validation_samples;
+    forecast::NetworkSays network{request.tracer->features(job, samples + validation_samples),
+                                  request.tracer->norm_check()};
+    task.rules = std::make_shared<forecast::RunRules>(job, samples, validation_samples, std::move(network));
     return task;
   }
   const Recording& recording = *request.recording;
@@ -223,7 +186,7 @@ class Planner {
     }
     const auto found =
         forecast::search(written, options.back().trial.rows, reach, order(place), [&](const Levers& levers) {
-          if (ground_.task.run(place, levers).refusal) return forecast::Trial{};  // before anything is traced
+          if (ground_.task.rules->says(place, levers).refusal) return forecast::Trial{};  // before anything is traced
           auto trial = forecast::try_levers(ground_, place, levers, forecast::Depth::time_if_it_fits);
           if (levers != written && place.gpu) trial.fits = forecast::fits_safely(trial);
           return trial;
@@ -386,7 +349,7 @@ Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue
 }
 
 spec::Job changed_job(const Plan& plan, const Option& option) {
-  return with_levers(plan.job, option.levers);
+  return forecast::with_levers(plan.job, option.levers);
 }
 
 }  // namespace lockstep::planning

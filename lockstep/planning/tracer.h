@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
 #include "lockstep/forecast/attention.h"
 #include "lockstep/forecast/recording.h"
-#include "lockstep/run/feature_needs.h"
+#include "lockstep/forecast/run_rules.h"
 #include "lockstep/spec/job.h"
 
 namespace lockstep::planning {
@@ -21,8 +20,7 @@ struct SimulatedRank {
   int64_t evaluation_rows = 0;                        // of an evaluation between two steps; 0: none
 };
 
-// The job is the one that it was made for, with other levers perhaps. Throws what the run would.
-using NormCheck = std::function<void(const spec::Job& job, int64_t samples, int64_t ranks)>;
+using forecast::NormCheck;
 
 // All that a plan needs a network for: handed in, so that a plan itself is made without libtorch.
 class Tracer {

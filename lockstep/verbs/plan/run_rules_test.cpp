@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/planning/run_rules.h"
+#include "lockstep/forecast/run_rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -133,10 +133,10 @@ TEST(RunRulesTest, TellsOfFeaturesThatANodeCannotKeep) {
   spec::Job job = job_of(R"("samples": 1281167, "image_size": 224)", R"("name": "resnet18")", R"("global_batch": 64)");
   job.training.phases = {{.epochs = 1, .train_from = "layer4.0", .cache_features = true}};
   SimulatedTracer tracer;
-  planning::RunRules rules(job, 1281167, 0, tracer);
+  forecast::RunRules rules(job, 1281167, 0, {tracer.features(job, 1281167), tracer.norm_check()});
   forecast::Place place{.name = "node", .gpu = catalogue::load_embedded().gpu("a100-40"), .gpus = 4, .per_node = 4};
   place.machine.memory_per_node = int64_t{256} << 30;
-  const auto says = rules.says(job, place);
+  const auto says = rules.says(place, {.precision = "fp32"});
   ASSERT_TRUE(says.refusal);
   EXPECT_THAT(says.refusal->what(), HasSubstr("before block 'layer4"));
 }

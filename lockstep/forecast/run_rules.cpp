@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/planning/run_rules.h"
+#include "lockstep/forecast/run_rules.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -13,12 +13,11 @@
 #include "lockstep/run/threads.h"
 #include "lockstep/spec/rank_rules.h"
 
-namespace lockstep::planning {
+namespace lockstep::forecast {
 namespace {
 
 using base::Blame;
 using base::Error;
-using forecast::Place;
 
 constexpr int64_t kPhotograph = 30'000'000;  // a decoded one of ordinary size, and its copies
 
@@ -29,7 +28,7 @@ int64_t local_ranks(const Place& place) {
 loader::LoaderSeat seat_at(const spec::Job& job, const Place& place) {
   return {.ranks = place.ranks(),
           .local_ranks = local_ranks(place),
-          .threads = run::compute_threads(job.training, forecast::cores_of(place), local_ranks(place)),
+          .threads = run::compute_threads(job.training, cores_of(place), local_ranks(place)),
           .card = place.gpu.has_value(),
           .validates = !job.data.validate.empty()};
 }
@@ -61,11 +60,11 @@ RunRules::Side RunRules::side_of(const std::string& folder, int64_t samples, con
   return side;
 }
 
-RunRules::RunRules(const spec::Job& job, int64_t samples, int64_t validation_samples, Tracer& tracer)
-    : train_(side_of(job.data.train, samples, *task::make_task(job))),
-      validate_(side_of(job.data.validate, validation_samples, *task::make_task(job))),
-      features_(tracer.features(job, samples + validation_samples)),
-      check_norms_(tracer.norm_check()) {}
+RunRules::RunRules(spec::Job job, int64_t samples, int64_t validation_samples, NetworkSays network)
+    : job_(std::move(job)),
+      train_(side_of(job_.data.train, samples, *task::make_task(job_))),
+      validate_(side_of(job_.data.validate, validation_samples, *task::make_task(job_))),
+      network_(std::move(network)) {}
 
 loader::MemoryNeeds RunRules::needs_of(const Side& side, const loader::LoaderOptions& options) {
   // Not known: more than a batch.
@@ -83,8 +82,8 @@ int64_t RunRules::bytes_of(const Side& side, const loader::LoaderOptions& option
 }
 
 // The run copies what half of the free memory holds, a collection at a time; what else fills the node is not known yet.
-int64_t RunRules::staged_bytes(const spec::Job& job, const Place& place) const {
-  if (job.data.stage != "ram") return 0;
+int64_t RunRules::staged_bytes(const Place& place) const {
+  if (job_.data.stage != "ram") return 0;
   int64_t staged = 0;
   for (const Side* side : {&train_, &validate_}) {
     if (!side->store) continue;
@@ -96,19 +95,19 @@ int64_t RunRules::staged_bytes(const spec::Job& job, const Place& place) const {
 }
 
 // In the order of the run. Both loaders of a validation live together; those of features are alone.
-void RunRules::ask(const spec::Job& job, const Place& place, forecast::RunSays& says) {
+void RunRules::ask(const spec::Job& job, const Place& place, RunSays& says) {
   const loader::LoaderSeat seat = seat_at(job, place);
   if (train_.collection) loader::settle_order(*train_.collection, job.data.order);
   spec::check_batch_on_ranks(job.training, seat.ranks);
-  check_norms_(job, train_.samples > 0 ? train_.samples : job.training.global_batch, seat.ranks);
-  for (const run::FeatureNeeds& needs : features_) {
+  network_.check_norms(job, train_.samples > 0 ? train_.samples : job.training.global_batch, seat.ranks);
+  for (const run::FeatureNeeds& needs : network_.features) {
     says.feature_bytes = std::max(says.feature_bytes, needs.bytes());
     const int64_t memory = place.machine.memory_per_node;
     if (memory > 0) run::check_feature_memory(needs, seat.local_ranks, memory);
   }
-  if (!features_.empty()) says.loader_bytes = bytes_of(train_, loader::feature_loader(job, seat));
+  if (!network_.features.empty()) says.loader_bytes = bytes_of(train_, loader::feature_loader(job, seat));
   const int64_t validating = seat.validates ? bytes_of(validate_, loader::validation_loader(job, seat)) : 0;
-  if (features_.size() == std::max<size_t>(1, job.training.phases.size())) return;
+  if (network_.features.size() == std::max<size_t>(1, job.training.phases.size())) return;
   const loader::LoaderOptions training = loader::training_loader(job, seat);
   says.loader_bytes = std::max(says.loader_bytes, bytes_of(train_, training) + validating);
   if (run::is_fed(job.data.pixels, seat.card)) {
@@ -116,13 +115,19 @@ void RunRules::ask(const spec::Job& job, const Place& place, forecast::RunSays& 
   }
 }
 
-forecast::RunSays RunRules::says(const spec::Job& job, const Place& place) {
-  const std::string key =
-      base::text(job.training.micro_batch, "/", place.ranks(), "/", place.nodes(), "/", place.gpu.has_value(), "/",
-                 forecast::cores_of(place), "/", place.machine.memory_per_node);
+int64_t RunRules::evaluation_rows(const Place& place, const Levers& levers) const {
+  if (job_.data.validate.empty() && validate_.samples == 0) return 0;
+  const int64_t rows = run::evaluation_rows(with_levers(job_, levers), place.ranks(), place.gpus > 0);
+  return validate_.samples > 0 ? std::min(validate_.samples, rows) : rows;
+}
+
+RunSays RunRules::says(const Place& place, const Levers& levers) {
+  const std::string key = base::text(levers.micro_batch, "/", place.ranks(), "/", place.nodes(), "/",
+                                     place.gpu.has_value(), "/", cores_of(place), "/", place.machine.memory_per_node);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  forecast::RunSays says;
-  says.staged_bytes = staged_bytes(job, place);
+  const spec::Job job = with_levers(job_, levers);
+  RunSays says;
+  says.staged_bytes = staged_bytes(place);
   const int64_t batch = run::evaluation_rows(job, place.ranks(), place.gpu.has_value());
   says.busiest_rows = run::busiest_rows(validate_.samples, batch, place.ranks());
   try {
@@ -134,4 +139,4 @@ forecast::RunSays RunRules::says(const spec::Job& job, const Place& place) {
   return known_[key] = says;
 }
 
-}  // namespace lockstep::planning
+}  // namespace lockstep::forecast
