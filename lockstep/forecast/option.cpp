@@ -463,8 +463,7 @@ Trial try_levers(const Ground& ground, const Place& place, const Levers& levers,
   if (trial.fits || depth == Depth::all) fill_time(ground, place, levers, trial);
   if (!trial.time) return trial;
   add_replays(ground, *trial.time);
-  add_upload(upload_seconds(ground, place, static_cast<double>(trial.rows)), ground.task.sample.ahead,
-             *trial.time);
+  add_upload(upload_seconds(ground, place, static_cast<double>(trial.rows)), ground.task.sample.ahead, *trial.time);
   return trial;
 }
 

@@ -77,8 +77,8 @@ class RunRules;  // run_rules.h
 // The job, as far as a forecast needs it.
 struct Task {
   Workload work = {};
-  Levers levers = {};      // as written
-  bool decodes = false;    // the samples are pictures that a loader decodes
+  Levers levers = {};        // as written
+  bool decodes = false;      // the samples are pictures that a loader decodes
   int64_t image_pixels = 0;  // that the network sees
   SampleBytes sample = {};
   double walltime = 0;        // the job's own limit; 0: the machine's counts

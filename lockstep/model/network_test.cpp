@@ -29,7 +29,9 @@ TEST(NetworkTest, RunningInTwoPartsIsRunningAtOnce) {
 TEST(NetworkTest, TheLayoutOfTheImagesDoesNotMatter) {
   const Network network = narrow_network();
   const at::Tensor images = at::ones({2, 32, 32, 3}).cumsum(1).permute({0, 3, 1, 2});
-  EXPECT_TRUE(network.forward({{"image", images}}, Mode::evaluate).at("output").equal(network.forward({{"image", images.contiguous()}}, Mode::evaluate).at("output")));
+  EXPECT_TRUE(network.forward({{"image", images}}, Mode::evaluate)
+                  .at("output")
+                  .equal(network.forward({{"image", images.contiguous()}}, Mode::evaluate).at("output")));
 }
 
 TEST(NetworkTest, ForwardReadsItsWeightsFromTheBlocks) {
@@ -47,7 +49,9 @@ TEST(NetworkTest, ATwinSharesTheWeightsAndNothingElse) {
   const std::optional<Network> twin = network.twin();
   ASSERT_TRUE(twin);
   const at::Tensor images = at::ones({2, 3, 32, 32});
-  EXPECT_TRUE(twin->forward({{"image", images}}, Mode::evaluate).at("output").equal(network.forward({{"image", images}}, Mode::evaluate).at("output")));
+  EXPECT_TRUE(twin->forward({{"image", images}}, Mode::evaluate)
+                  .at("output")
+                  .equal(network.forward({{"image", images}}, Mode::evaluate).at("output")));
   twin->forward({{"image", images}}, Mode::train).at("output").sum().backward();
   at::Tensor weight = network.parameters().front().tensor;
   EXPECT_TRUE(twin->parameters().front().tensor.is_same(weight) == false && !weight.grad().defined());

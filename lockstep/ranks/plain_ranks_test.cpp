@@ -12,7 +12,7 @@ const base::CommandLine kRanksLine{"eval", "RUN", "", {{"--ranks", "N", "how man
 
 int shared(const std::vector<std::string>& words) {
   return share_over_ranks("eval", base::parse_arguments(kRanksLine, words), words, comm::single_group,
-                          [](const training::Rank& rank) { return static_cast<int>(6 + rank.group.size()); });
+                          [](const Rank& rank) { return static_cast<int>(6 + rank.group.size()); });
 }
 
 TEST(RanksTest, OneRankNeedsNoLauncher) {

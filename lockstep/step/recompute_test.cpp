@@ -131,8 +131,8 @@ int64_t peak_of_a_pass(const model::Network& network, const at::Tensor& images, 
   const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, peak);
   model::Bundle values{images};
   for (size_t i = 0; i < network.blocks().size(); ++i) {
-    values = again ? recomputed(network, i, values, model::Mode::train)
-                   : network.run(values, model::Mode::train, i, i + 1);
+    values =
+        again ? recomputed(network, i, values, model::Mode::train) : network.run(values, model::Mode::train, i, i + 1);
   }
   const at::Tensor loss = values[0].sum();
   const int64_t most = peak->peak;

@@ -11,6 +11,7 @@
 namespace {
 
 using namespace lockstep::base;
+using namespace lockstep::weights;
 
 template <class Read>
 void expect_user_error(Read read) {

@@ -9,6 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lockstep::base;
+  using namespace lockstep::weights;
   const auto content = std::as_bytes(std::span(data, size));
   try {
     uint64_t total = 0;
