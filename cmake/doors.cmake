@@ -37,7 +37,7 @@ else()
                   "(PyPI: torch==2.11.0; `make deps`)")
 endif()
 
-# What the CUDA plug-in is made of: headers and libraries of the wheels; neither a toolkit nor a card is needed.
+# What the CUDA plug-in is made of: headers and libraries of the wheels; neither a toolkit nor a GPU is needed.
 set(LOCKSTEP_HAS_cuda OFF)
 file(GLOB cuda_include LIST_DIRECTORIES ON ${LOCKSTEP_TORCH}/nvidia/*/include/cuda_runtime_api.h)
 file(GLOB cupti_include LIST_DIRECTORIES ON ${LOCKSTEP_TORCH}/nvidia/*/include/cupti.h)
@@ -48,7 +48,7 @@ if(LOCKSTEP_HAS_torch AND EXISTS ${torch_lib}/libc10_cuda.so AND cuda_include AN
   list(TRANSFORM cuda_include REPLACE "/[^/]*$" "")
   list(TRANSFORM cupti_include REPLACE "/[^/]*$" "")
 else()
-  message(STATUS "the CUDA plug-in is left out: `bench cells --device cuda` and memory figures of a card need it "
+  message(STATUS "the CUDA plug-in is left out: `bench cells --device cuda` and memory figures of a GPU need it "
                  "(PyPI: nvidia-cuda-runtime, nvidia-cuda-cupti, torch with CUDA)")
 endif()
 
@@ -77,7 +77,7 @@ if(LOCKSTEP_HAS_torch AND EXISTS ${torch_lib}/libtorch_cuda.so AND NOT nccl_miss
   set(LOCKSTEP_HAS_nccl ON)
   list(REMOVE_DUPLICATES nccl_include)
 else()
-  message(STATUS "the NCCL plug-in is left out (no ${nccl_missing}): more than one rank on cards needs it "
+  message(STATUS "the NCCL plug-in is left out (no ${nccl_missing}): more than one rank on GPUs needs it "
                  "(PyPI: the CUDA packages of torch==2.11.0)")
 endif()
 

@@ -118,9 +118,9 @@ foreach(name login_node chain)
     ENVIRONMENT LOCKSTEP_BUILD=${CMAKE_BINARY_DIR})
 endforeach()
 
-# tests/nccl: the same contract on a card, and what else only a card shows; says that it was skipped where there is none.
+# tests/nccl: the same contract on a GPU, and what else only a GPU shows; says that it was skipped where there is none.
 if(TARGET lockstep_nccl AND TARGET lockstep_torch)
-  add_executable(test_nccl tests/nccl/contract_nccl.cpp tests/nccl/feeder_on_card.cpp)
+  add_executable(test_nccl tests/nccl/contract_nccl.cpp tests/nccl/feeder_on_gpu.cpp)
   target_link_libraries(test_nccl PRIVATE lockstep_torch GTest::gtest GTest::gmock)
   add_dependencies(test_nccl lockstep_nccl)
   add_test(NAME gpu.nccl COMMAND test_nccl WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})

@@ -4,7 +4,7 @@
 #   build    Debian packages to build and run (root or sudo)
 #   test     Debian packages that only the tests need (root or sudo)
 #   torch    libtorch 2.11.0 from its PyPI wheel, CPU part only, into .deps/libtorch (1.2 GB)
-#   oracles  a Python environment with the packages that judge our results, into .deps/oracles (5 GB)
+#   oracles  a Python environment with the packages that check our results, into .deps/oracles (5 GB)
 #   ffcv     FFCV into .deps/oracles, one more peer of `lockstep bench loader`; builds against Debian's OpenCV
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Measures one NVIDIA card for the forecast: measure_gpu.sh OUT [SECONDS] [PYTHON]. Writes into the folder OUT, each file
+# Measures one NVIDIA GPU for the forecast: measure_gpu.sh OUT [SECONDS] [PYTHON]. Writes into the folder OUT, each file
 # as it grows, so that what is there when the time is over counts:
 #   cells.json         memory, time and energy of the real step, one row a cell
 #   operators.json     every operator of those steps: its own time, launches, scratch bytes

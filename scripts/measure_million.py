@@ -29,12 +29,12 @@ def draw(folder, count):
     end = chunk(b"IEND", b"")
     noise = random.Random(1)
     for label in range(100):
-        place = folder / f"c{label:02d}"
-        place.mkdir(parents=True)
+        class_folder = folder / f"c{label:02d}"
+        class_folder.mkdir(parents=True)
         for number in range(count // 100):
             pixels = noise.randbytes(192)
             rows = b"".join(b"\0" + pixels[24 * y:24 * y + 24] for y in range(8))
-            (place / f"{number:05d}.png").write_bytes(head + chunk(b"IDAT", zlib.compress(rows, 0)) + end)
+            (class_folder / f"{number:05d}.png").write_bytes(head + chunk(b"IDAT", zlib.compress(rows, 0)) + end)
 
 
 def measured(what, words, folder):
@@ -59,7 +59,7 @@ def main():
         draw(folder / "source", count)
         rows = [
             measured(f"{count:,} PNGs of 8 x 8 pixels in 100 folders to shards", ["prep", "source", "--to", "set"], folder),
-            measured("every checksum compared, every picture decoded", ["prep", "--verify", "set"], folder),
+            measured("every checksum compared, every image decoded", ["prep", "--verify", "set"], folder),
             measured("the train part read by the loader, one epoch", ["bench", "loader", "--shards", "set/train",
                                                                      "--epochs", "1", "--here"], folder),
         ]

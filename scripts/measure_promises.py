@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was promised and what happened: measure_promises.py GPU [NAME...] > results/promise-GPU.json
 
-Plans each job below for one card of the catalogue (GPU, e.g. h200), then trains it there by that plan, and tells what
+Plans each job below for one GPU of the catalogue (GPU, e.g. h200), then trains it there by that plan, and tells what
 the run itself printed at its end: step, samples per second, peak memory, epoch, save and total, promised and measured.
-Run it on a machine with that card; PYTHON (default python3) is one that has the wheel torch==2.11.0, whose libraries
+Run it on a machine with that GPU; PYTHON (default python3) is one that has the wheel torch==2.11.0, whose libraries
 are used. LOCKSTEP_BUILD (default build) has the program. A row is printed for each job that ends; exit code 1 when one
 does not.
 """
@@ -90,8 +90,8 @@ def main():
     libraries = libraries_of(os.environ.get("PYTHON", "python3")) + [os.environ.get("LD_LIBRARY_PATH", "")]
     environment = dict(os.environ, LD_LIBRARY_PATH=":".join(filter(None, libraries)))
     commit = run(["--version"], ROOT, environment).split("(")[-1].rstrip(")\n")
-    card = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True)
-    machine = f"{card.stdout.splitlines()[0]}, {os.cpu_count()} cores"
+    gpu = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True)
+    machine = f"{gpu.stdout.splitlines()[0]}, {os.cpu_count()} cores"
     failed, rows = 0, []
     with tempfile.TemporaryDirectory(prefix="lockstep-promises-") as folder:
         for name in names:

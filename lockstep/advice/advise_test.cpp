@@ -9,10 +9,10 @@ namespace lockstep::advice {
 namespace {
 
 TEST(AdviseTest, NamesTheNearestForAnUnknownAdvice) {
-  const auto shelf = catalogue::load_embedded();
+  const auto catalogue = catalogue::load_embedded();
   const auto calibration = forecast::load_calibration();
   try {
-    advise("cpu-or-gpuu", {base::Arguments{}, shelf, calibration});
+    advise("cpu-or-gpuu", {base::Arguments{}, catalogue, calibration});
     FAIL() << "an unknown advice was given";
   } catch (const base::Error& error) {
     EXPECT_EQ(error.blame(), base::Blame::user);

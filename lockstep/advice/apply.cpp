@@ -9,7 +9,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/planning/assumptions.h"
 #include "lockstep/planning/document.h"
-#include "lockstep/planning/places.h"
+#include "lockstep/planning/machine_options.h"
 #include "lockstep/planning/wording.h"
 
 namespace lockstep::advice {
@@ -30,8 +30,8 @@ std::set<int64_t> doublings(int64_t most) {
   return counts;
 }
 
-// Which cards in which numbers the project speaks of.
-std::map<std::string, std::set<int64_t>> places_asked(const spec::Project& project) {
+// Which GPUs in which numbers the project speaks of.
+std::map<std::string, std::set<int64_t>> machines_asked(const spec::Project& project) {
   std::map<std::string, std::set<int64_t>> asked;
   const int64_t most = std::max(project.gpus * 2, project.centre.max_gpus);
   asked[project.wanted] = doublings(project.centre.max_gpus > 0 ? project.centre.max_gpus : most);
@@ -43,18 +43,19 @@ std::map<std::string, std::set<int64_t>> places_asked(const spec::Project& proje
   return asked;
 }
 
-std::vector<forecast::Place> places_of(const spec::Project& project, const AdviceRequest& request,
-                                       const forecast::Assumptions& assumptions) {
-  std::vector<forecast::Place> places;
-  for (const auto& [name, counts] : places_asked(project)) {
-    planning::PlaceRequest one;
+std::vector<forecast::MachineOption> find_machine_options(const spec::Project& project, const AdviceRequest& request,
+                                                          const forecast::Assumptions& assumptions) {
+  std::vector<forecast::MachineOption> machine_options;
+  for (const auto& [name, counts] : machines_asked(project)) {
+    planning::MachineRequest one;
     one.on = {name};
     one.gpus = {counts.begin(), counts.end()};
     one.per_node = assumptions.per_node;
     one.here = [] { return planning::Here{}; };
-    for (auto& place : places_of(one, request.catalogue)) places.push_back(std::move(place));
+    for (auto& machine_option : find_machine_options(one, request.catalogue))
+      machine_options.push_back(std::move(machine_option));
   }
-  return places;
+  return machine_options;
 }
 
 class Worker {
@@ -65,14 +66,14 @@ class Worker {
       assumptions_.sample.stored_bytes =
           static_cast<double>(project.dataset_bytes) / static_cast<double>(project.dataset_files);
     }
-    places_ = places_of(project, request, assumptions_);
+    machine_options_ = find_machine_options(project, request, assumptions_);
   }
 
   planning::Plan plan(const spec::Experiment& experiment, const std::vector<std::string>& sets) const {
     planning::PlanRequest one;
     one.job = spec::load_job(experiment.job, sets);
-    one.lengths = planning::lengths_of(one.job, 0, 0);
-    one.places = places_;
+    one.lengths = planning::find_lengths(one.job, 0, 0);
+    one.machine_options = machine_options_;
     one.assumptions = assumptions_;
     one.tracer = request_.tracer;
     return planning::make_plan(one, request_.catalogue, request_.calibration);
@@ -90,7 +91,7 @@ class Worker {
       throw Error(Blame::user,
                   text("'", experiment.name, "' does not run on ", project_.gpus, " x ", project_.wanted, ": ",
                        base::join(tried.written->why, "; ")),
-                  "ask for more or larger cards: \"gpus\", \"wanted\"");
+                  "ask for more or larger GPUs: \"gpus\", \"wanted\"");
     }
     if (!runs->length) {
       throw Error(Blame::user, text("'", experiment.name, "': the length of a run is not known"),
@@ -123,7 +124,7 @@ class Worker {
   const spec::Project& project_;
   const AdviceRequest& request_;
   forecast::Assumptions assumptions_;
-  std::vector<forecast::Place> places_;
+  std::vector<forecast::MachineOption> machine_options_;
 };
 
 // Each experiment is spread evenly over its months.

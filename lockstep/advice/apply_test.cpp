@@ -82,9 +82,9 @@ TEST_F(ApplyTest, MarksEachStatementWithTheNumberBehindIt) {
   EXPECT_THAT(checked[0].because, HasSubstr("11.8"));
   EXPECT_EQ(words_of(checked[1].verdict), "true");
   EXPECT_EQ(words_of(checked[2].verdict), "true");
-  EXPECT_THAT(checked[2].because, HasSubstr("GB a card of 8"));
+  EXPECT_THAT(checked[2].because, HasSubstr("GB a GPU of 8"));
   EXPECT_EQ(words_of(checked[3].verdict), "false");
-  EXPECT_THAT(checked[4].because, HasSubstr("each of 4 cards 64 samples"));
+  EXPECT_THAT(checked[4].because, HasSubstr("each of 4 GPUs 64 samples"));
   EXPECT_EQ(words_of(checked[5].verdict), "unknown");
 }
 

@@ -90,7 +90,7 @@ void add_memory_beside(const Beside& beside, const std::map<std::string, double>
                     {"ours", base::Align::right},
                     {"theirs / ours", base::Align::right}},
                    {},
-                   text("Memory of a card, the job as written; source of theirs: ", beside.source)};
+                   text("Memory of a GPU, the job as written; source of theirs: ", beside.source)};
   std::vector<std::string> reasons;
   std::vector<std::string> jobs;
   for (const auto& [job, bytes] : ours) jobs.push_back(job);

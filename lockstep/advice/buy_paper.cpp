@@ -53,7 +53,7 @@ void tell_parts(const Purchase& purchase, const Build& build, Paper& paper, Json
     row["date"] = part.date;
     rows.push_back(std::move(row));
   };
-  add(*build.gpu, build.cards);
+  add(*build.gpu, build.gpus);
   add(*build.cpu, 1);
   for (const auto* part : build.rest) add(*part, 1);
   grid.rows.push_back({"in all", "", whole(build.price), "", ""});
@@ -61,7 +61,7 @@ void tell_parts(const Purchase& purchase, const Build& build, Paper& paper, Json
   document["parts"] = std::move(rows);
 }
 
-void tell_figures(const Purchase& purchase, const Judged& best, Paper& paper, Json& document) {
+void tell_figures(const Purchase& purchase, const RatedBuild& best, Paper& paper, Json& document) {
   const Build& build = best.build;
   const std::string& currency = purchase.terms.budget.currency;
   double memory = 0;
@@ -94,9 +94,9 @@ void tell_figures(const Purchase& purchase, const Judged& best, Paper& paper, Js
   document["per_year"] = std::move(yearly);
 }
 
-void tell_jobs(const Purchase& purchase, const Judged& best, Paper& paper, Json& document) {
+void tell_jobs(const Purchase& purchase, const RatedBuild& best, Paper& paper, Json& document) {
   paper.heading("The jobs on it");
-  Paper::Grid grid{{{"job"}, {"what"}, {"one card", Align::right}, {"all cards", Align::right}, {"with"}}, {}, ""};
+  Paper::Grid grid{{{"job"}, {"what"}, {"one GPU", Align::right}, {"all GPUs", Align::right}, {"with"}}, {}, ""};
   for (const auto& job : purchase.jobs) {
     const JobTime& time = job.times[best.index];
     grid.rows.push_back({job.file, planning::description(job.plan),
@@ -105,9 +105,9 @@ void tell_jobs(const Purchase& purchase, const Judged& best, Paper& paper, Json&
                          time.how.empty() ? "as written" : time.how});
   }
   paper.table(std::move(grid));
-  std::vector<std::string> lines{
-      text("the list: ", planning::time_text(best.gpu_hours * planning::kSecondsPerHour), " on the cards, ",
-           planning::time_text(best.cpu_hours * planning::kSecondsPerHour), " on the processor")};
+  std::vector<std::string> lines{text("the list: ", planning::time_text(best.gpu_hours * planning::kSecondsPerHour),
+                                      " on the GPUs, ", planning::time_text(best.cpu_hours * planning::kSecondsPerHour),
+                                      " on the processor")};
   for (const auto& load : purchase.terms.loads) {
     lines.push_back(text(load.name, ": ", load.hours, " h on ", load.cores, " cores; counted by cores",
                          load.ghz > 0 ? " and clock" : ", at the same clock", ", second threads not counted"));
@@ -117,9 +117,9 @@ void tell_jobs(const Purchase& purchase, const Judged& best, Paper& paper, Json&
   document["cpu_hours"] = best.cpu_hours;
 }
 
-// The same job's memory as others would have said it, beside the forecast for the chosen card.
-void tell_memory(const Purchase& purchase, const Judged& best, Paper& paper, Json& document) {
-  paper.heading("What the jobs need of a card");
+// The same job's memory as others would have said it, beside the forecast for the chosen GPU.
+void tell_memory(const Purchase& purchase, const RatedBuild& best, Paper& paper, Json& document) {
+  paper.heading("What the jobs need of a GPU");
   Paper::Grid grid{{{"job"},
                     {"weights alone", Align::right},
                     {"live bytes", Align::right},
@@ -128,7 +128,7 @@ void tell_memory(const Purchase& purchase, const Judged& best, Paper& paper, Jso
                     {"times too high", Align::right},
                     {"heuristic as written", Align::right}},
                    {},
-                   text("As written, one card (", best.build.gpu->part.id,
+                   text("As written, one GPU (", best.build.gpu->part.id,
                         "). Heuristic: (weights + nodes) x 4 bytes x batch x 9; by parameters: 7.5 GB of ResNet-50 at "
                         "batch 32, times the ratio of the parameters")};
   Json rows = Json::array();
@@ -137,7 +137,8 @@ void tell_memory(const Purchase& purchase, const Judged& best, Paper& paper, Jso
     const auto& recording = *job.plan.recording;
     const forecast::Option* option = nullptr;
     for (const auto& one : job.plan.options) {
-      const bool there = one.as_written && one.place.gpus == 1 && one.place.gpu->id == best.build.gpu->part.gpu;
+      const bool there =
+          one.as_written && one.machine_option.gpus == 1 && one.machine_option.gpu->id == best.build.gpu->part.gpu;
       if (there && !option) option = &one;
     }
     if (!option) continue;
@@ -159,7 +160,7 @@ void tell_memory(const Purchase& purchase, const Judged& best, Paper& paper, Jso
   document["memory"] = std::move(rows);
 }
 
-std::string against_best(const Purchase& purchase, const Judged& best, const Judged& other) {
+std::string against_best(const Purchase& purchase, const RatedBuild& best, const RatedBuild& other) {
   const std::string& currency = purchase.terms.budget.currency;
   std::vector<std::string> words;
   if (!other.too_large.empty()) words.push_back(text("does not fit: ", base::join(other.too_large, ", ")));
@@ -173,10 +174,10 @@ std::string against_best(const Purchase& purchase, const Judged& best, const Jud
 }
 
 void tell_others(const Purchase& purchase, Paper& paper, Json& document) {
-  const Judged& best = purchase.order.front();
+  const RatedBuild& best = purchase.order.front();
   paper.heading("Why not another");
   if (purchase.order.size() > 1) {
-    const Judged& second = purchase.order[1];
+    const RatedBuild& second = purchase.order[1];
     paper.say(text("Runner-up: ", second.build.name(),
                    ". Against the first it is: ", against_best(purchase, best, second), "."));
     document["runner_up"] = second.build.name();
@@ -185,13 +186,13 @@ void tell_others(const Purchase& purchase, Paper& paper, Json& document) {
   Paper::Grid grid{{{"machine"},
                     {purchase.terms.budget.currency, Align::right},
                     {"W", Align::right},
-                    {"cards h", Align::right},
+                    {"GPUs h", Align::right},
                     {"processor h", Align::right},
                     {"in all h", Align::right},
                     {"against the first"}},
                    {},
                    ""};
-  const auto add = [&](const Judged& one, const std::string& name) {
+  const auto add = [&](const RatedBuild& one, const std::string& name) {
     grid.rows.push_back({name, whole(one.build.price), whole(one.build.watts), planning::figure(one.gpu_hours),
                          planning::figure(one.cpu_hours), planning::figure(one.hours()),
                          against_best(purchase, best, one)});
@@ -208,8 +209,8 @@ void tell_others(const Purchase& purchase, Paper& paper, Json& document) {
 
 void tell_against(const Purchase& purchase, Paper& paper, Json& document) {
   if (!purchase.against) return;
-  const Judged& best = purchase.order.front();
-  const Judged& other = *purchase.against;
+  const RatedBuild& best = purchase.order.front();
+  const RatedBuild& other = *purchase.against;
   paper.heading("Your list");
   Json parts = Json::object();
   tell_parts(purchase, other.build, paper, parts);
@@ -221,18 +222,18 @@ void tell_against(const Purchase& purchase, Paper& paper, Json& document) {
 }
 
 std::string buy_verdict(const Purchase& purchase) {
-  const Judged& best = purchase.order.front();
+  const RatedBuild& best = purchase.order.front();
   std::string words =
       text("Buy ", best.build.name(), " for ", whole(best.build.price), " ", purchase.terms.budget.currency,
            ": the list takes ", planning::time_text(best.hours() * planning::kSecondsPerHour));
-  if (!best.too_large.empty()) words += text("; no card of the parts takes ", base::join(best.too_large, ", "));
+  if (!best.too_large.empty()) words += text("; no GPU of the parts takes ", base::join(best.too_large, ", "));
   return words + ".";
 }
 
 }  // namespace
 
 Advice buy_advice(const Purchase& purchase) {
-  const Judged& best = purchase.order.front();
+  const RatedBuild& best = purchase.order.front();
   Advice advice;
   Paper& paper = advice.paper;
   Json& document = advice.document;
@@ -251,9 +252,9 @@ Advice buy_advice(const Purchase& purchase) {
   tell_against(purchase, paper, document);
   paper.heading("What is assumed");
   paper.list(
-      {"the list's time is that of the cards and then that of the processor; jobs are spread over the cards or "
+      {"the list's time is that of the GPUs and then that of the processor; jobs are spread over the GPUs or "
        "take all of them in turn, whichever is less",
-       text("a card takes 3 slots from ", purchase.rules.wide_card_watts, " W on, 2 from ",
+       text("a GPU takes 3 slots from ", purchase.rules.wide_gpu_watts, " W on, 2 from ",
             purchase.rules.two_slots_watts, " W on; a case has ", purchase.rules.slots, "; the rest draws ",
             purchase.rules.rest_watts, " W"),
        "one motherboard stands for all: check that it has the processor's socket",

@@ -25,12 +25,12 @@ struct PlannedJob {
 };
 
 // A build and how long it takes for the list.
-struct Judged {
+struct RatedBuild {
   Build build;
   size_t index = 0;  // of its JobTimes
   double gpu_hours = 0;
   double cpu_hours = 0;
-  std::vector<std::string> too_large = {};  // jobs that do not fit on a card
+  std::vector<std::string> too_large = {};  // jobs that do not fit on a GPU
 
   double hours() const { return gpu_hours + cpu_hours; }
 };
@@ -39,8 +39,8 @@ struct Judged {
 struct Purchase {
   BuyTerms terms;
   const std::vector<PlannedJob>& jobs;
-  std::vector<Judged> order;  // within the budget, best first; not empty
-  std::optional<Judged> against;
+  std::vector<RatedBuild> order;  // within the budget, best first; not empty
+  std::optional<RatedBuild> against;
   BuildNeeds needs;
   BuildRules rules;
 };

@@ -6,14 +6,14 @@
 namespace lockstep::advice {
 namespace {
 
-TEST(ListHoursTest, SpreadsJobsOverTheCardsLongestFirst) {
+TEST(ListHoursTest, SpreadsJobsOverTheGpusLongestFirst) {
   const std::vector<JobTime> jobs{{.alone = 3}, {.alone = 5}, {.alone = 4}};
   EXPECT_DOUBLE_EQ(list_hours(jobs, 1), 12);
   EXPECT_DOUBLE_EQ(list_hours(jobs, 2), 7);
   EXPECT_DOUBLE_EQ(list_hours(jobs, 4), 5);
 }
 
-TEST(ListHoursTest, TakesAllCardsForEachJobWhereThatIsFaster) {
+TEST(ListHoursTest, TakesAllGpusForEachJobWhereThatIsFaster) {
   const std::vector<JobTime> one{{.alone = 10, .together = 5.5}};
   EXPECT_DOUBLE_EQ(list_hours(one, 2), 5.5);
   const std::vector<JobTime> two{{.alone = 10, .together = 5.5}, {.alone = 10, .together = 5.5}};

@@ -16,7 +16,7 @@ using base::text;
 using forecast::Option;
 
 std::string need(const Option& option) {
-  return text(planning::bytes_text(option.trial.memory.total), " a card of ",
+  return text(planning::bytes_text(option.trial.memory.total), " a GPU of ",
               planning::bytes_text(option.trial.capacity));
 }
 
@@ -39,7 +39,7 @@ Checked about_memory(const spec::Claim& claim, const Tried& tried, bool says_fit
 }
 
 Checked about_cuda(const spec::Claim& claim, const Option& option) {
-  const auto& last = option.place.gpu->last_cuda;
+  const auto& last = option.machine_option.gpu->last_cuda;
   if (!last) return {claim, Verdict::false_, "the current CUDA still drives it"};
   const bool equal = *last == claim.value || last->rfind(claim.value + ".", 0) == 0;
   return {claim, equal ? Verdict::true_ : Verdict::false_, text("the last CUDA that drives it is ", *last)};
@@ -53,7 +53,7 @@ Checked about_loader(const spec::Claim& claim, const Tried& tried) {
   const std::string rate =
       text("the step takes ", base::fixed(option->samples_per_second, 0), " samples/s, a core decodes ",
            base::fixed(loader.per_core, 0), ": ", cores, cores == 1 ? " core keeps up" : " cores keep up");
-  const int64_t there = option->place.machine.cores_per_node * option->place.nodes();
+  const int64_t there = option->machine_option.machine.cores_per_node * option->machine_option.nodes();
   if (there == 0) return {claim, Verdict::conditional, text(rate, "; how many cores the node has is not stated")};
   return {claim, loader.keeps_up ? Verdict::false_ : Verdict::true_, text(rate, "; there are ", there)};
 }
@@ -61,8 +61,8 @@ Checked about_loader(const spec::Claim& claim, const Tried& tried) {
 Checked about_split(const spec::Claim& claim, const Tried& tried, int64_t batch) {
   const auto& trial = tried.written->trial;
   return {claim, Verdict::true_,
-          text("a batch of ", batch, " gives each of ", claim.gpus, " cards ", trial.rows,
-               " samples; every card keeps the whole network and the gradients are summed among all of them, none is "
+          text("a batch of ", batch, " gives each of ", claim.gpus, " GPUs ", trial.rows,
+               " samples; every GPU keeps the whole network and the gradients are summed among all of them, none is "
                "the primary one")};
 }
 
@@ -81,7 +81,7 @@ Checked check(const spec::Claim& claim, const planning::Plan& plan) {
     case spec::ClaimKind::loader_starves:
       return about_loader(claim, tried);
     default:
-      return about_split(claim, tried, plan.task.work.global_batch);
+      return about_split(claim, tried, plan.workload.work.global_batch);
   }
 }
 
@@ -99,13 +99,13 @@ const Option* Tried::feasible() const {
   return first ? written : second ? found : nullptr;
 }
 
-Tried tried_on(const planning::Plan& plan, const std::string& place, int64_t gpus) {
+Tried tried_on(const planning::Plan& plan, const std::string& machine_option, int64_t gpus) {
   Tried tried;
   for (const auto& option : plan.options) {
-    if (option.place.name != place || option.place.gpus != gpus) continue;
+    if (option.machine_option.name != machine_option || option.machine_option.gpus != gpus) continue;
     (option.as_written ? tried.written : tried.found) = &option;
   }
-  base::ensure(tried.written != nullptr, text("the plan has ", gpus, " x ", place));
+  base::ensure(tried.written != nullptr, text("the plan has ", gpus, " x ", machine_option));
   return tried;
 }
 
@@ -115,9 +115,9 @@ std::string lack_of_memory(const Option& option) {
   const int64_t fixed = forecast::fixed_bytes(trial.memory);
   if (fixed > trial.capacity) {
     return text("weights, gradients, optimizer and driver alone take ", planning::bytes_text(fixed), ", ",
-                planning::bytes_text(fixed - trial.capacity), " more than a card has");
+                planning::bytes_text(fixed - trial.capacity), " more than a GPU has");
   }
-  return text(planning::bytes_text(trial.memory.total - trial.capacity), " too little on each card");
+  return text(planning::bytes_text(trial.memory.total - trial.capacity), " too little on each GPU");
 }
 
 std::vector<Checked> check_claims(const std::vector<spec::Claim>& claims, const planning::Plan& plan) {

@@ -20,19 +20,20 @@ struct Checked {
 };
 
 // Holds each statement against a plan of the applicant's job as it is written. REQUIRES: the plan has an option for the
-// place of each claim.
+// machine option of each claim.
 std::vector<Checked> check_claims(const std::vector<spec::Claim>& claims, const planning::Plan& plan);
 
-// The options of one place of a plan: the job as written, and with levers where the search found some.
+// The options of one machine option of a plan: the job as written, and with levers where the search found some.
 struct Tried {
   const forecast::Option* written = nullptr;
   const forecast::Option* found = nullptr;  // null: the search has nothing to add
 
   const forecast::Option* feasible() const;  // the faster one that runs; null: neither does
 };
-Tried tried_on(const planning::Plan& plan, const std::string& place, int64_t gpus);
+Tried tried_on(const planning::Plan& plan, const std::string& machine_option, int64_t gpus);
 
-// Why an option's memory does not do, in bytes: what no lever can remove where that alone is too much. Empty: it does.
+// Why an option's memory does not suffice, in bytes: what no lever can remove, where that alone is too much. Empty: it
+// suffices.
 std::string lack_of_memory(const forecast::Option& option);
 
 }  // namespace lockstep::advice

@@ -9,11 +9,11 @@
 namespace lockstep::advice {
 namespace {
 
-TEST(ClaimsTest, FindTheOptionsOfAPlace) {
+TEST(ClaimsTest, FindTheOptionsOfAMachineOption) {
   const planning::Plan plan = planning::invented_plan({"a100-80", "k40"}, {1, 2});
   const Tried tried = tried_on(plan, "k40", 2);
-  EXPECT_EQ(tried.written->place.gpus, 2);
-  EXPECT_EQ(tried.written->place.name, "k40");
+  EXPECT_EQ(tried.written->machine_option.gpus, 2);
+  EXPECT_EQ(tried.written->machine_option.name, "k40");
   EXPECT_EQ(tried.feasible(), tried.written);
   EXPECT_THROW(tried_on(plan, "k40", 3), base::Error);
 }

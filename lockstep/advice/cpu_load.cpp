@@ -40,7 +40,7 @@ CpuLoad parse_cpu_load(const std::string& words) {
 }
 
 double hours_on(const CpuLoad& load, const catalogue::Cpu& cpu) {
-  base::ensure(cpu.cores && *cpu.cores > 0, "a processor of the shelf states its cores");
+  base::ensure(cpu.cores && *cpu.cores > 0, "a processor of the catalogue states its cores");
   const double clock = load.ghz > 0 && cpu.base_ghz ? load.ghz / *cpu.base_ghz : 1;
   return load.hours * load.cores / static_cast<double>(*cpu.cores) * clock;
 }

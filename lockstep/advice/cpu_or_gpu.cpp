@@ -24,13 +24,13 @@ using forecast::Option;
 constexpr double kCpuIsEnough = 3;
 constexpr double kGiga = 1e9;
 
-// The two sides: a processor, and every card in its fastest form.
+// The two sides: a processor, and every GPU in its fastest form.
 struct Sides {
   const planning::Plan& plan;
   const std::vector<catalogue::Offer>& offers;
   const Option* cpu = nullptr;
   std::vector<const Option*> gpus = {};
-  const Option* best = nullptr;  // the fastest card; null: none would end
+  const Option* best = nullptr;  // the fastest GPU; null: none would end
 
   std::vector<const Option*> all() const {
     std::vector<const Option*> both{cpu};
@@ -40,10 +40,10 @@ struct Sides {
   double speed_up(const Option& option) const { return planning::run_seconds(*cpu) / planning::run_seconds(option); }
 };
 
-Sides sides_of(const planning::Plan& plan, const std::vector<catalogue::Offer>& offers) {
+Sides choose_sides(const planning::Plan& plan, const std::vector<catalogue::Offer>& offers) {
   Sides sides{plan, offers};
-  for (const Option* option : planning::fastest_of_each_place(plan)) {
-    if (!option->place.gpu) {
+  for (const Option* option : planning::fastest_of_each_machine_option(plan)) {
+    if (!option->machine_option.gpu) {
       if (!sides.cpu) sides.cpu = option;
       continue;
     }
@@ -55,7 +55,7 @@ Sides sides_of(const planning::Plan& plan, const std::vector<catalogue::Offer>& 
   }
   if (!sides.cpu || sides.gpus.empty()) {
     throw base::Error(base::Blame::user,
-                      text("--advise cpu-or-gpu compares both; --on names no ", sides.cpu ? "card" : "processor"),
+                      text("--advise cpu-or-gpu compares both; --on names no ", sides.cpu ? "GPU" : "processor"),
                       "for example --on i7-8700,t4,colab, or leave --on out");
   }
   return sides;
@@ -67,8 +67,9 @@ std::string named(const Option& option) {
 }
 
 double bandwidth_of(const Option& option) {
-  const auto& place = option.place;
-  return kGiga * (place.gpu ? place.gpu->bandwidth_gbs.value_or(0) : place.cpu->bandwidth_gbs.value_or(0));
+  const auto& machine_option = option.machine_option;
+  return kGiga * (machine_option.gpu ? machine_option.gpu->bandwidth_gbs.value_or(0)
+                                     : machine_option.cpu->bandwidth_gbs.value_or(0));
 }
 
 double bandwidth_share(const Option& option) {
@@ -88,14 +89,14 @@ Work work_of_step(const planning::Plan& plan) {
     work.flops += op->flops;
   }
   const auto traced = static_cast<double>(recording.micro_batch * recording.accumulation);
-  const double scale = traced > 0 ? static_cast<double>(plan.task.work.global_batch) / traced : 1;
+  const double scale = traced > 0 ? static_cast<double>(plan.workload.work.global_batch) / traced : 1;
   return {work.bytes * scale, work.flops * scale};
 }
 
 void tell_bandwidth(const Sides& sides, Paper& paper, Json& document) {
   const Work work = work_of_step(sides.plan);
   paper.heading("Memory bandwidth");
-  paper.say(text("A step of ", sides.plan.task.work.global_batch, " samples moves ", base::format_bytes(work.bytes),
+  paper.say(text("A step of ", sides.plan.workload.work.global_batch, " samples moves ", base::format_bytes(work.bytes),
                  " and takes ", base::format_short_count(work.flops),
                  " operations. What a device can move decides how long the first takes at least."));
   Paper::Grid grid{{{"device"},
@@ -119,13 +120,14 @@ void tell_bandwidth(const Sides& sides, Paper& paper, Json& document) {
 }
 
 std::string cores_there(const Option& option) {
-  if (!option.place.gpu) return "all train";
-  return option.place.named && option.place.machine.cores_per_node > 0 ? text(option.place.machine.cores_per_node)
-                                                                       : "not stated";
+  if (!option.machine_option.gpu) return "all train";
+  return option.machine_option.named && option.machine_option.machine.cores_per_node > 0
+             ? text(option.machine_option.machine.cores_per_node)
+             : "not stated";
 }
 
 std::string loader_verdict(const Option& option) {
-  if (!option.loader || !option.place.gpu) return "-";
+  if (!option.loader || !option.machine_option.gpu) return "-";
   if (option.length && option.length->loader_bound) {
     return text("too slow: ", base::fixed(option.pace.loader_rate, 0), " samples/s");
   }
@@ -135,15 +137,15 @@ std::string loader_verdict(const Option& option) {
 void tell_data(const Sides& sides, Paper& paper, Json& document) {
   const auto& plan = sides.plan;
   const auto& size = plan.assumptions.sample;
-  const double bytes = static_cast<double>(plan.task.work.samples) * size.stored_bytes;
+  const double bytes = static_cast<double>(plan.workload.work.samples) * size.stored_bytes;
   paper.heading("Dataset size");
-  if (!plan.task.decodes) {
-    paper.say("The samples are not pictures that a loader decodes: the data feed either device.");
+  if (!plan.workload.decodes) {
+    paper.say("The samples are not images that a loader decodes: the data feed either device.");
     return;
   }
-  paper.say(plan.task.work.samples == 0
+  paper.say(plan.workload.work.samples == 0
                 ? "The number of samples is not known: --samples N."
-                : text(base::format_count(plan.task.work.samples), " pictures of ",
+                : text(base::format_count(plan.workload.work.samples), " images of ",
                        base::format_bytes(size.stored_bytes), " (--assume sample_bytes=...) are ",
                        base::format_bytes(bytes), ": they ", bytes <= 8 * kGiga ? "stay" : "do not stay",
                        " in the memory of a machine with 13 GB after the first epoch."));
@@ -188,8 +190,8 @@ void tell_classes(const Sides& sides, Paper& paper) {
 void tell_optimization(const Sides& sides, Paper& paper, Json& document) {
   paper.heading("Optimization");
   paper.say(
-      text("A card with a gain of 2 to 3 is not worth the trouble: that is the rule. Of the step everything runs "
-           "on the card; the processor decodes and launches. The gain is of the whole run, start-up and "
+      text("A GPU with a gain of 2 to 3 is not worth the trouble: that is the rule. Of the step everything runs "
+           "on the GPU; the processor decodes and launches. The gain is of the whole run, start-up and "
            "evaluation counted."));
   Paper::Grid grid{
       {{"device"}, {"precisions"}, {"a step", Align::right}, {"run", Align::right}, {"times faster", Align::right}},
@@ -197,7 +199,7 @@ void tell_optimization(const Sides& sides, Paper& paper, Json& document) {
       ""};
   Json rows = Json::array();
   for (const Option* option : sides.all()) {
-    const catalogue::Gpu* gpu = option->place.gpu ? &*option->place.gpu : nullptr;
+    const catalogue::Gpu* gpu = option->machine_option.gpu ? &*option->machine_option.gpu : nullptr;
     const auto precisions = forecast::precisions_for(gpu, choices_of(spec::Precision{}));
     const bool ends = option->feasible();
     grid.rows.push_back({named(*option), base::join(precisions, ", "),
@@ -232,7 +234,7 @@ const forecast::Bill* bill_of_kind(const Option& option, const char* kind) {
 // A machine that somebody lends for nothing: the offer has the machine's name.
 const catalogue::Offer* free_offer(const Sides& sides, const Option& option) {
   for (const auto& offer : sides.offers) {
-    if (offer.id == option.place.name && offer.usd_per_gpu_hour == 0.0) return &offer;
+    if (offer.id == option.machine_option.name && offer.usd_per_gpu_hour == 0.0) return &offer;
   }
   return nullptr;
 }
@@ -262,8 +264,8 @@ void tell_cost(const Sides& sides, Paper& paper) {
                              rent->unit, ", ", rent->payee.empty() ? "provider not named" : rent->payee, "; ",
                              rent->source, ", ", rent->date));
     } else if (const catalogue::Offer* gift = free_offer(sides, *option); gift && gift != told) {
-      sources.push_back(text(option->place.name, ": ", gift->notes, "; at most ", gift->session_limit_h.value_or(0),
-                             " h a session; ", gift->source, ", ", gift->date));
+      sources.push_back(text(option->machine_option.name, ": ", gift->notes, "; at most ",
+                             gift->session_limit_h.value_or(0), " h a session; ", gift->source, ", ", gift->date));
       told = gift;
     }
     const bool ends = option->feasible() && option->length;
@@ -302,7 +304,7 @@ std::string cost_words(const Sides& sides) {
   }
   if (sides.cpu->energy && sides.best && sides.best->energy) {
     words.push_back(text(planning::figure(sides.cpu->costs.kwh), " kWh on the processor, ",
-                         planning::figure(sides.best->costs.kwh), " on the card"));
+                         planning::figure(sides.best->costs.kwh), " on the GPU"));
   }
   return words.empty() ? "" : text("; ", base::join(words, "; "));
 }
@@ -311,8 +313,8 @@ std::string verdict(const Sides& sides) {
   const std::string cpu = planning::label_of(*sides.cpu);
   if (!sides.best) {
     return sides.cpu->feasible()
-               ? text("CPU: none of the cards takes this job, ", cpu, " does in ", planning::run_text(*sides.cpu))
-               : "Neither: the job fits no device of these; lockstep plan --on all shows every card.";
+               ? text("CPU: none of the GPUs takes this job, ", cpu, " does in ", planning::run_text(*sides.cpu))
+               : "Neither: the job fits no device of these; lockstep plan --on all shows every GPU.";
   }
   if (!sides.cpu->feasible()) return text("GPU: the job does not fit ", cpu, cost_words(sides), ".");
   const double gain = sides.speed_up(*sides.best);
@@ -325,7 +327,7 @@ std::string verdict(const Sides& sides) {
 }  // namespace
 
 Advice cpu_or_gpu(const planning::Plan& plan, const std::vector<catalogue::Offer>& offers) {
-  const Sides sides = sides_of(plan, offers);
+  const Sides sides = choose_sides(plan, offers);
   Advice advice;
   advice.document = Json::object();
   advice.document["kind"] = "advice";

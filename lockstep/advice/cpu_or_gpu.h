@@ -12,7 +12,7 @@ namespace lockstep::advice {
 Advice advise_cpu_or_gpu(const AdviceRequest& request);
 
 // Memory bandwidth, size of the data, optimization and cost, computed from this plan; a verdict. The processor is the
-// plan's first place without a card. User error when the plan has no processor or no card.
+// plan's first machine option without a GPU. User error when the plan has no processor or no GPU.
 Advice cpu_or_gpu(const planning::Plan& plan, const std::vector<catalogue::Offer>& offers);
 
 }  // namespace lockstep::advice

@@ -20,7 +20,7 @@ TEST(CpuOrGpuTest, SaysGpuWithTheFactorOfTheWholeRun) {
   EXPECT_GT(advice.document.at("step_bytes").as_double(), 0);
 }
 
-TEST(CpuOrGpuTest, SaysThatTheCpuIsEnoughWhenTheCardGainsLittle) {
+TEST(CpuOrGpuTest, SaysThatTheCpuIsEnoughWhenTheGpuGainsLittle) {
   planning::Plan plan = planning::invented_plan({"i7-8700", "a100-80"});
   plan.options[0].length->total = 2 * plan.options[1].length->total;
   EXPECT_TRUE(cpu_or_gpu(plan, {}).document.at("verdict").as_string().starts_with("CPU is enough: "));

@@ -57,7 +57,7 @@ struct Exchange {
 Exchange exchange_of(const MeasuredTable& table, const ScalingRow& row, const catalogue::Gpu& gpu) {
   if (row.gpus == 1) return {};
   const int64_t per_node = std::min(table.network.per_node, row.gpus);
-  const auto network = forecast::network_of(gpu, row.gpus, per_node, table.network.inter_rate);
+  const auto network = forecast::derive_network(gpu, row.gpus, per_node, table.network.inter_rate);
   Exchange exchange;
   exchange.seconds =
       forecast::collective_seconds(forecast::CollectiveKind::all_reduce, table.network.gradient_bytes, network);

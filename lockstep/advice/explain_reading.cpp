@@ -80,14 +80,14 @@ void tell_readings(const MeasuredTable& table, const std::vector<ReadingFit>& fi
   if (!words.empty()) paper.say(words);
 }
 
-// The table planned anew under each reading, with that reading's one rate.
+// The table planned again under each reading, with that reading's one rate.
 void tell_replanned(const MeasuredTable& table, const std::vector<ReadingFit>& fits, Paper& paper) {
   std::vector<base::Column> columns{{"batch", Align::right}, {"GPUs", Align::right}, {"stated h", Align::right}};
   for (const auto& fit : fits) {
     columns.push_back({text(name_of(fit.reading), ": h"), Align::right});
     columns.push_back({"jobs", Align::right});
   }
-  Paper::Grid grid{columns, {}, "The rows planned anew under each reading"};
+  Paper::Grid grid{columns, {}, "The rows planned again under each reading"};
   for (size_t i = 0; i < table.rows.size(); ++i) {
     const ScalingRow& row = table.rows[i];
     std::vector<std::string> cells{count_text(row.batch), text(row.gpus), range_text(row.low_hours, row.high_hours)};
@@ -147,23 +147,23 @@ Json tell_rows(const MeasuredTable& table, const ReadingFit& fit, Paper& paper) 
   return rows;
 }
 
-// The one efficiency: theirs over what published code of the same network would reach on that card.
+// The one efficiency: theirs over what published code of the same network would reach on that GPU.
 double tell_efficiency(const MeasuredTable& table, const ReadingFit& fit, const catalogue::Catalogue& catalogue,
                        Paper& paper) {
   if (table.reference.rate <= 0 || table.gpu.empty()) return 0;
-  const auto& card = catalogue.gpu(table.gpu);
+  const auto& gpu = catalogue.gpu(table.gpu);
   const auto& other = catalogue.gpu(table.reference.gpu);
-  if (!card.tflops_fp32 || !other.tflops_fp32) return 0;
-  const double carried = table.reference.rate * *card.tflops_fp32 / *other.tflops_fp32;
+  if (!gpu.tflops_fp32 || !other.tflops_fp32) return 0;
+  const double carried = table.reference.rate * *gpu.tflops_fp32 / *other.tflops_fp32;
   const double efficiency = fit.rate_per_gpu / carried;
   paper.say(text("One efficiency for all rows: ", base::percent(efficiency, 1), ". Published: ", table.reference.rate,
                  " samples/s on one ", other.id, " (", table.reference.source, "); by the peaks of fp32, ",
-                 *card.tflops_fp32, " against ", *other.tflops_fp32, " TFLOP/s, ", base::fixed(carried, 2), " on one ",
-                 card.id, ". The table's ", base::fixed(fit.rate_per_gpu, 3), " are that share of it."));
-  const int64_t dies = card.dies_per_board.value_or(1);
+                 *gpu.tflops_fp32, " against ", *other.tflops_fp32, " TFLOP/s, ", base::fixed(carried, 2), " on one ",
+                 gpu.id, ". The table's ", base::fixed(fit.rate_per_gpu, 3), " are that share of it."));
+  const int64_t dies = gpu.dies_per_board.value_or(1);
   if (dies > 1) {
     const auto share = static_cast<double>(dies);
-    paper.say(text("A board of this card has ", dies,
+    paper.say(text("A board of this GPU has ", dies,
                    " dies, and the driver counts dies. If a \"GPU\" of the table is a "
                    "die, a die does ",
                    base::fixed(fit.rate_per_gpu, 3), " samples/s (", base::percent(efficiency, 1),

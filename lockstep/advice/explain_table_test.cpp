@@ -21,7 +21,7 @@ TEST(ExplainTableTest, HasBothAmdahlSums) {
   EXPECT_NEAR(sums[1].at("remaining").as_double(), 0.710, 0.0005);
 }
 
-TEST(ExplainTableTest, OpensWithTheCardsThatNoCurrentCudaDrives) {
+TEST(ExplainTableTest, OpensWithTheGpusThatNoCurrentCudaDrives) {
   const Advice advice = explained(R"("tables": [{"title": "x", "gpu": "k80", "rows": [{"gpus": 1, "rate": 2}]}])");
   EXPECT_EQ(std::get<Paper::Paragraph>(advice.paper.parts.front()).words,
             "k80: no current CUDA drives it (last: 11.8); planned only.");

@@ -97,12 +97,12 @@ void add_derivation(Paper& paper, const Application& application) {
   const auto& step = option.trial.time->step;
   paper.heading("How the hours were derived");
   paper.say(
-      text("Lockstep executes the very training step on a simulated card, replays the memory allocator over what it "
+      text("Lockstep executes the very training step on a simulated GPU, replays the memory allocator over what it "
            "records and times each operator by a calibrated model. For ",
            planning::label_of(option), option.changes.empty() ? "" : text(" with ", planning::changes_text(option)),
            ": ", base::format_duration(step.value), " a step (", base::format_duration(step.low), " to ",
            base::format_duration(step.high), ", ",
-           step.basis == forecast::Basis::measured ? "measured on this card type" : "carried over from a measured card",
+           step.basis == forecast::Basis::measured ? "measured on this GPU type" : "carried over from a measured GPU",
            "), ", base::fixed(option.samples_per_second, 0), " samples/s, ", option.length->steps, " steps a run."));
   if (!option.changes.empty()) {
     paper.say(text("The job runs there with: --set '", base::join(option.changes, "' --set '"), "'."));
@@ -133,7 +133,7 @@ void add_job_sizes(Paper& paper, const Application& application) {
   const Estimate& typical = application.estimates[application.estimates.size() / 2];
   const double share = small->experiment.tuning_runs > 0 ? small->experiment.tuning_share : 1;
   paper.table(
-      {{{"job"}, {"on"}, {"time", Align::right}, {"memory of a card", Align::right}, {"of a node", Align::right}},
+      {{{"job"}, {"on"}, {"time", Align::right}, {"memory of a GPU", Align::right}, {"of a node", Align::right}},
        {row("smallest", *small, share), row("typical", typical, 1), row("largest", largest(application), 1)},
        ""});
 }
@@ -141,7 +141,7 @@ void add_job_sizes(Paper& paper, const Application& application) {
 void add_memory(Paper& paper, const Application& application) {
   const Option& option = largest(application).option;
   const auto& memory = option.trial.memory;
-  paper.heading("Memory of a card, by what it is for");
+  paper.heading("Memory of a GPU, by what it is for");
   paper.say(text("The network has ", base::format_short_count(static_cast<double>(application.as_written.parameters)),
                  " parameters: ", planning::bytes_text(application.as_written.parameters * 4),
                  " to store in fp32. Training it needs, on ", planning::label_of(option),
@@ -160,34 +160,34 @@ void add_memory(Paper& paper, const Application& application) {
 void add_scaling(Paper& paper, const Application& application) {
   const planning::Plan& plan = largest(application).plan;
   paper.heading("Scaling");
-  Paper::Grid grid{
-      {{"cards", Align::right},
-       {"fits"},
-       {"step", Align::right},
-       {"samples/s", Align::right},
-       {"efficiency", Align::right},
-       {"communication not hidden", Align::right}},
-      {},
-      "Same global batch whatever the cards (strong scaling); efficiency against the fewest cards on which "
-      "it fits. Forecast: replace by measurements (lockstep bench scaling) when access is there."};
+  Paper::Grid grid{{{"GPUs", Align::right},
+                    {"fits"},
+                    {"step", Align::right},
+                    {"samples/s", Align::right},
+                    {"efficiency", Align::right},
+                    {"communication not hidden", Align::right}},
+                   {},
+                   "Same global batch whatever the GPUs (strong scaling); efficiency against the fewest GPUs on which "
+                   "it fits. Forecast: replace by measurements (lockstep bench scaling) when access is there."};
   double first = 0;
-  int64_t first_cards = 0;
+  int64_t first_gpus = 0;
   for (const auto& option : plan.options) {
     const auto& time = option.trial.time;
-    if (option.place.name != application.project.wanted || !time) continue;
-    if (tried_on(plan, option.place.name, option.place.gpus).feasible() != &option) {
-      if (option.as_written && !option.trial.fits && !tried_on(plan, option.place.name, option.place.gpus).feasible()) {
-        grid.rows.push_back({text(option.place.gpus), "no", "-", "-", "-", "-"});
+    if (option.machine_option.name != application.project.wanted || !time) continue;
+    if (tried_on(plan, option.machine_option.name, option.machine_option.gpus).feasible() != &option) {
+      if (option.as_written && !option.trial.fits &&
+          !tried_on(plan, option.machine_option.name, option.machine_option.gpus).feasible()) {
+        grid.rows.push_back({text(option.machine_option.gpus), "no", "-", "-", "-", "-"});
       }
       continue;
     }
     if (first == 0) {
       first = option.samples_per_second;
-      first_cards = option.place.gpus;
+      first_gpus = option.machine_option.gpus;
     }
-    const double factor = static_cast<double>(option.place.gpus) / static_cast<double>(first_cards);
+    const double factor = static_cast<double>(option.machine_option.gpus) / static_cast<double>(first_gpus);
     const std::string changes = planning::changes_text(option);
-    grid.rows.push_back({text(option.place.gpus), changes.empty() ? "yes" : text("with ", changes),
+    grid.rows.push_back({text(option.machine_option.gpus), changes.empty() ? "yes" : text("with ", changes),
                          base::format_duration(time->step.value), base::fixed(option.samples_per_second, 0),
                          base::percent(option.samples_per_second / first / factor),
                          base::format_duration(time->exposed)});
@@ -223,12 +223,14 @@ void add_measured_scaling(Paper& paper, const Application& application) {
 }
 
 // One line a lesser machine: by how many bytes, hours or years it fails, or that it would do.
-std::string shortcoming(const planning::Plan& plan, const std::string& place, int64_t gpus, const Option& wanted) {
-  const Tried tried = tried_on(plan, place, gpus);
+std::string shortcoming(const planning::Plan& plan, const std::string& machine_option, int64_t gpus,
+                        const Option& wanted) {
+  const Tried tried = tried_on(plan, machine_option, gpus);
   const Option* option = tried.feasible();
   const std::string driven =
-      tried.written->drivable ? ""
-                              : text("; no current CUDA drives it (last: ", *tried.written->place.gpu->last_cuda, ")");
+      tried.written->drivable
+          ? ""
+          : text("; no current CUDA drives it (last: ", *tried.written->machine_option.gpu->last_cuda, ")");
   if (!option) {
     const Option& best = tried.found ? *tried.found : *tried.written;
     const std::string lack = lack_of_memory(best);
@@ -247,13 +249,13 @@ void add_lesser(Paper& paper, const Application& application) {
   if (project.lesser.empty()) return;
   paper.heading("The machines at hand, and what each lacks");
   const Estimate& big = largest(application);
-  Paper::Grid grid{{{"machine"}, {"cards", Align::right}, {"verdict"}}, {}, ""};
+  Paper::Grid grid{{{"machine"}, {"GPUs", Align::right}, {"verdict"}}, {}, ""};
   for (const auto& option : big.plan.options) {
     const bool lesser =
-        std::find(project.lesser.begin(), project.lesser.end(), option.place.name) != project.lesser.end();
+        std::find(project.lesser.begin(), project.lesser.end(), option.machine_option.name) != project.lesser.end();
     if (!lesser || !option.as_written) continue;
-    grid.rows.push_back({option.place.name, text(option.place.gpus),
-                         shortcoming(big.plan, option.place.name, option.place.gpus, big.option)});
+    grid.rows.push_back({option.machine_option.name, text(option.machine_option.gpus),
+                         shortcoming(big.plan, option.machine_option.name, option.machine_option.gpus, big.option)});
   }
   paper.table(std::move(grid));
 }
@@ -262,7 +264,7 @@ void add_requirements(Paper& paper, const Application& application) {
   const Estimate& big = largest(application);
   const Option& option = big.option;
   std::vector<std::string> needs{
-      text("cards with at least ", planning::bytes_text(option.trial.memory.total), ", ", application.project.gpus,
+      text("GPUs with at least ", planning::bytes_text(option.trial.memory.total), ", ", application.project.gpus,
            " of them in one job, compute capability 7.5 or newer (CUDA 13)"),
       text("a walltime of at least ", base::format_duration(option.length->shortest_walltime),
            "; training goes on over any number of jobs"),
@@ -271,7 +273,7 @@ void add_requirements(Paper& paper, const Application& application) {
   if (option.loader) {
     const auto cores = static_cast<int64_t>(std::ceil(option.loader->cores_needed));
     needs.push_back(text(cores, cores == 1 ? " processor core" : " processor cores",
-                         " to decode the images as fast as the cards take them (",
+                         " to decode the images as fast as the GPUs take them (",
                          base::fixed(option.samples_per_second, 0), " samples/s, ",
                          base::format_rate(option.loader->read_rate), " from the file system)"));
   }

@@ -28,13 +28,13 @@ struct MeasuredTable {
 
   struct Elsewhere {  // the same work where somebody published a rate
     std::string name;
-    double rate = 0;        // samples per second, all cards
+    double rate = 0;        // samples per second, all GPUs
     std::string precision;  // as the source writes it
     std::string source;
   };
   std::vector<Elsewhere> elsewhere;
 
-  struct Reference {  // a published rate of one card, carried over to `gpu` by the rates of fp32
+  struct Reference {  // a published rate of one GPU, carried over to `gpu` by the rates of fp32
     std::string gpu;
     double rate = 0;
     std::string source;

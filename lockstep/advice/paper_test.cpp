@@ -15,7 +15,7 @@ Paper small_paper() {
   paper.heading("Why <b>");
   paper.say("Because 3 * 4 = 12.");
   paper.list({"one", "two"});
-  paper.table({{{"card"}, {"GB", base::Align::right}}, {{"k40|m", "12"}}, "What fits"});
+  paper.table({{{"GPU"}, {"GB", base::Align::right}}, {{"k40|m", "12"}}, "What fits"});
   return paper;
 }
 

@@ -21,7 +21,7 @@ using forecast::Option;
 constexpr double kWeeksPerYear = 365.25 / 7;
 constexpr double kHoursPerWeek = 24 * 7;
 
-// One offer for one card, with what the job would take of it.
+// One offer for one GPU, with what the job would take of it.
 struct Hire {
   const catalogue::Offer* offer = nullptr;
   const Option* option = nullptr;
@@ -36,30 +36,31 @@ std::string provider_of(const catalogue::Offer& offer) {
   return offer.provider.value_or("not named");
 }
 
-// The offer's own cores and session limit count: two cores decode for the card, and each session starts anew.
-Hire hire_of(const planning::Plan& plan, const catalogue::Offer& offer, const Option& option) {
+// The offer's own cores and session limit count: two cores decode for the GPU, and each session starts over.
+Hire estimate_hire(const planning::Plan& plan, const catalogue::Offer& offer, const Option& option) {
   Hire hire{&offer, &option};
   forecast::Pace pace = option.pace;
   hire.limited = offer.session_limit_h.has_value();
   if (hire.limited) pace.walltime = *offer.session_limit_h * planning::kSecondsPerHour;
   if (offer.cores && option.loader) pace.loader_rate = option.loader->per_core * static_cast<double>(*offer.cores);
-  const auto length = forecast::length_of(plan.task.work, pace);
+  const auto length = forecast::estimate_length(plan.workload.work, pace);
   if (!length) return hire;
   hire.hours = length->total / planning::kSecondsPerHour;
   hire.sessions = length->jobs;
   hire.loader_bound = length->loader_bound;
-  hire.usd = hire.hours * *offer.usd_per_gpu_hour * static_cast<double>(option.place.gpus);
+  hire.usd = hire.hours * *offer.usd_per_gpu_hour * static_cast<double>(option.machine_option.gpus);
   return hire;
 }
 
-std::vector<Hire> hires_of(const planning::Plan& plan, const std::vector<const Option*>& cards,
-                           const std::vector<catalogue::Offer>& offers) {
+std::vector<Hire> find_hires(const planning::Plan& plan, const std::vector<const Option*>& gpus,
+                             const std::vector<catalogue::Offer>& offers) {
   std::vector<Hire> hires;
   for (const auto& offer : offers) {
     if (!offer.usd_per_gpu_hour) continue;
-    for (const Option* option : cards) {
-      const bool offered = std::find(offer.gpus.begin(), offer.gpus.end(), option->place.gpu->id) != offer.gpus.end();
-      if (offered && option->feasible()) hires.push_back(hire_of(plan, offer, *option));
+    for (const Option* option : gpus) {
+      const bool offered =
+          std::find(offer.gpus.begin(), offer.gpus.end(), option->machine_option.gpu->id) != offer.gpus.end();
+      if (offered && option->feasible()) hires.push_back(estimate_hire(plan, offer, *option));
     }
   }
   std::stable_sort(hires.begin(), hires.end(),
@@ -80,7 +81,7 @@ std::string with_levers_text(const Option& option) {
 
 void tell_offers(const std::vector<Hire>& hires, Paper& paper, Json& document) {
   paper.heading("Offers");
-  Paper::Grid grid{{{"card"},
+  Paper::Grid grid{{{"GPU"},
                     {"provider"},
                     {"hours", Align::right},
                     {"USD/GPU-h", Align::right},
@@ -97,8 +98,8 @@ void tell_offers(const std::vector<Hire>& hires, Paper& paper, Json& document) {
                          planning::figure(*hire.offer->usd_per_gpu_hour), planning::figure(hire.usd), sessions_of(hire),
                          hire.offer->source, hire.offer->date});
     Json row = Json::object();
-    row["card"] = hire.option->place.gpu->id;
-    row["gpus"] = hire.option->place.gpus;
+    row["gpu"] = hire.option->machine_option.gpu->id;
+    row["gpus"] = hire.option->machine_option.gpus;
     row["offer"] = hire.offer->id;
     row["hours"] = hire.hours;
     row["usd"] = hire.usd;
@@ -114,12 +115,12 @@ void tell_offers(const std::vector<Hire>& hires, Paper& paper, Json& document) {
 
 const Hire* cheapest_paid(const std::vector<Hire>& hires, const std::string& gpu) {
   for (const Hire& hire : hires) {
-    if (hire.usd > 0 && hire.option->place.gpu->id == gpu) return &hire;
+    if (hire.usd > 0 && hire.option->machine_option.gpu->id == gpu) return &hire;
   }
   return nullptr;
 }
 
-// USD an hour that the card draws at the meter, the machine around it included.
+// USD an hour that the GPU draws at the meter, the machine around it included.
 double electricity_per_hour(const planning::Plan& plan, const Option& option) {
   const double hours = option.costs.gpu_hours;
   return hours > 0 ? option.costs.kwh / hours * plan.assumptions.kwh : 0;
@@ -130,22 +131,22 @@ std::string break_even_text(const std::optional<double>& hours) {
   return *hours > kHoursPerWeek ? text("never (", planning::figure(*hours), ")") : planning::figure(*hours);
 }
 
-void tell_break_even(const planning::Plan& plan, const std::vector<const Option*>& cards,
-                     const std::vector<Hire>& hires, const RentTerms& terms, Paper& paper, Json& document) {
+void tell_break_even(const planning::Plan& plan, const std::vector<const Option*>& gpus, const std::vector<Hire>& hires,
+                     const RentTerms& terms, Paper& paper, Json& document) {
   paper.heading("Rent or buy");
   Paper::Grid grid{
-      {{"card"}, {"price USD", Align::right}, {"rent USD/h", Align::right}, {"electricity USD/h", Align::right}},
+      {{"GPU"}, {"price USD", Align::right}, {"rent USD/h", Align::right}, {"electricity USD/h", Align::right}},
       {},
-      "Hours of computing a week from which on buying the card costs less (a week has 168)"};
+      "Hours of computing a week from which on buying the GPU costs less (a week has 168)"};
   for (const double years : terms.years) grid.columns.push_back({text("over ", years, " years"), Align::right});
   Json rows = Json::array();
   std::vector<std::string> notes;
-  for (const Option* option : cards) {
-    const auto& gpu = *option->place.gpu;
+  for (const Option* option : gpus) {
+    const auto& gpu = *option->machine_option.gpu;
     const Hire* hire = cheapest_paid(hires, gpu.id);
     if (!hire || !gpu.price_usd) {
       notes.push_back(text(gpu.id,
-                           hire ? ": the catalogue has no price of the card" : ": nobody is known to rent it out",
+                           hire ? ": the catalogue has no price of the GPU" : ": nobody is known to rent it out",
                            " (a row of your own in ~/.config/lockstep/catalogue/)"));
       continue;
     }
@@ -154,7 +155,7 @@ void tell_break_even(const planning::Plan& plan, const std::vector<const Option*
                                    planning::figure(*hire->offer->usd_per_gpu_hour),
                                    plan.assumptions.kwh > 0 ? planning::figure(electricity) : "not counted"};
     Json row = Json::object();
-    row["card"] = gpu.id;
+    row["gpu"] = gpu.id;
     row["hours_per_week"] = Json::array();
     for (const double years : terms.years) {
       const auto hours = break_even_hours_per_week(*gpu.price_usd, years, *hire->offer->usd_per_gpu_hour, electricity);
@@ -166,7 +167,7 @@ void tell_break_even(const planning::Plan& plan, const std::vector<const Option*
     notes.push_back(text(gpu.id, ": price of ", gpu.source, ", ", gpu.date));
   }
   if (!grid.rows.empty()) paper.table(std::move(grid));
-  notes.push_back("the card alone is bought: a machine to put it in is not counted");
+  notes.push_back("the GPU alone is bought: a machine to put it in is not counted");
   if (plan.assumptions.kwh == 0) notes.emplace_back("electricity is not counted: --assume kwh=0.30USD counts it");
   paper.list(std::move(notes));
   document["break_even"] = std::move(rows);
@@ -183,14 +184,14 @@ std::string rent_verdict(const planning::Plan& plan, const std::vector<Hire>& hi
   if (paid == hires.end()) return base::join(words, "; ");
   words.push_back(text("cheapest: ", with_levers_text(*paid->option), " for ", planning::figure(paid->usd), " USD in ",
                        planning::figure(paid->hours), " h"));
-  const auto& gpu = *paid->option->place.gpu;
+  const auto& gpu = *paid->option->machine_option.gpu;
   const double electricity = electricity_per_hour(plan, *paid->option);
   const auto even = gpu.price_usd ? break_even_hours_per_week(*gpu.price_usd, terms.years.front(),
                                                               *paid->offer->usd_per_gpu_hour, electricity)
                                   : std::nullopt;
   if (!even) return base::join(words, "; ");
   if (*even > kHoursPerWeek) {
-    words.push_back(text("buying the card never pays within ", terms.years.front(), " years"));
+    words.push_back(text("buying the GPU never pays within ", terms.years.front(), " years"));
   } else {
     words.push_back(
         text("buying it pays from ", planning::figure(*even), " h a week on, over ", terms.years.front(), " years"));
@@ -205,7 +206,7 @@ std::string rent_verdict(const planning::Plan& plan, const std::vector<Hire>& hi
 void check_currency(const planning::Plan& plan) {
   if (plan.assumptions.kwh == 0 || plan.assumptions.currency == "USD") return;
   throw base::Error(base::Blame::user,
-                    text("--assume kwh is in ", plan.assumptions.currency, ", offers and cards are in USD"),
+                    text("--assume kwh is in ", plan.assumptions.currency, ", offers and GPUs are in USD"),
                     "--assume kwh=0.30USD");
 }
 
@@ -218,14 +219,14 @@ std::optional<double> break_even_hours_per_week(double price, double years, doub
 
 Advice rent(const planning::Plan& plan, const catalogue::Catalogue& catalogue, const RentTerms& terms) {
   check_currency(plan);
-  std::vector<const Option*> cards;
-  for (const Option* option : planning::fastest_of_each_place(plan)) {
-    if (option->place.gpu && !option->place.named) cards.push_back(option);
+  std::vector<const Option*> gpus;
+  for (const Option* option : planning::fastest_of_each_machine_option(plan)) {
+    if (option->machine_option.gpu && !option->machine_option.named) gpus.push_back(option);
   }
-  const auto hires = hires_of(plan, cards, catalogue.clouds);
+  const auto hires = find_hires(plan, gpus, catalogue.clouds);
   if (hires.empty()) {
-    throw base::Error(base::Blame::user, "nobody is known to rent out a card of these that the job fits on",
-                      "leave --on out for every card on offer, or add offers to ~/.config/lockstep/catalogue/");
+    throw base::Error(base::Blame::user, "nobody is known to rent out a GPU of these that the job fits on",
+                      "leave --on out for every GPU on offer, or add offers to ~/.config/lockstep/catalogue/");
   }
   if (hires.front().hours == 0) {
     throw base::Error(base::Blame::user, "how long the run is, is not known", "--samples N, or training.steps");
@@ -240,7 +241,7 @@ Advice rent(const planning::Plan& plan, const catalogue::Catalogue& catalogue, c
   advice.paper.say(rent_verdict(plan, hires, terms) + ".");
   advice.paper.say(text("The job: ", planning::description(plan), "."));
   tell_offers(hires, advice.paper, advice.document);
-  tell_break_even(plan, cards, hires, terms, advice.paper, advice.document);
+  tell_break_even(plan, gpus, hires, terms, advice.paper, advice.document);
   std::vector<std::string> unpriced = plan.notes;
   for (const auto& offer : catalogue.clouds) {
     if (!offer.usd_per_gpu_hour) {

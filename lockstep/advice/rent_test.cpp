@@ -9,7 +9,7 @@
 namespace lockstep::advice {
 namespace {
 
-TEST(RentTest, BreaksEvenWhereTheSavedRentPaysTheCard) {
+TEST(RentTest, BreaksEvenWhereTheSavedRentPaysTheGpu) {
   // 5,217.86 hours of a dollar saved are 5,217.86 dollars: 100 hours a week of a year.
   EXPECT_NEAR(*break_even_hours_per_week(5217.857, 1, 1.5, 0.5), 100, 1e-3);
   EXPECT_FALSE(break_even_hours_per_week(1000, 3, 0.1, 0.1));
@@ -25,7 +25,7 @@ TEST(RentTest, CountsSessionsUnderTheOffersOwnLimit) {
   EXPECT_DOUBLE_EQ(first.at("usd").as_double(), 0);
 }
 
-TEST(RentTest, RefusesElectricityInAnotherCurrencyAndCardsThatNobodyRentsOut) {
+TEST(RentTest, RefusesElectricityInAnotherCurrencyAndGpusThatNobodyRentsOut) {
   planning::Plan plan = planning::invented_plan({"v100-16"});
   plan.assumptions.kwh = 0.3;
   plan.assumptions.currency = "GBP";

@@ -21,17 +21,17 @@ double size_of(const PricedPart& part) {
 }
 
 void add_up(Build& build) {
-  build.price = build.gpu->price * static_cast<double>(build.cards) + build.cpu->price;
+  build.price = build.gpu->price * static_cast<double>(build.gpus) + build.cpu->price;
   for (const auto* part : build.rest) build.price += part->price;
 }
 
 }  // namespace
 
 std::string Build::name() const {
-  return text(cards > 1 ? text(cards, " x ") : "", gpu->part.id, ", ", cpu->part.id);
+  return text(gpus > 1 ? text(gpus, " x ") : "", gpu->part.id, ", ", cpu->part.id);
 }
 
-Shelf::Shelf(std::vector<PricedPart> parts, const catalogue::Catalogue& catalogue, BuildRules rules)
+PartList::PartList(std::vector<PricedPart> parts, const catalogue::Catalogue& catalogue, BuildRules rules)
     : parts_(std::move(parts)), catalogue_(catalogue), rules_(rules) {
   for (const char* kind : kKinds) {
     if (!of_kind(kind).empty()) continue;
@@ -41,7 +41,7 @@ Shelf::Shelf(std::vector<PricedPart> parts, const catalogue::Catalogue& catalogu
   }
 }
 
-std::vector<const PricedPart*> Shelf::of_kind(const std::string& kind) const {
+std::vector<const PricedPart*> PartList::of_kind(const std::string& kind) const {
   std::vector<const PricedPart*> found;
   for (const auto& part : parts_) {
     if (part.part.kind == kind) found.push_back(&part);
@@ -49,7 +49,7 @@ std::vector<const PricedPart*> Shelf::of_kind(const std::string& kind) const {
   return found;
 }
 
-const PricedPart* Shelf::cheapest(const std::string& kind, double least) const {
+const PricedPart* PartList::cheapest(const std::string& kind, double least) const {
   const PricedPart* best = nullptr;
   for (const auto* part : of_kind(kind)) {
     if (size_of(*part) >= least && (!best || part->price < best->price)) best = part;
@@ -57,19 +57,19 @@ const PricedPart* Shelf::cheapest(const std::string& kind, double least) const {
   return best;
 }
 
-double Shelf::watts_of(const Build& build) const {
-  const double card = catalogue_.gpu(build.gpu->part.gpu.value_or("")).tdp_w.value_or(0);
+double PartList::watts_of(const Build& build) const {
+  const double gpu = catalogue_.gpu(build.gpu->part.gpu.value_or("")).tdp_w.value_or(0);
   const double processor = catalogue_.cpu(build.cpu->part.cpu.value_or("")).tdp_w.value_or(0);
-  return card * static_cast<double>(build.cards) + processor + rules_.rest_watts;
+  return gpu * static_cast<double>(build.gpus) + processor + rules_.rest_watts;
 }
 
-int64_t Shelf::slots_of(const Build& build) const {
+int64_t PartList::slots_of(const Build& build) const {
   const double watts = catalogue_.gpu(build.gpu->part.gpu.value_or("")).tdp_w.value_or(0);
-  const int64_t each = watts >= rules_.wide_card_watts ? 3 : watts >= rules_.two_slots_watts ? 2 : 1;
-  return each * build.cards;
+  const int64_t each = watts >= rules_.wide_gpu_watts ? 3 : watts >= rules_.two_slots_watts ? 2 : 1;
+  return each * build.gpus;
 }
 
-std::vector<Build> Shelf::builds(const BuildNeeds& needs) const {
+std::vector<Build> PartList::builds(const BuildNeeds& needs) const {
   std::vector<Build> all;
   const auto enough = [&](const char* kind, double least) {
     if (const auto* part = cheapest(kind, least)) return part;
@@ -79,8 +79,8 @@ std::vector<Build> Shelf::builds(const BuildNeeds& needs) const {
   };
   for (const auto* gpu : of_kind("gpu")) {
     for (const auto* cpu : of_kind("cpu")) {
-      for (int64_t cards = 1; cards <= rules_.most_cards; ++cards) {
-        Build build{gpu, cpu, cards};
+      for (int64_t gpus = 1; gpus <= rules_.most_gpus; ++gpus) {
+        Build build{gpu, cpu, gpus};
         build.watts = watts_of(build);
         build.slots = slots_of(build);
         const auto* psu = cheapest("psu", build.watts * rules_.psu_margin);
@@ -99,9 +99,9 @@ std::vector<Build> Shelf::builds(const BuildNeeds& needs) const {
   return all;
 }
 
-Build Shelf::listed(const std::vector<std::string>& words) const {
+Build PartList::listed(const std::vector<std::string>& words) const {
   Build build;
-  build.cards = 0;
+  build.gpus = 0;
   std::vector<std::string> ids;
   for (const auto& part : parts_) ids.push_back(part.part.id);
   for (const auto& word : words) {
@@ -123,7 +123,7 @@ Build Shelf::listed(const std::vector<std::string>& words) const {
     }
     if (found->part.kind == "gpu" && (!build.gpu || build.gpu == &*found)) {
       build.gpu = &*found;
-      build.cards += count;
+      build.gpus += count;
     } else if (found->part.kind == "cpu" && !build.cpu && count == 1) {
       build.cpu = &*found;
     } else {
@@ -134,7 +134,7 @@ Build Shelf::listed(const std::vector<std::string>& words) const {
     return part->part.kind == "gpu" || part->part.kind == "cpu";
   });
   if (!build.gpu || !build.cpu || mixed) {
-    throw Error(Blame::user, "--against needs one kind of card and one processor",
+    throw Error(Blame::user, "--against needs one kind of GPU and one processor",
                 "for example rtx3090*2,ryzen-9-5900x");
   }
   build.watts = watts_of(build);

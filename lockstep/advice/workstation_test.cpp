@@ -13,24 +13,24 @@ namespace {
 const std::vector<std::string> kDeepsim{"rtx3090*2", "threadripper-3970x", "ram-128",    "ssd-2tb", "hdd-4tb",
                                         "case",      "psu-1200",           "motherboard"};
 
-TEST(ShelfTest, AddsUpTheWorkstationOfTheDeepsimPage) {
+TEST(PartListTest, AddsUpTheWorkstationOfTheDeepsimPage) {
   const auto catalogue = catalogue::load_embedded();
-  const Shelf shelf(price_parts(catalogue.parts, {}), catalogue);
-  const Build build = shelf.listed(kDeepsim);
+  const PartList part_list(price_parts(catalogue.parts, {}), catalogue);
+  const Build build = part_list.listed(kDeepsim);
   EXPECT_DOUBLE_EQ(build.price, 7485);
   EXPECT_DOUBLE_EQ(build.watts, 2 * 350 + 280 + 100);
   EXPECT_EQ(build.slots, 6);
   EXPECT_EQ(build.name(), "2 x rtx3090, threadripper-3970x");
 }
 
-TEST(ShelfTest, BuildsNothingThatNoPowerSupplyFeeds) {
+TEST(PartListTest, BuildsNothingThatNoPowerSupplyFeeds) {
   const auto catalogue = catalogue::load_embedded();
-  const Shelf shelf(price_parts(catalogue.parts, {}), catalogue);
-  const auto builds = shelf.builds({});
+  const PartList part_list(price_parts(catalogue.parts, {}), catalogue);
+  const auto builds = part_list.builds({});
   ASSERT_FALSE(builds.empty());
   for (const auto& build : builds) {
-    EXPECT_LE(build.watts * shelf.rules().psu_margin, 1200) << build.name();
-    EXPECT_LE(build.slots, shelf.rules().slots) << build.name();
+    EXPECT_LE(build.watts * part_list.rules().psu_margin, 1200) << build.name();
+    EXPECT_LE(build.slots, part_list.rules().slots) << build.name();
     EXPECT_EQ(build.rest.size(), 6U);
   }
   const auto has = [&](const std::string& name) {
@@ -41,19 +41,19 @@ TEST(ShelfTest, BuildsNothingThatNoPowerSupplyFeeds) {
   EXPECT_TRUE(has("4 x quadro-p2000, i7-8700"));
 }
 
-TEST(ShelfTest, SaysWhichKindHasNoPrice) {
+TEST(PartListTest, SaysWhichKindHasNoPrice) {
   const auto catalogue = catalogue::load_embedded();
   auto parts = price_parts(catalogue.parts, {});
   std::erase_if(parts, [](const PricedPart& part) { return part.part.kind == "psu"; });
-  EXPECT_THROW(Shelf(parts, catalogue), base::Error);
+  EXPECT_THROW(PartList(parts, catalogue), base::Error);
 }
 
-TEST(ShelfTest, RefusesListsWithoutAProcessorOrWithAnUnknownPart) {
+TEST(PartListTest, RefusesListsWithoutAProcessorOrWithAnUnknownPart) {
   const auto catalogue = catalogue::load_embedded();
-  const Shelf shelf(price_parts(catalogue.parts, {}), catalogue);
-  EXPECT_THROW(shelf.listed({"rtx3090*2"}), base::Error);
-  EXPECT_THROW(shelf.listed({"rtx3090*two", "i7-8700"}), base::Error);
-  EXPECT_THROW(shelf.listed({"rtx3091", "i7-8700"}), base::Error);
+  const PartList part_list(price_parts(catalogue.parts, {}), catalogue);
+  EXPECT_THROW(part_list.listed({"rtx3090*2"}), base::Error);
+  EXPECT_THROW(part_list.listed({"rtx3090*two", "i7-8700"}), base::Error);
+  EXPECT_THROW(part_list.listed({"rtx3091", "i7-8700"}), base::Error);
 }
 
 }  // namespace

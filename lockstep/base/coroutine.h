@@ -9,8 +9,8 @@
 namespace lockstep::base {
 
 // A coroutine that begins when it is awaited and gives its result, or its exception, to the one that awaits it. Control
-// passes by symmetric transfer: a chain of any length needs no stack. Threads are nobody's business here: it goes on
-// wherever what it awaits resumes it.
+// passes by symmetric transfer: a chain of any length needs no stack. It knows no threads: it goes on where the thing
+// that it awaits resumes it.
 // Write coroutines as functions with parameters, never as lambdas with captures: those die before the coroutine does.
 template <class Result>
 class [[nodiscard]] Coroutine {

@@ -27,13 +27,13 @@ TEST(CsvTest, ReadsALastLineWithoutItsEnd) {
   EXPECT_EQ(csv.rows[1].cells[0], "2");
 }
 
-void expect_refused(const std::string& content, const std::string& place) {
+void expect_refused(const std::string& content, const std::string& position) {
   try {
     parse_csv(content, "p.csv");
     FAIL() << "accepted " << content;
   } catch (const Error& error) {
     EXPECT_EQ(error.blame(), Blame::user);
-    EXPECT_NE(std::string(error.what()).find(place), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(position), std::string::npos) << error.what();
   }
 }
 

@@ -15,17 +15,16 @@ namespace lockstep::base {
 
 using Path = std::filesystem::path;
 
-// Whether a call that failed with this errno says something about its path (absent, not allowed, not a file), which is
-// the user's to mend. Any other one (EIO, ESTALE, EMFILE, ...) is the machine's: who passes over what he cannot read
-// must not pass over that.
+// True when this errno is about the path itself (absent, not allowed, not a file): the user must act. Any other one
+// (EIO, ESTALE, EMFILE, ...) is the machine's. Code that skips unreadable files must not skip those.
 bool blames_the_path(int code);
 
 // The whole file. User error when it is missing, unreadable, a folder, or above `max_bytes`; machine error when the
 // file system fails, here and in all that reads.
 std::string read_file(const Path& path, uint64_t max_bytes = uint64_t{1} << 30);
 Json read_json(const Path& path, const JsonLimits& limits = {});
-// The same in pieces, in order, without holding it all. Where the disk fails on the way this is a machine error; a map
-// (MappedFile) would end the process by SIGBUS.
+// The same in pieces, in order, without holding the whole file. A disk that fails meanwhile is a machine error; with a
+// memory map (MappedFile) it would end the process by SIGBUS.
 void read_in_pieces(const Path& path, const std::function<void(std::span<const std::byte>)>& take);
 
 // Writes to a temporary name in the same folder, fsyncs it, renames it over `path`, fsyncs the folder: readers see
@@ -35,13 +34,13 @@ void write_file(const Path& path, std::span<const std::span<const std::byte>> pa
 void write_json(const Path& path, const Json& value);
 
 void make_folders(const Path& path);
-// Likewise, and syncs the folder above each one that it made: the names survive a power failure. (Where that folder may
-// not be opened, nobody can sync it.)
+// The same, and syncs the parent of each folder that it made: the names survive a power failure. (A parent that may not
+// be opened cannot be synced.)
 void make_synced_folders(const Path& path);
 void fsync_folder(const Path& path);
 
-// What is in the folder, in no order; nothing when there is no such folder. Machine error when it cannot be listed: an
-// empty answer then would be taken for an empty folder.
+// The entries of the folder, in no order; none when there is no such folder. Machine error when it cannot be listed: an
+// empty answer would look like an empty folder.
 std::vector<Path> list_folder(const Path& path);
 // Machine error when that cannot be told (EIO, ESTALE).
 bool is_there(const Path& path);
@@ -56,7 +55,7 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
   void write(std::span<const std::byte> bytes);
   void write(std::string_view bytes) { write(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
-  // All of it or nothing: what a full disk took of it is cut off again, unless another process has appended since.
+  // Writes all of it or nothing: what a full disk took is cut off again, unless another process has appended since.
   // REQUIRES: Mode::append.
   void write_whole(std::string_view bytes);
   void sync();   // data is on the disk when this returns
@@ -69,8 +68,8 @@ class FileWriter {
   int descriptor_ = -1;
 };
 
-// A read-only memory map of a whole file. A page that the disk does not give, or that is gone because somebody made the
-// file shorter, ends the process by SIGBUS: not for what must be found damaged (read_in_pieces).
+// A read-only memory map of a whole file. A page that the disk fails to read, or that is gone because the file was
+// shortened, ends the process by SIGBUS. Where damage must be reported, use read_in_pieces.
 class MappedFile {
  public:
   explicit MappedFile(const Path& path);

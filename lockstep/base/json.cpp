@@ -63,12 +63,12 @@ const std::string& Json::source() const {
   return source_ ? *source_ : kNone;
 }
 
-void Json::set_place(Place place, std::string source) {
-  set_place(place, std::make_shared<const std::string>(std::move(source)));
+void Json::set_position(Position position, std::string source) {
+  set_position(position, std::make_shared<const std::string>(std::move(source)));
 }
 
-void Json::set_place(Place place, std::shared_ptr<const std::string> source) {
-  place_ = place;
+void Json::set_position(Position position, std::shared_ptr<const std::string> source) {
+  position_ = position;
   source_ = std::move(source);
 }
 
@@ -104,7 +104,7 @@ const char* Json::kind_name() const {
 }
 
 std::string Json::where() const {
-  return place_.line == 0 ? source() : text(source(), ":", place_.line, ":", place_.column);
+  return position_.line == 0 ? source() : text(source(), ":", position_.line, ":", position_.column);
 }
 
 void Json::wrong_kind(const char* wanted) const {

@@ -11,7 +11,7 @@
 
 namespace lockstep::base {
 
-struct Place {  // 1-based position in a source text; {0, 0} for values made by the program
+struct Position {  // 1-based position in a source text; {0, 0} for values made by the program
   int line = 0;
   int column = 0;
 };
@@ -79,11 +79,11 @@ class Json {
   void erase(std::string_view key);
   size_t size() const;
 
-  Place place() const { return place_; }
+  Position position() const { return position_; }
   const std::string& source() const;
-  void set_place(Place place, std::string source);
-  // Shared by all values of a text: a million small values do not carry a million names.
-  void set_place(Place place, std::shared_ptr<const std::string> source);
+  void set_position(Position position, std::string source);
+  // All values of a text share its source, so that a million small values do not carry a million names.
+  void set_position(Position position, std::shared_ptr<const std::string> source);
   std::string where() const;  // "job.json:3:14", "" without a source, the source alone without a line
 
   // Same value; places do not count.
@@ -109,14 +109,14 @@ class Json {
   std::string string_;
   std::vector<Json> items_;
   std::vector<Member> members_;
-  Place place_;
+  Position position_;
   std::shared_ptr<const std::string> source_;
 };
 
 struct Json::Member {
   std::string key;
   Json value;
-  Place key_place;
+  Position key_position;
   bool operator==(const Member& other) const { return key == other.key && value == other.value; }
 };
 

@@ -45,8 +45,8 @@ class JsonParser {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what, const std::string& fix, Place place) const {
-    throw Error(Blame::user, text(*source_, ":", place.line, ":", place.column, ": ", what), fix);
+  [[noreturn]] void fail(const std::string& what, const std::string& fix, Position position) const {
+    throw Error(Blame::user, text(*source_, ":", position.line, ":", position.column, ": ", what), fix);
   }
   [[noreturn]] void fail(const std::string& what, const std::string& fix = "") const { fail(what, fix, here()); }
 
@@ -70,23 +70,23 @@ class JsonParser {
         high = middle - 1;
       }
     }
-    fail("the document is not valid UTF-8", "save the file with UTF-8 encoding", place_of(good));
+    fail("the document is not valid UTF-8", "save the file with UTF-8 encoding", position_of(good));
   }
 
-  Place place_of(size_t offset) const {
-    Place place{1, 1};
+  Position position_of(size_t offset) const {
+    Position position{1, 1};
     for (size_t i = 0; i < offset; ++i) {
       if (content_[i] == '\n') {
-        ++place.line;
-        place.column = 1;
+        ++position.line;
+        position.column = 1;
       } else {
-        ++place.column;
+        ++position.column;
       }
     }
-    return place;
+    return position;
   }
 
-  Place here() const { return {line_, static_cast<int>(at_ - line_start_) + 1}; }
+  Position here() const { return {line_, static_cast<int>(at_ - line_start_) + 1}; }
   bool done() const { return at_ >= content_.size(); }
   char peek() const { return done() ? '\0' : content_[at_]; }
 
@@ -112,7 +112,7 @@ class JsonParser {
   }
 
   void skip_comment() {
-    const Place start = here();
+    const Position start = here();
     advance();
     if (peek() == '/') {
       while (!done() && peek() != '\n') advance();
@@ -135,9 +135,9 @@ class JsonParser {
     skip_blank();
     if (depth > limits_.max_depth) fail(text("nested deeper than ", limits_.max_depth, " levels"), "flatten it");
     if (done()) fail("the document ends where a value is expected", "is the file complete?");
-    const Place place = here();
+    const Position position = here();
     Json value = parse_any(depth);
-    value.set_place(place, source_);
+    value.set_position(position, source_);
     return value;
   }
 
@@ -158,15 +158,15 @@ class JsonParser {
     if (peek() == '}') return advance(), all;
     while (true) {
       skip_blank();
-      const Place place = here();
+      const Position position = here();
       if (peek() != '"') fail("a key in quotes is expected", "write \"key\": value; no comma after the last member");
       const std::string key = parse_string();
-      if (!seen.insert(key).second) fail(text("duplicate key '", key, "'"), "keep one of them", place);
+      if (!seen.insert(key).second) fail(text("duplicate key '", key, "'"), "keep one of them", position);
       skip_blank();
       if (peek() != ':') fail(text("':' is expected after key '", key, "'"));
       advance();
       all.append(key) = parse_value(depth + 1);
-      const_cast<Json::Member&>(all.members().back()).key_place = place;
+      const_cast<Json::Member&>(all.members().back()).key_position = position;
       skip_blank();
       if (peek() == '}') return advance(), all;
       if (peek() != ',') fail("',' or '}' is expected", "is a comma missing before this?");
@@ -189,7 +189,7 @@ class JsonParser {
   }
 
   std::string parse_string() {
-    const Place start = here();
+    const Position start = here();
     std::string value;
     advance();
     while (!done() && peek() != '"') {
@@ -246,7 +246,7 @@ class JsonParser {
 
   Json parse_number() {
     const size_t start = at_;
-    const Place place = here();
+    const Position position = here();
     bool integer = true;
     while (!done() && std::string_view("+-.eE0123456789").find(peek()) != std::string_view::npos) {
       if (peek() == '.' || peek() == 'e' || peek() == 'E') integer = false;
@@ -259,7 +259,7 @@ class JsonParser {
     double number = 0;
     const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), number);
     if (error != std::errc() || end != token.data() + token.size() || leading_zero || token.back() == '.') {
-      fail(text("'", token, "' is not a number"), "quote it if it is text, e.g. \"48:00:00\" or \"12 GB\"", place);
+      fail(text("'", token, "' is not a number"), "quote it if it is text, e.g. \"48:00:00\" or \"12 GB\"", position);
     }
     int64_t exact = 0;
     const auto whole = std::from_chars(token.data(), token.data() + token.size(), exact);
@@ -268,15 +268,15 @@ class JsonParser {
   }
 
   Json parse_word() {
-    const Place place = here();
+    const Position position = here();
     const size_t start = at_;
     while (!done() && (std::isalnum(static_cast<unsigned char>(peek())) != 0 || peek() == '_')) advance();
     const std::string_view word = content_.substr(start, at_ - start);
     if (word == "true") return Json(true);
     if (word == "false") return Json(false);
     if (word == "null") return Json();
-    if (word.empty()) fail(text("unexpected '", printable(peek()), "'"), "", place);
-    fail(text("unknown word '", word, "'"), "quote it if it is text", place);
+    if (word.empty()) fail(text("unexpected '", printable(peek()), "'"), "", position);
+    fail(text("unknown word '", word, "'"), "quote it if it is text", position);
   }
 
   static std::string printable(char c) {

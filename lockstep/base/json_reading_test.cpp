@@ -27,7 +27,7 @@ TEST(JsonReadingTest, KeepsOrderKindsAndPlaces) {
   EXPECT_TRUE(job.at("b").is_integer());
   EXPECT_EQ(job.at("a").items()[3].as_string(), "x\xC3\xA9\n");
   EXPECT_EQ(job.at("a").where(), "job.json:2:8");
-  EXPECT_EQ(job.members()[1].key_place.column, 3);
+  EXPECT_EQ(job.members()[1].key_position.column, 3);
 }
 
 TEST(JsonReadingTest, ReadsAnObjectOfManyKeysInLinearTime) {

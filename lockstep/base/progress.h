@@ -16,7 +16,7 @@ struct ProgressOptions {
   std::function<void(std::string_view)> out;  // where the bytes go; empty: standard error
 };
 
-// The line that says how far a long act is. show() may be called as often as one likes: it writes only when it is time.
+// The progress line of a long operation. show() may be called at any rate: it writes only when it is time.
 class Progress {
  public:
   explicit Progress(ProgressOptions options);

@@ -3,7 +3,7 @@
 
 namespace lockstep::base {
 
-// A thread beside the work takes no signal: they belong to the one that works.
+// A helper thread takes no signals: they belong to the thread that does the work.
 void leave_signals_to_others();
 
 }  // namespace lockstep::base

@@ -128,7 +128,7 @@ const Cpu* Catalogue::cpu_by_model_name(std::string_view model_name) const {
 }
 
 void Catalogue::add(const Json& document) {
-  for (const auto& [kind, list, place] : document.members()) {
+  for (const auto& [kind, list, position] : document.members()) {
     if (kind == "gpus") {
       add_rows(list, gpus);
     } else if (kind == "cpus") {
@@ -142,7 +142,7 @@ void Catalogue::add(const Json& document) {
     } else {
       throw Error(
           Blame::user,
-          base::text(document.source(), ":", place.line, ":", place.column, ": unknown kind of row '", kind, "'"),
+          base::text(document.source(), ":", position.line, ":", position.column, ": unknown kind of row '", kind, "'"),
           base::did_you_mean(kind, {"gpus", "cpus", "machines", "clouds", "parts"}));
     }
   }

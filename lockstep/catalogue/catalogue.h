@@ -25,7 +25,7 @@ struct Catalogue {
   const Cpu& cpu(std::string_view id, const std::string& where = "") const;
   const MachineRow& machine(std::string_view id, const std::string& where = "") const;
 
-  // The row of the card that the driver calls `driver_name`; null when none fits.
+  // The row of the GPU that the driver calls `driver_name`; null when none fits.
   const Gpu* gpu_by_driver_name(std::string_view driver_name) const;
   // The row of the processor whose name stands in `model_name` of /proc/cpuinfo; null when none fits.
   const Cpu* cpu_by_model_name(std::string_view model_name) const;

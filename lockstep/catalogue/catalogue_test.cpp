@@ -35,7 +35,7 @@ class UserFolder {
   base::TemporaryFolder folder_;
 };
 
-TEST(CatalogueTest, ShipsTheCardsAndMachinesOfTheMission) {
+TEST(CatalogueTest, ShipsTheGpusAndMachinesOfTheMission) {
   const Catalogue all = load_embedded();
   for (const char* id :
        {"k40",     "k80",     "p100", "v100-16", "v100-32", "t4",   "rtx2080ti", "rtx3080", "rtx3090", "a6000",

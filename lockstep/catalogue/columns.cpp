@@ -93,7 +93,7 @@ void read_member(const Json::Member& member, Row& row, const std::string& source
   }
   throw Error(
       Blame::user,
-      text(source, ":", member.key_place.line, ":", member.key_place.column, ": unknown key '", member.key, "'"),
+      text(source, ":", member.key_position.line, ":", member.key_position.column, ": unknown key '", member.key, "'"),
       base::did_you_mean(member.key, keys));
 }
 

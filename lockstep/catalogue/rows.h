@@ -16,7 +16,7 @@ using Count = std::optional<int64_t>;
 using Text = std::optional<std::string>;
 
 // One device as the driver counts it: one die of a K80 or MI250X, not the board. A rate of 0 means that the device does
-// not have it (no tensor cores, no bf16). Rates are dense, with fp32 accumulation where the card has a choice.
+// not have it (no tensor cores, no bf16). Rates are dense, with fp32 accumulation where the GPU has a choice.
 struct Gpu {
   std::string id;
   std::string name;
@@ -36,14 +36,14 @@ struct Gpu {
   Number price_usd;  // of one board
   Count cores;
   Text compute_capability;
-  Text last_cuda;  // the last toolkit that drives it; nothing for an NVIDIA card: still supported
+  Text last_cuda;  // the last toolkit that drives it; nothing for an NVIDIA GPU: still supported
   Count dies_per_board;
   std::vector<std::string> driver_names;  // as NVML spells it
   std::string notes;
   std::string source;
   std::string date;
 
-  // True for cards that the current CUDA (13) no longer drives, and for other makers' cards.
+  // True for GPUs that the current CUDA (13) no longer drives, and for other makers' GPUs.
   bool planning_only() const { return last_cuda.has_value() || vendor != "NVIDIA"; }
   bool operator==(const Gpu&) const = default;
 };

@@ -13,7 +13,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/backed_group.h"
 #include "lockstep/comm/call_record.h"
-#include "lockstep/comm/staged_backend.h"
+#include "lockstep/comm/relayed_backend.h"
 #include "lockstep/site/launch.h"
 #include "plugins/cuda/nccl_plugin.h"
 
@@ -30,7 +30,7 @@ const lockstep_nccl& open_nccl_plugin() {
   const auto file = base::Path(here.dli_fname ? here.dli_fname : "").parent_path() / "liblockstep_nccl.so";
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    throw Error(Blame::machine, text("several ranks on cards need the NCCL plug-in: ", dlerror()),
+    throw Error(Blame::machine, text("several ranks on GPUs need the NCCL plug-in: ", dlerror()),
                 "build beside the full wheel torch==2.11.0 with its CUDA packages, or use one rank");
   }
   using Entry = const lockstep_nccl* (*)();
@@ -57,24 +57,24 @@ c10::intrusive_ptr<c10d::Backend> nccl_backend(const Rendezvous& meeting) {
 
 class NcclGroup : public BackedGroup, public TellsCalls {
  public:
-  NcclGroup(const c10::intrusive_ptr<c10d::Backend>& card, at::Device device,
+  NcclGroup(const c10::intrusive_ptr<c10d::Backend>& gpu, at::Device device,
             const std::shared_ptr<CallRecord>& calls = std::make_shared<CallRecord>())
-      : BackedGroup(c10::make_intrusive<StagedBackend>(card, device, calls)), card_(card), calls_(calls) {
-    group()->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL, card);
+      : BackedGroup(c10::make_intrusive<RelayedBackend>(gpu, device, calls)), gpu_(gpu), calls_(calls) {
+    group()->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL, gpu);
   }
   ~NcclGroup() override {
     release();
-    card_->shutdown();
+    gpu_->shutdown();
   }
 
-  // Those for which the host waits: what is queued on the card goes on without it, and nobody hears of its end.
+  // Those for which the host waits: what is queued on the GPU goes on without it, and nobody hears of its end.
   CallState calls() const override {
     CallState state = calls_->state();
     state.whole = false;
     return state;
   }
 
-  // What ends the others, and outlives the cards' group: the launcher's MPI, where there is one. Rank 0 removes the
+  // What ends the others, and outlives the GPUs' group: the launcher's MPI, where there is one. Rank 0 removes the
   // folder in which the ranks met.
   void keep(std::unique_ptr<Group> launcher, base::Path folder) {
     launcher_ = std::move(launcher);
@@ -98,7 +98,7 @@ class NcclGroup : public BackedGroup, public TellsCalls {
 
   std::unique_ptr<Group> launcher_;
   std::unique_ptr<Folder> folder_;
-  c10::intrusive_ptr<c10d::Backend> card_;
+  c10::intrusive_ptr<c10d::Backend> gpu_;
   std::shared_ptr<CallRecord> calls_;
 };
 

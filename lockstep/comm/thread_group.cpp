@@ -96,13 +96,13 @@ void perform(const std::vector<Share>& shares) {
     case c10d::OpType::ALLTOALL_BASE: {
       std::vector<int64_t> sent(shares.size(), 0);
       for (size_t to = 0; to < shares.size(); ++to) {
-        int64_t place = 0;
+        int64_t position = 0;
         for (size_t from = 0; from < shares.size(); ++from) {
           const int64_t count = shares[from].going[to];
           base::ensure(count == shares[to].coming[from], "both sides of an all-to-all know the length");
-          copy(bytes(shares[from].in) + sent[from], bytes(shares[to].out) + place, count);
+          copy(bytes(shares[from].in) + sent[from], bytes(shares[to].out) + position, count);
           sent[from] += count;
-          place += count;
+          position += count;
         }
       }
       return;
@@ -250,10 +250,10 @@ class ThreadBackend : public c10d::Backend {
     auto work = c10::make_intrusive<FutureWork>(c10d::OpType::ALLGATHER, out[0]);
     gathered->getFuture()->addCallback([work, flat, targets = out[0]](c10::ivalue::Future& done) {
       if (done.hasError()) return work->fail(done.exception_ptr());
-      int64_t place = 0;
+      int64_t position = 0;
       for (const at::Tensor& target : targets) {
-        copy(bytes(flat) + place, bytes(target), static_cast<int64_t>(target.nbytes()));
-        place += static_cast<int64_t>(target.nbytes());
+        copy(bytes(flat) + position, bytes(target), static_cast<int64_t>(target.nbytes()));
+        position += static_cast<int64_t>(target.nbytes());
       }
       work->complete();
     });

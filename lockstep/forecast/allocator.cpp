@@ -18,7 +18,7 @@ constexpr int64_t kMinLarge = 10 * kMiB;      // from here on a block has a segm
 constexpr int64_t kRoundLarge = 2 * kMiB;
 constexpr int64_t kMaxUnsplitExcess = 20 * kMiB;
 constexpr int64_t kUnlimitedRange = int64_t{1} << 42;
-constexpr int64_t kEndless = int64_t{1} << 60;  // no card has more, and sums stay whole numbers
+constexpr int64_t kEndless = int64_t{1} << 60;  // no GPU has more, and sums stay whole numbers
 
 int64_t up_to_multiple(int64_t size, int64_t unit) {
   return (size + unit - 1) / unit * unit;
@@ -236,7 +236,7 @@ int64_t Allocator::page_of(const Node& node) const {
   return pools_[node.pool].small ? kSmallSegment : kLargeSegment;
 }
 
-// The lowest free or unmapped stretch with room for `rounded`; a new range when there is none.
+// The lowest free or unmapped interval with room for `rounded`; a new range when there is none.
 Allocator::Block Allocator::find_expandable(int32_t pool, int64_t rounded) {
   const auto usable = [&](Block block) { return block != kNone && !blocks_[block].active; };
   for (const auto& [address, unmapped] : pools_[pool].unmapped) {

@@ -12,7 +12,7 @@
 
 namespace lockstep::forecast {
 
-// What PyTorch's CUDA caching allocator is told before it starts (PYTORCH_ALLOC_CONF), and the card below it.
+// What PyTorch's CUDA caching allocator is told before it starts (PYTORCH_ALLOC_CONF), and the GPU below it.
 struct AllocatorSettings {
   bool expandable_segments = false;
   int64_t max_split_size = 0;            // bytes; 0: none
@@ -56,7 +56,7 @@ struct AllocatorEvent {
   bool operator==(const AllocatorEvent&) const = default;
 };
 
-// A real card's allocator stream, and the peaks that the real allocator counted over it.
+// A real GPU's allocator stream, and the peaks that the real allocator counted over it.
 struct AllocatorRecording {
   std::string source;  // "torch 2.11.0+cu130", "snapshot", ...
   std::string title;   // "resnet50"

@@ -20,7 +20,7 @@ TEST(AllocatorReleaseTest, GivesBackOnlySegmentsThatAreWhollyFree) {
   EXPECT_EQ(allocator.now().reserved, 0);
 }
 
-TEST(AllocatorReleaseTest, ReleasesTheCacheWhenTheCardIsFullAndTriesAgain) {
+TEST(AllocatorReleaseTest, ReleasesTheCacheWhenTheGpuIsFullAndTriesAgain) {
   Allocator allocator({.capacity = 100 * kMi});
   allocator.free(*allocator.allocate(60 * kMi));
   EXPECT_TRUE(allocator.allocate(80 * kMi).has_value());

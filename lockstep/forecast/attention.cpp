@@ -5,7 +5,7 @@
 
 namespace lockstep::forecast {
 
-Attention attention_of(const catalogue::Gpu* gpu, const std::string& precision) {
+Attention choose_attention(const catalogue::Gpu* gpu, const std::string& precision) {
   if (!gpu) return Attention::math;
   const bool sixteen = precision == "bf16" || precision == "amp";
   if (gpu->vendor != "NVIDIA") return sixteen ? Attention::flash : Attention::efficient;

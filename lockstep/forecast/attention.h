@@ -16,7 +16,7 @@ LOCKSTEP_CHOICE(Attention, flash, cudnn, efficient, math)
 //   16 bit  compute capability 9.x and 10.x (H100, H200, B200): cudnn; others from 8.0 on, 12.x among them: flash;
 //           before: fp16 (amp) efficient from 5.0 on, bf16 math, since only kernels for 8.0 and newer know it
 //   32 bit  efficient from 5.0 on, else math
-// Cards of other makers: flash in 16 bit, else efficient. No card: math.
-Attention attention_of(const catalogue::Gpu* gpu, const std::string& precision);
+// GPUs of other makers: flash in 16 bit, else efficient. No GPU: math.
+Attention choose_attention(const catalogue::Gpu* gpu, const std::string& precision);
 
 }  // namespace lockstep::forecast

@@ -16,7 +16,7 @@ int64_t weights_only(const Recording& recording);
 // segments, no workspaces.
 int64_t live_bytes_peak(const Recording& recording);
 
-// Values that one sample's way forward computes ("nodes"), from the first step.
+// Values that the forward pass of one sample computes ("nodes"), from the first step.
 double nodes_per_sample(const Recording& recording);
 
 // The heuristic of a workstation's justification page: (weights + nodes) x 4 bytes x batch x elements of the mask

@@ -26,7 +26,7 @@ constexpr double kOfShortest = 0.9;    // latency: this much of what the shortes
 constexpr double kLatencyOnly = 0.05;  // samples whose roofline time is less than this share of theirs show it
 constexpr double kLeastMoving = 0.1;   // of a sample's time is not latency
 
-double latency_of(const std::vector<const Sample*>& samples, const Rates& rates) {
+double fit_latency(const std::vector<const Sample*>& samples, const Rates& rates) {
   std::vector<double> seconds;
   for (const Sample* sample : samples) {
     if (roofline(sample->op, rates).seconds() < kLatencyOnly * sample->seconds) seconds.push_back(sample->seconds);
@@ -155,7 +155,7 @@ DeviceCalibration parse_calibration(const Json& document) {
   if (const Json* classes = host.find("by_class")) {
     for (const auto& member : classes->members()) {
       Json name = member.key;
-      name.set_place(member.key_place, classes->source());
+      name.set_position(member.key_position, classes->source());
       calibration.host.by_class[choice_value<OperatorClass>(name)] = not_negative(member.value);
     }
   }
@@ -182,7 +182,7 @@ std::string to_text(const DeviceCalibration& calibration) {
 
 SampleGroup group_samples(const std::vector<const Sample*>& samples, const Rates& rates) {
   SampleGroup group;
-  group.latency = latency_of(samples, rates);
+  group.latency = fit_latency(samples, rates);
   for (const Sample* sample : samples) {
     const double bound = roofline(sample->op, rates).seconds();
     const double moving = std::max(sample->seconds - group.latency, kLeastMoving * sample->seconds);

@@ -54,7 +54,7 @@ struct Spread {
 // Everything measured on one device. The document is docs/formats/calibration.md.
 struct DeviceCalibration {
   Rates rates;
-  std::string machine;  // what it was, in words: card, driver, processor
+  std::string machine;  // what it was, in words: GPU, driver, processor
   std::string command;  // what measured it
   std::string date;
   double floor = 0;  // seconds: no kernel is shorter
@@ -79,8 +79,8 @@ struct SampleGroup {
 SampleGroup group_samples(const std::vector<const Sample*>& samples, const Rates& rates);
 
 // What was measured, asked for what was not. An operator's time is the latency of its class (what the shortest sample
-// took: it is much the same on every card) and its roofline time over a share that the nearest samples give: near in
-// roofline time (what saturates a small card is small), in the balance of operations and bytes, and in the shapes that
+// took: it is much the same on every GPU) and its roofline time over a share that the nearest samples give: near in
+// roofline time (what saturates a small GPU is small), in the balance of operations and bytes, and in the shapes that
 // decide which kernel runs. A value; deterministic.
 class Calibration {
  public:

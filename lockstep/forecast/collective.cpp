@@ -141,7 +141,7 @@ std::optional<double> pcie_rate(const std::string& words) {
   return kLane[static_cast<size_t>(generation)] * lanes;
 }
 
-Network network_of(const catalogue::Gpu& gpu, int64_t ranks, int64_t per_node, double inter_rate) {
+Network derive_network(const catalogue::Gpu& gpu, int64_t ranks, int64_t per_node, double inter_rate) {
   base::ensure(ranks >= 1 && per_node >= 1, "there are ranks and places for them");
   Network network{.ranks = ranks, .nodes = (ranks + per_node - 1) / per_node, .inter_rate = inter_rate};
   if (ranks % network.nodes != 0) {

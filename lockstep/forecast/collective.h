@@ -19,10 +19,10 @@ double mpi_collective_seconds(CollectiveKind kind, double bytes, const Network& 
 // Share of the GPU that a running collective takes from the computing.
 double overlap_cost(const Network& network);
 
-// Ranks on GPUs of this type, `per_node` to a node: NVLink when the card has it, else its PCIe. The rate between nodes
-// is `inter_rate` (bytes per second and direction, per node). User error when ranks do not fill nodes evenly, when
-// more than one node is needed and no rate is given, or when the card's PCIe generation is not known.
-Network network_of(const catalogue::Gpu& gpu, int64_t ranks, int64_t per_node, double inter_rate = 0);
+// Ranks on GPUs of this type, `per_node` to a node: NVLink when the GPU has it, else its PCIe. The rate between nodes
+// is `inter_rate` (bytes per second and direction, per node). User error when ranks do not fill nodes evenly, when more
+// than one node is needed and no rate is given, or when the GPU's PCIe generation is not known.
+Network derive_network(const catalogue::Gpu& gpu, int64_t ranks, int64_t per_node, double inter_rate = 0);
 
 // Bytes per second and direction of "PCIe 4.0 x16"; nothing when the words say something else.
 std::optional<double> pcie_rate(const std::string& words);

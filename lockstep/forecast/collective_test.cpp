@@ -63,17 +63,17 @@ TEST(CollectiveTest, ReadsTheRateOfALink) {
   EXPECT_FALSE(pcie_rate(""));
 }
 
-TEST(CollectiveTest, LinksFollowFromTheCard) {
+TEST(CollectiveTest, LinksFollowFromTheGpu) {
   const auto all = catalogue::load_embedded();
-  const Network v100 = network_of(all.gpu("v100-32"), 8, 8);
+  const Network v100 = derive_network(all.gpu("v100-32"), 8, 8);
   EXPECT_TRUE(v100.nvlink);
   EXPECT_DOUBLE_EQ(v100.intra_rate, 150e9);
-  const Network t4 = network_of(all.gpu("t4"), 4, 4);
+  const Network t4 = derive_network(all.gpu("t4"), 4, 4);
   EXPECT_FALSE(t4.nvlink);
   EXPECT_NEAR(t4.intra_rate, 15.76e9, 0.01e9);
-  EXPECT_EQ(network_of(all.gpu("h200"), 16, 8, 50e9).nodes, 2);
-  EXPECT_THROW(network_of(all.gpu("h200"), 16, 8), base::Error);      // no rate between the nodes
-  EXPECT_THROW(network_of(all.gpu("h200"), 9, 8, 1e9), base::Error);  // 9 do not fill two nodes evenly
+  EXPECT_EQ(derive_network(all.gpu("h200"), 16, 8, 50e9).nodes, 2);
+  EXPECT_THROW(derive_network(all.gpu("h200"), 16, 8), base::Error);      // no rate between the nodes
+  EXPECT_THROW(derive_network(all.gpu("h200"), 9, 8, 1e9), base::Error);  // 9 do not fill two nodes evenly
 }
 
 TEST(CollectiveTest, MpiPaysRoundsAndBytes) {

@@ -19,7 +19,7 @@ TimeForecast step(double device, double total, double compute_bound) {
 
 const PowerRules kPlain{.idle_share = 0.1, .node_watts = 100, .overhead = 1.5};
 
-TEST(EnergyTest, IsTimeByPowerOfCardsNodesAndBuilding) {
+TEST(EnergyTest, IsTimeByPowerOfGpusNodesAndBuilding) {
   // 400 W: 40 idle, and half of the 360 above it because every operator is bound by memory.
   const EnergyForecast one =
       forecast_energy(step(1, 1, 0), 10, invented_gpu(), 4, 2, Calibration({invented_device()}), kPlain);
@@ -41,7 +41,7 @@ TEST(EnergyTest, StaysBetweenIdleAndTheLimit) {
   EXPECT_DOUBLE_EQ(forecast_energy(step(0, 1, 1), 1, invented_gpu(), 1, 1, calibration, kPlain).device_watts, 40);
 }
 
-TEST(EnergyTest, RefusesACardOfUnknownPower) {
+TEST(EnergyTest, RefusesAGpuOfUnknownPower) {
   catalogue::Gpu gpu = invented_gpu();
   gpu.tdp_w.reset();
   EXPECT_THROW(forecast_energy(step(1, 1, 0), 1, gpu, 1, 1, Calibration({invented_device()})), base::Error);

@@ -165,7 +165,7 @@ std::vector<Sample> thin_samples(const std::vector<Sample>& samples, const Rates
   return kept;
 }
 
-Spread spread_of(std::vector<double> ratios, double tail) {
+Spread estimate_spread(std::vector<double> ratios, double tail) {
   if (ratios.empty()) return {};
   std::sort(ratios.begin(), ratios.end());
   const auto at = [&](double share) {

@@ -44,7 +44,7 @@ std::vector<Sample> merge_samples(std::vector<Sample> samples);
 std::vector<Sample> thin_samples(const std::vector<Sample>& samples, const Rates& rates, double tolerance = 0.1);
 
 // The quantiles `tail` and 1 - `tail` of actual / forecast, widened to hold 1.
-Spread spread_of(std::vector<double> ratios, double tail = 0.1);
+Spread estimate_spread(std::vector<double> ratios, double tail = 0.1);
 
 // actual / forecast of samples (at most 60 of a class, evenly taken), each foretold by all others of its class.
 std::vector<double> leave_one_out(const DeviceCalibration& device);

@@ -61,9 +61,9 @@ TEST(FitTest, LeavesOutWhatDoesNothing) {
 TEST(FitTest, ASpreadHoldsMostRatiosAndOne) {
   std::vector<double> ratios;
   for (int i = 0; i <= 100; ++i) ratios.push_back(0.5 + 0.01 * i);
-  EXPECT_EQ(spread_of(ratios), (Spread{0.6, 1.4}));
-  EXPECT_EQ(spread_of({1.1, 1.2}), (Spread{1, 1.2}));
-  EXPECT_EQ(spread_of({}), (Spread{1, 1}));
+  EXPECT_EQ(estimate_spread(ratios), (Spread{0.6, 1.4}));
+  EXPECT_EQ(estimate_spread({1.1, 1.2}), (Spread{1, 1.2}));
+  EXPECT_EQ(estimate_spread({}), (Spread{1, 1}));
 }
 
 Recording calling(OperatorClass kind, int64_t calls) {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "lockstep/forecast/sittings.h"
+#include "lockstep/forecast/sessions.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -22,7 +22,7 @@ double wait_for_save(const Pace& pace, double between) {
   return pace.stall + std::max(0.0, pace.save - between);
 }
 
-Course course_of(const Workload& work, const Length& length, double stepping) {
+Course plan_course(const RunAmount& work, const Length& length, double stepping) {
   const auto steps = [&](double epochs) {
     return epochs > 0 && length.steps_per_epoch > 0 ? run::steps_of(epochs, length.steps_per_epoch) : 0;
   };
@@ -41,26 +41,26 @@ Course course_of(const Workload& work, const Length& length, double stepping) {
 // Of a run in one piece.
 void count_saves(Course course, Pace pace, Length& length) {
   pace.walltime = 0;
-  const Sittings most = sit_through(course, pace);
+  const SessionCount most = count_sessions(course, pace);
   length.most_saves = length.num_saves = most.saves;
   length.saves = most.waits;
   if (!course.evaluates || !course.saves_best) return;
   course.saves_best = false;
-  length.num_saves = sit_through(course, pace).saves;
+  length.num_saves = count_sessions(course, pace).saves;
 }
 
 // By the run's own rule of when to stop.
 void count_jobs(const Course& course, const Pace& pace, Length& length) {
-  length.shortest_walltime = pace.start_up + pace.restore + least_of({.save = pace.save, .step = course.step});
-  const Sittings all = sit_through(course, pace);
+  length.shortest_walltime = pace.start_up + pace.restore + least_time({.save = pace.save, .step = course.step});
+  const SessionCount all = count_sessions(course, pace);
   length.jobs = all.jobs;
   if (all.jobs > 0) length.total = all.seconds;
 }
 
 }  // namespace
 
-Workload workload_of(const spec::Job& job, int64_t samples, int64_t validation_samples) {
-  Workload work;
+RunAmount run_amount_of(const spec::Job& job, int64_t samples, int64_t validation_samples) {
+  RunAmount work;
   work.samples = samples;
   work.validation_samples = validation_samples;
   work.global_batch = job.training.global_batch;
@@ -72,7 +72,7 @@ Workload workload_of(const spec::Job& job, int64_t samples, int64_t validation_s
   return work;
 }
 
-std::optional<Length> length_of(const Workload& work, const Pace& pace) {
+std::optional<Length> estimate_length(const RunAmount& work, const Pace& pace) {
   if (work.span.steps <= 0 && work.samples <= 0) return std::nullopt;
   Length length;
   const auto batch = static_cast<double>(work.global_batch);
@@ -104,7 +104,7 @@ std::optional<Length> length_of(const Workload& work, const Pace& pace) {
     length.total = pace.start_up;
     return length;
   }
-  const Course course = course_of(work, length, stepping);
+  const Course course = plan_course(work, length, stepping);
   if (course.milestone_every > 0) length.milestones = length.steps / course.milestone_every;
   count_saves(course, pace, length);
   length.useful = stepping + length.evaluations + length.saves;

@@ -10,7 +10,7 @@
 namespace lockstep::forecast {
 
 // What the job asks for: the length of the run and how often it evaluates and saves.
-struct Workload {
+struct RunAmount {
   int64_t samples = 0;             // of one epoch; 0: not known
   int64_t validation_samples = 0;  // of one evaluation; 0: none, or not known
   int64_t global_batch = 1;
@@ -22,7 +22,7 @@ struct Workload {
 };
 
 // Of so many samples in an epoch and an evaluation.
-Workload workload_of(const spec::Job& job, int64_t samples, int64_t validation_samples);
+RunAmount run_amount_of(const spec::Job& job, int64_t samples, int64_t validation_samples);
 
 // What one machine does with it. Seconds; `loader_rate` in samples per second over all ranks, 0: no limit known.
 struct Pace {
@@ -51,7 +51,7 @@ struct Length {
   int64_t milestones = 0;        // that are kept
   double useful = 0;             // seconds of the run without start-ups, restores and the saves that end a job
   double total = 0;              // seconds with them, without waiting in the queue
-  int64_t jobs = 0;              // under the walltime; 0: no job would ever come forward
+  int64_t jobs = 0;              // under the walltime; 0: no job would make progress
   bool loader_bound = false;     // the decoding threads are slower than the step
   double shortest_walltime = 0;  // below it no job takes a single step
 };
@@ -59,6 +59,6 @@ struct Length {
 // The length of the run, or nothing when neither steps nor samples say how long it is.
 // A step never takes less than the loader needs for its samples; the last batch takes its share of a step. Steps, and
 // when they evaluate, are those of the run itself (calendar.h).
-std::optional<Length> length_of(const Workload& work, const Pace& pace);
+std::optional<Length> estimate_length(const RunAmount& work, const Pace& pace);
 
 }  // namespace lockstep::forecast

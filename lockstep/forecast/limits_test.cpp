@@ -10,10 +10,10 @@
 namespace lockstep::forecast {
 namespace {
 
-const Workload kRun{.samples = 7050, .global_batch = 1000, .span = {.epochs = 10}};
+const RunAmount kRun{.samples = 7050, .global_batch = 1000, .span = {.epochs = 10}};
 
 TEST(LimitsTest, CountsTheLastSmallerBatchAsItsShareOfAStep) {
-  const auto length = length_of(kRun, {.step = 2});
+  const auto length = estimate_length(kRun, {.step = 2});
   ASSERT_TRUE(length);
   EXPECT_EQ(length->steps_per_epoch, 8);
   EXPECT_EQ(length->last_batch, 50);
@@ -24,11 +24,11 @@ TEST(LimitsTest, CountsTheLastSmallerBatchAsItsShareOfAStep) {
 }
 
 TEST(LimitsTest, AddsEvaluationsAndSavesAsOftenAsTheJobAsks) {
-  Workload work = kRun;
+  RunAmount work = kRun;
   work.validation_samples = 100;
   work.evaluate_every = 3;  // after 3, 6, 9 and at the end
   work.save_every = 0;      // at the end
-  const auto length = length_of(work, {.step = 2, .evaluation_sample = 0.01, .save = 5});
+  const auto length = estimate_length(work, {.step = 2, .evaluation_sample = 0.01, .save = 5});
   EXPECT_DOUBLE_EQ(length->evaluations, 4.0);
   EXPECT_DOUBLE_EQ(length->saves, 5.0);
   EXPECT_DOUBLE_EQ(length->total, 141.0 + 4 + 5);
@@ -36,45 +36,45 @@ TEST(LimitsTest, AddsEvaluationsAndSavesAsOftenAsTheJobAsks) {
 
 TEST(LimitsTest, StepsWaitForTheCopyOnlyAndForTheLastSave) {
   const Pace pace{.step = 2, .save = 5, .stall = 0.5};
-  const auto length = length_of(kRun, pace);
+  const auto length = estimate_length(kRun, pace);
   EXPECT_EQ(length->num_saves, 10);
   EXPECT_DOUBLE_EQ(length->saves, 9 * 0.5 + 5);
   EXPECT_DOUBLE_EQ(length->epoch, 14.1 + 0.5);
   // One that takes longer than an epoch is waited for by the next.
-  EXPECT_NEAR(length_of(kRun, {.step = 2, .save = 20, .stall = 0.5})->saves, 9 * (0.5 + 20 - 14.1) + 20, 1e-9);
+  EXPECT_NEAR(estimate_length(kRun, {.step = 2, .save = 20, .stall = 0.5})->saves, 9 * (0.5 + 20 - 14.1) + 20, 1e-9);
 }
 
 TEST(LimitsTest, SavesByTheClockAsOftenAsItStrikes) {
-  Workload work = kRun;
+  RunAmount work = kRun;
   work.save_every = 0;
   // 141 s of steps: saved after 60, 85, 110, 135 and at the end.
   const Pace pace{.step = 2, .save = 3, .stall = 0.25, .first_save = 60, .save_interval = 25};
-  const auto length = length_of(work, pace);
+  const auto length = estimate_length(work, pace);
   EXPECT_EQ(length->num_saves, 5);
   EXPECT_DOUBLE_EQ(length->saves, 4 * 0.25 + 3);
   EXPECT_DOUBLE_EQ(length->epoch, 14.1 * 1.01);
   work.span.epochs = 4;  // over before the clock strikes
-  EXPECT_EQ(length_of(work, pace)->num_saves, 1);
+  EXPECT_EQ(estimate_length(work, pace)->num_saves, 1);
 }
 
 TEST(LimitsTest, LetsASlowLoaderSetThePace) {
-  const auto length = length_of(kRun, {.step = 2, .loader_rate = 100});
+  const auto length = estimate_length(kRun, {.step = 2, .loader_rate = 100});
   EXPECT_TRUE(length->loader_bound);
   EXPECT_DOUBLE_EQ(length->epoch, 70.5);
-  EXPECT_FALSE(length_of(kRun, {.step = 2, .loader_rate = 1000})->loader_bound);
+  EXPECT_FALSE(estimate_length(kRun, {.step = 2, .loader_rate = 1000})->loader_bound);
 }
 
 TEST(LimitsTest, NeedsNoSampleCountWhenTheRunIsGivenInSteps) {
-  const auto length = length_of({.global_batch = 256, .span = {.steps = 1000}}, {.step = 0.5});
+  const auto length = estimate_length({.global_batch = 256, .span = {.steps = 1000}}, {.step = 0.5});
   ASSERT_TRUE(length);
   EXPECT_EQ(length->steps, 1000);
   EXPECT_EQ(length->steps_per_epoch, 0);
   EXPECT_DOUBLE_EQ(length->total, 500);
-  EXPECT_FALSE(length_of({.global_batch = 256, .span = {.epochs = 3}}, {.step = 0.5}));
+  EXPECT_FALSE(estimate_length({.global_batch = 256, .span = {.epochs = 3}}, {.step = 0.5}));
 }
 
 TEST(LimitsTest, KnowsTheEpochOfARunWithoutLength) {
-  const auto length = length_of({.samples = 7050, .global_batch = 1000}, {.step = 2, .start_up = 3});
+  const auto length = estimate_length({.samples = 7050, .global_batch = 1000}, {.step = 2, .start_up = 3});
   ASSERT_TRUE(length);
   EXPECT_DOUBLE_EQ(length->epoch, 14.1);
   EXPECT_EQ(length->jobs, 1);
@@ -84,7 +84,7 @@ TEST(LimitsTest, KnowsTheEpochOfARunWithoutLength) {
 TEST(LimitsTest, SplitsARunIntoJobsThatEachStartRestoreAndSave) {
   // 1410 s of steps and 10 saves that cost 5 s each; a job of 600 s.
   const Pace pace{.step = 20, .start_up = 60, .restore = 15, .save = 5, .stall = 5, .walltime = 600};
-  const auto length = length_of(kRun, pace);
+  const auto length = estimate_length(kRun, pace);
   EXPECT_DOUBLE_EQ(length->useful, 1460);
   // A step takes 17.625 s with the share of the last; 2 saves, 2 steps and 30 s are kept back: 75.25 s. The first job
   // stops after the step that begins at 533.25 s, its 27th, the others after 26: one step is left to a fourth.
@@ -94,14 +94,14 @@ TEST(LimitsTest, SplitsARunIntoJobsThatEachStartRestoreAndSave) {
 
 TEST(LimitsTest, FindsNoJobWhenTheWalltimeIsShorterThanStartOneStepAndTwoSaves) {
   const Pace pace{.step = 20, .start_up = 60, .restore = 15, .save = 5, .walltime = 90};
-  const auto length = length_of(kRun, pace);
+  const auto length = estimate_length(kRun, pace);
   EXPECT_EQ(length->jobs, 0);
   EXPECT_DOUBLE_EQ(length->shortest_walltime, 60 + 15 + 17.625 + 2 * 5);
 }
 
 TEST(LimitsTest, RunsAShortJobUnderAShortWalltime) {
-  const auto length =
-      length_of({.global_batch = 1, .span = {.steps = 2}}, {.step = 1, .start_up = 10, .restore = 50, .walltime = 20});
+  const auto length = estimate_length({.global_batch = 1, .span = {.steps = 2}},
+                                      {.step = 1, .start_up = 10, .restore = 50, .walltime = 20});
   EXPECT_EQ(length->jobs, 1);
 }
 
@@ -123,7 +123,7 @@ TEST(LimitsTest, CountsTheStepsAndEvaluationsOfTheTimetable) {
     for (auto& phase : job.training.phases) phase.epochs = draw(0.001, 2);
     job.evaluation.every_epochs = whole(0, 3) == 0 ? 0 : draw(0.01, 3);
     const run::Timetable table(job.training, samples);
-    const auto length = length_of(workload_of(job, samples, 7), {.step = 1});
+    const auto length = estimate_length(run_amount_of(job, samples, 7), {.step = 1});
     ASSERT_TRUE(length);
     EXPECT_EQ(length->steps, table.total_steps()) << "kind " << kind << ", " << samples << " samples";
     EXPECT_EQ(length->steps_per_epoch, table.steps_per_epoch());

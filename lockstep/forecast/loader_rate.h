@@ -5,7 +5,7 @@
 
 namespace lockstep::forecast {
 
-// What one sample costs a loader: its stored form and the picture that leaves.
+// What one sample costs a loader: its stored form and the image that leaves.
 struct SampleSize {
   double stored_bytes = 0;   // a JPEG's length
   double stored_pixels = 0;  // width x height before the crop

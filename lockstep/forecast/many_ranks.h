@@ -19,7 +19,7 @@ struct RankCosts {
   double step_seconds = 0;  // forward, backward and update
   double gradient_bytes = 0;
   double backward_share = 2.0 / 3;  // of the step: two products for each one of forward
-  double noise = 0.007;             // identical cards and processes differ by 0.4 to 2 % from step to step
+  double noise = 0.007;             // identical GPUs and processes differ by 0.4 to 2 % from step to step
   bool overlaps = true;             // buckets leave while backward runs; false: after it, as one
 };
 

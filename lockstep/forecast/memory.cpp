@@ -149,16 +149,16 @@ class MemoryReplay {
     peak_step_ = step_;
   }
 
-  // Of each stretch of events the moment with the most alive.
+  // Of each interval of events the moment with the most alive.
   void sample(size_t index) {
     int64_t total = 0;
     for (const int64_t bytes : now_) total += bytes;
-    const int64_t stretch = static_cast<int64_t>(index - last_step_) / stride_;
-    const bool opens = stretch != stretch_;
-    if (!opens && total <= stretch_total_) return;
+    const int64_t interval = static_cast<int64_t>(index - last_step_) / stride_;
+    const bool opens = interval != interval_;
+    if (!opens && total <= interval_total_) return;
     if (opens) curve_.emplace_back();
-    stretch_ = stretch;
-    stretch_total_ = total;
+    interval_ = interval;
+    interval_total_ = total;
     curve_.back() = {.event = static_cast<int64_t>(index), .by_class = {now_.begin(), now_.end()}};
   }
 
@@ -221,8 +221,8 @@ class MemoryReplay {
   size_t last_step_ = 0;
   size_t peak_event_ = 0;
   int64_t stride_ = 1;
-  int64_t stretch_ = -1;
-  int64_t stretch_total_ = 0;
+  int64_t interval_ = -1;
+  int64_t interval_total_ = 0;
   int64_t step_ = 0;
   int64_t peak_step_ = 0;
   int64_t peak_ = 0;
@@ -245,7 +245,7 @@ MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& ru
   if (!endless.run()) {
     throw base::Error(base::Blame::user,
                       base::text("the recording of ", recording.title, " needs more than 2^60 bytes"),
-                      "record it again: no card could hold a part of it");
+                      "record it again: no GPU could hold a part of it");
   }
   MemoryForecast forecast = finish(endless);
   const int64_t most = std::max(forecast.peak_reserved, forecast.cold_peak_reserved) + outside;

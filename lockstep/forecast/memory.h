@@ -11,19 +11,19 @@
 
 namespace lockstep::forecast {
 
-// What of a card and its software decides the bytes.
+// The properties of a GPU and its software that decide the bytes.
 struct MemoryRules {
   int64_t capacity = 0;  // bytes the driver reports; 0: unlimited
   bool expandable_segments = false;
   int64_t cublas_workspace = 0;         // per thread that multiplies
   int64_t context = 0;                  // the driver's, outside the allocator
   int64_t nccl = 0;                     // communicator buffers, outside the allocator; counted when ranks > 1
-  int64_t warps = 0;                    // that the card runs at once: sums over rows have a buffer for each
+  int64_t warps = 0;                    // that the GPU runs at once: sums over rows have a buffer for each
   std::string compute_capability = {};  // decides workspaces of convolutions
   std::string basis = {};               // where capacity and context come from: "as the driver reports it; ..."
 };
 
-// The rules of a card. Context and NCCL's buffers are the H200's measured ones, carried over to other cards.
+// The rules of a GPU. Context and NCCL's buffers are the H200's measured ones, carried over to other GPUs.
 MemoryRules memory_rules(const catalogue::Gpu& gpu);
 
 struct AliveBlock {
@@ -40,7 +40,7 @@ struct MemoryPoint {
 
 struct MemoryForecast {
   int64_t peak_allocated = 0;      // warm: steps 2 and later
-  int64_t peak_reserved = 0;       // warm; what the card must have beside `context` and `nccl`
+  int64_t peak_reserved = 0;       // warm; what the GPU must have beside `context` and `nccl`
   int64_t cold_peak_reserved = 0;  // of step 1 and all that came before it
   int64_t fragmentation = 0;       // reserved and not allocated at the peak
   int64_t context = 0;
@@ -51,18 +51,18 @@ struct MemoryForecast {
   std::vector<AliveBlock> largest;          // alive at the peak, largest first, at most 20
   std::vector<MemoryPoint> curve;           // at most some hundred points
   bool fits = true;                         // total <= capacity (capacity 0: true)
-  int64_t retries = 0;  // times that the card was full and the allocator had to empty its cache: it fits, but slowly
+  int64_t retries = 0;  // times that the GPU was full and the allocator had to empty its cache: it fits, but slowly
 };
 
-// Replays the caching allocator over the recording from process start: first as if the card had no end; where that
-// does not fit, with its capacity, since giving cached segments back may make it fit (`retries`). When even then it
-// does not, the figures are those without end: what the card would have to have.
+// Replays the caching allocator over the recording from process start, first with unlimited memory. Where that exceeds
+// the GPU, it replays with the GPU's capacity, since giving cached segments back may make it fit (`retries`). If it
+// still does not fit, the figures are those of unlimited memory: what the GPU would need.
 MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& rules);
 
 // Memory of the host, for one node.
 struct HostMemory {
   int64_t processes = 0;  // program, libraries, CUDA's own
-  int64_t pinned = 0;     // batches on their way to the cards
+  int64_t pinned = 0;     // batches on their way to the GPUs
   int64_t loader = 0;     // decoded and half-decoded samples, of training and evaluation
   int64_t features = 0;   // cached ones of frozen blocks
   int64_t staged = 0;     // shards copied there (data.stage "ram"), once a node

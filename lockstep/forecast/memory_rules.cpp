@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a card and its software decides the bytes: the rules of a GPU, and the host's side.
+// What of a GPU and its software decides the bytes: the rules of a GPU, and the host's side.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -13,11 +13,11 @@ namespace {
 
 constexpr int64_t kMega = 1'000'000;
 
-// Of the maker's gigabytes (2^30) the driver keeps a part; GDDR cards lose 1/16 more to error correction. Cards whose
+// Of the maker's gigabytes (2^30) the driver keeps a part; GDDR GPUs lose 1/16 more to error correction. GPUs whose
 // driver figure is known: 0.937 (L40S, L4, K80, T4 0.92), 0.986-0.996 (V100 to B200).
 constexpr double kGddrShare = 0.92;
 constexpr double kHbmShare = 0.985;
-constexpr double kHbmFrom = 700;  // GB/s: no GDDR card with error correction comes near, the P100 is above
+constexpr double kHbmFrom = 700;  // GB/s: no GDDR GPU with error correction comes near, the P100 is above
 
 // Memory in use beside the allocator's segments after a dozen steps on an H200 (driver 580, PyTorch 2.11, lazy
 // loading): 804 to 808 MB over 50 cells; the greatest.

@@ -27,7 +27,7 @@ TEST(MemoryRulesTest, TakeAPartOfTheMakersFigureOtherwise) {
   EXPECT_THROW(memory_rules(gpu), base::Error);
 }
 
-TEST(MemoryRulesTest, EveryCardOfTheCatalogueHasRules) {
+TEST(MemoryRulesTest, EveryGpuOfTheCatalogueHasRules) {
   for (const auto& gpu : catalogue::load_embedded().gpus) {
     const MemoryRules rules = memory_rules(gpu);
     EXPECT_GT(rules.capacity, int64_t{1} << 31) << gpu.id;

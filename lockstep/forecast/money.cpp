@@ -64,8 +64,8 @@ const Bill* Costs::cheapest_rent() const {
   return best;
 }
 
-Costs costs_of(const Usage& usage, const spec::Machine& machine, bool named_machine, const std::string& gpu,
-               const std::vector<catalogue::Offer>& offers) {
+Costs estimate_costs(const Usage& usage, const spec::Machine& machine, bool named_machine, const std::string& gpu,
+                     const std::vector<catalogue::Offer>& offers) {
   Costs costs;
   const double hours = usage.seconds / kHour;
   costs.gpu_hours = hours * static_cast<double>(usage.gpus);

@@ -42,8 +42,8 @@ struct Costs {
 };
 
 // Every known bill: the machine document's own prices, its grant units by the centre's charging rule (whole nodes when
-// the scheduler hands out whole nodes), its electricity; for a card without a named machine the cloud offers.
-Costs costs_of(const Usage& usage, const spec::Machine& machine, bool named_machine, const std::string& gpu,
-               const std::vector<catalogue::Offer>& offers);
+// the scheduler hands out whole nodes), its electricity; for a GPU without a named machine the cloud offers.
+Costs estimate_costs(const Usage& usage, const spec::Machine& machine, bool named_machine, const std::string& gpu,
+                     const std::vector<catalogue::Offer>& offers);
 
 }  // namespace lockstep::forecast

@@ -8,9 +8,9 @@
 namespace lockstep::forecast {
 namespace {
 
-TEST(MoneyTest, RentsACardFromEveryCloudWithSourceAndDate) {
-  const auto shelf = catalogue::load_embedded();
-  const Costs costs = costs_of({.seconds = 7200, .gpus = 4}, {}, false, "h200", shelf.clouds);
+TEST(MoneyTest, RentsAGpuFromEveryCloudWithSourceAndDate) {
+  const auto catalogue = catalogue::load_embedded();
+  const Costs costs = estimate_costs({.seconds = 7200, .gpus = 4}, {}, false, "h200", catalogue.clouds);
   EXPECT_DOUBLE_EQ(costs.gpu_hours, 8);
   ASSERT_EQ(costs.bills.size(), 2U);
   const Bill* best = costs.cheapest_rent();
@@ -24,8 +24,8 @@ TEST(MoneyTest, RentsACardFromEveryCloudWithSourceAndDate) {
 }
 
 TEST(MoneyTest, ListsAFreeOfferWithItsLimitAndNeverCallsItTheCheapestRent) {
-  const auto shelf = catalogue::load_embedded();
-  const Costs costs = costs_of({.seconds = 3600, .gpus = 1}, {}, false, "k80", shelf.clouds);
+  const auto catalogue = catalogue::load_embedded();
+  const Costs costs = estimate_costs({.seconds = 3600, .gpus = 1}, {}, false, "k80", catalogue.clouds);
   ASSERT_EQ(costs.bills.size(), 1U);
   EXPECT_EQ(costs.bills[0].amount, 0);
   EXPECT_EQ(costs.bills[0].limit_h, 12);
@@ -33,10 +33,10 @@ TEST(MoneyTest, ListsAFreeOfferWithItsLimitAndNeverCallsItTheCheapestRent) {
 }
 
 TEST(MoneyTest, ChargesAGrantByTheCentresOwnRule) {
-  const auto shelf = catalogue::load_embedded();
-  const spec::Machine lumi = catalogue::to_machine(shelf.machine("lumi"));
-  const Costs costs =
-      costs_of({.seconds = 36000, .gpus = 16, .nodes = 2, .gpus_per_node = 8}, lumi, true, "mi250x", shelf.clouds);
+  const auto catalogue = catalogue::load_embedded();
+  const spec::Machine lumi = catalogue::to_machine(catalogue.machine("lumi"));
+  const Costs costs = estimate_costs({.seconds = 36000, .gpus = 16, .nodes = 2, .gpus_per_node = 8}, lumi, true,
+                                     "mi250x", catalogue.clouds);
   ASSERT_EQ(costs.bills.size(), 1U);
   EXPECT_EQ(costs.bills[0].kind, "grant");
   EXPECT_EQ(costs.bills[0].unit, "GPU-hour");
@@ -51,16 +51,16 @@ TEST(MoneyTest, PaysForWholeNodesUnlessTheSchedulerSharesThem) {
   machine.prices.node_hour = 3;
   machine.prices.currency = "EUR";
   const Usage one{.seconds = 3600, .gpus = 1, .nodes = 1, .gpus_per_node = 4};
-  EXPECT_DOUBLE_EQ(costs_of(one, machine, true, "a100-40", {}).bills.at(0).amount, 3);
+  EXPECT_DOUBLE_EQ(estimate_costs(one, machine, true, "a100-40", {}).bills.at(0).amount, 3);
   machine.scheduler.exclusive_nodes = false;
-  EXPECT_DOUBLE_EQ(costs_of(one, machine, true, "a100-40", {}).bills.at(0).amount, 0.75);
+  EXPECT_DOUBLE_EQ(estimate_costs(one, machine, true, "a100-40", {}).bills.at(0).amount, 0.75);
 }
 
 TEST(MoneyTest, CountsElectricityAtTheMachinesPrice) {
   spec::Machine machine;
   machine.prices.kwh = 0.3;
   machine.prices.currency = "GBP";
-  const Costs costs = costs_of({.seconds = 3600, .gpus = 1, .joules = 7.2e6}, machine, true, "a6000", {});
+  const Costs costs = estimate_costs({.seconds = 3600, .gpus = 1, .joules = 7.2e6}, machine, true, "a6000", {});
   ASSERT_EQ(costs.bills.size(), 1U);
   EXPECT_EQ(costs.bills[0].kind, "electricity");
   EXPECT_DOUBLE_EQ(costs.bills[0].amount, 0.6);

@@ -127,9 +127,9 @@ double interpolate(const std::vector<SamplePoint>& points, const Coordinates& at
     if (count == kNeighbours && size * size > nearest[count - 1].distance) continue;  // its size alone is too far off
     const Neighbour one{distance_squared(point.at, at), size, point.log_efficiency};
     if (count == kNeighbours && one >= nearest[count - 1]) continue;
-    size_t place = count < kNeighbours ? count++ : count - 1;
-    for (; place > 0 && one < nearest[place - 1]; --place) nearest[place] = nearest[place - 1];
-    nearest[place] = one;
+    size_t position = count < kNeighbours ? count++ : count - 1;
+    for (; position > 0 && one < nearest[position - 1]; --position) nearest[position] = nearest[position - 1];
+    nearest[position] = one;
   }
   // A line through them in the size: its slope lies between none and that of a time that no longer grows.
   double weights = 0, size = 0, value = 0, squares = 0, products = 0;

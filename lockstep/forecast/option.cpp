@@ -34,76 +34,83 @@ Choice choice_of(const std::string& name) {
 // A step of many passes from one of a single pass and one of two: passes beyond the first are alike. Of whole gradients
 // only the last one talks to the other ranks; of gradients in parts (training.zero 2 and 3) every one.
 TimeForecast with_passes(const TimeForecast& one, const TimeForecast& two, double passes) {
-  const auto stretch = [&](double a, double b) { return a + (passes - 1) * std::max(0.0, b - a); };
+  const auto extrapolate = [&](double a, double b) { return a + (passes - 1) * std::max(0.0, b - a); };
   TimeForecast all = two;
-  all.step.value = stretch(one.step.value, two.step.value);
-  all.step.low = stretch(one.step.low, two.step.low);
-  all.step.high = stretch(one.step.high, two.step.high);
-  all.device = stretch(one.device, two.device);
-  all.host = stretch(one.host, two.host);
+  all.step.value = extrapolate(one.step.value, two.step.value);
+  all.step.low = extrapolate(one.step.low, two.step.low);
+  all.step.high = extrapolate(one.step.high, two.step.high);
+  all.device = extrapolate(one.device, two.device);
+  all.host = extrapolate(one.host, two.host);
   const bool every_pass = two.communication > 1.5 * one.communication;
-  all.communication = every_pass ? stretch(one.communication, two.communication) : one.communication;
-  all.exposed = every_pass ? stretch(one.exposed, two.exposed) : one.exposed;
+  all.communication = every_pass ? extrapolate(one.communication, two.communication) : one.communication;
+  all.exposed = every_pass ? extrapolate(one.exposed, two.exposed) : one.exposed;
   all.host_bound = one.host_bound;
   for (auto& [kind, seconds] : all.by_class) {
     const auto found = one.by_class.find(kind);
-    seconds = stretch(found == one.by_class.end() ? 0 : found->second, seconds);
+    seconds = extrapolate(found == one.by_class.end() ? 0 : found->second, seconds);
   }
   return all;
 }
 
-Network network_between(const Ground& ground, const Place& place) {
-  if (place.ranks() == 1) return {};
-  const spec::Links& links = place.machine.links;
+Network network_between(const ForecastContext& context, const MachineOption& machine_option) {
+  if (machine_option.ranks() == 1) return {};
+  const spec::Links& links = machine_option.machine.links;
   double inter = links.inter.rate;
-  if (place.nodes() > 1 && inter == 0) {
-    if (place.own) {
+  if (machine_option.nodes() > 1 && inter == 0) {
+    if (machine_option.own) {
       throw Error(Blame::user,
-                  text(place.name, ": links.inter.rate is not stated, and ", place.gpus, " GPUs are ", place.nodes(),
-                       " nodes of ", place.per_node),
+                  text(machine_option.name, ": links.inter.rate is not stated, and ", machine_option.gpus, " GPUs are ",
+                       machine_option.nodes(), " nodes of ", machine_option.per_node),
                   "add to the document \"links\": {\"inter\": {\"rate\": \"12.5 GB/s\"}}, one direction of a node");
     }
-    inter = ground.assumptions.inter_rate;
+    inter = context.assumptions.inter_rate;
   }
-  if (place.gpus % place.nodes() != 0) {
-    throw Error(Blame::user, text(place.gpus, " GPUs do not fill ", place.nodes(), " nodes of ", place.name, " evenly"),
-                text("--gpus ", place.nodes() * place.per_node));
+  if (machine_option.gpus % machine_option.nodes() != 0) {
+    throw Error(Blame::user,
+                text(machine_option.gpus, " GPUs do not fill ", machine_option.nodes(), " nodes of ",
+                     machine_option.name, " evenly"),
+                text("--gpus ", machine_option.nodes() * machine_option.per_node));
   }
-  Network network = network_of(*place.gpu, place.ranks(), place.gpus / place.nodes(), inter);
+  Network network =
+      derive_network(*machine_option.gpu, machine_option.ranks(), machine_option.gpus / machine_option.nodes(), inter);
   if (links.intra.rate > 0) network.intra_rate = links.intra.rate;
   network.intra_latency = links.intra.latency;
   network.inter_latency = links.inter.latency;
   return network;
 }
 
-TimeForecast time_of(const Ground& ground, const Place& place, const Recording& recording) {
-  if (!place.gpu) return forecast_time(recording, *place.cpu, cores_of(place), ground.calibration);
-  return forecast_time(recording, *place.gpu, ground.calibration, network_between(ground, place));
+TimeForecast forecast_step_time(const ForecastContext& context, const MachineOption& machine_option,
+                                const Recording& recording) {
+  if (!machine_option.gpu)
+    return forecast_time(recording, *machine_option.cpu, cores_of(machine_option), context.calibration);
+  return forecast_time(recording, *machine_option.gpu, context.calibration, network_between(context, machine_option));
 }
 
-Ask ask_for(const Task& task, const Place& place, const Levers& levers, int64_t micro_batch, int64_t passes) {
-  const bool several = place.ranks() > 1;  // one rank has nobody to share with, or to talk to
+TraceKey trace_key_for(const Workload& workload, const MachineOption& machine_option, const Levers& levers,
+                       int64_t micro_batch, int64_t passes) {
+  const bool several = machine_option.ranks() > 1;  // one rank has nobody to share with, or to talk to
   const int64_t zero = several ? levers.zero : 0;
   return {.precision = levers.precision,
           .recompute = levers.recompute,
-          .attention = attention_of(place.gpu ? &*place.gpu : nullptr, levers.precision),
-          .reduced = place.ranks() > 1,
+          .attention = choose_attention(machine_option.gpu ? &*machine_option.gpu : nullptr, levers.precision),
+          .reduced = machine_option.ranks() > 1,
           .micro_batch = micro_batch,
           .passes = passes,
           .zero = zero,
-          .ranks = zero > 0 || (several && task.sync_norm) ? place.ranks() : 0};
+          .ranks = zero > 0 || (several && workload.sync_norm) ? machine_option.ranks() : 0};
 }
 
 // What is traced for a step of this trial. Slices are all executed: what is kept between them grows with their number.
-Ask step_ask(const Ground& ground, const Place& place, const Levers& levers, const Trial& trial, int64_t most_passes) {
-  const int64_t slices = ground.task.virtual_ranks;
+TraceKey step_key(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                  const Trial& trial, int64_t most_passes) {
+  const int64_t slices = context.workload.virtual_ranks;
   const int64_t passes = slices == 0 ? std::min(most_passes, trial.passes) : trial.passes;
-  Ask ask = ask_for(ground.task, place, levers, trial.micro_batch, passes);
-  ask.evaluation_rows = evaluation_rows(ground, place, levers);
-  if (slices == 0) return ask;
-  ask.slices = slices;
-  ask.ranks = slices / trial.passes;
-  return ask;
+  TraceKey trace_key = trace_key_for(context.workload, machine_option, levers, trial.micro_batch, passes);
+  trace_key.evaluation_rows = evaluation_rows(context, machine_option, levers);
+  if (slices == 0) return trace_key;
+  trace_key.slices = slices;
+  trace_key.ranks = slices / trial.passes;
+  return trace_key;
 }
 
 // What is there all through the step beside what was traced.
@@ -116,83 +123,90 @@ void add_kept(int64_t bytes, MemoryClass kind, MemoryForecast& memory) {
   for (auto& point : memory.curve) point.by_class[static_cast<size_t>(kind)] += bytes;
 }
 
-// A step's samples lie on the card together, also those of passes that were not traced.
-void add_inputs(const Ground& ground, int64_t traced_rows, Trial& trial) {
-  add_kept((trial.rows - traced_rows) * ground.task.sample.kept, MemoryClass::inputs, trial.memory);
+// A step's samples lie on the GPU together, also those of passes that were not traced.
+void add_inputs(const ForecastContext& context, int64_t traced_rows, Trial& trial) {
+  add_kept((trial.rows - traced_rows) * context.workload.sample.kept, MemoryClass::inputs, trial.memory);
 }
 
 // While a step is computed twice the state before it is kept: weights, statistics, moving average, and what the
 // optimizer has; whole, also where the ranks have parts of it.
-void add_replay(const Ground& ground, const Recording& recording, Trial& trial) {
-  if (ground.task.replay_every > 0) add_kept(recording.checkpoint_bytes, MemoryClass::other, trial.memory);
+void add_replay(const ForecastContext& context, const Recording& recording, Trial& trial) {
+  if (context.workload.replay_every > 0) add_kept(recording.checkpoint_bytes, MemoryClass::other, trial.memory);
 }
 
-RunSays run_says(const Ground& ground, const Place& place, const Levers& levers) {
-  return ground.task.rules ? ground.task.rules->says(place, levers) : RunSays{};
+RunRequirements run_requirements(const ForecastContext& context, const MachineOption& machine_option,
+                                 const Levers& levers) {
+  return context.workload.rules ? context.workload.rules->requirements(machine_option, levers) : RunRequirements{};
 }
 
-HostMemory host_memory(const Ground& ground, const Place& place, const Levers& levers, const Recording& recording) {
-  HostNeeds needs{.ranks = place.gpu ? place.gpus / place.nodes() : 1, .gpu = place.gpu.has_value()};
-  const RunSays says = run_says(ground, place, levers);
-  needs.loader = says.loader_bytes;
-  needs.pinned = says.pinned_bytes;
-  needs.features = says.feature_bytes;
-  needs.staged = says.staged_bytes;
-  if (!ground.task.rules) {
-    // A recording's own loader is taken to keep three batches ready, and two on their way to the card.
+HostMemory host_memory(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                       const Recording& recording) {
+  HostNeeds needs{.ranks = machine_option.gpu ? machine_option.gpus / machine_option.nodes() : 1,
+                  .gpu = machine_option.gpu.has_value()};
+  const RunRequirements requirements = run_requirements(context, machine_option, levers);
+  needs.loader = requirements.loader_bytes;
+  needs.pinned = requirements.pinned_bytes;
+  needs.features = requirements.feature_bytes;
+  needs.staged = requirements.staged_bytes;
+  if (!context.workload.rules) {
+    // A recording's own loader is taken to keep three batches ready, and two on their way to the GPU.
     const int64_t batch = recording.micro_batch * recording.accumulation * kColours * recording.image_size *
                           recording.image_size * static_cast<int64_t>(sizeof(float));
     needs.loader = 3 * batch;
-    needs.pinned = place.gpu ? 2 * batch : 0;
+    needs.pinned = machine_option.gpu ? 2 * batch : 0;
   }
   return forecast_host_memory(recording, needs);
 }
 
-void fill_memory(const Ground& ground, const Place& place, const Levers& levers, Trial& trial) {
-  const Ask ask = step_ask(ground, place, levers, trial, 2);
-  const int64_t traced_rows = ground.task.weak ? trial.rows : trial.micro_batch * ask.passes;
-  if (place.gpu) {
-    const MemoryRules rules = memory_rules(*place.gpu);
+void fill_memory(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                 Trial& trial) {
+  const TraceKey trace_key = step_key(context, machine_option, levers, trial, 2);
+  const int64_t traced_rows = context.workload.weak ? trial.rows : trial.micro_batch * trace_key.passes;
+  if (machine_option.gpu) {
+    const MemoryRules rules = memory_rules(*machine_option.gpu);
     trial.capacity = rules.capacity;
-    trial.memory = ground.recordings.memory(ask, rules);
-    add_inputs(ground, traced_rows, trial);
-    add_replay(ground, ground.recordings.of(ask), trial);
+    trial.memory = context.recordings.memory(trace_key, rules);
+    add_inputs(context, traced_rows, trial);
+    add_replay(context, context.recordings.of(trace_key), trial);
     trial.fits = trial.memory.total <= trial.capacity;
     return;
   }
   // A CPU's allocator gives back what is freed: what is alive counts, and the program itself.
-  trial.capacity = place.machine.memory_per_node;
-  trial.memory = ground.recordings.memory(ask, {});
-  add_inputs(ground, traced_rows, trial);
-  add_replay(ground, ground.recordings.of(ask), trial);
+  trial.capacity = machine_option.machine.memory_per_node;
+  trial.memory = context.recordings.memory(trace_key, {});
+  add_inputs(context, traced_rows, trial);
+  add_replay(context, context.recordings.of(trace_key), trial);
   MemoryForecast& memory = trial.memory;
   memory.cold_peak_reserved = memory.peak_reserved = memory.peak_allocated;
   memory.fragmentation = 0;
-  const HostMemory host = host_memory(ground, place, levers, ground.recordings.of(ask));
+  const HostMemory host = host_memory(context, machine_option, levers, context.recordings.of(trace_key));
   memory.context = host.total;
   memory.total = memory.peak_allocated + host.total;
   trial.fits = trial.capacity == 0 || memory.total <= trial.capacity;
 }
 
-void fill_time(const Ground& ground, const Place& place, const Levers& levers, Trial& trial) {
+void fill_time(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+               Trial& trial) {
   try {
-    trial.time = time_of(ground, place, ground.recordings.of(step_ask(ground, place, levers, trial, 1)));
-    if (trial.passes == 1 || ground.task.virtual_ranks > 0) return;
-    const auto two = time_of(ground, place, ground.recordings.of(step_ask(ground, place, levers, trial, 2)));
+    trial.time = forecast_step_time(context, machine_option,
+                                    context.recordings.of(step_key(context, machine_option, levers, trial, 1)));
+    if (trial.passes == 1 || context.workload.virtual_ranks > 0) return;
+    const auto two = forecast_step_time(context, machine_option,
+                                        context.recordings.of(step_key(context, machine_option, levers, trial, 2)));
     // The last micro-batch may be smaller.
     const double passes = static_cast<double>(trial.rows) / static_cast<double>(trial.micro_batch);
     trial.time = with_passes(*trial.time, two, passes);
   } catch (const Error& error) {
-    if (place.own || error.blame() != Blame::user) throw;
-    trial.time.reset();  // the catalogue does not state a rate of this card: an answer about the others is worth having
+    if (machine_option.own || error.blame() != Blame::user) throw;
+    trial.time.reset();  // the catalogue does not state a rate of this GPU: an answer about the others is worth having
     trial.no_time = text(error.what(), error.fix().empty() ? "" : "; fix: ", error.fix());
   }
 }
 
-// Seconds until `samples` pictures have gone to a card as the loader gives them; a recorded step has its own ways.
-double upload_seconds(const Ground& ground, const Place& place, double samples) {
-  if (!place.gpu || ground.task.weak) return 0;
-  return samples * static_cast<double>(ground.task.sample.sent) / ground.assumptions.upload_rate;
+// Seconds until `samples` images have gone to a GPU as the loader gives them; a recorded step has its own ways.
+double upload_seconds(const ForecastContext& context, const MachineOption& machine_option, double samples) {
+  if (!machine_option.gpu || context.workload.weak) return 0;
+  return samples * static_cast<double>(context.workload.sample.sent) / context.assumptions.upload_rate;
 }
 
 // What is sent ahead takes time only where it takes longer than the step before it.
@@ -204,95 +218,103 @@ void add_upload(double seconds, bool ahead, TimeForecast& time) {
   time.by_class[OperatorClass::copy] += time.step.value - before;
 }
 
-// Every so many steps one is computed twice; what is kept and compared stays on the card.
-void add_replays(const Ground& ground, TimeForecast& time) {
-  if (ground.task.replay_every == 0) return;
-  const double times = 1 + 1 / static_cast<double>(ground.task.replay_every);
+// Every so many steps one is computed twice; what is kept and compared stays on the GPU.
+void add_replays(const ForecastContext& context, TimeForecast& time) {
+  if (context.workload.replay_every == 0) return;
+  const double times = 1 + 1 / static_cast<double>(context.workload.replay_every);
   for (double* seconds : {&time.step.value, &time.step.low, &time.step.high}) *seconds *= times;
   for (double* seconds : {&time.device, &time.host, &time.communication, &time.exposed}) *seconds *= times;
   for (auto& [kind, seconds] : time.by_class) seconds *= times;
 }
 
 // Seconds of one sample of an evaluation, all ranks together: they have whole batches, and the busiest one counts.
-double evaluation_sample(const Ground& ground, const Place& place, const Levers& levers, const Trial& trial) {
-  const int64_t samples = ground.task.work.validation_samples;
-  if (!ground.evaluation || !trial.time || samples == 0) return 0;
-  const int64_t rows = evaluation_rows(ground, place, levers);
-  Ask ask = ask_for(ground.task, place, levers, rows > 0 ? rows : trial.micro_batch, 1);
-  ask.recompute.clear();
-  ask.reduced = false;
-  ask.zero = ask.ranks = 0;
-  Place alone = place;
-  alone.gpus = std::min<int64_t>(1, place.gpus);
-  const Recording& recording = ground.evaluation->of(ask);
-  const double pass = time_of(ground, alone, recording).step.value / static_cast<double>(recording.micro_batch);
-  return (pass + upload_seconds(ground, place, 1)) * static_cast<double>(run_says(ground, place, levers).busiest_rows) /
+double evaluation_sample(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                         const Trial& trial) {
+  const int64_t samples = context.workload.work.validation_samples;
+  if (!context.evaluation || !trial.time || samples == 0) return 0;
+  const int64_t rows = evaluation_rows(context, machine_option, levers);
+  TraceKey trace_key = trace_key_for(context.workload, machine_option, levers, rows > 0 ? rows : trial.micro_batch, 1);
+  trace_key.recompute.clear();
+  trace_key.reduced = false;
+  trace_key.zero = trace_key.ranks = 0;
+  MachineOption alone = machine_option;
+  alone.gpus = std::min<int64_t>(1, machine_option.gpus);
+  const Recording& recording = context.evaluation->of(trace_key);
+  const double pass =
+      forecast_step_time(context, alone, recording).step.value / static_cast<double>(recording.micro_batch);
+  return (pass + upload_seconds(context, machine_option, 1)) *
+         static_cast<double>(run_requirements(context, machine_option, levers).busiest_rows) /
          static_cast<double>(samples);
 }
 
-void fill_pace(const Ground& ground, Option& option) {
-  const Assumptions& assumed = ground.assumptions;
+void fill_pace(const ForecastContext& context, Option& option) {
+  const Assumptions& assumed = context.assumptions;
   const Trial& trial = option.trial;
-  const Recording& recording = recording_of(ground, option);
+  const Recording& recording = find_recording(context, option);
   const auto bytes = static_cast<double>(recording.checkpoint_bytes);
   option.pace.step = trial.time->step.value;
-  option.pace.evaluation_sample = evaluation_sample(ground, option.place, option.levers, trial);
+  option.pace.evaluation_sample = evaluation_sample(context, option.machine_option, option.levers, trial);
   option.pace.start_up = assumed.start_up;
   option.pace.save = kSyncs + checkpoint_seconds(bytes, assumed.write_rate);
   option.pace.stall = bytes / assumed.upload_rate;  // to ordinary memory, as samples come from it
-  if (const auto failures = ground.task.mean_time_between_failures) {
+  if (const auto failures = context.workload.mean_time_between_failures) {
     option.pace.first_save = run::SaveClock(*failures, 0).interval();
     // The thread that writes is taken to be busy for as long as it takes.
     const run::SaveCost cost{.stall = option.pace.stall, .processor = option.pace.save, .durable = option.pace.save};
     option.pace.save_interval = run::young_interval(cost, *failures);
   }
   option.pace.restore = checkpoint_seconds(bytes, assumed.read_rate);
-  option.pace.walltime = ground.task.walltime > 0 ? ground.task.walltime : option.place.machine.scheduler.walltime;
-  const auto batch = static_cast<double>(work_at(ground, option.place).global_batch);
+  option.pace.walltime =
+      context.workload.walltime > 0 ? context.workload.walltime : option.machine_option.machine.scheduler.walltime;
+  const auto batch = static_cast<double>(work_at(context, option.machine_option).global_batch);
   option.samples_per_second = batch / option.pace.step;
-  if (!ground.task.decodes) return;
+  if (!context.workload.decodes) return;
   SampleSize size = assumed.sample;
-  size.image_pixels = static_cast<double>(ground.task.image_pixels);
-  const int64_t cores = option.place.named ? cores_of(option.place) * option.place.nodes() : 0;
-  const double clock = option.place.cpu ? option.place.cpu->base_ghz.value_or(0) : 0;
-  const double read = option.place.machine.file_system.read_rate * static_cast<double>(option.place.nodes());
+  size.image_pixels = static_cast<double>(context.workload.image_pixels);
+  const int64_t cores =
+      option.machine_option.named ? cores_of(option.machine_option) * option.machine_option.nodes() : 0;
+  const double clock = option.machine_option.cpu ? option.machine_option.cpu->base_ghz.value_or(0) : 0;
+  const double read =
+      option.machine_option.machine.file_system.read_rate * static_cast<double>(option.machine_option.nodes());
   option.loader = forecast_loader(size, std::max<int64_t>(1, cores), clock, read, option.samples_per_second);
-  if (cores > 0 && option.place.gpu) option.pace.loader_rate = option.loader->samples;
+  if (cores > 0 && option.machine_option.gpu) option.pace.loader_rate = option.loader->samples;
 }
 
-void fill_energy_and_money(const Ground& ground, Option& option) {
+void fill_energy_and_money(const ForecastContext& context, Option& option) {
   if (!option.length) return;
-  const Place& place = option.place;
+  const MachineOption& machine_option = option.machine_option;
   const double seconds = option.length->jobs > 0 ? option.length->total : option.length->useful;
   try {
-    option.energy = place.gpu
-                        ? forecast_energy(*option.trial.time, seconds, *place.gpu, place.gpus, place.nodes(),
-                                          ground.calibration, ground.assumptions.power)
-                        : forecast_energy(seconds, *place.cpu, std::max<int64_t>(1, place.machine.sockets_per_node),
-                                          place.nodes(), ground.assumptions.power);
+    option.energy = machine_option.gpu
+                        ? forecast_energy(*option.trial.time, seconds, *machine_option.gpu, machine_option.gpus,
+                                          machine_option.nodes(), context.calibration, context.assumptions.power)
+                        : forecast_energy(seconds, *machine_option.cpu,
+                                          std::max<int64_t>(1, machine_option.machine.sockets_per_node),
+                                          machine_option.nodes(), context.assumptions.power);
   } catch (const Error& error) {
     if (error.blame() != Blame::user) throw;  // hours are worth having without joules
     option.why.emplace_back(error.what());
   }
-  spec::Machine machine = place.machine;
-  if (machine.prices.kwh == 0 && ground.assumptions.kwh > 0) {
-    machine.prices.kwh = ground.assumptions.kwh;
-    machine.prices.currency = ground.assumptions.currency;
-    if (!place.named) machine.source = "--assume kwh";
+  spec::Machine machine = machine_option.machine;
+  if (machine.prices.kwh == 0 && context.assumptions.kwh > 0) {
+    machine.prices.kwh = context.assumptions.kwh;
+    machine.prices.currency = context.assumptions.currency;
+    if (!machine_option.named) machine.source = "--assume kwh";
   }
-  option.costs = costs_of({.seconds = seconds,
-                           .gpus = place.gpus,
-                           .nodes = place.nodes(),
-                           .gpus_per_node = place.named ? place.per_node : 0,
-                           .joules = option.energy ? option.energy->joules : 0},
-                          machine, place.named, place.gpu ? place.gpu->id : "", ground.catalogue.clouds);
+  option.costs = estimate_costs({.seconds = seconds,
+                                 .gpus = machine_option.gpus,
+                                 .nodes = machine_option.nodes(),
+                                 .gpus_per_node = machine_option.named ? machine_option.per_node : 0,
+                                 .joules = option.energy ? option.energy->joules : 0},
+                                machine, machine_option.named, machine_option.gpu ? machine_option.gpu->id : "",
+                                context.catalogue.clouds);
 }
 
-void explain_card(const Ground& ground, Option& option) {
-  const catalogue::Gpu& gpu = *option.place.gpu;
+void explain_gpu(const ForecastContext& context, Option& option) {
+  const catalogue::Gpu& gpu = *option.machine_option.gpu;
   auto& why = option.why;
   if (gpu.vendor != "NVIDIA") {
-    why.push_back(text("planned only: CUDA does not drive ", gpu.vendor, " cards"));
+    why.push_back(text("planned only: CUDA does not drive ", gpu.vendor, " GPUs"));
   } else if (gpu.last_cuda) {
     why.push_back(text("planned only: no current CUDA drives it, the last one was ", *gpu.last_cuda));
   }
@@ -305,9 +327,9 @@ void explain_card(const Ground& ground, Option& option) {
   if (option.levers.precision == "tf32" && gpu.tflops_tf32.value_or(1) == 0) {
     why.push_back("has no tf32 units: it runs in fp32");
   }
-  const bool assumed = option.place.nodes() > 1 && option.place.machine.links.inter.rate == 0;
+  const bool assumed = option.machine_option.nodes() > 1 && option.machine_option.machine.links.inter.rate == 0;
   if (assumed) {
-    why.push_back(text("the link between nodes is not stated: ", base::format_rate(ground.assumptions.inter_rate),
+    why.push_back(text("the link between nodes is not stated: ", base::format_rate(context.assumptions.inter_rate),
                        " assumed (--assume inter_rate=...)"));
   }
 }
@@ -335,7 +357,7 @@ void explain_fit(Option& option) {
   if (trial.refusal) {
     option.why.push_back(text("train refuses it: ", trial.refusal->what(), "; fix: ", trial.refusal->fix()));
   }
-  const int64_t node = option.place.machine.memory_per_node;
+  const int64_t node = option.machine_option.machine.memory_per_node;
   if (!option.host_fits()) {
     option.why.push_back(
         text("the node's main memory is too small: ", base::format_bytes(static_cast<double>(option.host.total)),
@@ -345,7 +367,7 @@ void explain_fit(Option& option) {
 
 void explain_time(Option& option) {
   const Trial& trial = option.trial;
-  if (option.levers.zero == 3 && option.place.ranks() > 1) {
+  if (option.levers.zero == 3 && option.machine_option.ranks() > 1) {
     option.why.push_back("ZeRO-3 runs every block again in backward, from weights gathered twice a pass");
   }
   if (!trial.time) {
@@ -353,12 +375,12 @@ void explain_time(Option& option) {
     return;
   }
   const TimeForecast& time = *trial.time;
-  if (time.host_bound) option.why.push_back("the launching thread is slower than the card: a larger micro-batch helps");
+  if (time.host_bound) option.why.push_back("the launching thread is slower than the GPU: a larger micro-batch helps");
   if (time.exposed > 0.1 * time.step.value) {
     option.why.push_back(text(base::percent(time.exposed / time.step.value, 0), " of a step waits for the network"));
   }
   // A core or two every node has.
-  if (option.loader && option.pace.loader_rate == 0 && option.place.gpu && option.loader->cores_needed > 2) {
+  if (option.loader && option.pace.loader_rate == 0 && option.machine_option.gpu && option.loader->cores_needed > 2) {
     option.why.push_back(text("wants ", base::fixed(std::ceil(option.loader->cores_needed), 0),
                               " cores that decode and ", base::format_rate(option.read_rate_wanted()),
                               " read; the node does not state its cores"));
@@ -373,7 +395,7 @@ void explain_time(Option& option) {
   if (length.jobs == 0) {
     option.why.push_back(text("a walltime of ", base::format_duration(option.pace.walltime),
                               " is shorter than start-up, restore, one step and two saves, ",
-                              base::format_duration(length.shortest_walltime), ": no job would ever come forward"));
+                              base::format_duration(length.shortest_walltime), ": no job would make progress"));
   }
 }
 
@@ -386,37 +408,39 @@ void cut_into_slices(int64_t batch, int64_t slices, int64_t ranks, Trial& trial)
   trial.rows = trial.micro_batch * trial.passes;
 }
 
-void explain_slices(const Ground& ground, Option& option) {
-  const int64_t slices = ground.task.virtual_ranks;
+void explain_slices(const ForecastContext& context, Option& option) {
+  const int64_t slices = context.workload.virtual_ranks;
   if (slices == 0) return;
-  if (slices % option.place.ranks() != 0) {
-    option.why.push_back(text(slices, " slices (training.virtual_ranks) do not divide by ", option.place.ranks(),
-                              " ranks: counted as on ", slices / option.trial.passes));
+  if (slices % option.machine_option.ranks() != 0) {
+    option.why.push_back(text(slices, " slices (training.virtual_ranks) do not divide by ",
+                              option.machine_option.ranks(), " ranks: counted as on ", slices / option.trial.passes));
   }
-  if (!option.place.gpu) {
+  if (!option.machine_option.gpu) {
     option.why.push_back(
         "slices are counted one after the other; on processors some run at once, each in memory of its "
         "own");
   }
 }
 
-void explain_shares(const Ground& ground, Option& option) {
-  const int64_t batch = work_at(ground, option.place).global_batch;
-  const int64_t ranks = option.place.ranks();
+void explain_shares(const ForecastContext& context, Option& option) {
+  const int64_t batch = work_at(context, option.machine_option).global_batch;
+  const int64_t ranks = option.machine_option.ranks();
   if (batch % ranks != 0) {
     option.why.push_back(text(batch, " samples do not divide by ", ranks, " ranks: ", batch % ranks, " of them take ",
                               option.trial.rows, ", the others ", option.trial.rows - 1));
   }
-  if (ground.task.weak && ranks > 1) {
+  if (context.workload.weak && ranks > 1) {
     option.why.push_back(text("a recording has a fixed share: the global batch becomes ", batch));
   }
 }
 
 }  // namespace
 
-int64_t cores_of(const Place& place) {
-  if (place.machine.cores_per_node > 0) return place.machine.cores_per_node;
-  return place.cpu ? place.cpu->cores.value_or(0) * std::max<int64_t>(1, place.machine.sockets_per_node) : 0;
+int64_t cores_of(const MachineOption& machine_option) {
+  if (machine_option.machine.cores_per_node > 0) return machine_option.machine.cores_per_node;
+  return machine_option.cpu
+             ? machine_option.cpu->cores.value_or(0) * std::max<int64_t>(1, machine_option.machine.sockets_per_node)
+             : 0;
 }
 
 spec::Job with_levers(spec::Job job, const Levers& levers) {
@@ -427,14 +451,14 @@ spec::Job with_levers(spec::Job job, const Levers& levers) {
   return job;
 }
 
-Workload work_at(const Ground& ground, const Place& place) {
-  Workload work = ground.task.work;
-  if (ground.task.weak) work.global_batch *= place.ranks();
+RunAmount work_at(const ForecastContext& context, const MachineOption& machine_option) {
+  RunAmount work = context.workload.work;
+  if (context.workload.weak) work.global_batch *= machine_option.ranks();
   return work;
 }
 
-int64_t evaluation_rows(const Ground& ground, const Place& place, const Levers& levers) {
-  return ground.task.rules ? ground.task.rules->evaluation_rows(place, levers) : 0;
+int64_t evaluation_rows(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers) {
+  return context.workload.rules ? context.workload.rules->evaluation_rows(machine_option, levers) : 0;
 }
 
 bool fits_safely(const Trial& trial) {
@@ -450,46 +474,48 @@ int64_t fixed_bytes(const MemoryForecast& memory) {
   return bytes;
 }
 
-Trial try_levers(const Ground& ground, const Place& place, const Levers& levers, Depth depth) {
+Trial try_levers(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                 Depth depth) {
   Trial trial;
-  const int64_t ranks = place.ranks();
-  const int64_t batch = work_at(ground, place).global_batch;
+  const int64_t ranks = machine_option.ranks();
+  const int64_t batch = work_at(context, machine_option).global_batch;
   trial.rows = (batch + ranks - 1) / ranks;
   trial.micro_batch = levers.micro_batch > 0 ? std::min(levers.micro_batch, trial.rows) : trial.rows;
   trial.passes = (trial.rows + trial.micro_batch - 1) / trial.micro_batch;
-  if (const int64_t slices = ground.task.virtual_ranks; slices > 0) cut_into_slices(batch, slices, ranks, trial);
-  trial.refusal = run_says(ground, place, levers).refusal;
-  fill_memory(ground, place, levers, trial);
-  if (trial.fits || depth == Depth::all) fill_time(ground, place, levers, trial);
+  if (const int64_t slices = context.workload.virtual_ranks; slices > 0) cut_into_slices(batch, slices, ranks, trial);
+  trial.refusal = run_requirements(context, machine_option, levers).refusal;
+  fill_memory(context, machine_option, levers, trial);
+  if (trial.fits || depth == Depth::all) fill_time(context, machine_option, levers, trial);
   if (!trial.time) return trial;
-  add_replays(ground, *trial.time);
-  add_upload(upload_seconds(ground, place, static_cast<double>(trial.rows)), ground.task.sample.ahead, *trial.time);
+  add_replays(context, *trial.time);
+  add_upload(upload_seconds(context, machine_option, static_cast<double>(trial.rows)), context.workload.sample.ahead,
+             *trial.time);
   return trial;
 }
 
-const Recording& recording_of(const Ground& ground, const Option& option) {
+const Recording& find_recording(const ForecastContext& context, const Option& option) {
   const Trial& trial = option.trial;
-  return ground.recordings.of(step_ask(ground, option.place, option.levers, trial, 2));
+  return context.recordings.of(step_key(context, option.machine_option, option.levers, trial, 2));
 }
 
-Option judge(const Ground& ground, const Place& place, const Levers& levers) {
+Option forecast_option(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers) {
   Option option;
-  option.place = place;
-  option.why = place.notes;
+  option.machine_option = machine_option;
+  option.why = machine_option.notes;
   option.levers = levers;
-  option.trial = try_levers(ground, place, levers);
+  option.trial = try_levers(context, machine_option, levers);
   const Trial& trial = option.trial;
   if (trial.time) {
-    fill_pace(ground, option);
-    option.length = length_of(work_at(ground, place), option.pace);
-    fill_energy_and_money(ground, option);
+    fill_pace(context, option);
+    option.length = estimate_length(work_at(context, machine_option), option.pace);
+    fill_energy_and_money(context, option);
   }
-  option.host = host_memory(ground, place, levers, recording_of(ground, option));
-  if (place.gpu) explain_card(ground, option);
+  option.host = host_memory(context, machine_option, levers, find_recording(context, option));
+  if (machine_option.gpu) explain_gpu(context, option);
   explain_fit(option);
   explain_time(option);
-  explain_slices(ground, option);
-  explain_shares(ground, option);
+  explain_slices(context, option);
+  explain_shares(context, option);
   return option;
 }
 

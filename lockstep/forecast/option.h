@@ -22,16 +22,16 @@
 
 namespace lockstep::forecast {
 
-// Where one option runs: a number of cards of a machine, or the processors of a node.
-struct Place {
+// Where a job could run: a number of GPUs of one type or machine, or the processors of a node.
+struct MachineOption {
   std::string name = {};       // as the user named it: "minotauro", "a100-80", "machine.json", "here"
-  bool named = false;          // a machine; else a card in a node that nobody named
+  bool named = false;          // a machine; else a GPU in a node that nobody named
   bool own = false;            // the user's own machine document: a missing rate is for the user to add
   spec::Machine machine = {};  // the document; of an unnamed node what is assumed of it
   std::optional<catalogue::Gpu> gpu = {};
   std::optional<catalogue::Cpu> cpu = {};  // of the node, where it is known
   int64_t gpus = 1;                        // 0: the processors compute
-  int64_t per_node = 8;                    // cards of a node
+  int64_t per_node = 8;                    // GPUs of a node
   std::vector<std::string> notes = {};     // what had to be assumed of it
 
   int64_t ranks() const { return gpus > 0 ? gpus : 1; }
@@ -56,9 +56,9 @@ struct Assumptions {
   double start_up = 30;        // seconds from the start of a job until its first step is done
   double write_rate = 1e9;     // bytes per second of a checkpoint
   double read_rate = 1e9;      // likewise, restoring
-  double upload_rate = 6.2e9;  // bytes per second of a batch on its way to a card, from ordinary memory (H200 node)
+  double upload_rate = 6.2e9;  // bytes per second of a batch on its way to a GPU, from ordinary memory (H200 node)
   double inter_rate = 12.5e9;  // bytes per second between nodes whose link is not stated (100 Gbit/s)
-  int64_t per_node = 8;        // cards of a node that nobody named
+  int64_t per_node = 8;        // GPUs of a node that nobody named
   double kwh = 0;              // price of electricity, where the machine has none; 0: not counted
   std::string currency = "USD";
   SampleSize sample{110e3, 500.0 * 375.0, 0};  // a JPEG of ImageNet
@@ -75,10 +75,10 @@ struct SampleBytes {
 class RunRules;  // run_rules.h
 
 // The job, as far as a forecast needs it.
-struct Task {
-  Workload work = {};
+struct Workload {
+  RunAmount work = {};
   Levers levers = {};        // as written
-  bool decodes = false;      // the samples are pictures that a loader decodes
+  bool decodes = false;      // the samples are images that a loader decodes
   int64_t image_pixels = 0;  // that the network sees
   SampleBytes sample = {};
   double walltime = 0;        // the job's own limit; 0: the machine's counts
@@ -92,40 +92,41 @@ struct Task {
 };
 
 // Cores of one node; 0: not stated.
-int64_t cores_of(const Place& place);
+int64_t cores_of(const MachineOption& machine_option);
 
-// What it takes to judge options; nothing in it changes with the place.
-struct Ground {
+// Everything that a forecast needs and that is the same for all machine options.
+struct ForecastContext {
   const catalogue::Catalogue& catalogue;
   const Calibration& calibration;
   Assumptions assumptions;
-  Task task;
+  Workload workload;
   Recordings& recordings;
   Recordings* evaluation = nullptr;  // of the evaluation pass; null: none is traced
 };
 
-// The job on that place: the batch grows with the ranks where a share cannot be cut.
-Workload work_at(const Ground& ground, const Place& place);
+// The length of the job on that machine option. The batch grows with the ranks where a share cannot be cut.
+RunAmount work_at(const ForecastContext& context, const MachineOption& machine_option);
 
 // Samples of an evaluation pass there; 0: none.
-int64_t evaluation_rows(const Ground& ground, const Place& place, const Levers& levers);
+int64_t evaluation_rows(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers);
 
-// Memory and step of one place with one set of levers: what the search compares.
+// Memory and step of one machine option with one set of levers: what the search compares.
 struct Trial {
   int64_t rows = 0;         // samples of a rank and step
   int64_t micro_batch = 0;  // samples of a pass
   int64_t passes = 1;
-  int64_t capacity = 0;  // bytes of a card (of the node's memory on CPUs); 0: not stated
+  int64_t capacity = 0;  // bytes of a GPU (of the node's memory on CPUs); 0: not stated
   MemoryForecast memory = {};
   bool fits = false;
   std::optional<base::Error> refusal = {};  // of the run, whatever the memory
-  std::optional<TimeForecast> time = {};    // nothing: a rate of the card is not known, `no_time` says which
+  std::optional<TimeForecast> time = {};    // nothing: a rate of the GPU is not known, `no_time` says which
   std::string no_time = {};
 };
 enum class Depth { all, time_if_it_fits };
-Trial try_levers(const Ground& ground, const Place& place, const Levers& levers, Depth depth = Depth::all);
+Trial try_levers(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                 Depth depth = Depth::all);
 
-// Forecasts are right to this share of a card's memory: what the search proposes stays below it.
+// Forecasts are right to this share of a GPU's memory: what the search proposes stays below it.
 constexpr double kSafeShare = 0.97;
 bool fits_safely(const Trial& trial);
 
@@ -134,7 +135,7 @@ int64_t fixed_bytes(const MemoryForecast& memory);
 
 // Everything about one way to run the job.
 struct Option {
-  Place place = {};
+  MachineOption machine_option = {};
   Levers levers = {};
   bool as_written = true;
   std::vector<std::string> changes = {};  // "training.micro_batch=64": what --set takes
@@ -151,18 +152,19 @@ struct Option {
 
   // Bytes per second that the step eats, of stored samples. REQUIRES: loader.
   double read_rate_wanted() const { return loader->read_rate / loader->samples * samples_per_second; }
-  // It would end: it fits, starts, and some job comes forward.
+  // The run would come to its end: it fits, starts, and its jobs make progress.
   bool feasible() const {
     return trial.fits && !trial.refusal && host_fits() && trial.time && (!length || length->jobs > 0);
   }
-  // Of a node with cards; of processors alone `trial` says it.
+  // Of a node with GPUs; of processors alone `trial` says it.
   bool host_fits() const {
-    return !place.gpu || place.machine.memory_per_node == 0 || host.total <= place.machine.memory_per_node;
+    return !machine_option.gpu || machine_option.machine.memory_per_node == 0 ||
+           host.total <= machine_option.machine.memory_per_node;
   }
 };
 // The recording behind an option's memory.
-const Recording& recording_of(const Ground& ground, const Option& option);
+const Recording& find_recording(const ForecastContext& context, const Option& option);
 
-Option judge(const Ground& ground, const Place& place, const Levers& levers);
+Option forecast_option(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers);
 
 }  // namespace lockstep::forecast

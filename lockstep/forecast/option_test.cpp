@@ -16,65 +16,65 @@ using testing::HasSubstr;
 
 class OptionTest : public testing::Test {
  protected:
-  static Place place_of(int64_t gpus, double memory_gb) {
-    Place place;
-    place.name = "invented";
-    place.gpu = invented_gpu();
-    place.gpu->vendor = "NVIDIA";
-    place.gpu->memory_gb = memory_gb;
-    place.gpu->compute_capability = "8.0";
-    place.gpu->pcie = "PCIe 4.0 x16";
-    place.gpus = gpus;
-    return place;
+  static MachineOption machine_option_of(int64_t gpus, double memory_gb) {
+    MachineOption machine_option;
+    machine_option.name = "invented";
+    machine_option.gpu = invented_gpu();
+    machine_option.gpu->vendor = "NVIDIA";
+    machine_option.gpu->memory_gb = memory_gb;
+    machine_option.gpu->compute_capability = "8.0";
+    machine_option.gpu->pcie = "PCIe 4.0 x16";
+    machine_option.gpus = gpus;
+    return machine_option;
   }
-  Ground ground() { return {catalogue_, calibration_, {}, task_, recordings_}; }
+  ForecastContext context() { return {catalogue_, calibration_, {}, workload_, recordings_}; }
   static std::string reasons(const Option& option) { return base::join(option.why, "; "); }
 
   catalogue::Catalogue catalogue_ = catalogue::load_embedded();
   Calibration calibration_{{invented_device()}};
   Recordings recordings_{invented_step};
-  Task task_{.work = {.samples = 6400, .global_batch = 64, .span = {.epochs = 10}}, .levers = {"fp32", {}, 0}};
+  Workload workload_{.work = {.samples = 6400, .global_batch = 64, .span = {.epochs = 10}}, .levers = {"fp32", {}, 0}};
 };
 
 TEST_F(OptionTest, DividesTheBatchAmongRanksAndPasses) {
-  task_.levers.micro_batch = 8;
-  const Trial one = try_levers(ground(), place_of(1, 80), task_.levers);
+  workload_.levers.micro_batch = 8;
+  const Trial one = try_levers(context(), machine_option_of(1, 80), workload_.levers);
   EXPECT_EQ(one.rows, 64);
   EXPECT_EQ(one.micro_batch, 8);
   EXPECT_EQ(one.passes, 8);
-  const Trial four = try_levers(ground(), place_of(4, 80), task_.levers);
+  const Trial four = try_levers(context(), machine_option_of(4, 80), workload_.levers);
   EXPECT_EQ(four.rows, 16);
   EXPECT_EQ(four.passes, 2);
 }
 
 TEST_F(OptionTest, GivesRanksWholeSlices) {
-  task_.virtual_ranks = 8;
-  const Trial one = try_levers(ground(), place_of(1, 80), task_.levers);
+  workload_.virtual_ranks = 8;
+  const Trial one = try_levers(context(), machine_option_of(1, 80), workload_.levers);
   EXPECT_EQ(one.micro_batch, 8);
   EXPECT_EQ(one.passes, 8);
   EXPECT_EQ(one.rows, 64);
-  const Option three = judge(ground(), place_of(3, 80), task_.levers);
+  const Option three = forecast_option(context(), machine_option_of(3, 80), workload_.levers);
   EXPECT_EQ(three.trial.passes, 4);
   EXPECT_THAT(reasons(three), HasSubstr("8 slices (training.virtual_ranks) do not divide by 3 ranks: counted as on 2"));
 }
 
 TEST_F(OptionTest, CountsEveryPassOfAStep) {
-  const Trial whole = try_levers(ground(), place_of(1, 80), {"fp32", {}, 16});  // 4 passes of 16
-  const Trial two = try_levers(ground(), place_of(1, 80), {"fp32", {}, 32});    // 2 passes of 32
+  const Trial whole = try_levers(context(), machine_option_of(1, 80), {"fp32", {}, 16});  // 4 passes of 16
+  const Trial two = try_levers(context(), machine_option_of(1, 80), {"fp32", {}, 32});    // 2 passes of 32
   EXPECT_NEAR(whole.time->device, two.time->device, 0.05 * two.time->device);
   EXPECT_LT(whole.memory.peak_allocated, two.memory.peak_allocated);
 }
 
 TEST_F(OptionTest, SaysByHowMuchItDoesNotFit) {
-  const Option option = judge(ground(), place_of(1, 2), task_.levers);
+  const Option option = forecast_option(context(), machine_option_of(1, 2), workload_.levers);
   EXPECT_FALSE(option.trial.fits);
   EXPECT_FALSE(option.feasible());
   EXPECT_THAT(reasons(option), HasSubstr("does not fit: needs "));
-  EXPECT_TRUE(judge(ground(), place_of(1, 16), task_.levers).feasible());
+  EXPECT_TRUE(forecast_option(context(), machine_option_of(1, 16), workload_.levers).feasible());
 }
 
 TEST_F(OptionTest, TurnsStepsIntoHoursEnergyAndMoney) {
-  const Option option = judge(ground(), place_of(1, 80), task_.levers);
+  const Option option = forecast_option(context(), machine_option_of(1, 80), workload_.levers);
   ASSERT_TRUE(option.length);
   EXPECT_EQ(option.length->steps, 1000);
   EXPECT_NEAR(option.samples_per_second, 64 / option.trial.time->step.value, 1e-6);
@@ -87,66 +87,66 @@ TEST_F(OptionTest, TurnsStepsIntoHoursEnergyAndMoney) {
 }
 
 TEST_F(OptionTest, TellsWhenNoJobWouldComeForward) {
-  task_.walltime = 20;
-  const Option option = judge(ground(), place_of(1, 80), task_.levers);
+  workload_.walltime = 20;
+  const Option option = forecast_option(context(), machine_option_of(1, 80), workload_.levers);
   EXPECT_TRUE(option.trial.fits);
   EXPECT_FALSE(option.feasible());
   EXPECT_THAT(reasons(option), HasSubstr("a walltime of 20 s is shorter than start-up"));
 }
 
 TEST_F(OptionTest, NeedsTheRateBetweenNodesOfTheUsersOwnMachine) {
-  Place place = place_of(16, 80);
-  EXPECT_THAT(reasons(judge(ground(), place, task_.levers)), HasSubstr("12.5 GB/s assumed"));
-  place.own = true;
-  place.name = "machine.json";
+  MachineOption machine_option = machine_option_of(16, 80);
+  EXPECT_THAT(reasons(forecast_option(context(), machine_option, workload_.levers)), HasSubstr("12.5 GB/s assumed"));
+  machine_option.own = true;
+  machine_option.name = "machine.json";
   try {
-    judge(ground(), place, task_.levers);
+    forecast_option(context(), machine_option, workload_.levers);
     FAIL() << "accepted";
   } catch (const base::Error& error) {
     EXPECT_THAT(error.message(), HasSubstr("machine.json: links.inter.rate is not stated"));
   }
-  place.machine.links.inter.rate = 25e9;
-  EXPECT_TRUE(judge(ground(), place, task_.levers).trial.time);
+  machine_option.machine.links.inter.rate = 25e9;
+  EXPECT_TRUE(forecast_option(context(), machine_option, workload_.levers).trial.time);
 }
 
-TEST_F(OptionTest, KeepsAnswersAboutACardWhoseSpeedIsNotKnown) {
-  Place place = place_of(1, 64);
-  place.gpu = catalogue_.gpu("h100-64");
-  const Option option = judge(ground(), place, task_.levers);
+TEST_F(OptionTest, KeepsAnswersAboutAGpuWhoseSpeedIsNotKnown) {
+  MachineOption machine_option = machine_option_of(1, 64);
+  machine_option.gpu = catalogue_.gpu("h100-64");
+  const Option option = forecast_option(context(), machine_option, workload_.levers);
   EXPECT_TRUE(option.trial.fits);
   EXPECT_FALSE(option.trial.time);
   EXPECT_FALSE(option.feasible());
   EXPECT_THAT(reasons(option), HasSubstr("its speed is not known"));
 }
 
-TEST_F(OptionTest, SaysWhichCudaDroveACardLast) {
-  Place place = place_of(1, 12);
-  place.gpu = catalogue_.gpu("k40");
-  const Option option = judge(ground(), place, {"fp32", {}, 4});
+TEST_F(OptionTest, SaysWhichCudaDroveAGpuLast) {
+  MachineOption machine_option = machine_option_of(1, 12);
+  machine_option.gpu = catalogue_.gpu("k40");
+  const Option option = forecast_option(context(), machine_option, {"fp32", {}, 4});
   EXPECT_FALSE(option.drivable);
   EXPECT_THAT(reasons(option), HasSubstr("no current CUDA drives it, the last one was 11.8"));
 }
 
 TEST_F(OptionTest, SaysWhenABatchDoesNotDivide) {
-  EXPECT_THAT(reasons(judge(ground(), place_of(3, 80), task_.levers)),
+  EXPECT_THAT(reasons(forecast_option(context(), machine_option_of(3, 80), workload_.levers)),
               HasSubstr("64 samples do not divide by 3 ranks: 1 of them take 22, the others 21"));
 }
 
 TEST_F(OptionTest, KeepsTheStateOfAStepThatIsComputedTwice) {
-  task_.sample = {.sent = 3 * 32 * 32 * 4, .kept = 3 * 32 * 32 * 4};
-  const Trial plain = try_levers(ground(), place_of(1, 80), task_.levers);
-  task_.replay_every = 10;
-  const Trial twice = try_levers(ground(), place_of(1, 80), task_.levers);
+  workload_.sample = {.sent = 3 * 32 * 32 * 4, .kept = 3 * 32 * 32 * 4};
+  const Trial plain = try_levers(context(), machine_option_of(1, 80), workload_.levers);
+  workload_.replay_every = 10;
+  const Trial twice = try_levers(context(), machine_option_of(1, 80), workload_.levers);
   const Recording recording = invented_step({.precision = "fp32", .micro_batch = 64});
   EXPECT_EQ(twice.memory.total - plain.memory.total, recording.checkpoint_bytes);
   EXPECT_EQ(twice.memory.peak_allocated - plain.memory.peak_allocated, recording.checkpoint_bytes);
-  const double upload = 64.0 * static_cast<double>(task_.sample.sent) / Assumptions{}.upload_rate;
+  const double upload = 64.0 * static_cast<double>(workload_.sample.sent) / Assumptions{}.upload_rate;
   EXPECT_NEAR(twice.time->step.value - plain.time->step.value, 0.1 * (plain.time->step.value - upload), 1e-9);
 }
 
 TEST_F(OptionTest, GrowsTheBatchOfARecordingWithTheRanks) {
-  task_.weak = true;
-  const Option option = judge(ground(), place_of(2, 80), task_.levers);
+  workload_.weak = true;
+  const Option option = forecast_option(context(), machine_option_of(2, 80), workload_.levers);
   EXPECT_EQ(option.trial.rows, 64);
   EXPECT_EQ(option.length->steps_per_epoch, 50);
 }

@@ -13,7 +13,7 @@ namespace lockstep::forecast {
 
 // The recording: what one rank's training step does, in plain structs, without any tensor library. `trace` fills it
 // from our own step on a simulated device, python/lockstep/record.py from a user's PyTorch step, the CUDA plug-in from
-// a real card. Memory, time and everything that follows are computed from it alone.
+// a real GPU. Memory, time and everything that follows are computed from it alone.
 
 // What a storage is for. `activations` is everything born in a pass that is none of the others.
 LOCKSTEP_CHOICE(MemoryClass, weights, gradients, optimizer, averages, activations, workspaces, buckets, inputs, other)
@@ -50,7 +50,7 @@ LOCKSTEP_CHOICE(CollectiveKind, all_reduce, all_gather, reduce_scatter, broadcas
 //   birth       storage `id` of `bytes` (as asked for, not rounded) begins; `memory` says what for
 //   death       storage `id` ends
 //   run         operator `id` has its outputs and runs now; what it needs for the time of the call alone (cuDNN's
-//               workspace) depends on the card and is added by the replay, here
+//               workspace) depends on the GPU and is added by the replay, here
 //   collective  `bytes` are handed to the network; the result is waited for at the next `wait` of the same `id`
 //   wait        the compute stream waits for collective `id`
 //   step_begin, step_end   one optimizer step (all its micro-batches)
@@ -73,7 +73,7 @@ struct Recording {
   std::string title;      // "resnet50"
   std::string precision;  // as in the job
   std::string optimizer;
-  std::string attention;     // flash, cudnn, efficient: which kernel the simulated card takes; empty: no attention
+  std::string attention;     // flash, cudnn, efficient: which kernel the simulated GPU takes; empty: no attention
   int64_t micro_batch = 0;   // samples of one pass of this rank
   int64_t accumulation = 1;  // passes of one step
   int64_t ranks = 1;         // that the collectives are among

@@ -10,62 +10,63 @@ namespace {
 constexpr int64_t kAsAPass = -1;
 
 // An evaluation of as many samples as a pass has grows with it; of another number it stays as it is.
-Ask without_batch(Ask ask) {
-  if (ask.evaluation_rows == ask.micro_batch) ask.evaluation_rows = kAsAPass;
-  ask.micro_batch = 0;
-  return ask;
+TraceKey without_batch(TraceKey trace_key) {
+  if (trace_key.evaluation_rows == trace_key.micro_batch) trace_key.evaluation_rows = kAsAPass;
+  trace_key.micro_batch = 0;
+  return trace_key;
 }
 
-std::string key_of(const Ask& ask, const MemoryRules& rules) {
-  return base::text(ask.precision, "/", base::join(ask.recompute, ","), "/",
-                    ask.attention ? name_of(*ask.attention) : "", "/", ask.reduced, "/", ask.micro_batch, "/",
-                    ask.passes, "/", ask.zero, "/", ask.ranks, "/", ask.slices, "/", ask.evaluation_rows, "/",
-                    rules.capacity, "/", rules.expandable_segments, "/", rules.cublas_workspace, "/", rules.context,
-                    "/", rules.nccl, "/", rules.compute_capability);
+std::string key_of(const TraceKey& trace_key, const MemoryRules& rules) {
+  return base::text(trace_key.precision, "/", base::join(trace_key.recompute, ","), "/",
+                    trace_key.attention ? name_of(*trace_key.attention) : "", "/", trace_key.reduced, "/",
+                    trace_key.micro_batch, "/", trace_key.passes, "/", trace_key.zero, "/", trace_key.ranks, "/",
+                    trace_key.slices, "/", trace_key.evaluation_rows, "/", rules.capacity, "/",
+                    rules.expandable_segments, "/", rules.cublas_workspace, "/", rules.context, "/", rules.nccl, "/",
+                    rules.compute_capability);
 }
 
 }  // namespace
 
-void Recordings::settle(Ask& ask) const {
-  if (!attention_matters_) ask.attention.reset();
+void Recordings::settle(TraceKey& trace_key) const {
+  if (!attention_matters_) trace_key.attention.reset();
 }
 
-Recording Recordings::trace(const Ask& ask) {
+Recording Recordings::trace(const TraceKey& trace_key) {
   ++num_traced_;
-  Recording recording = tracer_(ask);
+  Recording recording = tracer_(trace_key);
   // Attention written out in products ("math") looks like none.
-  if (recording.attention.empty() && ask.attention != Attention::math) attention_matters_ = false;
+  if (recording.attention.empty() && trace_key.attention != Attention::math) attention_matters_ = false;
   return recording;
 }
 
-const Recording& Recordings::of(Ask ask) {
-  settle(ask);
-  Kept& traced = traced_[without_batch(ask)];
-  const auto found = traced.find(ask.micro_batch);
+const Recording& Recordings::of(TraceKey trace_key) {
+  settle(trace_key);
+  Kept& traced = traced_[without_batch(trace_key)];
+  const auto found = traced.find(trace_key.micro_batch);
   if (found != traced.end()) return *found->second;
-  Kept& computed = computed_[without_batch(ask)];
-  const auto known = computed.find(ask.micro_batch);
+  Kept& computed = computed_[without_batch(trace_key)];
+  const auto known = computed.find(trace_key.micro_batch);
   if (known != computed.end()) return *known->second;
   if (traced.size() >= 2) {
     const Recording& first = *traced.begin()->second;
     const Recording& last = *traced.rbegin()->second;
     if (Family::corresponds(first, last)) {
-      auto made = std::make_unique<Recording>(Family({first, last}).at(ask.micro_batch));
-      return *(computed[ask.micro_batch] = std::move(made));
+      auto made = std::make_unique<Recording>(Family({first, last}).at(trace_key.micro_batch));
+      return *(computed[trace_key.micro_batch] = std::move(made));
     }
   }
-  auto made = std::make_unique<Recording>(trace(ask));
-  settle(ask);  // the first trace tells whether attention matters
-  return *(traced_[without_batch(ask)][ask.micro_batch] = std::move(made));
+  auto made = std::make_unique<Recording>(trace(trace_key));
+  settle(trace_key);  // the first trace tells whether attention matters
+  return *(traced_[without_batch(trace_key)][trace_key.micro_batch] = std::move(made));
 }
 
-const MemoryForecast& Recordings::memory(Ask ask, MemoryRules rules) {
-  const Recording& recording = of(ask);
-  settle(ask);
+const MemoryForecast& Recordings::memory(TraceKey trace_key, MemoryRules rules) {
+  const Recording& recording = of(trace_key);
+  settle(trace_key);
   const int64_t capacity = rules.capacity;
   rules.capacity = 0;
   const auto replay = [&]() -> const MemoryForecast& {
-    const std::string key = key_of(ask, rules);
+    const std::string key = key_of(trace_key, rules);
     const auto found = replays_.find(key);
     return found != replays_.end() ? found->second : replays_[key] = forecast_memory(recording, rules);
   };

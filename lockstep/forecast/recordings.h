@@ -15,11 +15,11 @@
 
 namespace lockstep::forecast {
 
-// What of a job, a card and a share of the batch decides which operators a step calls.
-struct Ask {
+// Everything of a job, a GPU and a share of the batch that decides which operators a step calls.
+struct TraceKey {
   std::string precision = {};               // as the job spells it
   std::vector<std::string> recompute = {};  // blocks, or "all"
-  std::optional<Attention> attention = {};  // of the card; none: it makes no difference
+  std::optional<Attention> attention = {};  // of the GPU; none: it makes no difference
   bool reduced = false;                     // more than one rank: gradients go through buckets
   int64_t micro_batch = 1;
   int64_t passes = 1;  // micro-batches of one step: 1, or 2 for "more than one"
@@ -29,20 +29,20 @@ struct Ask {
 
   int64_t evaluation_rows = 0;  // samples of an evaluation pass between two steps; 0: none
 
-  auto operator<=>(const Ask&) const = default;  // NOLINT(modernize-use-nullptr): the tool sees a 0 in it
+  auto operator<=>(const TraceKey&) const = default;  // NOLINT(modernize-use-nullptr): the tool sees a 0 in it
 };
 
 // Every recording that a plan asks for, from few traces: a third micro-batch of the same step is computed from two
 // that were traced (they are affine in it), and networks without attention are traced once for all kinds of it.
 class Recordings {
  public:
-  using Tracer = std::function<Recording(const Ask&)>;
+  using Tracer = std::function<Recording(const TraceKey&)>;
   explicit Recordings(Tracer tracer) : tracer_(std::move(tracer)) {}
 
-  const Recording& of(Ask ask);
-  // Replays it, once for each set of rules. With the card's capacity only where that decides: a real allocator gives
-  // back what it cached, and may still get through.
-  const MemoryForecast& memory(Ask ask, MemoryRules rules);
+  const Recording& of(TraceKey trace_key);
+  // Replays it, once for each set of rules. The GPU's capacity counts only where it is exceeded: a real allocator then
+  // gives back what it cached, and may still succeed.
+  const MemoryForecast& memory(TraceKey trace_key, MemoryRules rules);
 
   int64_t num_traced() const { return num_traced_; }
   int64_t num_replayed() const { return static_cast<int64_t>(replays_.size()); }
@@ -50,12 +50,12 @@ class Recordings {
  private:
   using Kept = std::map<int64_t, std::unique_ptr<Recording>>;  // by micro_batch
 
-  void settle(Ask& ask) const;  // what makes no difference becomes the same
-  Recording trace(const Ask& ask);
+  void settle(TraceKey& trace_key) const;  // what makes no difference becomes the same
+  Recording trace(const TraceKey& trace_key);
 
   Tracer tracer_;
-  std::map<Ask, Kept> traced_;    // by the ask without its micro-batch
-  std::map<Ask, Kept> computed_;  // likewise
+  std::map<TraceKey, Kept> traced_;    // by the key without its micro-batch
+  std::map<TraceKey, Kept> computed_;  // likewise
   std::map<std::string, MemoryForecast> replays_;
   bool attention_matters_ = true;
   int64_t num_traced_ = 0;

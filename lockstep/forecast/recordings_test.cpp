@@ -10,9 +10,9 @@ namespace {
 
 TEST(RecordingsTest, TracesAStepOnceAndComputesTheThirdBatch) {
   Recordings recordings(invented_step);
-  const Ask small{.precision = "fp32", .micro_batch = 4};
-  const Ask large{.precision = "fp32", .micro_batch = 16};
-  const Ask between{.precision = "fp32", .micro_batch = 9};
+  const TraceKey small{.precision = "fp32", .micro_batch = 4};
+  const TraceKey large{.precision = "fp32", .micro_batch = 16};
+  const TraceKey between{.precision = "fp32", .micro_batch = 9};
   EXPECT_EQ(recordings.of(small), invented_step(small));
   EXPECT_EQ(recordings.of(small), invented_step(small));
   EXPECT_EQ(recordings.num_traced(), 1);
@@ -36,9 +36,9 @@ TEST(RecordingsTest, AsksForAttentionOnlyWhereTheNetworkHasIt) {
   without.of({.precision = "fp32", .attention = Attention::flash, .micro_batch = 4});
   without.of({.precision = "fp32", .attention = Attention::efficient, .micro_batch = 4});
   EXPECT_EQ(without.num_traced(), 1);
-  Recordings with([](const Ask& ask) {
-    Recording recording = invented_step(ask);
-    recording.attention = name_of(*ask.attention);
+  Recordings with([](const TraceKey& trace_key) {
+    Recording recording = invented_step(trace_key);
+    recording.attention = name_of(*trace_key.attention);
     return recording;
   });
   with.of({.precision = "fp32", .attention = Attention::flash, .micro_batch = 4});
@@ -47,9 +47,9 @@ TEST(RecordingsTest, AsksForAttentionOnlyWhereTheNetworkHasIt) {
 }
 
 TEST(RecordingsTest, DoesNotTakeWrittenOutAttentionForNone) {
-  Recordings recordings([](const Ask& ask) {
-    Recording recording = invented_step(ask);
-    if (ask.attention != Attention::math) recording.attention = name_of(*ask.attention);
+  Recordings recordings([](const TraceKey& trace_key) {
+    Recording recording = invented_step(trace_key);
+    if (trace_key.attention != Attention::math) recording.attention = name_of(*trace_key.attention);
     return recording;
   });
   recordings.of({.precision = "fp32", .attention = Attention::math, .micro_batch = 4});
@@ -57,20 +57,20 @@ TEST(RecordingsTest, DoesNotTakeWrittenOutAttentionForNone) {
   EXPECT_EQ(recordings.num_traced(), 2);
 }
 
-TEST(RecordingsTest, ReplaysMemoryOnceForAllCardsThatHoldIt) {
+TEST(RecordingsTest, ReplaysMemoryOnceForAllGpusThatHoldIt) {
   Recordings recordings(invented_step);
-  const Ask ask{.precision = "fp32", .micro_batch = 4};
+  const TraceKey trace_key{.precision = "fp32", .micro_batch = 4};
   MemoryRules rules;
   for (const int64_t capacity : {8'000'000'000, 16'000'000'000, 80'000'000'000}) {
     rules.capacity = capacity;
-    EXPECT_GE(recordings.memory(ask, rules).peak_allocated, 100'000'000 + 4 * 60'000'000);
+    EXPECT_GE(recordings.memory(trace_key, rules).peak_allocated, 100'000'000 + 4 * 60'000'000);
   }
   EXPECT_EQ(recordings.num_replayed(), 1);
   rules.capacity = 200'000'000;  // less than what is alive: nothing to replay
-  EXPECT_GT(recordings.memory(ask, rules).total, rules.capacity);
+  EXPECT_GT(recordings.memory(trace_key, rules).total, rules.capacity);
   EXPECT_EQ(recordings.num_replayed(), 1);
-  rules.capacity = recordings.memory(ask, {}).peak_allocated;  // all but what is cached
-  EXPECT_GE(recordings.memory(ask, rules).total, rules.capacity);
+  rules.capacity = recordings.memory(trace_key, {}).peak_allocated;  // all but what is cached
+  EXPECT_GE(recordings.memory(trace_key, rules).total, rules.capacity);
   EXPECT_EQ(recordings.num_replayed(), 2);
 }
 

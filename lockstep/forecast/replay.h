@@ -24,7 +24,7 @@ struct Replay {
 
 // Replays the stream under its own settings, at its own addresses: every byte must agree.
 Replay replay(const AllocatorRecording& recording);
-// Replays the allocations and frees alone, under these settings: what would another card or setting have done?
+// Replays the allocations and frees alone, under these settings: what would another GPU or setting have done?
 Replay replay(const AllocatorRecording& recording, const AllocatorSettings& settings, Addresses addresses);
 
 }  // namespace lockstep::forecast

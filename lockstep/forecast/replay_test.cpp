@@ -18,7 +18,7 @@ std::vector<AllocatorRecording> recorded_streams() {
 }
 
 // The proof of the rules: every block of every stream that a real H200 recorded lies at its recorded address.
-TEST(ReplayTest, AgreesWithTheCardToTheByteOnEveryRecordedStream) {
+TEST(ReplayTest, AgreesWithTheGpuToTheByteOnEveryRecordedStream) {
   const auto streams = recorded_streams();
   EXPECT_GE(streams.size(), 12u);
   int64_t num_expandable = 0;
@@ -44,7 +44,7 @@ TEST(ReplayTest, StaysWithinAThousandthWithoutTheRecordedAddresses) {
   }
 }
 
-TEST(ReplayTest, SaysWhereAnotherCardWouldHaveRunOut) {
+TEST(ReplayTest, SaysWhereAnotherGpuWouldHaveRunOut) {
   const auto stream = read_allocator_recording("results/recordings/resnet50-128-amp-sgd.rec");
   AllocatorSettings small = stream.settings;
   small.capacity = int64_t{8} << 30;

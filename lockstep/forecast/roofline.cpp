@@ -51,7 +51,7 @@ Rates rates_of(const catalogue::Gpu& gpu) {
   set(rates, NumberType::fp64, fp32 / 2);
   set(rates, NumberType::fp16, sixteen_bit_rate(gpu, gpu.tflops_fp16, "tflops_fp16", rates));
   set(rates, NumberType::bf16, sixteen_bit_rate(gpu, gpu.tflops_bf16, "tflops_bf16", rates));
-  // Where a maker does not state tf32 it is half of the 16-bit rate on every card that has both.
+  // Where a maker does not state tf32 it is half of the 16-bit rate on every GPU that has both.
   const double tf32 = gpu.tflops_tf32.value_or(gpu.tflops_bf16.value_or(0) / 2) * kTera;
   if (tf32 <= 0) rates.notes.push_back(text(gpu.id, " has no tf32: counted at its fp32 rate"));
   set(rates, NumberType::tf32, tf32 > 0 ? tf32 : fp32);

@@ -14,7 +14,7 @@ namespace lockstep::forecast {
 
 LOCKSTEP_CHOICE(DeviceKind, gpu, cpu)
 
-// What of a device bounds an operator: operations and bytes per second, as its maker states them.
+// The limits of a device for an operator: operations and bytes per second, as its maker states them.
 struct Rates {
   std::string id;  // of the catalogue
   DeviceKind kind = DeviceKind::gpu;

@@ -26,7 +26,7 @@ TEST(RooflineTest, IsTheLargerOfOperationsAndBytes) {
   EXPECT_FALSE(sum.compute_bound());
 }
 
-TEST(RooflineTest, CountsATypeThatTheCardLacksAtWhatStandsInForIt) {
+TEST(RooflineTest, CountsATypeThatTheGpuLacksAtWhatStandsInForIt) {
   const Rates p100 = rates_of(embedded().gpu("p100"));
   EXPECT_DOUBLE_EQ(p100.flops_of(NumberType::fp16), 21.22e12);  // vector units, twice fp32
   EXPECT_DOUBLE_EQ(p100.flops_of(NumberType::bf16), 10.61e12);
@@ -46,7 +46,7 @@ TEST(RooflineTest, TakesHalfOfTheSixteenBitRateForAnUnstatedTf32) {
 TEST(RooflineTest, NamesTheRateThatTheCatalogueLacks) {
   try {
     rates_of(embedded().gpu("a100-64"));
-    FAIL() << "foretold a card without rates";
+    FAIL() << "foretold a GPU without rates";
   } catch (const base::Error& error) {
     EXPECT_EQ(error.blame(), base::Blame::user);
     EXPECT_NE(std::string(error.what()).find("bandwidth_gbs"), std::string::npos);

@@ -21,15 +21,15 @@ using base::Error;
 
 constexpr int64_t kPhotograph = 30'000'000;  // a decoded one of ordinary size, and its copies
 
-int64_t local_ranks(const Place& place) {
-  return place.gpu ? place.gpus / place.nodes() : 1;
+int64_t local_ranks(const MachineOption& machine_option) {
+  return machine_option.gpu ? machine_option.gpus / machine_option.nodes() : 1;
 }
 
-loader::LoaderSeat seat_at(const spec::Job& job, const Place& place) {
-  return {.ranks = place.ranks(),
-          .local_ranks = local_ranks(place),
-          .threads = run::compute_threads(job.training, cores_of(place), local_ranks(place)),
-          .card = place.gpu.has_value(),
+loader::LoaderSettings loader_settings_at(const spec::Job& job, const MachineOption& machine_option) {
+  return {.ranks = machine_option.ranks(),
+          .local_ranks = local_ranks(machine_option),
+          .threads = run::compute_threads(job.training, cores_of(machine_option), local_ranks(machine_option)),
+          .gpu = machine_option.gpu.has_value(),
           .validates = !job.data.validate.empty()};
 }
 
@@ -82,61 +82,62 @@ int64_t RunRules::bytes_of(const Side& side, const loader::LoaderOptions& option
 }
 
 // The run copies what half of the free memory holds, a collection at a time; what else fills the node is not known yet.
-int64_t RunRules::staged_bytes(const Place& place) const {
+int64_t RunRules::staged_bytes(const MachineOption& machine_option) const {
   if (job_.data.stage != "ram") return 0;
   int64_t staged = 0;
   for (const Side* side : {&train_, &validate_}) {
     if (!side->store) continue;
     const int64_t bytes = loader::shard_bytes(*side->collection);
-    const int64_t half = place.machine.memory_per_node / 2;
+    const int64_t half = machine_option.machine.memory_per_node / 2;
     if (half == 0 || bytes <= half) staged += bytes;
   }
   return staged;
 }
 
 // In the order of the run. Both loaders of a validation live together; those of features are alone.
-void RunRules::ask(const spec::Job& job, const Place& place, RunSays& says) {
-  const loader::LoaderSeat seat = seat_at(job, place);
+void RunRules::fill(const spec::Job& job, const MachineOption& machine_option, RunRequirements& requirements) {
+  const loader::LoaderSettings settings = loader_settings_at(job, machine_option);
   if (train_.collection) loader::settle_order(*train_.collection, job.data.order);
-  spec::check_batch_on_ranks(job.training, seat.ranks);
-  network_.check_norms(job, train_.samples > 0 ? train_.samples : job.training.global_batch, seat.ranks);
+  spec::check_batch_on_ranks(job.training, settings.ranks);
+  network_.check_norms(job, train_.samples > 0 ? train_.samples : job.training.global_batch, settings.ranks);
   for (const run::FeatureNeeds& needs : network_.features) {
-    says.feature_bytes = std::max(says.feature_bytes, needs.bytes());
-    const int64_t memory = place.machine.memory_per_node;
-    if (memory > 0) run::check_feature_memory(needs, seat.local_ranks, memory);
+    requirements.feature_bytes = std::max(requirements.feature_bytes, needs.bytes());
+    const int64_t memory = machine_option.machine.memory_per_node;
+    if (memory > 0) run::check_feature_memory(needs, settings.local_ranks, memory);
   }
-  if (!network_.features.empty()) says.loader_bytes = bytes_of(train_, loader::feature_loader(job, seat));
-  const int64_t validating = seat.validates ? bytes_of(validate_, loader::validation_loader(job, seat)) : 0;
+  if (!network_.features.empty()) requirements.loader_bytes = bytes_of(train_, loader::feature_loader(job, settings));
+  const int64_t validating = settings.validates ? bytes_of(validate_, loader::validation_loader(job, settings)) : 0;
   if (network_.features.size() == std::max<size_t>(1, job.training.phases.size())) return;
-  const loader::LoaderOptions training = loader::training_loader(job, seat);
-  says.loader_bytes = std::max(says.loader_bytes, bytes_of(train_, training) + validating);
-  if (run::is_fed(job.data.pixels, seat.card)) {
-    says.pinned_bytes = run::kFeederSlots * needs_of(train_, training).batch;
+  const loader::LoaderOptions training = loader::training_loader(job, settings);
+  requirements.loader_bytes = std::max(requirements.loader_bytes, bytes_of(train_, training) + validating);
+  if (run::is_fed(job.data.pixels, settings.gpu)) {
+    requirements.pinned_bytes = run::kFeederSlots * needs_of(train_, training).batch;
   }
 }
 
-int64_t RunRules::evaluation_rows(const Place& place, const Levers& levers) const {
+int64_t RunRules::evaluation_rows(const MachineOption& machine_option, const Levers& levers) const {
   if (job_.data.validate.empty() && validate_.samples == 0) return 0;
-  const int64_t rows = run::evaluation_rows(with_levers(job_, levers), place.ranks(), place.gpus > 0);
+  const int64_t rows = run::evaluation_rows(with_levers(job_, levers), machine_option.ranks(), machine_option.gpus > 0);
   return validate_.samples > 0 ? std::min(validate_.samples, rows) : rows;
 }
 
-RunSays RunRules::says(const Place& place, const Levers& levers) {
-  const std::string key = base::text(levers.micro_batch, "/", place.ranks(), "/", place.nodes(), "/",
-                                     place.gpu.has_value(), "/", cores_of(place), "/", place.machine.memory_per_node);
+RunRequirements RunRules::requirements(const MachineOption& machine_option, const Levers& levers) {
+  const std::string key = base::text(levers.micro_batch, "/", machine_option.ranks(), "/", machine_option.nodes(), "/",
+                                     machine_option.gpu.has_value(), "/", cores_of(machine_option), "/",
+                                     machine_option.machine.memory_per_node);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   const spec::Job job = with_levers(job_, levers);
-  RunSays says;
-  says.staged_bytes = staged_bytes(place);
-  const int64_t batch = run::evaluation_rows(job, place.ranks(), place.gpu.has_value());
-  says.busiest_rows = run::busiest_rows(validate_.samples, batch, place.ranks());
+  RunRequirements requirements;
+  requirements.staged_bytes = staged_bytes(machine_option);
+  const int64_t batch = run::evaluation_rows(job, machine_option.ranks(), machine_option.gpu.has_value());
+  requirements.busiest_rows = run::busiest_rows(validate_.samples, batch, machine_option.ranks());
   try {
-    ask(job, place, says);
+    fill(job, machine_option, requirements);
   } catch (const Error& error) {
     if (error.blame() != Blame::user) throw;
-    says.refusal = error;
+    requirements.refusal = error;
   }
-  return known_[key] = says;
+  return known_[key] = requirements;
 }
 
 }  // namespace lockstep::forecast

@@ -20,8 +20,8 @@
 
 namespace lockstep::forecast {
 
-// What the run itself says of one place and one set of levers, before it is there.
-struct RunSays {
+// What the run itself says of one machine option and one set of levers, before it is there.
+struct RunRequirements {
   std::optional<base::Error> refusal = {};  // it would not start
   int64_t loader_bytes = 0;                 // main memory of one rank's loaders
   int64_t pinned_bytes = 0;                 // likewise, page-locked
@@ -45,9 +45,9 @@ class RunRules {
   // `samples` and `validation_samples`: 0 where they are not known. REQUIRES: model.classes is known.
   RunRules(spec::Job job, int64_t samples, int64_t validation_samples, NetworkSays network);
 
-  RunSays says(const Place& place, const Levers& levers);
+  RunRequirements requirements(const MachineOption& machine_option, const Levers& levers);
   // Samples of an evaluation pass; 0: the job does not evaluate. A collection that is not here is taken to be large.
-  int64_t evaluation_rows(const Place& place, const Levers& levers) const;
+  int64_t evaluation_rows(const MachineOption& machine_option, const Levers& levers) const;
 
  private:
   // A collection as far as it is here: of shards their index; of others, that there are none.
@@ -59,15 +59,15 @@ class RunRules {
   static Side side_of(const std::string& folder, int64_t samples, const task::Task& task);
   static loader::MemoryNeeds needs_of(const Side& side, const loader::LoaderOptions& options);
   static int64_t bytes_of(const Side& side, const loader::LoaderOptions& options);
-  int64_t staged_bytes(const Place& place) const;
+  int64_t staged_bytes(const MachineOption& machine_option) const;
   // Fills in the bytes; throws what the run would.
-  void ask(const spec::Job& job, const Place& place, RunSays& says);
+  void fill(const spec::Job& job, const MachineOption& machine_option, RunRequirements& requirements);
 
   spec::Job job_;
   Side train_;
   Side validate_;
   NetworkSays network_;
-  std::map<std::string, RunSays> known_;
+  std::map<std::string, RunRequirements> known_;
 };
 
 }  // namespace lockstep::forecast

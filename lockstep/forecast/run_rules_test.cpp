@@ -18,35 +18,35 @@ spec::Job small_job() {
                                           "job.json"));
 }
 
-Place cards(int64_t gpus) {
-  Place place;
-  place.gpu = invented_gpu();
-  place.gpus = gpus;
-  return place;
+MachineOption gpus(int64_t gpus) {
+  MachineOption machine_option;
+  machine_option.gpu = invented_gpu();
+  machine_option.gpus = gpus;
+  return machine_option;
 }
 
 NetworkSays no_network() {
   return {.features = {}, .check_norms = [](const spec::Job&, int64_t, int64_t) {}};
 }
 
-TEST(RunRulesTest, AnEvaluationPassIsATrainingPassOnACard) {
+TEST(RunRulesTest, AnEvaluationPassIsATrainingPassOnAGpu) {
   spec::Job job = small_job();
-  EXPECT_EQ(RunRules(job, 4096, 0, no_network()).evaluation_rows(cards(4), {"fp32"}), 0);  // it has none
+  EXPECT_EQ(RunRules(job, 4096, 0, no_network()).evaluation_rows(gpus(4), {"fp32"}), 0);  // it has none
   job.data.validate = "synthetic";
   const RunRules rules(job, 4096, 1000, no_network());
-  EXPECT_EQ(rules.evaluation_rows(cards(4), {"fp32"}), 64);
-  EXPECT_EQ(rules.evaluation_rows(cards(4), {"fp32", {}, 16}), 16);
-  Place processors;
+  EXPECT_EQ(rules.evaluation_rows(gpus(4), {"fp32"}), 64);
+  EXPECT_EQ(rules.evaluation_rows(gpus(4), {"fp32", {}, 16}), 16);
+  MachineOption processors;
   processors.gpus = 0;
   EXPECT_EQ(rules.evaluation_rows(processors, {"fp32"}), 32);
-  EXPECT_EQ(RunRules(job, 4096, 20, no_network()).evaluation_rows(cards(4), {"fp32"}), 20);
+  EXPECT_EQ(RunRules(job, 4096, 20, no_network()).evaluation_rows(gpus(4), {"fp32"}), 20);
 }
 
 TEST(RunRulesTest, AFedRankPinsEverySlotOfTheFeeder) {
   spec::Job job = small_job();
-  EXPECT_EQ(RunRules(job, 4096, 0, no_network()).says(cards(1), {"fp32"}).pinned_bytes, 0);
+  EXPECT_EQ(RunRules(job, 4096, 0, no_network()).requirements(gpus(1), {"fp32"}).pinned_bytes, 0);
   job.data.pixels = spec::Pixels::uint8;
-  const int64_t pinned = RunRules(job, 4096, 0, no_network()).says(cards(1), {"fp32"}).pinned_bytes;
+  const int64_t pinned = RunRules(job, 4096, 0, no_network()).requirements(gpus(1), {"fp32"}).pinned_bytes;
   EXPECT_GE(pinned, run::kFeederSlots * 256 * 64 * 64 * 3);
   EXPECT_LT(pinned, (run::kFeederSlots + 1) * 256 * 64 * 64 * 3);
 }
@@ -57,9 +57,9 @@ TEST(RunRulesTest, WhatTheNetworkRefusesIsARefusalOfThatPlace) {
     if (ranks > 2) throw base::Error(base::Blame::user, "one value a channel");
   };
   RunRules rules(small_job(), 4096, 0, network);
-  EXPECT_FALSE(rules.says(cards(2), {"fp32"}).refusal);
-  ASSERT_TRUE(rules.says(cards(4), {"fp32"}).refusal);
-  EXPECT_STREQ(rules.says(cards(4), {"fp32"}).refusal->what(), "one value a channel");
+  EXPECT_FALSE(rules.requirements(gpus(2), {"fp32"}).refusal);
+  ASSERT_TRUE(rules.requirements(gpus(4), {"fp32"}).refusal);
+  EXPECT_STREQ(rules.requirements(gpus(4), {"fp32"}).refusal->what(), "one value a channel");
 }
 
 TEST(RunRulesTest, TheLeversAreThoseOfTheJob) {

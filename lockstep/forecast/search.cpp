@@ -13,7 +13,7 @@ namespace {
 
 using base::text;
 
-// Below this many samples a pass, recomputation may win time too: kernels of so few samples do not fill a card.
+// Below this many samples a pass, recomputation may win time too: kernels of so few samples do not fill a GPU.
 constexpr int64_t kSmallPass = 8;
 
 struct LastStep {
@@ -30,7 +30,7 @@ LastStep bounds_of_last_step(const Recording& recording) {
   return step;
 }
 
-// A card's balance of operations and bytes, the same for every block: only the order matters.
+// A GPU's balance of operations and bytes, the same for every block: only the order matters.
 double work_of(const Operator& call) {
   constexpr double kOperations = 300e12;
   constexpr double kBytes = 2e12;
@@ -44,11 +44,11 @@ std::optional<Found> better(std::optional<Found> a, std::optional<Found> b) {
 }
 
 // The largest micro-batch that fits: the whole share, half of it, a quarter, ...
-std::optional<Found> largest_pass(Levers levers, int64_t rows, const Reach& reach, const Judge& judge) {
+std::optional<Found> largest_pass(Levers levers, int64_t rows, const Reach& reach, const TryLevers& try_levers) {
   const int64_t start = levers.micro_batch > 0 ? std::min(levers.micro_batch, rows) : rows;
   for (int64_t micro = start;; micro = (micro + 1) / 2) {
     if (micro != start) levers.micro_batch = micro;
-    Trial trial = judge(levers);
+    Trial trial = try_levers(levers);
     if (trial.fits) return Found{levers, std::move(trial)};
     if (micro == 1 || !reach.micro_batch) return std::nullopt;
   }
@@ -60,27 +60,27 @@ bool is_small(const std::optional<Found>& found, int64_t rows) {
 
 // As many blocks as the whole pass lacks bytes; or all of them, and a smaller pass.
 std::optional<Found> with_recomputation(Levers levers, int64_t rows, const Reach& reach,
-                                        const std::vector<BlockSaving>& order, const Judge& judge) {
+                                        const std::vector<BlockSaving>& order, const TryLevers& try_levers) {
   std::optional<Found> best;
-  const Trial without = judge(levers);
+  const Trial without = try_levers(levers);
   levers.recompute =
       enough_blocks(order, 1.1 * static_cast<double>(without.memory.total - without.capacity), without.micro_batch);
   if (!levers.recompute.empty() && levers.recompute.size() < order.size()) {
-    Trial trial = judge(levers);
+    Trial trial = try_levers(levers);
     if (trial.fits) best = Found{levers, std::move(trial)};
   }
   levers.recompute = {"all"};
-  return better(best, largest_pass(levers, rows, reach, judge));
+  return better(best, largest_pass(levers, rows, reach, try_levers));
 }
 
 // The first level with which a pass of some size fits: each further one communicates more, or earlier.
 std::optional<Found> with_parts(Levers levers, int64_t rows, const Reach& reach, const std::vector<BlockSaving>& order,
-                                const Judge& judge) {
+                                const TryLevers& try_levers) {
   std::optional<Found> best;
   for (levers.zero = 1; levers.zero <= reach.zero; ++levers.zero) {
-    std::optional<Found> found = largest_pass(levers, rows, reach, judge);
+    std::optional<Found> found = largest_pass(levers, rows, reach, try_levers);
     if (levers.zero < 3 && reach.recompute && levers.recompute.empty() && is_small(found, rows)) {
-      found = better(found, with_recomputation(levers, rows, reach, order, judge));
+      found = better(found, with_recomputation(levers, rows, reach, order, try_levers));
     }
     best = better(best, found);
     if (!is_small(found, rows)) break;
@@ -89,8 +89,9 @@ std::optional<Found> with_parts(Levers levers, int64_t rows, const Reach& reach,
 }
 
 std::string called(const Option& option) {
-  const std::string name =
-      option.place.gpus > 1 ? text(option.place.gpus, " x ", option.place.name) : option.place.name;
+  const std::string name = option.machine_option.gpus > 1
+                               ? text(option.machine_option.gpus, " x ", option.machine_option.name)
+                               : option.machine_option.name;
   return option.as_written ? name : text(name, " changed");
 }
 
@@ -157,25 +158,25 @@ std::vector<std::string> enough_blocks(const std::vector<BlockSaving>& order, do
 }
 
 std::optional<Found> search(const Levers& written, int64_t rows, const Reach& reach,
-                            const std::vector<BlockSaving>& order, const Judge& judge) {
+                            const std::vector<BlockSaving>& order, const TryLevers& try_levers) {
   std::optional<Found> best;
   for (const auto& precision : reach.precisions) {
     Levers levers = written;
     levers.precision = precision;
     std::optional<Found> plain;
-    if (reach.plain) plain = largest_pass(levers, rows, reach, judge);
+    if (reach.plain) plain = largest_pass(levers, rows, reach, try_levers);
     if (reach.plain && is_small(plain, rows) && reach.recompute && written.recompute.empty()) {
-      plain = better(plain, with_recomputation(levers, rows, reach, order, judge));
+      plain = better(plain, with_recomputation(levers, rows, reach, order, try_levers));
     }
     if (is_small(plain, rows) && written.zero == 0) {
-      plain = better(plain, with_parts(levers, rows, reach, order, judge));
+      plain = better(plain, with_parts(levers, rows, reach, order, try_levers));
     }
     best = better(best, plain);
     // What the job does to save memory may not be needed here.
     const Levers whole{precision, {}, 0};
     const bool saves = !written.recompute.empty() || (written.micro_batch > 0 && written.micro_batch < rows) ||
                        (written.zero > 0 && reach.zero > 0);
-    if (saves && plain) best = better(best, largest_pass(whole, rows, reach, judge));
+    if (saves && plain) best = better(best, largest_pass(whole, rows, reach, try_levers));
   }
   return best;
 }
@@ -194,7 +195,7 @@ std::vector<std::string> precisions_for(const catalogue::Gpu* gpu, const std::ve
   return all;
 }
 
-std::vector<std::string> changes_of(const Levers& written, const Levers& found) {
+std::vector<std::string> list_changes(const Levers& written, const Levers& found) {
   std::vector<std::string> all;
   if (found.precision != written.precision) all.push_back(text("training.precision=", found.precision));
   if (found.micro_batch != written.micro_batch) all.push_back(text("training.micro_batch=", found.micro_batch));
@@ -207,7 +208,7 @@ std::vector<std::string> changes_of(const Levers& written, const Levers& found) 
   return all;
 }
 
-Best best_of(const std::vector<Option>& options) {
+Best find_best(const std::vector<Option>& options) {
   Best best;
   const bool any_drivable = std::any_of(options.begin(), options.end(),
                                         [](const Option& option) { return option.feasible() && option.drivable; });
@@ -232,11 +233,11 @@ Best best_of(const std::vector<Option>& options) {
     return rented ? rent(option) : option.energy ? option.energy->joules : 0.0;
   });
   best.cheapest_by = rented ? "rent" : "energy";
-  // Of cards of the same size the faster one.
+  // Of GPUs of the same size the faster one.
   const double slowest = 1e15;
   best.smallest = pick([&](const Option& option) {
-    const auto bytes = static_cast<double>(option.trial.capacity * std::max<int64_t>(1, option.place.gpus));
-    return option.place.gpu ? bytes * (1 + seconds_of(option) / slowest) : 0.0;
+    const auto bytes = static_cast<double>(option.trial.capacity * std::max<int64_t>(1, option.machine_option.gpus));
+    return option.machine_option.gpu ? bytes * (1 + seconds_of(option) / slowest) : 0.0;
   });
   return best;
 }

@@ -9,13 +9,13 @@
 
 namespace lockstep::forecast {
 
-// What the step really has. A lever that is not here is not offered.
+// The levers that the step supports. Others are not offered.
 struct Reach {
-  std::vector<std::string> precisions = {};  // spec::Precision's, as far as the card has units for them
+  std::vector<std::string> precisions = {};  // spec::Precision's, as far as the GPU has units for them
   bool recompute = false;
   bool micro_batch = true;
   int64_t zero = 0;   // the highest level with which several ranks can cut what they keep; 0: none
-  bool plain = true;  // false: what each rank keeps whole does not fit by itself, only cut it may
+  bool plain = true;  // false: what each rank keeps whole does not fit; only partitioned it may
 };
 
 // What recomputing one block gives and costs.
@@ -28,35 +28,35 @@ struct BlockSaving {
 std::vector<BlockSaving> block_savings(const Recording& recording);
 // In the order in which to recompute them: most bytes saved per second first; blocks that save nothing are left out.
 std::vector<BlockSaving> recompute_order(std::vector<BlockSaving> savings);
-// The first of them that save `bytes` with passes of that many samples, rounded up to a quarter of all, so that cards
-// of nearly the same size share a trace; nothing when all of them together do not.
+// The first of them that save `bytes` with passes of that many samples, rounded up to a quarter of all, so that GPUs of
+// nearly the same size share a trace; nothing when all of them together do not.
 std::vector<std::string> enough_blocks(const std::vector<BlockSaving>& order, double bytes, int64_t samples);
 
 struct Found {
   Levers levers = {};
   Trial trial = {};
 };
-// The fastest levers with which the job fits the place, the job's own included; nothing when none does. `judge` tries
-// one set (it is asked some dozens of times).
-using Judge = std::function<Trial(const Levers&)>;
+// The fastest levers with which the job fits the machine option, the job's own included; nothing when none does.
+// `try_levers` tries one set (it is asked some dozens of times).
+using TryLevers = std::function<Trial(const Levers&)>;
 std::optional<Found> search(const Levers& written, int64_t rows, const Reach& reach,
-                            const std::vector<BlockSaving>& order, const Judge& judge);
+                            const std::vector<BlockSaving>& order, const TryLevers& try_levers);
 
-// The precisions worth trying on that card: those the step has and the card computes in.
+// The precisions worth trying on that GPU: those the step has and the GPU computes in.
 std::vector<std::string> precisions_for(const catalogue::Gpu* gpu, const std::vector<std::string>& of_the_step);
 
 // "training.micro_batch=64", ...: what differs, as --set takes it.
-std::vector<std::string> changes_of(const Levers& written, const Levers& found);
+std::vector<std::string> list_changes(const Levers& written, const Levers& found);
 
 // Which options win; -1: none. `cheapest` by the lowest rent in one currency, or, where nobody rents out any of them,
 // by energy.
 struct Best {
   int64_t fastest = -1;
   int64_t cheapest = -1;
-  int64_t smallest = -1;  // least card memory in all
+  int64_t smallest = -1;  // least GPU memory in all
   std::string cheapest_by = {};
 };
-Best best_of(const std::vector<Option>& options);
+Best find_best(const std::vector<Option>& options);
 // Tells each option that is not the best why: "3.1 times slower than h200 x1".
 void compare(std::vector<Option>& options, const Best& best);
 

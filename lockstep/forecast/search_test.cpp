@@ -9,7 +9,7 @@ namespace lockstep::forecast {
 namespace {
 
 // Fits up to `most` samples a pass; recomputing doubles that. A pass costs a fixed part, so larger ones are faster.
-Judge judge_with(int64_t rows, double most) {
+TryLevers trial_below(int64_t rows, double most) {
   return [=](const Levers& levers) {
     Trial trial;
     trial.rows = rows;
@@ -31,39 +31,39 @@ const std::vector<BlockSaving> kOrder{{"late", 4, 1}, {"early", 3, 1}, {"stem", 
 
 TEST(SearchTest, KeepsTheJobAsWrittenWhenItFitsAndNothingIsFaster) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
-  const auto found = search(written, 256, kFp32Only, kOrder, judge_with(256, 300));
+  const auto found = search(written, 256, kFp32Only, kOrder, trial_below(256, 300));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->levers, written);
-  EXPECT_TRUE(changes_of(written, found->levers).empty());
+  EXPECT_TRUE(list_changes(written, found->levers).empty());
 }
 
 TEST(SearchTest, HalvesThePassUntilItFits) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
-  const auto found = search(written, 256, kFp32Only, kOrder, judge_with(256, 70));
+  const auto found = search(written, 256, kFp32Only, kOrder, trial_below(256, 70));
   ASSERT_TRUE(found);
-  EXPECT_EQ(changes_of(written, found->levers), std::vector<std::string>{"training.micro_batch=64"});
+  EXPECT_EQ(list_changes(written, found->levers), std::vector<std::string>{"training.micro_batch=64"});
 }
 
 TEST(SearchTest, GivesUpSavingMemoryWhereThereIsEnough) {
   const Levers written{.precision = "fp32", .recompute = {"all"}, .micro_batch = 8};
-  const auto found = search(written, 256, kFp32Only, kOrder, judge_with(256, 128));
+  const auto found = search(written, 256, kFp32Only, kOrder, trial_below(256, 128));
   ASSERT_TRUE(found);
-  EXPECT_EQ(changes_of(written, found->levers),
+  EXPECT_EQ(list_changes(written, found->levers),
             (std::vector<std::string>{"training.micro_batch=128", "training.recompute=[]"}));
 }
 
 TEST(SearchTest, RecomputesWhereNotEvenASmallPassFits) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
-  const auto found = search(written, 256, kFp32Only, kOrder, judge_with(256, 0.5));
+  const auto found = search(written, 256, kFp32Only, kOrder, trial_below(256, 0.5));
   ASSERT_TRUE(found);
-  EXPECT_EQ(changes_of(written, found->levers),
+  EXPECT_EQ(list_changes(written, found->levers),
             (std::vector<std::string>{"training.micro_batch=2", "training.recompute=[\"all\"]"}));
-  EXPECT_FALSE(search(written, 256, kFp32Only, {}, judge_with(256, 0.1)));
-  EXPECT_FALSE(search(written, 256, {.precisions = {"fp32"}}, {}, judge_with(256, 0.5)));
+  EXPECT_FALSE(search(written, 256, kFp32Only, {}, trial_below(256, 0.1)));
+  EXPECT_FALSE(search(written, 256, {.precisions = {"fp32"}}, {}, trial_below(256, 0.5)));
 }
 
 // Fits cut at level `least` or above only; each level costs time.
-Judge judge_of_levels(int64_t rows, int64_t least) {
+TryLevers trial_from_level(int64_t rows, int64_t least) {
   return [=](const Levers& levers) {
     Trial trial;
     trial.rows = rows;
@@ -80,33 +80,34 @@ TEST(SearchTest, CutsOverTheRanksAsLittleAsIsEnough) {
   const Levers written{.precision = "fp32"};
   const Reach reach{.precisions = {"fp32"}, .recompute = true, .zero = 3};
   for (const int64_t least : {1, 2, 3}) {
-    const auto found = search(written, 64, reach, kOrder, judge_of_levels(64, least));
+    const auto found = search(written, 64, reach, kOrder, trial_from_level(64, least));
     ASSERT_TRUE(found);
-    EXPECT_EQ(changes_of(written, found->levers), (std::vector<std::string>{"training.zero=" + std::to_string(least)}));
+    EXPECT_EQ(list_changes(written, found->levers),
+              (std::vector<std::string>{"training.zero=" + std::to_string(least)}));
   }
-  EXPECT_FALSE(search(written, 64, {.precisions = {"fp32"}, .zero = 2}, {}, judge_of_levels(64, 3)));
-  EXPECT_FALSE(search(written, 64, {.precisions = {"fp32"}}, {}, judge_of_levels(64, 1)));
+  EXPECT_FALSE(search(written, 64, {.precisions = {"fp32"}, .zero = 2}, {}, trial_from_level(64, 3)));
+  EXPECT_FALSE(search(written, 64, {.precisions = {"fp32"}}, {}, trial_from_level(64, 1)));
 }
 
 TEST(SearchTest, CutsNothingWhereAPassOfSomeSizeFitsWhole) {
   const Levers written{.precision = "fp32"};
   const Reach reach{.precisions = {"fp32"}, .recompute = true, .zero = 3};
-  EXPECT_EQ(search(written, 256, reach, kOrder, judge_with(256, 70))->levers.zero, 0);
+  EXPECT_EQ(search(written, 256, reach, kOrder, trial_below(256, 70))->levers.zero, 0);
 }
 
 TEST(SearchTest, TakesFewerBitsWhereTheyAreFaster) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
-  const auto found = search(written, 256, {.precisions = {"fp32", "bf16"}}, {}, judge_with(256, 300));
-  EXPECT_EQ(changes_of(written, found->levers), std::vector<std::string>{"training.precision=bf16"});
+  const auto found = search(written, 256, {.precisions = {"fp32", "bf16"}}, {}, trial_below(256, 300));
+  EXPECT_EQ(list_changes(written, found->levers), std::vector<std::string>{"training.precision=bf16"});
 }
 
-TEST(SearchTest, OffersOnlyWhatTheStepAndTheCardHave) {
-  const auto shelf = catalogue::load_embedded();
+TEST(SearchTest, OffersOnlyWhatTheStepAndTheGpuHave) {
+  const auto catalogue = catalogue::load_embedded();
   const std::vector<std::string> step{"fp32", "tf32", "bf16", "amp"};
-  EXPECT_EQ(precisions_for(&shelf.gpu("k40"), step), std::vector<std::string>{"fp32"});
-  EXPECT_EQ(precisions_for(&shelf.gpu("v100-32"), step), (std::vector<std::string>{"fp32", "amp"}));
-  EXPECT_EQ(precisions_for(&shelf.gpu("a100-80"), step), step);
-  EXPECT_EQ(precisions_for(&shelf.gpu("a100-80"), {"fp32"}), std::vector<std::string>{"fp32"});
+  EXPECT_EQ(precisions_for(&catalogue.gpu("k40"), step), std::vector<std::string>{"fp32"});
+  EXPECT_EQ(precisions_for(&catalogue.gpu("v100-32"), step), (std::vector<std::string>{"fp32", "amp"}));
+  EXPECT_EQ(precisions_for(&catalogue.gpu("a100-80"), step), step);
+  EXPECT_EQ(precisions_for(&catalogue.gpu("a100-80"), {"fp32"}), std::vector<std::string>{"fp32"});
   EXPECT_EQ(precisions_for(nullptr, step), std::vector<std::string>{"fp32"});
 }
 
@@ -131,8 +132,8 @@ TEST(SearchTest, RecomputesAsManyBlocksAsBytesAreMissing) {
 
 Option option_of(const std::string& name, double seconds, double rent, int64_t capacity) {
   Option option;
-  option.place.name = name;
-  option.place.gpu = catalogue::Gpu{};
+  option.machine_option.name = name;
+  option.machine_option.gpu = catalogue::Gpu{};
   option.trial.fits = true;
   option.trial.capacity = capacity;
   option.trial.time = TimeForecast{};
@@ -145,7 +146,7 @@ TEST(SearchTest, NamesTheFastestTheCheapestAndTheSmallest) {
   std::vector<Option> options{option_of("slow", 40, 10, 24), option_of("fast", 10, 30, 80),
                               option_of("small", 90, 0, 16), option_of("unfit", 1, 1, 8)};
   options[3].trial.fits = false;
-  const Best best = best_of(options);
+  const Best best = find_best(options);
   EXPECT_EQ(best.fastest, 1);
   EXPECT_EQ(best.cheapest, 0);
   EXPECT_EQ(best.smallest, 2);
@@ -158,11 +159,11 @@ TEST(SearchTest, NamesTheFastestTheCheapestAndTheSmallest) {
 TEST(SearchTest, NeverRecommendsWhatCannotBeDrivenWhereSomethingElseCan) {
   std::vector<Option> options{option_of("old", 10, 0, 24), option_of("new", 20, 0, 24)};
   options[0].drivable = false;
-  EXPECT_EQ(best_of(options).fastest, 1);
+  EXPECT_EQ(find_best(options).fastest, 1);
   options[1].trial.fits = false;
-  EXPECT_EQ(best_of(options).fastest, 0);
+  EXPECT_EQ(find_best(options).fastest, 0);
   options[0].trial.fits = false;
-  EXPECT_EQ(best_of(options).fastest, -1);
+  EXPECT_EQ(find_best(options).fastest, -1);
 }
 
 }  // namespace

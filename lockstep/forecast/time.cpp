@@ -14,7 +14,7 @@
 namespace lockstep::forecast {
 namespace {
 
-// Identical cards and processes differ by 0.4 to 2 % from step to step; every step waits for the slowest.
+// Identical GPUs and processes differ by 0.4 to 2 % from step to step; every step waits for the slowest.
 constexpr double kRankNoise = 0.007;
 
 // The last whole step, or everything when the recording has no steps.

@@ -49,7 +49,7 @@ struct TimeForecast {
 
 class Calibration;  // calibration.h
 
-// The warm step (the last one of the recording) on one card of that type, `network` between the ranks. User error when
+// The warm step (the last one of the recording) on one GPU of that type, `network` between the ranks. User error when
 // the recording has collectives for several ranks and `network` no rate.
 TimeForecast forecast_time(const Recording& recording, const catalogue::Gpu& gpu, const Calibration& calibration,
                            const Network& network = {});

@@ -55,7 +55,7 @@ TEST(TimeTest, SmallOperatorsAreBoundByTheirLaunches) {
   EXPECT_NEAR(ten.step.value, 10 * 10e-6, 3e-6);
 }
 
-TEST(TimeTest, SaysThatAnotherCardIsCarriedOver) {
+TEST(TimeTest, SaysThatAnotherGpuIsCarriedOver) {
   catalogue::Gpu other = invented_gpu();
   other.id = "other";
   const TimeForecast ten = forecast_time(adding(10), other, Calibration({invented_device()}));
@@ -81,7 +81,7 @@ TEST(TimeTest, ACollectiveHidesBehindComputing) {
   const TimeForecast hidden = forecast(reducing(10), two);
   EXPECT_GT(hidden.communication, 1.2e-3);
   EXPECT_EQ(hidden.exposed, 0);
-  // It takes 15 % of the card for as long as it runs.
+  // It takes 15 % of the GPU for as long as it runs.
   const double alone = hidden.step.value - hidden.skew;
   EXPECT_NEAR(alone, 10 * kGigabyteAdd + 0.15 * hidden.communication, 0.02 * kGigabyteAdd);
 }

@@ -16,7 +16,7 @@ constexpr double kSplitSums = 8 * kMebibyte;  // measured: median 2 MiB in 16 bi
 constexpr double kFewPixels = 2048;           // that a weight gradient sums over: below, nothing is split
 
 // The sizes of a convolution: {batch, in, height, width, out, kernel_h, kernel_w, stride, groups}. In doubles: exact
-// for every size that a card can hold, and no overflow whatever a recording claims.
+// for every size that a GPU can hold, and no overflow whatever a recording claims.
 struct ConvolutionSizes {
   double batch, in, height, width, out, kernel_h, kernel_w, stride, groups;
 
@@ -129,7 +129,7 @@ double attention_gradient_workspace(const Operator& call) {
 }
 
 // A sum over the rows of a matrix, as a bias has for its gradient: each warp keeps sums of 128 columns, 32 apiece, and
-// there are as many rows of warps as the card has room for, at most one for 16 rows. Columns are the last dimension;
+// there are as many rows of warps as the GPU has room for, at most one for 16 rows. Columns are the last dimension;
 // that it is such a sum shows in the bytes: what comes out is one row.
 double row_sum_workspace(const Operator& call, const MemoryRules& rules) {
   if (call.shape.size() < 2 || rules.warps == 0 || call.name != "aten::sum") return 0;

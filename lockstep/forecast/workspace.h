@@ -9,7 +9,7 @@
 namespace lockstep::forecast {
 
 // Bytes that a call takes from the allocator for its own time, beside its inputs and outputs; 0: none. The rules were
-// read off one H200 (PyTorch 2.11, cuDNN 9, channels last, cudnn.benchmark off) and are carried over to other cards.
+// read off one H200 (PyTorch 2.11, cuDNN 9, channels last, cudnn.benchmark off) and are carried over to other GPUs.
 int64_t call_workspace(const Operator& call, const MemoryRules& rules);
 
 // Of a convolution and its two gradients: cuDNN's first choice. What it does with the operands:

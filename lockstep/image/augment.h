@@ -13,7 +13,7 @@
 
 namespace lockstep::image {
 
-struct Colour {  // factors; 1 leaves the picture as it is
+struct Colour {  // factors; 1 leaves the image as it is
   float brightness = 1;
   float contrast = 1;
   float saturation = 1;
@@ -31,9 +31,9 @@ struct Rectangle {
   bool operator==(const Rectangle&) const = default;
 };
 
-// How one picture of known size is shown to the network: which part, mirrored or not, and what is done to it.
+// How one image of known size is shown to the network: which part, mirrored or not, and what is done to it.
 struct View {
-  Axis x;  // in pixels of the whole picture
+  Axis x;  // in pixels of the whole image
   Axis y;
   Colour colour = {};
   Rectangle erased = {};             // in pixels of the result; nothing when its width is 0
@@ -50,7 +50,7 @@ View center_view(int64_t width, int64_t height, const spec::Data& data);
 // `none` is the centre view. Everything that is random comes from `random`.
 View random_view(int64_t width, int64_t height, const spec::Data& data, base::Random random);
 
-// The part of the picture that the view needs. Up to 1 / max_denominator it is decoded at the smallest scale that need
+// The part of the image that the view needs. Up to 1 / max_denominator it is decoded at the smallest scale that need
 // not be enlarged again: 1.3 to 3 times as fast, and 2/255 off in the mean, so evaluation takes 1.
 PartRequest part_for(const View& view, const ImageInfo& info, int64_t max_denominator);
 

@@ -50,7 +50,7 @@ TEST(AugmentTest, DependsOnTheNumbersOnly) {
   EXPECT_NE(random_view(400, 300, data, base::Random(1, 2, 3)), random_view(400, 300, data, base::Random(1, 3, 3)));
 }
 
-TEST(AugmentTest, APictureTooNarrowForAnyCropIsCutInTheCentre) {
+TEST(AugmentTest, AnImageTooNarrowForAnyCropIsCutInTheCentre) {
   const View view = random_view(1000, 10, {}, base::Random(1));
   EXPECT_EQ(view.x.high - view.x.low, 13);
   EXPECT_EQ(view.y.high - view.y.low, 10);

@@ -76,7 +76,7 @@ void ImageReader::read(const PartRequest& request, DecodedPart& part) {
     return;
   }
   if (info_.orientation == 1) return jpeg_->read(request, part);
-  // Turned pictures are rare: all of it is decoded, then turned.
+  // Turned images are rare: all of it is decoded, then turned.
   const bool swapped = info_.orientation >= 5;
   const PartRequest whole{0, 0, swapped ? info_.height : info_.width, swapped ? info_.width : info_.height,
                           request.denominator};

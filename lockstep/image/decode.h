@@ -34,7 +34,7 @@ ImageInfo read_image_info(std::span<const std::byte> file);
 
 Image decode_image(std::span<const std::byte> file);
 
-// The part of the picture that will be used, in pixels as seen, and how far it may be shrunk while decoding.
+// The part of the image that will be used, in pixels as seen, and how far it may be shrunk while decoding.
 struct PartRequest {
   int64_t x = 0;
   int64_t y = 0;
@@ -43,7 +43,7 @@ struct PartRequest {
   int64_t denominator = 1;  // 1, 2, 4 or 8: a JPEG is decoded at that fraction of its size
 };
 
-// At least the requested part: `image` holds the pixels from (x, y) of the picture at 1/denominator of its size.
+// At least the requested part: `image` holds the pixels from (x, y) of the image at 1/denominator of its size.
 // At denominator 1 they equal those of decode_image bit by bit.
 struct DecodedPart {
   Image image;
@@ -68,21 +68,21 @@ class ImageReader {
   std::unique_ptr<JpegReader> jpeg_;
 };
 
-// Turns the stored picture into the one that is seen, by the EXIF orientation 1 to 8.
+// Turns the stored image into the one that is seen, by the EXIF orientation 1 to 8.
 Image orient(Image stored, int orientation);
 
 // A JPEG file, 4:2:0, `quality` 1 to 100. The same bytes for the same pixels.
 std::string encode_jpeg(const Image& image, int quality);
 
-// The same JPEG picture, coefficient by coefficient, as a sequential file of one scan with a restart marker after each
+// The same JPEG image, coefficient by coefficient, as a sequential file of one scan with a restart marker after each
 // row of MCUs, so that rows can be decoded on their own. EXIF and other comments are left out. Files of four inks and
 // turned ones (EXIF orientation) come back as they are.
 std::string with_restart_markers(std::span<const std::byte> file);
 
-// A PNG file, grey when the picture is. The same bytes for the same pixels.
+// A PNG file, grey when the image is. The same bytes for the same pixels.
 std::string encode_png(const Image& image);
 
-// The whole picture in another size (bilinear, antialiased): thumbnails, contact sheets.
+// The whole image in another size (bilinear, antialiased): thumbnails, contact sheets.
 Image resize_image(const Image& image, int64_t width, int64_t height);
 
 }  // namespace lockstep::image

@@ -56,7 +56,7 @@ TEST(DecodeTest, OrientsAsExifSays) {
   EXPECT_EQ(seen(8), "135/024/");
 }
 
-TEST(DecodeTest, ResizesAWholePicture) {
+TEST(DecodeTest, ResizesAWholeImage) {
   Image image(4, 2);
   for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(i % 3 * 100);
   const Image small = resize_image(image, 2, 1);

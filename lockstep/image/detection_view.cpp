@@ -54,9 +54,9 @@ std::vector<int64_t> nearest(const Axis& axis) {
   std::vector<int64_t> sources;
   const auto scale = static_cast<float>(axis.scale);
   for (int64_t i = 0; i < axis.num_outputs; ++i) {
-    const int64_t place = axis.reversed ? axis.num_outputs - 1 - i : i;
+    const int64_t position = axis.reversed ? axis.num_outputs - 1 - i : i;
     const auto source =
-        static_cast<int64_t>(axis.begin) + static_cast<int64_t>(std::floor(static_cast<float>(place) * scale));
+        static_cast<int64_t>(axis.begin) + static_cast<int64_t>(std::floor(static_cast<float>(position) * scale));
     sources.push_back(std::clamp(source, axis.low, axis.high - 1));
   }
   return sources;
@@ -111,7 +111,7 @@ Polygon show_polygon(const View& view, const Polygon& polygon) {
 }
 
 Bitmap show_mask(const View& view, const Bitmap& mask) {
-  base::ensure(view.x.high <= mask.width && view.y.high <= mask.height, "a mask as large as its picture");
+  base::ensure(view.x.high <= mask.width && view.y.high <= mask.height, "a mask as large as its image");
   const auto columns = nearest(view.x), rows = nearest(view.y);
   Bitmap shown{view.x.num_outputs, view.y.num_outputs, {}};
   shown.pixels.reserve(static_cast<size_t>(shown.width * shown.height));

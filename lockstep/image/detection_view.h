@@ -11,7 +11,7 @@
 
 namespace lockstep::image {
 
-// What a view (a crop, its resize, a mirror) does to that which is drawn on a picture. Coordinates are in pixels and
+// What a view (a crop, its resize, a mirror) does to that which is drawn on an image. Coordinates are in pixels and
 // continuous: the first pixel reaches from 0 to 1.
 struct Corner {
   double x = 0;
@@ -60,7 +60,7 @@ std::vector<ShownBox> show_boxes(const View& view, std::span<const Box> boxes, d
 // stays one, joined along the edge.
 Polygon show_polygon(const View& view, const Polygon& polygon);
 
-// Nearest neighbour, as torchvision resizes masks. REQUIRES: the size of the picture that the view is of.
+// Nearest neighbour, as torchvision resizes masks. REQUIRES: the size of the image that the view is of.
 Bitmap show_mask(const View& view, const Bitmap& mask);
 
 struct DetectionView {
@@ -76,7 +76,7 @@ struct DetectionView {
 
 // A random crop, resized to the result, mirrored half of the time, with changed colours; everything that is random
 // comes from `random`, so it is a function of (seed, epoch, sample). Where there are boxes, one at least stays visible:
-// when ten crops fail in this the whole picture is shown.
+// when ten crops fail in this the whole image is shown.
 View detection_view(int64_t width, int64_t height, std::span<const Box> boxes, const DetectionView& how,
                     base::Random random);
 

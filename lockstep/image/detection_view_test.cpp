@@ -8,7 +8,7 @@
 namespace lockstep::image {
 namespace {
 
-// The right half of a picture of 100 x 60, from row 10 to 50, as 100 x 80: twice as large.
+// The right half of an image of 100 x 60, from row 10 to 50, as 100 x 80: twice as large.
 View half_view(bool mirrored) {
   View view;
   view.x = {.num_outputs = 100, .begin = 50, .scale = 0.5, .low = 50, .high = 100, .reversed = mirrored};

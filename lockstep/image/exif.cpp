@@ -15,8 +15,8 @@ class TiffBytes {
     if (at > bytes_.size() || bytes_.size() - at < width) return 0;
     uint32_t value = 0;
     for (size_t i = 0; i < width; ++i) {
-      const size_t place = big_endian_ ? i : width - 1 - i;
-      value = value << 8 | std::to_integer<uint32_t>(bytes_[at + place]);
+      const size_t position = big_endian_ ? i : width - 1 - i;
+      value = value << 8 | std::to_integer<uint32_t>(bytes_[at + position]);
     }
     return value;
   }

@@ -25,7 +25,7 @@ struct JpegErrors {
 
 namespace {
 
-constexpr int kMaxScans = 200;  // a progressive file of 1 kB can ask for thousands of passes over a large picture
+constexpr int kMaxScans = 200;  // a progressive file of 1 kB can ask for thousands of passes over a large image
 
 // More than the mean of a block is decoded. libjpeg-turbo has the member's name by the API that it was built to follow:
 // 6.2 on Debian, 8 on Ubuntu.
@@ -222,18 +222,19 @@ class JpegFile {
     const int64_t pixels = int64_t{info_.image_width} * info_.image_height;
     if (pixels <= kMaxPixels) return;
     throw base::Error(base::Blame::user,
-                      base::text("a picture of ", info_.image_width, " x ", info_.image_height, " is refused"),
+                      base::text("an image of ", info_.image_width, " x ", info_.image_height, " is refused"),
                       base::text("shrink it to at most ", kMaxPixels, " pixels"));
   }
 
   void take_over_scan(int64_t x, int64_t width, int64_t denominator) {
     ScanReader::Layout layout;
     layout.restart_interval = info_.restart_interval;
-    layout.num_places = info_.blocks_in_MCU;
+    layout.num_positions = info_.blocks_in_MCU;
     for (int i = 0; i < info_.blocks_in_MCU; ++i) {
       const int component = info_.MCU_membership[i];
       const jpeg_component_info& from = *info_.cur_comp_info[component];
-      layout.places[static_cast<size_t>(i)] = {component, from.dc_tbl_no, from.ac_tbl_no, has_alternating_terms(from)};
+      layout.positions[static_cast<size_t>(i)] = {component, from.dc_tbl_no, from.ac_tbl_no,
+                                                  has_alternating_terms(from)};
       scan_.set_dc_code(from.dc_tbl_no, code_of(*info_.dc_huff_tbl_ptrs[from.dc_tbl_no]));
       scan_.set_ac_code(from.ac_tbl_no, code_of(*info_.ac_huff_tbl_ptrs[from.ac_tbl_no]));
     }

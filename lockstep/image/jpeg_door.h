@@ -11,7 +11,7 @@
 namespace lockstep::image {
 
 // libjpeg-turbo stands behind these; decode.cpp is their only caller. They throw as decode.h says. Besides errors,
-// libjpeg's warnings about damaged data are errors here: a half-grey picture must not be trained on in silence.
+// libjpeg's warnings about damaged data are errors here: a half-grey image must not be trained on in silence.
 
 class JpegFile;
 

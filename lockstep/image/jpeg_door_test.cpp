@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Image smooth_picture(int64_t width, int64_t height) {
+Image smooth_image(int64_t width, int64_t height) {
   Image image(width, height);
   for (int64_t y = 0; y < height; ++y) {
     for (int64_t x = 0; x < width; ++x) {
@@ -28,8 +28,8 @@ Image smooth_picture(int64_t width, int64_t height) {
   return image;
 }
 
-Image noisy_picture(int64_t width, int64_t height) {
-  Image image = smooth_picture(width, height);
+Image noisy_image(int64_t width, int64_t height) {
+  Image image = smooth_image(width, height);
   base::Random random(9);
   for (auto& value : image.pixels) value = static_cast<uint8_t>((value + random.bits() % 160) / 2);
   return image;
@@ -57,8 +57,8 @@ std::string with_orientation(const std::string& file, char orientation) {
   return file.substr(0, 2) + marker + file.substr(2);
 }
 
-TEST(JpegDoorTest, GivesBackAPictureNearlyAsItWas) {
-  const Image image = smooth_picture(67, 45);
+TEST(JpegDoorTest, GivesBackAnImageNearlyAsItWas) {
+  const Image image = smooth_image(67, 45);
   const std::string file = encode_jpeg(image, 95);
   EXPECT_EQ(read_image_info(jpeg_bytes(file)), (ImageInfo{ImageFormat::jpeg, 67, 45, 1}));
   const Image decoded = decode_image(jpeg_bytes(file));
@@ -70,7 +70,7 @@ TEST(JpegDoorTest, GivesBackAPictureNearlyAsItWas) {
 }
 
 TEST(JpegDoorTest, APartEqualsTheWholeBitByBit) {
-  const std::string file = encode_jpeg(noisy_picture(203, 157), 85);
+  const std::string file = encode_jpeg(noisy_image(203, 157), 85);
   const Image whole = decode_image(jpeg_bytes(file));
   ImageReader reader;
   base::Random random(1);
@@ -95,8 +95,8 @@ TEST(JpegDoorTest, APartEqualsTheWholeBitByBit) {
   }
 }
 
-TEST(JpegDoorTest, AScaledDecodeShowsTheSamePictureSmaller) {
-  const Image image = smooth_picture(160, 120);
+TEST(JpegDoorTest, AScaledDecodeShowsTheSameImageSmaller) {
+  const Image image = smooth_image(160, 120);
   const std::string file = encode_jpeg(image, 95);
   for (const int64_t denominator : {2, 4, 8}) {
     DecodedPart part;
@@ -113,7 +113,7 @@ TEST(JpegDoorTest, AScaledDecodeShowsTheSamePictureSmaller) {
 }
 
 TEST(JpegDoorTest, AppliesTheOrientation) {
-  const std::string file = encode_jpeg(smooth_picture(40, 24), 90);
+  const std::string file = encode_jpeg(smooth_image(40, 24), 90);
   const Image stored = decode_image(jpeg_bytes(file));
   for (char orientation = 1; orientation <= 8; ++orientation) {
     const std::string turned = with_orientation(file, orientation);
@@ -125,7 +125,7 @@ TEST(JpegDoorTest, AppliesTheOrientation) {
 }
 
 TEST(JpegDoorTest, RejectsEveryTruncation) {
-  const std::string file = encode_jpeg(noisy_picture(64, 64), 85);
+  const std::string file = encode_jpeg(noisy_image(64, 64), 85);
   for (size_t length = 3; length < file.size(); length += 37) {
     EXPECT_THAT(complaint_about_jpeg(file.substr(0, length)), HasSubstr("JPEG")) << length;
   }
@@ -134,7 +134,7 @@ TEST(JpegDoorTest, RejectsEveryTruncation) {
 }
 
 TEST(JpegDoorTest, NoticesATruncationBelowTheAskedPart) {
-  const std::string file = encode_jpeg(noisy_picture(64, 256), 85);
+  const std::string file = encode_jpeg(noisy_image(64, 256), 85);
   const std::string cut = file.substr(0, file.size() * 3 / 4);
   DecodedPart part;
   ImageReader reader;
@@ -142,15 +142,15 @@ TEST(JpegDoorTest, NoticesATruncationBelowTheAskedPart) {
   EXPECT_THROW(reader.read({0, 0, 64, 16, 1}, part), base::Error);
 }
 
-TEST(JpegDoorTest, RefusesAPictureOfAbsurdSize) {
-  std::string file = encode_jpeg(smooth_picture(16, 16), 90);
+TEST(JpegDoorTest, RefusesAnImageOfAbsurdSize) {
+  std::string file = encode_jpeg(smooth_image(16, 16), 90);
   const size_t frame = file.find("\xFF\xC0");
   for (size_t i = 5; i < 9; ++i) file[frame + i] = '\xF0';  // height and width 61680
   EXPECT_THAT(complaint_about_jpeg(file), HasSubstr("61680 x 61680 is refused"));
 }
 
 TEST(JpegDoorTest, SurvivesFlippedBytes) {
-  const std::string file = encode_jpeg(noisy_picture(48, 48), 80);
+  const std::string file = encode_jpeg(noisy_image(48, 48), 80);
   base::Random random(2);
   int rejected = 0;
   for (int i = 0; i < 300; ++i) {

@@ -68,7 +68,7 @@ class LayoutReader {
            static_cast<int64_t>(interval_) == mcus_per_row() && file_.size() < std::numeric_limits<uint32_t>::max();
   }
 
-  // The beginnings of all rows, or nothing when their number is not that of the picture.
+  // The beginnings of all rows, or nothing when their number is not that of the image.
   std::vector<uint32_t> rows_from(size_t at) const {
     std::vector<uint32_t> rows{static_cast<uint32_t>(at)};
     const auto* bytes = reinterpret_cast<const uint8_t*>(file_.data());

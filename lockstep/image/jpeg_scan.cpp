@@ -8,17 +8,17 @@
 namespace lockstep::image {
 namespace {
 
-constexpr uint32_t kEndRun = 128;     // "coefficients before it" of an end of block: beyond any place
+constexpr uint32_t kEndRun = 128;     // "coefficients before it" of an end of block: beyond any position
 constexpr int32_t kMostDc = 1 << 20;  // real ones have 12 bits
 constexpr size_t kZerosBehind = 512;  // a block of damaged data reads at most 64 * 31 bits further
 
-// Zigzag place to natural place. Beyond the last stand the last: there an end of block may put its zero, since nothing
-// is there yet; and damaged data their surplus, as in libjpeg.
-constexpr auto kNaturalPlace = [] {
-  std::array<uint8_t, 256> places{};
+// Zigzag position to natural position. Beyond the last stand the last: there an end of block may put its zero, since
+// nothing is there yet; and damaged data their surplus, as in libjpeg.
+constexpr auto kNaturalPosition = [] {
+  std::array<uint8_t, 256> positions{};
   int x = 0, y = 0;
   for (size_t i = 0; i < 64; ++i) {
-    places[i] = static_cast<uint8_t>(8 * y + x);
+    positions[i] = static_cast<uint8_t>(8 * y + x);
     const bool up = (x + y) % 2 == 0;
     if (up ? x == 7 : y == 7) {
       (up ? y : x) += 1;
@@ -29,10 +29,11 @@ constexpr auto kNaturalPlace = [] {
       y += up ? -1 : 1;
     }
   }
-  for (size_t i = 64; i < places.size(); ++i) places[i] = 63;
-  return places;
+  for (size_t i = 64; i < positions.size(); ++i) positions[i] = 63;
+  return positions;
 }();
-static_assert(kNaturalPlace[1] == 1 && kNaturalPlace[2] == 8 && kNaturalPlace[62] == 62 && kNaturalPlace[63] == 63);
+static_assert(kNaturalPosition[1] == 1 && kNaturalPosition[2] == 8 && kNaturalPosition[62] == 62 &&
+              kNaturalPosition[63] == 63);
 
 }  // namespace
 
@@ -139,7 +140,7 @@ void ScanReader::build_pairs(Table& table) {
 
 template <bool stores>
 [[gnu::always_inline]] inline bool ScanReader::read_ac(const Table& table, Bits& bits, int16_t* block) {
-  uint32_t place = 1;
+  uint32_t position = 1;
   while (true) {
     bits.fill();
     Pair pair = table.pairs[bits.buffer >> (64 - kLookBits)];
@@ -149,17 +150,17 @@ template <bool stores>
       pair = {step, step.value, 0, step.bits};
     }
     for (int look = 0;; ++look) {  // 31 of the 56 bits are needed at first, then 11
-      place += pair.first.run;
-      if constexpr (stores) block[kNaturalPlace[place]] = pair.first.value;
-      if (place >= 63) {  // the second, if any, belongs to the next block
+      position += pair.first.run;
+      if constexpr (stores) block[kNaturalPosition[position]] = pair.first.value;
+      if (position >= 63) {  // the second, if any, belongs to the next block
         bits.drop(pair.first.bits);
         return true;
       }
-      place += pair.second_advance;
-      if constexpr (stores) block[kNaturalPlace[place]] = pair.second_value;
-      ++place;
+      position += pair.second_advance;
+      if constexpr (stores) block[kNaturalPosition[position]] = pair.second_value;
+      ++position;
       bits.drop(pair.bits);
-      if (place >= 64) return true;
+      if (position >= 64) return true;
       if (look == 2) break;
       pair = table.pairs[bits.buffer >> (64 - kLookBits)];
       if (pair.bits == 0) [[unlikely]]
@@ -233,14 +234,14 @@ bool ScanReader::go_to_interval(int64_t number) {
 bool ScanReader::read_mcu(Block* const* blocks) {
   Bits bits{next_, buffer_, count_};
   bool good = true;
-  for (int i = 0; i < layout_.num_places && good; ++i) {
-    const Place& place = layout_.places[static_cast<size_t>(i)];
-    int& dc = dc_value_[static_cast<size_t>(place.component)];
-    const Table& ac = ac_[static_cast<size_t>(place.ac_code)];
-    good = read_dc(dc_[static_cast<size_t>(place.dc_code)], bits, dc);
+  for (int i = 0; i < layout_.num_positions && good; ++i) {
+    const Position& position = layout_.positions[static_cast<size_t>(i)];
+    int& dc = dc_value_[static_cast<size_t>(position.component)];
+    const Table& ac = ac_[static_cast<size_t>(position.ac_code)];
+    good = read_dc(dc_[static_cast<size_t>(position.dc_code)], bits, dc);
     if (!good) break;
     if (blocks) (*blocks[i])[0] = static_cast<int16_t>(dc);
-    if (blocks && place.ac_needed) {
+    if (blocks && position.ac_needed) {
       good = read_ac<true>(ac, bits, *blocks[i]);
     } else {
       good = read_ac<false>(ac, bits, nullptr);

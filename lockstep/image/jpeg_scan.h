@@ -19,20 +19,20 @@ struct HuffmanCode {                       // as a DHT marker gives it
 // The entropy-coded data of a baseline JPEG's only scan, as coefficients: what a decoder spends most of its time on.
 // One look gives one or two whole coefficients (code, sign and value bits together), and what nobody needs is not
 // decoded: restart intervals are jumped over by their markers, other blocks are read and not stored. Knows no library.
-// Keeps its tables from one picture to the next; one per thread. Allocates in start() only.
+// Keeps its tables from one image to the next; one per thread. Allocates in start() only.
 class ScanReader {
  public:
   using Block = int16_t[64];  // in natural order, as stored in the file: not yet multiplied by the quantisation
 
-  struct Place {  // one block of an MCU
+  struct Position {  // one block of an MCU
     int component = 0;
     int dc_code = 0;  // 0 .. 3
     int ac_code = 0;
     bool ac_needed = true;
   };
   struct Layout {
-    std::array<Place, 10> places = {};
-    int num_places = 0;
+    std::array<Position, 10> positions = {};
+    int num_positions = 0;
     int64_t restart_interval = 0;  // in MCUs; 0: none
   };
 

@@ -81,7 +81,7 @@ TEST(ScanReaderTest, EndsWhereHostileValuesAddUpWithoutEnd) {
     if (value == 0xFF) data += '\0';
   }
   ScanReader::Layout layout;
-  layout.num_places = 1;
+  layout.num_positions = 1;
   reader.start(scan_bytes(data), layout);
   ScanReader::Block block{};
   ScanReader::Block* blocks[] = {&block};

@@ -20,7 +20,7 @@ using base::text;
 
 // COCO's tools walk along a polygon's edges on a grid that is this much finer than the pixels.
 constexpr int kFine = 5;
-// Corners beyond the picture are common, corners this many of its longer sides away are an error in the list; and the
+// Corners beyond the image are common, corners this many of its longer sides away are an error in the list; and the
 // walk along them all is work: no outline is as long as this many fine points.
 constexpr int64_t kFarthestSides = 8;
 constexpr int64_t kLongestOutline = int64_t{1} << 24;
@@ -43,7 +43,7 @@ int64_t coco_round(double value) {
 FinePoint fine_point(double x, double y, const Mask& mask) {
   const auto farthest = static_cast<double>(kFarthestSides * std::max(mask.width, mask.height));
   if (!(std::abs(x) <= farthest && std::abs(y) <= farthest)) {
-    fail(text("a corner of a polygon (", x, ", ", y, ") lies far outside of the picture of ", mask.width, " x ",
+    fail(text("a corner of a polygon (", x, ", ", y, ") lies far outside of the image of ", mask.width, " x ",
               mask.height));
   }
   return {coco_round(kFine * x), coco_round(kFine * y)};
@@ -109,7 +109,7 @@ void fill(Mask& mask, int64_t from, int64_t to) {
 }
 
 void check_size(int64_t width, int64_t height) {
-  if (width < 1 || height < 1 || width > kMaxPixels / height) fail("a picture of no or too many pixels");
+  if (width < 1 || height < 1 || width > kMaxPixels / height) fail("an image of no or too many pixels");
 }
 
 std::vector<double> numbers_of(const Json& list) {
@@ -140,20 +140,20 @@ int64_t Mask::area() const {
 void add_polygon(Mask& mask, std::span<const double> points) {
   std::vector<FinePoint> corners;
   for (size_t i = 0; i + 1 < points.size(); i += 2) corners.push_back(fine_point(points[i], points[i + 1], mask));
-  std::vector<int64_t> places = crossings(corners, mask);
-  places.push_back(mask.width * mask.height);
-  for (size_t i = 0; i + 1 < places.size(); i += 2) fill(mask, places[i], places[i + 1]);
+  std::vector<int64_t> positions = crossings(corners, mask);
+  positions.push_back(mask.width * mask.height);
+  for (size_t i = 0; i + 1 < positions.size(); i += 2) fill(mask, positions[i], positions[i + 1]);
 }
 
 void add_runs(Mask& mask, std::span<const int64_t> runs) {
   const int64_t pixels = mask.width * mask.height;
   int64_t at = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i] < 0 || runs[i] > pixels - at) fail("the runs are longer than the picture");
+    if (runs[i] < 0 || runs[i] > pixels - at) fail("the runs are longer than the image");
     if (i % 2 == 1) fill(mask, at, at + runs[i]);
     at += runs[i];
   }
-  if (at != pixels) fail("the runs are shorter than the picture");
+  if (at != pixels) fail("the runs are shorter than the image");
 }
 
 // Each number in groups of five bits, lowest first, in printable letters from '0' on; the sixth bit says that more
@@ -179,7 +179,7 @@ std::vector<int64_t> parse_runs(std::string_view compressed) {
   return runs;
 }
 
-std::vector<int64_t> runs_of(const Mask& mask) {
+std::vector<int64_t> encode_runs(const Mask& mask) {
   std::vector<int64_t> runs{0};
   bool inside = false;
   for (int64_t x = 0; x < mask.width; ++x) {
@@ -221,7 +221,7 @@ Mask turn_mask(const Mask& stored, const Turn& turn) {
   return seen;
 }
 
-Mask mask_of(const Json& segmentation, int64_t width, int64_t height) {
+Mask rasterize_mask(const Json& segmentation, int64_t width, int64_t height) {
   check_size(width, height);
   Mask mask(width, height);
   if (segmentation.is_array()) {
@@ -232,23 +232,23 @@ Mask mask_of(const Json& segmentation, int64_t width, int64_t height) {
     fail("unknown form");
   const Json& size = segmentation.at("size");
   if (!size.is_array() || size.size() != 2 || size.items()[0].as_int() != height || size.items()[1].as_int() != width) {
-    fail("its size is not that of the picture");
+    fail("its size is not that of the image");
   }
   add_runs(mask, listed_runs(segmentation.at("counts")));
   return mask;
 }
 
-ObjectsPicture::ObjectsPicture(int64_t width, int64_t height) : width_(width), height_(height) {
+ObjectsImage::ObjectsImage(int64_t width, int64_t height) : width_(width), height_(height) {
   check_size(width, height);
   seen_.resize(static_cast<size_t>(width * height));
 }
 
-void ObjectsPicture::add(const Mask* mask) {
-  if (areas_.size() == kMostObjects) fail(text("more than ", kMostObjects, " objects in a picture"));
+void ObjectsImage::add(const Mask* mask) {
+  if (areas_.size() == kMostObjects) fail(text("more than ", kMostObjects, " objects in an image"));
   const int64_t area = mask ? mask->area() : 0;
   areas_.push_back(area);
   if (!mask) return;
-  base::ensure(mask->width == width_ && mask->height == height_, "a mask of the picture's size");
+  base::ensure(mask->width == width_ && mask->height == height_, "a mask of the image's size");
   for (size_t i = 0; i < seen_.size(); ++i) {
     if (mask->inside[i] == 0) continue;
     const bool is_seen = seen_[i] == 0 || area <= areas_[seen_[i] - size_t{1}];
@@ -256,16 +256,16 @@ void ObjectsPicture::add(const Mask* mask) {
   }
 }
 
-std::string ObjectsPicture::png(int orientation) const {
+std::string ObjectsImage::png(int orientation) const {
   const bool grey = areas_.size() < 256;
-  Image picture(width_, height_);
+  Image image(width_, height_);
   for (size_t i = 0; i < seen_.size(); ++i) {
     const auto low = static_cast<uint8_t>(seen_[i] & 255), high = static_cast<uint8_t>(seen_[i] >> 8);
-    picture.pixels[3 * i] = low;
-    picture.pixels[3 * i + 1] = grey ? low : high;
-    picture.pixels[3 * i + 2] = grey ? low : 0;
+    image.pixels[3 * i] = low;
+    image.pixels[3 * i + 1] = grey ? low : high;
+    image.pixels[3 * i + 2] = grey ? low : 0;
   }
-  return encode_png(orient(std::move(picture), orientation));
+  return encode_png(orient(std::move(image), orientation));
 }
 
 }  // namespace lockstep::image

@@ -34,24 +34,24 @@ void add_runs(Mask& mask, std::span<const int64_t> runs);
 std::vector<int64_t> parse_runs(std::string_view compressed);
 
 // The other way round: the runs of a mask, and their compressed spelling.
-std::vector<int64_t> runs_of(const Mask& mask);
+std::vector<int64_t> encode_runs(const Mask& mask);
 std::string compress_runs(std::span<const int64_t> runs);
 
-// The mask of a stored picture as it lies on the one that is seen.
+// The mask of a stored image as it lies on the one that is seen.
 Mask turn_mask(const Mask& stored, const Turn& turn);
 
 // What COCO writes as "segmentation": a list of polygons, or {"size": [height, width], "counts": runs}.
 // User error for anything else.
-Mask mask_of(const base::Json& segmentation, int64_t width, int64_t height);
+Mask rasterize_mask(const base::Json& segmentation, int64_t width, int64_t height);
 
-// A picture of objects, each by its number from 1 in the order in which they are added; where several lie over each
-// other the smaller one is seen (of equals the later). Two bytes a pixel however many there are. User error for a
-// picture of too many pixels or objects.
-class ObjectsPicture {
+// An image of objects, each by its number from 1 in the order in which they are added; where several lie over each
+// other the smaller one is seen (of equals the later). Two bytes a pixel however many there are. User error for an
+// image of too many pixels or objects.
+class ObjectsImage {
  public:
   static constexpr size_t kMostObjects = 65535;
 
-  ObjectsPicture(int64_t width, int64_t height);
+  ObjectsImage(int64_t width, int64_t height);
   void add(const Mask* mask);  // null: the object has no outline, and a number all the same
   // Up to 255 objects it is grey; with more a pixel's number is red + 256 green. Turned by an EXIF orientation.
   std::string png(int orientation = 1) const;

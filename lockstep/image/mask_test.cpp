@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 
 Mask from_json(const std::string& words, int64_t width, int64_t height) {
-  return mask_of(base::parse_json(words, "test"), width, height);
+  return rasterize_mask(base::parse_json(words, "test"), width, height);
 }
 
 TEST(MaskTest, FillsASquareOfWholePixels) {
@@ -41,8 +41,8 @@ TEST(MaskTest, WritesTheRunsThatItReads) {
   }
   const std::vector<int64_t> long_ones{0, 15, 16, 31, 32, 1023, 1024, 1, 1 << 25, 0, 7};
   EXPECT_EQ(parse_runs(compress_runs(long_ones)), long_ones);
-  EXPECT_THAT(runs_of(from_json(R"({"size": [2, 3], "counts": [1, 2, 3]})", 3, 2)), ElementsAre(1, 2, 3));
-  EXPECT_THAT(runs_of(from_json(R"({"size": [2, 3], "counts": [0, 6]})", 3, 2)), ElementsAre(0, 6));
+  EXPECT_THAT(encode_runs(from_json(R"({"size": [2, 3], "counts": [1, 2, 3]})", 3, 2)), ElementsAre(1, 2, 3));
+  EXPECT_THAT(encode_runs(from_json(R"({"size": [2, 3], "counts": [0, 6]})", 3, 2)), ElementsAre(0, 6));
 }
 
 TEST(MaskTest, RefusesWhatIsNoOutline) {
@@ -68,11 +68,11 @@ TEST(MaskTest, RefusesCornersThatAreAbsurdAndOutlinesWithoutEnd) {
   };
   EXPECT_EQ(complaint("[[-300, -300, 400, -300, 400, 400]]"), "none");
   EXPECT_THAT(complaint("[[-16000000, 0, 16000000, 5, 0, 16000000]]"),
-              testing::HasSubstr("corner of a polygon (-1.6e+07, 0) lies far outside of the picture of 100 x 50"));
+              testing::HasSubstr("corner of a polygon (-1.6e+07, 0) lies far outside of the image of 100 x 50"));
   std::string zigzag = "[[0, 0";
   for (int i = 0; i < 5000; ++i) zigzag += ", 800, 800, -800, -800";
   EXPECT_THAT(complaint(zigzag + "]]"), testing::HasSubstr("outline without end"));
-  EXPECT_THROW(ObjectsPicture(1 << 20, 1 << 20), base::Error);
+  EXPECT_THROW(ObjectsImage(1 << 20, 1 << 20), base::Error);
 }
 
 TEST(MaskTest, ShowsTheSmallerObjectAndNumbersManyInTwoBytes) {
@@ -80,12 +80,12 @@ TEST(MaskTest, ShowsTheSmallerObjectAndNumbersManyInTwoBytes) {
   const auto decoded = [](const std::string& file) {
     return decode_image(std::as_bytes(std::span(file.data(), file.size())));
   };
-  ObjectsPicture two(2, 2);
+  ObjectsImage two(2, 2);
   two.add(&one);
   two.add(&all);
   const Image few = decoded(two.png());
   EXPECT_THAT(few.pixels, ElementsAre(1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2));
-  ObjectsPicture many(2, 2);
+  ObjectsImage many(2, 2);
   for (int i = 0; i < 299; ++i) many.add(nullptr);
   many.add(&one);
   const Image numbered = decoded(many.png());

@@ -38,7 +38,7 @@ class PngReader {
       png_read_info(png_, info_);
     });
     if (width() * height() <= kMaxPixels) return;
-    throw base::Error(base::Blame::user, base::text("a picture of ", width(), " x ", height(), " is refused"),
+    throw base::Error(base::Blame::user, base::text("an image of ", width(), " x ", height(), " is refused"),
                       base::text("shrink it to at most ", kMaxPixels, " pixels"));
   }
 
@@ -133,7 +133,7 @@ void decode_png(std::span<const std::byte> file, Image& image) {
   image.height = reader.height();
   image.pixels.resize(rgba.size() / 4 * 3);
   uint8_t* out = image.pixels.data();
-  for (size_t i = 0; i < rgba.size(); i += 4) {  // on white: the page that cut-out pictures are made for
+  for (size_t i = 0; i < rgba.size(); i += 4) {  // on white: the page that cut-out images are made for
     const unsigned alpha = rgba[i + 3];
     for (size_t c = 0; c < 3; ++c) {
       *out++ = static_cast<uint8_t>((rgba[i + c] * alpha + 255u * (255u - alpha) + 127u) / 255u);
@@ -157,7 +157,7 @@ std::string encode_png_file(const Image& image) {
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(all);
   std::string file(size, '\0');
   const int done = png_image_write_to_memory(&all, file.data(), &size, 0, pixels, 0, nullptr);
-  base::ensure(done != 0, base::text("libpng writes a picture: ", all.message));
+  base::ensure(done != 0, base::text("libpng writes an image: ", all.message));
   file.resize(size);
   return file;
 }

@@ -136,7 +136,7 @@ void equalize_channels(Image& image) {
   }
 }
 
-// Each pixel from the nearest of the source at matrix * (x, y, 1), both from the middle of the picture.
+// Each pixel from the nearest of the source at matrix * (x, y, 1), both from the middle of the image.
 void warp(Image& image, const std::array<double, 6>& matrix, Image& scratch) {
   const int64_t w = image.width, h = image.height;
   scratch.width = w;

@@ -8,7 +8,7 @@
 namespace lockstep::image {
 namespace {
 
-Image policy_picture() {
+Image policy_image() {
   Image image(8, 6);
   base::Random random(2);
   for (auto& value : image.pixels) value = static_cast<uint8_t>(random.bits() % 200 + 20);
@@ -16,23 +16,23 @@ Image policy_picture() {
 }
 
 Image changed(Operation operation, double magnitude) {
-  Image image = policy_picture(), scratch;
+  Image image = policy_image(), scratch;
   apply({operation, magnitude}, image, scratch);
   return image;
 }
 
-TEST(PolicyTest, NoMagnitudeLeavesThePicture) {
+TEST(PolicyTest, NoMagnitudeLeavesTheImage) {
   for (const auto operation :
        {Operation::identity, Operation::shear_x, Operation::shear_y, Operation::translate_x, Operation::translate_y,
         Operation::rotate, Operation::brightness, Operation::color, Operation::contrast, Operation::sharpness}) {
-    EXPECT_EQ(changed(operation, 0), policy_picture()) << static_cast<int>(operation);
+    EXPECT_EQ(changed(operation, 0), policy_image()) << static_cast<int>(operation);
   }
-  EXPECT_EQ(changed(Operation::posterize, 8), policy_picture());
-  EXPECT_EQ(changed(Operation::solarize, 255), policy_picture());
+  EXPECT_EQ(changed(Operation::posterize, 8), policy_image());
+  EXPECT_EQ(changed(Operation::solarize, 255), policy_image());
 }
 
 TEST(PolicyTest, MovesPixelsWhereTheyBelong) {
-  const Image before = policy_picture();
+  const Image before = policy_image();
   const Image right = changed(Operation::translate_x, 3), down = changed(Operation::translate_y, 2);
   const Image turned = changed(Operation::rotate, 180);
   for (int64_t y = 0; y < 6; ++y) {

@@ -17,7 +17,7 @@ namespace lockstep::image {
 Normalisation normalisation_of(const spec::Data& data);
 
 // From a file in memory to the network's pixels: decodes no more than the view needs, then crops, resizes, mirrors and
-// normalises in one pass. Keeps its memory from one picture to the next; one per thread.
+// normalises in one pass. Keeps its memory from one image to the next; one per thread.
 class Renderer {
  public:
   explicit Renderer(const spec::Data& data);
@@ -25,8 +25,8 @@ class Renderer {
   // `out` is [height, width, 3] of data.image_size. Throws as decode.h says.
   void center(std::span<const std::byte> file, PixelTarget out);
   void random(std::span<const std::byte> file, const base::Random& numbers, PixelTarget out);
-  double decode_seconds() const { return decode_seconds_; }  // of the last picture: header and pixels
-  // A picture of noise that depends on `numbers` only, as bench and plan use it.
+  double decode_seconds() const { return decode_seconds_; }  // of the last image: header and pixels
+  // An image of noise that depends on `numbers` only, as bench and plan use it.
   void noise(base::Random numbers, PixelTarget out);
   void blank(PixelTarget out);  // the mean colour, which is 0 once it is normalised
 

@@ -209,8 +209,8 @@ void Resampler::fill(const Axis& axis, Taps& taps) {
   taps.first.resize(static_cast<size_t>(axis.num_outputs));
   taps.weights.assign(static_cast<size_t>(axis.num_outputs * taps.count), 0);
   for (int64_t i = 0; i < axis.num_outputs; ++i) {
-    const int64_t place = axis.reversed ? axis.num_outputs - 1 - i : i;
-    const double center = axis.begin + (static_cast<double>(place) + 0.5) * axis.scale;
+    const int64_t position = axis.reversed ? axis.num_outputs - 1 - i : i;
+    const double center = axis.begin + (static_cast<double>(position) + 0.5) * axis.scale;
     auto begin = static_cast<int64_t>(std::floor(center - width + 0.5));
     auto end = static_cast<int64_t>(std::ceil(center + width - 0.5));
     begin = std::clamp(begin, axis.low, axis.high - 1);

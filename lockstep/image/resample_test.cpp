@@ -28,8 +28,8 @@ Axis whole_axis(int64_t from, int64_t to) {
 double by_definition(const Image& image, const Axis& x, const Axis& y, int64_t column, int64_t row, int64_t channel) {
   const auto weight = [](const Axis& axis, int64_t output, int64_t pixel) {
     const double width = std::max(axis.scale, 1.0);
-    const int64_t place = axis.reversed ? axis.num_outputs - 1 - output : output;
-    const double center = axis.begin + (static_cast<double>(place) + 0.5) * axis.scale;
+    const int64_t position = axis.reversed ? axis.num_outputs - 1 - output : output;
+    const double center = axis.begin + (static_cast<double>(position) + 0.5) * axis.scale;
     return std::max(0.0, 1 - std::abs(static_cast<double>(pixel) + 0.5 - center) / width);
   };
   double sum = 0, total = 0;

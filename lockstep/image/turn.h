@@ -5,7 +5,7 @@
 
 namespace lockstep::image {
 
-// How a stored picture becomes the one that is seen, by its EXIF orientation 1 to 8: mirrored from right to left, from
+// How a stored image becomes the one that is seen, by its EXIF orientation 1 to 8: mirrored from right to left, from
 // bottom to top, then columns and rows exchanged.
 struct Turn {
   bool from_right = false;

@@ -13,14 +13,14 @@ namespace {
 
 constexpr int64_t kThreadBytes = int64_t{1} << 20;       // tables, rows, a result's 8-bit copy
 constexpr int64_t kMostFilesBytes = int64_t{256} << 20;  // more read ahead than this has never helped
-constexpr int64_t kLeastFilesBytes = int64_t{1} << 20;   // a few pictures
+constexpr int64_t kLeastFilesBytes = int64_t{1} << 20;   // a few images
 
 }  // namespace
 
 MemoryShares share_memory(const MemoryNeeds& needs) {
   MemoryShares shares;
   const auto budget = static_cast<int64_t>(needs.share * static_cast<double>(needs.memory));
-  shares.decoding = needs.threads * (needs.largest_picture + needs.largest_file + kThreadBytes);
+  shares.decoding = needs.threads * (needs.largest_image + needs.largest_file + kThreadBytes);
   const int64_t least_files = std::max(FileMemory::room_of(needs.largest_file), kLeastFilesBytes);
   const int64_t least = shares.decoding + least_files + needs.largest_extent + 2 * needs.batch;
   if (least > budget) {

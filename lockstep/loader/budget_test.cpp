@@ -22,7 +22,7 @@ TEST(BudgetTest, AllSharesTogetherStayWithinTheBudget) {
         const MemoryNeeds needs{.memory = budget * kMiB,
                                 .batch = batch * kMiB,
                                 .threads = 2,
-                                .largest_picture = 3 * kMiB,
+                                .largest_image = 3 * kMiB,
                                 .largest_file = kMiB / 2,
                                 .largest_extent = std::min<int64_t>(window, 8) * kMiB,
                                 .window = window * kMiB};

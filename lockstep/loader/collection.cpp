@@ -46,10 +46,10 @@ EntryKind kind_of(mode_t mode) {
 }
 
 // readdir tells the kind of most entries; only links (may be folders) and file systems that do not tell cost a stat.
-// Within a class a link that is named as a picture is taken for one, without a look at what it leads to.
+// Within a class a link that is named as an image is taken for one, without a look at what it leads to.
 EntryKind kind_of(const std::string& parent, const dirent& entry, Level level) {
   const bool may_be_folder =
-      entry.d_type == DT_LNK && (level == Level::classes || !sources::has_picture_name(entry.d_name));
+      entry.d_type == DT_LNK && (level == Level::classes || !sources::has_image_name(entry.d_name));
   if (entry.d_type == DT_LNK && !may_be_folder) return EntryKind::file;
   if (entry.d_type != DT_UNKNOWN && !may_be_folder) return kind_of(DTTOIF(entry.d_type));
   struct stat status {};
@@ -108,7 +108,7 @@ void list_class(const std::string& folder, const std::string& below, std::vector
 std::vector<std::string> class_folders(const std::string& root) {
   const Listing top = list_folder(root, Level::classes);
   if (!top.folders.empty()) return top.folders;
-  const auto num_images = std::count_if(top.files.begin(), top.files.end(), sources::has_picture_name);
+  const auto num_images = std::count_if(top.files.begin(), top.files.end(), sources::has_image_name);
   const std::string found =
       num_images > 0 ? text("holds ", num_images, " images but no class folder") : std::string("holds no class folder");
   throw Error(Blame::user, text(root, ": ", found),
@@ -126,7 +126,7 @@ void add_class(Collection& all, const std::string& name, int32_t label) {
   std::vector<std::string>& files = listed.files;
   std::sort(files.begin(), files.end());  // whole names, by their bytes: the order of prep --keep-order
   for (const auto& file : files) {
-    if (sources::has_picture_name(file)) {
+    if (sources::has_image_name(file)) {
       sources::refuse_part_in_class(all.root, text(name, "/", file), 0);
       all.samples.push_back({text(folder, "/", file), label});
     } else if (++ignored == 1) {
@@ -170,11 +170,11 @@ Collection open_shards(const std::string& root, const std::vector<std::string>& 
     const shards::ShardIndex& index = shards->index(shard);
     for (int64_t i = 0; i < index.size(); ++i) {
       const shards::IndexedSample sample = index.sample(i);
-      if (!sample.picture || sample.label < 0 || sample.label >= static_cast<int64_t>(labels.size())) {
+      if (!sample.image || sample.label < 0 || sample.label >= static_cast<int64_t>(labels.size())) {
         throw Error(Blame::user,
                     text(shards->tar_path(shard).string(), "/", sample.key, ": the sample has no ",
-                         sample.picture ? "class" : "picture"),
-                    "classification takes shards of pictures with one class each");
+                         sample.image ? "class" : "image"),
+                    "classification takes shards of images with one class each");
       }
       all.samples.push_back({"", labels[static_cast<size_t>(sample.label)]});
     }
@@ -191,7 +191,7 @@ std::string without_trailing_slashes(std::string path) {
 std::vector<std::string> images_below(const std::string& folder) {
   std::vector<std::string> images;
   for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) {
-    if (item.is_regular_file() && sources::has_picture_name(item.path().filename().string()))
+    if (item.is_regular_file() && sources::has_image_name(item.path().filename().string()))
       images.push_back(item.path().string());
   }
   if (images.empty()) throw Error(Blame::user, text(folder, ": no .jpg, .jpeg or .png file in this folder"));
@@ -213,9 +213,9 @@ Collection scan_images(const std::string& root) {
   }
   const auto shards = std::make_shared<const shards::ShardSet>(all.root);
   for (int64_t id = 0; id < shards->size(); ++id) {
-    const auto [shard, place] = shards->place_of(id);
-    if (const shards::IndexedSample sample = shards->index(shard).sample(place); !sample.picture) {
-      throw Error(Blame::user, text(shards->tar_path(shard).string(), "/", sample.key, ": the sample has no picture"));
+    const auto [shard, position] = shards->position_of(id);
+    if (const shards::IndexedSample sample = shards->index(shard).sample(position); !sample.image) {
+      throw Error(Blame::user, text(shards->tar_path(shard).string(), "/", sample.key, ": the sample has no image"));
     }
   }
   all.samples.resize(static_cast<size_t>(shards->size()));
@@ -264,10 +264,10 @@ Collection synthetic_collection(int64_t samples, int64_t classes) {
 
 std::string Collection::name_of(int64_t id) const {
   if (!shards) return samples.at(static_cast<size_t>(id)).path;
-  const auto [shard, place] = shards->place_of(id);
+  const auto [shard, position] = shards->position_of(id);
   const shards::ShardIndex& index = shards->index(shard);
-  const shards::IndexedSample sample = index.sample(place);
-  const std::string_view extension = index.member(place, sample.picture ? sample.picture->member : 0).extension;
+  const shards::IndexedSample sample = index.sample(position);
+  const std::string_view extension = index.member(position, sample.image ? sample.image->member : 0).extension;
   return text(shards->tar_path(shard).string(), "/", sample.key, ".", extension);
 }
 

@@ -53,9 +53,9 @@ TEST_F(CollectionTest, TakesSubFoldersAsSortedClasses) {
 }
 
 TEST_F(CollectionTest, FollowsLinksToFilesAndFolders) {
-  put("elsewhere/picture.jpg");
+  put("elsewhere/image.jpg");
   base::make_folders(folder_.path() / "data" / "cat");
-  std::filesystem::create_symlink(folder_.path() / "elsewhere/picture.jpg", folder_.path() / "data/cat/link.jpg");
+  std::filesystem::create_symlink(folder_.path() / "elsewhere/image.jpg", folder_.path() / "data/cat/link.jpg");
   std::filesystem::create_directory_symlink(folder_.path() / "elsewhere", folder_.path() / "data/dog");
   const Collection all = scan_folder((folder_.path() / "data").string());
   EXPECT_EQ(all.classes, (std::vector<std::string>{"cat", "dog"}));
@@ -77,7 +77,7 @@ TEST_F(CollectionTest, APipeOrASocketIsNoSampleWhateverItsName) {
                                            {"cat/socket.png", "this is a pipe, a socket or a device"}}));
 }
 
-TEST_F(CollectionTest, TakesPicturesInFoldersOfAClassInTheOrderOfPrep) {
+TEST_F(CollectionTest, TakesImagesInFoldersOfAClassInTheOrderOfPrep) {
   for (const char* name : {"cat-small/b.jpg", "cat/b.jpg", "cat/a/z.jpg", "cat/a/deep/y.png", "cat/a-z.jpg",
                            "cat/.hidden/x.jpg", "cat/a/notes.txt"}) {
     put(name);

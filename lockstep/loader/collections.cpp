@@ -64,7 +64,7 @@ Collections open_collections(const spec::Job& job) {
   return all;
 }
 
-Fingerprints fingerprints_of(const Collections& collections) {
+Fingerprints compute_fingerprints(const Collections& collections) {
   return {collections.train.fingerprint(), collections.validate ? collections.validate->fingerprint() : ""};
 }
 

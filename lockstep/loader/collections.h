@@ -19,7 +19,7 @@ Collections open_collections(const spec::Job& job);
 struct Fingerprints {
   std::string train, validate;  // that of no validation data is empty
 };
-Fingerprints fingerprints_of(const Collections& collections);
+Fingerprints compute_fingerprints(const Collections& collections);
 
 // The job with everything filled in that the data decides.
 spec::Job resolve(spec::Job job, const Collections& collections);

@@ -9,9 +9,9 @@
 
 namespace lockstep::loader {
 
-// A stretch of a shard that is read at once, for the sake of file systems that are slow to ask and fast to give.
+// An interval of a shard that is read at once: network file systems are slow to answer and fast to deliver.
 struct Extent {
-  run::Range samples;  // those whose pictures lie in it
+  run::Range samples;  // those whose images lie in it
   int64_t file = 0;
   int64_t offset = 0;
   int64_t size = 0;
@@ -19,7 +19,7 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
-// All samples of a store of shards, cut into extents of `bytes` or less; one picture at least in each.
+// All samples of a store of shards, cut into extents of `bytes` or less; one image at least in each.
 class Extents {
  public:
   Extents() = default;

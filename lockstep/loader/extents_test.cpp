@@ -8,7 +8,7 @@
 namespace lockstep::loader {
 namespace {
 
-TEST(ExtentsTest, CutsShardsIntoStretchesOfTheAskedLength) {
+TEST(ExtentsTest, CutsShardsIntoExtentsOfTheAskedLength) {
   const Extents extents(FakeStore(), 130, 4096);
   ASSERT_FALSE(extents.empty());
   int64_t next = 0;
@@ -25,7 +25,7 @@ TEST(ExtentsTest, CutsShardsIntoStretchesOfTheAskedLength) {
     }
   }
   EXPECT_EQ(next, 130);
-  EXPECT_EQ(Extents(FakeStore(), 10, 1).all().size(), 10u) << "one picture at least in each";
+  EXPECT_EQ(Extents(FakeStore(), 10, 1).all().size(), 10u) << "one image at least in each";
 }
 
 }  // namespace

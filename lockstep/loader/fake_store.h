@@ -7,7 +7,7 @@
 
 namespace lockstep::loader {
 
-// For tests of orders: pictures of 100 bytes and more in files of 50 each, 1 KiB apart; there are no bytes.
+// For tests of orders: images of 100 bytes and more in files of 50 each, 1 KiB apart; there are no bytes.
 class FakeStore final : public Store {
  public:
   std::string path(int64_t) const override { return ""; }

@@ -51,7 +51,7 @@ void check_read(const Store& store, int64_t id, int64_t outcome, std::span<const
 
 // Its members are named by the threads that may touch them.
 struct Fetcher::State {
-  struct Picture {
+  struct FetchedImage {
     int64_t id = 0;
     std::vector<std::byte> bytes;
     int64_t outcome = 0;  // as read_fully says
@@ -76,8 +76,8 @@ struct Fetcher::State {
   std::condition_variable_any wanted_or_freed;
   std::condition_variable read_done;
   std::deque<Wanted> wanted;
-  std::map<int64_t, std::optional<Picture>> pictures;  // by ticket; empty while being read
-  FileMemory files;                                    // of pictures under way, read, or with a taker
+  std::map<int64_t, std::optional<FetchedImage>> images;  // by ticket; empty while being read
+  FileMemory files;                                       // of images under way, read, or with a taker
   std::map<int64_t, Held> extents;
   // Each has the memory of the largest, so that the next can take what one leaves, as FileMemory's do.
   int64_t extent_room = 0;
@@ -129,7 +129,7 @@ struct Fetcher::State {
       const std::lock_guard lock(mutex);
       bytes_read += where.size;
       ++num_reads;
-      pictures[what.ticket] = Picture{what.id, std::move(memory), outcome};
+      images[what.ticket] = FetchedImage{what.id, std::move(memory), outcome};
       read_done.notify_all();
     } catch (...) {
       const std::lock_guard lock(mutex);
@@ -137,7 +137,7 @@ struct Fetcher::State {
     }
   }
 
-  // An extent that cannot be read is forgotten: its pictures are read one by one, and those that cannot be are named.
+  // An extent that cannot be read is forgotten: its images are read one by one, and those that cannot be are named.
   base::Detached fetch_extent(int64_t number, std::vector<std::byte> memory) {
     try {
       const Extent& extent = options.extents->all()[static_cast<size_t>(number)];
@@ -178,7 +178,7 @@ struct Fetcher::State {
     const int64_t begin = where.offset - options.extents->all()[static_cast<size_t>(number)].offset;
     std::memcpy(memory.data(), from.bytes.data() + begin, memory.size());
     from.last_use = ++num_uses;
-    pictures[what.ticket] = Picture{what.id, std::move(memory), where.size};
+    images[what.ticket] = FetchedImage{what.id, std::move(memory), where.size};
   }
 
   // Room for one more extent: the longest unused ones go. Gives the memory of the last of them.
@@ -271,35 +271,35 @@ Fetcher::~Fetcher() = default;
 void Fetcher::want(int64_t ticket, int64_t id) {
   const std::lock_guard lock(state_->mutex);
   state_->wanted.push_back({ticket, id});
-  state_->pictures[ticket] = std::nullopt;
+  state_->images[ticket] = std::nullopt;
   state_->wanted_or_freed.notify_one();
 }
 
 std::vector<std::byte> Fetcher::take(int64_t ticket) {
   std::unique_lock lock(state_->mutex);
-  const auto found = state_->pictures.find(ticket);
-  base::ensure(found != state_->pictures.end(), "a ticket that was wanted and not yet taken");
+  const auto found = state_->images.find(ticket);
+  base::ensure(found != state_->images.end(), "a ticket that was wanted and not yet taken");
   state_->read_done.wait(lock, [&] { return found->second.has_value() || state_->is_abandoned || state_->broken; });
   if (!found->second && !state_->is_abandoned) std::rethrow_exception(state_->broken);
   if (!found->second) return {};
-  State::Picture picture = std::move(*found->second);
-  state_->pictures.erase(found);
+  State::FetchedImage image = std::move(*found->second);
+  state_->images.erase(found);
   lock.unlock();
   try {
-    check_read(state_->store, picture.id, picture.outcome, picture.bytes);
+    check_read(state_->store, image.id, image.outcome, image.bytes);
   } catch (const base::Error&) {
-    if (!state_->store.forget_copy(state_->store.locate(picture.id).file)) {
-      give_back(std::move(picture.bytes));
+    if (!state_->store.forget_copy(state_->store.locate(image.id).file)) {
+      give_back(std::move(image.bytes));
       throw;
     }
     try {
-      state_->store.read(picture.id, picture.bytes);  // from its source
+      state_->store.read(image.id, image.bytes);  // from its source
     } catch (...) {
-      give_back(std::move(picture.bytes));
+      give_back(std::move(image.bytes));
       throw;
     }
   }
-  return std::move(picture.bytes);
+  return std::move(image.bytes);
 }
 
 void Fetcher::give_back(std::vector<std::byte>&& memory) {

@@ -13,8 +13,8 @@
 
 namespace lockstep::loader {
 
-// Reads the pictures of shards ahead of those who decode them: a thread of its own, many reads under way at once,
-// within a budget of bytes. Pictures are asked for in the order in which they will be needed.
+// Reads the images of shards before they are decoded: on a thread of its own, with many reads under way at once, within
+// a budget of bytes. Images are requested in the order in which they are needed.
 class Fetcher {
  public:
   struct Options {
@@ -22,7 +22,7 @@ class Fetcher {
         int64_t{256} << 20;  // of memory of files read or being read and not yet given back; one always
     int depth = 64;          // reads at once
     bool uring = true;       // where it is allowed
-    // Not empty: whole extents are read and kept as long as there is room, the longest unused one goes first; pictures
+    // Not empty: whole extents are read and kept as long as there is room, the longest unused one goes first; images
     // are copied out of them. Must outlive the fetcher.
     const Extents* extents = nullptr;
     int64_t extent_budget = int64_t{256} << 20;  // of bytes of extents; one always
@@ -34,14 +34,14 @@ class Fetcher {
   Fetcher(const Fetcher&) = delete;
   Fetcher& operator=(const Fetcher&) = delete;
 
-  // The picture will be taken as number `ticket`; tickets count from 0, without gaps.
+  // The image will be taken as number `ticket`; tickets count from 0, without gaps.
   void want(int64_t ticket, int64_t id);
   // Waits for it. The memory comes back by give_back(). User error, which names the sample: the shard ends within it,
   // or its checksum is wrong; machine error: the file system fails. Each ticket once, from any thread, the earlier ones
   // first by and large.
   std::vector<std::byte> take(int64_t ticket);
   void give_back(std::vector<std::byte>&& memory);
-  // Nobody needs the rest: take() no longer waits and gives nothing for what is not there. Any thread.
+  // The rest is not needed: take() no longer waits, and returns nothing for images that are not there. Any thread.
   void abandon();
 
   const char* way() const;     // "io_uring" or "pread"

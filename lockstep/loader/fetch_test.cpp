@@ -85,7 +85,7 @@ TEST_P(FetcherTest, TellsThoseWhoWaitThatThereIsNoMemory) {
   EXPECT_THROW(fetcher.take(1), std::bad_alloc);  // and nobody waits for ever
 }
 
-TEST_P(FetcherTest, GivesEveryPictureByItsTicket) {
+TEST_P(FetcherTest, GivesEveryImageByItsTicket) {
   Fetcher fetcher(*store_, options_);
   for (int64_t ticket = 0; ticket < 200; ++ticket) fetcher.want(ticket, ticket * 7 % 50);
   for (int64_t ticket = 0; ticket < 200; ++ticket) {
@@ -96,7 +96,7 @@ TEST_P(FetcherTest, GivesEveryPictureByItsTicket) {
 }
 
 TEST_P(FetcherTest, ManyThreadsTakeWithinASmallBudget) {
-  options_.byte_budget = 3000;  // about four pictures
+  options_.byte_budget = 3000;  // about four images
   options_.depth = 2;
   Fetcher fetcher(*store_, options_);
   for (int64_t ticket = 0; ticket < 300; ++ticket) fetcher.want(ticket, ticket % 50);
@@ -191,7 +191,7 @@ TEST_P(FetcherTest, AFailingFileSystemIsNotASamplesFault) {
 }
 
 TEST_P(FetcherTest, AbandonedItKeepsNobodyWaiting) {
-  options_.byte_budget = 1;  // one picture
+  options_.byte_budget = 1;  // one image
   Fetcher fetcher(*store_, options_);
   for (int64_t ticket = 0; ticket < 3; ++ticket) fetcher.want(ticket, ticket);
   const auto first = fetcher.take(0);
@@ -213,13 +213,13 @@ TEST_P(FetcherTest, CountsWhatItReads) {
   int64_t bytes = 0;
   for (int64_t id = 0; id < 50; ++id) fetcher.want(id, id);
   for (int64_t id = 0; id < 50; ++id) {
-    auto picture = fetcher.take(id);
-    bytes += static_cast<int64_t>(picture.size());
-    fetcher.give_back(std::move(picture));
+    auto image = fetcher.take(id);
+    bytes += static_cast<int64_t>(image.size());
+    fetcher.give_back(std::move(image));
   }
   const bool whole = GetParam().whole_extents;
   EXPECT_EQ(fetcher.num_reads(), whole ? static_cast<int64_t>(extents_.all().size()) : 50);
-  EXPECT_EQ(fetcher.bytes_read() > bytes, whole) << "with what lies between the pictures";
+  EXPECT_EQ(fetcher.bytes_read() > bytes, whole) << "with what lies between the images";
   EXPECT_GE(fetcher.bytes_read(), bytes);
 }
 

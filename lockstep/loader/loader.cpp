@@ -175,9 +175,9 @@ class ThreadedLoader final : public Loader {
     return state_;
   }
 
-  StageSeconds stages() const override {
+  PipelineSeconds pipeline_seconds() const override {
     const std::lock_guard lock(mutex_);
-    return stages_;
+    return pipeline_;
   }
 
   int64_t num_threads() const override { return num_threads_; }
@@ -214,23 +214,24 @@ class ThreadedLoader final : public Loader {
 
   // Appends the next batch, without pixels yet. REQUIRES: the mutex, or no threads yet.
   void plan_batch() {
-    const run::Range places = run::batch_range(num_samples_, options_.global_batch, planned_.consumed);
-    if (places.size() == 0 || num_planned_ == options_.batches) return;
+    const run::Range positions = run::batch_range(num_samples_, options_.global_batch, planned_.consumed);
+    if (positions.size() == 0 || num_planned_ == options_.batches) return;
     ++num_planned_;
-    const std::vector<int64_t> ids = sequence_.batch(planned_.epoch, places);
-    const run::Range mine = run::rank_range({0, places.size()}, options_.rank, options_.num_ranks, options_.num_slices);
+    const std::vector<int64_t> ids = sequence_.batch(planned_.epoch, positions);
+    const run::Range mine =
+        run::rank_range({0, positions.size()}, options_.rank, options_.num_ranks, options_.num_slices);
     auto slot = std::make_unique<Slot>();
     Batch& batch = slot->batch;
     batch.epoch = planned_.epoch;
     batch.step = planned_.epoch * steps_per_epoch() + planned_.consumed / options_.global_batch;
-    batch.global_size = places.size();
+    batch.global_size = positions.size();
     batch.normalisation = image::normalisation_of(options_.data);
     for (int64_t row = mine.begin; row < mine.end; ++row) {
       const int64_t id = ids[static_cast<size_t>(row)];
       batch.sample_ids.push_back(id);
     }
     batch.was_read.assign(batch.sample_ids.size(), 1);
-    planned_ = wrapped({planned_.seed, planned_.epoch, places.end});
+    planned_ = wrapped({planned_.seed, planned_.epoch, positions.end});
     slot->after = planned_;
     slot->first_ticket = next_ticket_;
     if (fetcher_) {
@@ -279,7 +280,7 @@ class ThreadedLoader final : public Loader {
       found[i].resize(static_cast<size_t>(slot.batch.size() * fields_[i].bytes()));
     }
     lock.lock();
-    stages_.copy += base::steady_seconds() - start;
+    pipeline_.copy += base::steady_seconds() - start;
     for (size_t i = 0; i < fields_.size(); ++i) slot.batch.fields.push_back({fields_[i], std::move(found[i])});
     slot.memory = Slot::Memory::there;
     work_there_.notify_all();
@@ -291,10 +292,10 @@ class ThreadedLoader final : public Loader {
     for (auto& values : slot.batch.fields) out.push_back(values.row(row));
     std::optional<BadSample> bad;
     std::exception_ptr error;
-    StageSeconds stages;
+    PipelineSeconds pipeline;
     lock.unlock();
     try {
-      fill_row({id, slot.batch.epoch, slot.first_ticket + row}, encoder, memory, out, stages);
+      fill_row({id, slot.batch.epoch, slot.first_ticket + row}, encoder, memory, out, pipeline);
     } catch (const Error& wrong) {
       const std::string path = store_ ? store_->name(id) : "";
       if (options_.data.on_bad_sample == spec::OnBadSample::skip && wrong.blame() == Blame::user) {
@@ -307,7 +308,7 @@ class ThreadedLoader final : public Loader {
       error = std::current_exception();
     }
     lock.lock();
-    stages_ += stages;
+    pipeline_ += pipeline;
     if (bad) {
       slot.batch.was_read[static_cast<size_t>(row)] = 0;
       slot.bad.emplace_back(row, std::move(*bad));
@@ -320,27 +321,27 @@ class ThreadedLoader final : public Loader {
   }
 
   void fill_row(const Errand& errand, task::Encoder& encoder, Memory& memory, task::FieldPointers out,
-                StageSeconds& stages) const {
+                PipelineSeconds& pipeline) const {
     const double start = base::steady_seconds();
-    stages.samples = 1;
+    pipeline.samples = 1;
     const auto seed = static_cast<uint64_t>(options_.seed);
     const auto index = static_cast<uint64_t>(errand.id);
     const int32_t label = collection_.samples[static_cast<size_t>(errand.id)].label;
     if (!store_) {
       encoder.draw(label, base::Random(base::derive_seed(seed, "synthetic"), 0, index), out);
-      stages.augment = base::steady_seconds() - start;
+      pipeline.augment = base::steady_seconds() - start;
       return;
     }
     const SampleBytes sample(*store_, fetcher_.get(), errand, memory);
     const double read = base::steady_seconds();
-    stages.read = read - start;
+    pipeline.read = read - start;
     std::optional<base::Random> random;
     if (is_training() && options_.augment) {
       random.emplace(base::derive_seed(seed, "augment"), static_cast<uint32_t>(errand.epoch), index);
     }
     encoder.encode(sample.stored(label), random, out);
-    stages.decode = encoder.decode_seconds();
-    stages.augment = base::steady_seconds() - read - stages.decode;
+    pipeline.decode = encoder.decode_seconds();
+    pipeline.augment = base::steady_seconds() - read - pipeline.decode;
   }
 
   const Collection& collection_;
@@ -363,7 +364,7 @@ class ThreadedLoader final : public Loader {
   std::vector<std::vector<Memory>> spare_;  // by field
   int64_t num_planned_ = 0;
   int64_t next_ticket_ = 0;
-  StageSeconds stages_;
+  PipelineSeconds pipeline_;
   std::vector<BadSample> bad_samples_;
   std::set<int64_t> bad_ids_;
   std::exception_ptr broken_;  // what ended a decode thread: batches that are not done will never be

@@ -71,21 +71,21 @@ spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder w
 
 // Gives batches in the order fixed by (seed, epoch): step s of an epoch holds the samples (shuffled to train)
 // [s * B, min((s + 1) * B, N)), of which rank r takes the contiguous slice [r * n / R, (r + 1) * n / R).
-// The last, smaller batch is given too. All that it holds stays within data.memory (of files of their own, the largest
-// of which nobody knows beforehand, all but the threads' pictures). Decoding runs on its own threads; a pixel depends
-// on (seed, epoch, sample) only, never on threads or ranks.
+// The last, smaller batch is given too. All that it holds stays within data.memory. (For files outside of shards the
+// images being decoded come on top: their sizes are not known beforehand.) Decoding runs on its own threads; a pixel
+// depends on (seed, epoch, sample) only, never on threads or ranks.
 class Loader {
  public:
   virtual ~Loader() = default;
   // Goes on to the next epoch by itself (train); past the end of one epoch global_size is 0 (evaluate).
-  // A rank's share may be empty while others have one: only global_size says that it is over.
+  // A rank's share may be empty while others have samples: only global_size 0 means the end.
   // Under on_bad_sample: stop, a user error that names the first file of the batch that cannot be read.
   virtual Batch next() = 0;
   // Optional: hands a used batch's memory back for the next one.
   virtual void recycle(Batch&& batch) = 0;
   virtual int64_t steps_per_epoch() const = 0;
-  virtual run::LoaderState state() const = 0;  // after the last batch that next() returned
-  virtual StageSeconds stages() const = 0;     // of all threads, since the start
+  virtual run::LoaderState state() const = 0;            // after the last batch that next() returned
+  virtual PipelineSeconds pipeline_seconds() const = 0;  // of all threads, since the start
   virtual int64_t num_threads() const = 0;
   virtual ReadCounts reads() const = 0;  // of shards, so far
   // Skipped so far in what next() returned, each once (on_bad_sample: skip).

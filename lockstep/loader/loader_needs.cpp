@@ -28,7 +28,7 @@ MemoryNeeds loader_needs(const LoaderOptions& options, int64_t num_samples, cons
                     .prefetch = options.prefetch,
                     .threads = options.threads};
   if (store) {
-    needs.largest_picture = store->largest_picture();
+    needs.largest_image = store->largest_image();
     needs.largest_file = store->largest_file();
   }
   for (const Extent& extent : extents.all()) needs.largest_extent = std::max(needs.largest_extent, extent.size);

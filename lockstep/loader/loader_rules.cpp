@@ -6,42 +6,42 @@
 namespace lockstep::loader {
 namespace {
 
-LoaderOptions loader_of(const spec::Job& job, const LoaderSeat& seat, Use use) {
+LoaderOptions loader_of(const spec::Job& job, const LoaderSettings& settings, Use use) {
   const bool train = use == Use::train;
   LoaderOptions options;
   options.data = job.data;
   options.task = task::make_task(job);
   options.use = use;
-  options.global_batch = train ? job.training.global_batch : run::evaluation_rows(job, seat.ranks, seat.card);
+  options.global_batch = train ? job.training.global_batch : run::evaluation_rows(job, settings.ranks, settings.gpu);
   options.seed = job.training.seed;
-  options.threads = job.data.threads > 0 ? job.data.threads : seat.threads;
+  options.threads = job.data.threads > 0 ? job.data.threads : settings.threads;
   options.augment = train;
-  // On a card the only thread that matters is the one that launches: each rank of the node keeps a core for it.
-  if (seat.card) options.free_cores = seat.local_ranks;
-  if (seat.validates) options.memory_share = train ? 0.75 : 0.25;  // both live while a validation runs
+  // On a GPU the only thread that matters is the one that launches: each rank of the node keeps a core for it.
+  if (settings.gpu) options.free_cores = settings.local_ranks;
+  if (settings.validates) options.memory_share = train ? 0.75 : 0.25;  // both live while a validation runs
   return options;
 }
 
 }  // namespace
 
-LoaderOptions training_loader(const spec::Job& job, const LoaderSeat& seat) {
-  LoaderOptions options = loader_of(job, seat, Use::train);
-  options.rank = seat.rank;
-  options.num_ranks = seat.ranks;
+LoaderOptions training_loader(const spec::Job& job, const LoaderSettings& settings) {
+  LoaderOptions options = loader_of(job, settings, Use::train);
+  options.rank = settings.rank;
+  options.num_ranks = settings.ranks;
   options.num_slices = job.training.virtual_ranks;
   return options;
 }
 
-LoaderOptions feature_loader(const spec::Job& job, const LoaderSeat& seat) {
-  LoaderOptions options = loader_of(job, seat, Use::evaluate);
-  options.global_batch *= seat.ranks;
-  options.rank = seat.rank;
-  options.num_ranks = seat.ranks;
+LoaderOptions feature_loader(const spec::Job& job, const LoaderSettings& settings) {
+  LoaderOptions options = loader_of(job, settings, Use::evaluate);
+  options.global_batch *= settings.ranks;
+  options.rank = settings.rank;
+  options.num_ranks = settings.ranks;
   return options;
 }
 
-LoaderOptions validation_loader(const spec::Job& job, const LoaderSeat& seat) {
-  return loader_of(job, seat, Use::evaluate);
+LoaderOptions validation_loader(const spec::Job& job, const LoaderSettings& settings) {
+  return loader_of(job, settings, Use::evaluate);
 }
 
 }  // namespace lockstep::loader

@@ -9,12 +9,12 @@ namespace {
 TEST(LoaderRulesTest, EveryRankGetsAWholeEvaluationBatchOfFeatures) {
   spec::Job job;
   job.training.global_batch = 256;
-  const LoaderSeat seat{.rank = 2, .ranks = 4, .validates = true};
-  EXPECT_EQ(feature_loader(job, seat).global_batch, 4 * 32);
-  EXPECT_EQ(validation_loader(job, seat).global_batch, 32);
-  EXPECT_EQ(validation_loader(job, seat).num_ranks, 1);
-  EXPECT_EQ(training_loader(job, seat).num_ranks, 4);
-  EXPECT_DOUBLE_EQ(training_loader(job, seat).memory_share + validation_loader(job, seat).memory_share, 1);
+  const LoaderSettings settings{.rank = 2, .ranks = 4, .validates = true};
+  EXPECT_EQ(feature_loader(job, settings).global_batch, 4 * 32);
+  EXPECT_EQ(validation_loader(job, settings).global_batch, 32);
+  EXPECT_EQ(validation_loader(job, settings).num_ranks, 1);
+  EXPECT_EQ(training_loader(job, settings).num_ranks, 4);
+  EXPECT_DOUBLE_EQ(training_loader(job, settings).memory_share + validation_loader(job, settings).memory_share, 1);
 }
 
 }  // namespace

@@ -46,14 +46,14 @@ extern "C" int stat(const char* path, struct stat* into) noexcept {
 namespace lockstep::loader {
 namespace {
 
-image::Image shard_picture(uint64_t index, int64_t side) {
+image::Image shard_image(uint64_t index, int64_t side) {
   image::Image image(side + static_cast<int64_t>(index % 7), side);
   base::Random random(6, 0, index);
   for (auto& value : image.pixels) value = static_cast<uint8_t>(random.bits() % 64 + 3 * (index % 60));
   return image;
 }
 
-// 40 pictures of two classes, the same in two shards and in a folder.
+// 40 images of two classes, the same in two shards and in a folder.
 class ShardLoaderTest : public testing::Test {
  protected:
   ShardLoaderTest() {
@@ -61,7 +61,7 @@ class ShardLoaderTest : public testing::Test {
     for (uint64_t shard = 0; shard < 2; ++shard) {
       shards::ShardWriter writer(folder_.path(), base::text("shard-00000", shard));
       for (uint64_t i = 20 * shard; i < 20 * shard + 20; ++i) {
-        const std::string jpeg = image::encode_jpeg(shard_picture(i, 40), 90), label = base::text(i % 2);
+        const std::string jpeg = image::encode_jpeg(shard_image(i, 40), 90), label = base::text(i % 2);
         writer.add({base::text("s", 100 + i), static_cast<int32_t>(i % 2)}, {{"jpg", jpeg}, {"cls", label}});
         const base::Path file = folder_.path() / "files" / (i % 2 == 0 ? "a" : "b") / base::text(100 + i, ".jpg");
         base::make_folders(file.parent_path());
@@ -112,7 +112,7 @@ class ShardLoaderTest : public testing::Test {
   LoaderOptions options_;
 };
 
-TEST_F(ShardLoaderTest, AsksTheFileSystemNothingAboutAnyPicture) {
+TEST_F(ShardLoaderTest, AsksTheFileSystemNothingAboutAnyImage) {
   EXPECT_EQ(path_calls_of_an_epoch(collection_, options_), 0);
   const Collection files = scan_folder((folder_.path() / "files").string());
   const int64_t before = g_num_path_calls;  // a loader reads ahead: from before it was made
@@ -125,7 +125,7 @@ class ShardOrderTest : public ShardLoaderTest, public testing::WithParamInterfac
  protected:
   ShardOrderTest() {
     options_.data.order = GetParam();
-    options_.data.extent = 4096;  // about three pictures
+    options_.data.extent = 4096;  // about three images
     options_.data.window = 3;
   }
 };
@@ -150,17 +150,17 @@ TEST_P(ShardOrderTest, TwoRanksThenThreeThenOneGiveTheUndisturbedBatches) {
   }
 }
 
-TEST_F(ShardLoaderTest, WindowsReadEveryExtentOnceAndHoldTheSamePictures) {
-  std::map<int64_t, std::vector<float>> pictures[2];
+TEST_F(ShardLoaderTest, WindowsReadEveryExtentOnceAndHoldTheSameImages) {
+  std::map<int64_t, std::vector<float>> images[2];
   for (const auto order : {spec::SampleOrder::full, spec::SampleOrder::windows}) {
     options_.data.order = order;
     options_.data.extent = 4096;
     options_.data.window = 4;
     run::LoaderState state{1, 0, 0};
-    for (auto& [id, pixels] : rows(1, 5, state)) pictures[order == spec::SampleOrder::windows][id] = std::move(pixels);
+    for (auto& [id, pixels] : rows(1, 5, state)) images[order == spec::SampleOrder::windows][id] = std::move(pixels);
   }
-  EXPECT_EQ(pictures[0].size(), 40u);
-  EXPECT_EQ(pictures[0], pictures[1]);  // a sample's augmentation does not know the order
+  EXPECT_EQ(images[0].size(), 40u);
+  EXPECT_EQ(images[0], images[1]);  // a sample's augmentation does not know the order
   options_.use = Use::evaluate;
   const auto loader = make_loader(collection_, options_, {1, 0, 0});
   while (loader->next().global_size > 0) {
@@ -194,7 +194,7 @@ TEST_P(ShardOrderTest, NamesTheSampleWithAFlippedBitOrSkipsAndCountsIt) {
   EXPECT_EQ(bad[0].id, 27);
 }
 
-TEST_F(ShardLoaderTest, EveryKindOfPixelsShowsTheSamePicture) {
+TEST_F(ShardLoaderTest, EveryKindOfPixelsShowsTheSameImage) {
   options_.data.augment = spec::Augment::strong;  // colour, hue and erasing take another way than a plain crop
   const auto first_batch = [&](spec::Pixels pixels) {
     options_.data.pixels = pixels;

@@ -27,7 +27,7 @@ std::string jpeg_of_noise(uint64_t index) {
   return image::encode_jpeg(image, 90);
 }
 
-// 23 small pictures in three classes, on the disk: batches of 7, 7, 7 and 2.
+// 23 small images in three classes, on the disk: batches of 7, 7, 7 and 2.
 class LoaderTest : public testing::Test {
  protected:
   LoaderTest() {
@@ -152,7 +152,7 @@ TEST_F(LoaderTest, StateCountsWhatWasGivenNotWhatWasPrefetched) {
   EXPECT_EQ(all->state(), (run::LoaderState{1, 1, 0}));
 }
 
-TEST_F(LoaderTest, AugmentsAnewInEachEpochAndEvaluatesAlike) {
+TEST_F(LoaderTest, AugmentsAgainInEachEpochAndEvaluatesAlike) {
   const Seen train = see(1, {1, 0, 0}, 8);
   const auto row_of = [&](int64_t id, size_t from) {
     const auto at = std::find(train.ids.begin() + static_cast<int64_t>(from), train.ids.end(), id);
@@ -188,7 +188,7 @@ TEST_F(LoaderTest, ReadsNoMoreBatchesThanItIsToGive) {
   EXPECT_EQ(some->next().sample_ids.front(), 7);
   EXPECT_EQ(some->next().sample_ids.front(), 14);
   EXPECT_EQ(some->next().global_size, 0);
-  EXPECT_EQ(some->stages().samples, 14);
+  EXPECT_EQ(some->pipeline_seconds().samples, 14);
   options_.batches = 0;  // a rank of an evaluation may have none
   EXPECT_EQ(loader::make_loader(collection_, options_, {options_.seed, 0, 0})->next().global_size, 0);
 }
@@ -245,13 +245,13 @@ TEST_F(LoaderTest, ReusesTheMemoryOfARecycledBatch) {
   }
 }
 
-TEST_F(LoaderTest, TellsHowLongEachStageTook) {
+TEST_F(LoaderTest, TellsHowLongEachPipelineStageTook) {
   const auto all = loader();
   for (int i = 0; i < 4; ++i) (void)all->next();
-  const StageSeconds stages = all->stages();
+  const PipelineSeconds pipeline = all->pipeline_seconds();
   EXPECT_EQ(all->num_threads(), 2);
-  EXPECT_GE(stages.samples, 23);
-  for (const double seconds : {stages.read, stages.decode, stages.augment, stages.copy}) EXPECT_GT(seconds, 0);
+  EXPECT_GE(pipeline.samples, 23);
+  for (const double seconds : {pipeline.read, pipeline.decode, pipeline.augment, pipeline.copy}) EXPECT_GT(seconds, 0);
 }
 
 TEST_F(LoaderTest, KeepsFewerBatchesWhenTheBudgetIsSmall) {
@@ -261,7 +261,7 @@ TEST_F(LoaderTest, KeepsFewerBatchesWhenTheBudgetIsSmall) {
   const auto all = loader();
   (void)all->next();
   (void)all->next();
-  EXPECT_LE(all->stages().samples, 21);  // two given, one under way
+  EXPECT_LE(all->pipeline_seconds().samples, 21);  // two given, one under way
 }
 
 TEST_F(LoaderTest, RefusesWindowsOfFilesOfTheirOwn) {
@@ -302,7 +302,7 @@ TEST_F(LoaderTest, IsLeftWithoutDecodingWhatIsPlanned) {
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
   };
   const double start = processor_seconds();
-  for (int i = 0; i < 3; ++i) make_loader(collection, options, {1, 0, 0});  // 2,048 pictures each
+  for (int i = 0; i < 3; ++i) make_loader(collection, options, {1, 0, 0});  // 2,048 images each
   EXPECT_LT(processor_seconds() - start, 3);
 }
 

@@ -33,7 +33,7 @@ TEST_F(ShardCollectionTest, ReadsEverySampleOfEveryShard) {
     EXPECT_EQ(all.samples[static_cast<size_t>(i)].label, i % 2);
     const auto bytes = store->read(i, memory);
     EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-              shards_.pictures[static_cast<size_t>(i)]);
+              shards_.images[static_cast<size_t>(i)]);
     EXPECT_EQ(store->name(i), text(shards_.folder.path().string(), "/shard-00000", i / 3, ".tar/0000", i, "-pet.jpg"));
     EXPECT_EQ(store->locate(i).offset % shards::kTarBlock, 0);
   }
@@ -48,7 +48,7 @@ TEST_F(ShardCollectionTest, ShardsMayBeMoreThanAShellAllowsFiles) {
   const rlimit one{static_cast<rlim_t>(next) + 1, before.rlim_max};  // room for one of the two shards
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &one), 0);
   std::vector<std::byte> memory;
-  EXPECT_EQ(open_store(all)->read(4, memory).size(), shards_.pictures[4].size());
+  EXPECT_EQ(open_store(all)->read(4, memory).size(), shards_.images[4].size());
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
@@ -56,9 +56,9 @@ TEST_F(ShardCollectionTest, LoaderGivesTheSamePixelsFromShardsAndFromFiles) {
   const base::TemporaryFolder plain;
   const Collection stored = scan_folder(shards_.folder.path().string());
   Collection files{.root = plain.path().string(), .classes = {"cat", "dog"}};
-  for (size_t i = 0; i < shards_.pictures.size(); ++i) {
+  for (size_t i = 0; i < shards_.images.size(); ++i) {
     const base::Path path = plain.path() / text(i, ".jpg");
-    base::write_file(path, shards_.pictures[i]);
+    base::write_file(path, shards_.images[i]);
     files.samples.push_back({path.string(), static_cast<int32_t>(i % 2)});
   }
   LoaderOptions options;
@@ -96,14 +96,14 @@ TEST_F(ShardCollectionTest, LabelsByTheTrainingClasses) {
 TEST_F(ShardCollectionTest, FingerprintFollowsTheContent) {
   const std::string before = scan_folder(shards_.folder.path().string()).fingerprint();
   EXPECT_EQ(scan_folder(shards_.folder.path().string()).fingerprint(), before);
-  std::swap(shards_.pictures[0], shards_.pictures[2]);
+  std::swap(shards_.images[0], shards_.images[2]);
   shards_.write_all();
   EXPECT_NE(scan_folder(shards_.folder.path().string()).fingerprint(), before);
 }
 
 TEST_F(ShardCollectionTest, SaysWhenSamplesHaveNoClass) {
   shards::ShardWriter writer(shards_.folder.path(), "shard-000000");
-  writer.add({"boxes", shards::kNoLabel, 0}, {{"jpg", shards_.pictures[0]}});
+  writer.add({"boxes", shards::kNoLabel, 0}, {{"jpg", shards_.images[0]}});
   shards::write_shard_list(shards_.folder.path(), {"boxes", {"cat"}, {writer.finish()}});
   try {
     scan_folder(shards_.folder.path().string());
@@ -111,9 +111,9 @@ TEST_F(ShardCollectionTest, SaysWhenSamplesHaveNoClass) {
   } catch (const base::Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("shard-000000.tar/boxes: the sample has no class"));
   }
-  const Collection pictures = scan_images(shards_.folder.path().string());
-  ASSERT_EQ(pictures.samples.size(), 1u);
-  EXPECT_THAT(pictures.name_of(0), HasSubstr("shard-000000.tar/boxes.jpg"));
+  const Collection images = scan_images(shards_.folder.path().string());
+  ASSERT_EQ(images.samples.size(), 1u);
+  EXPECT_THAT(images.name_of(0), HasSubstr("shard-000000.tar/boxes.jpg"));
 }
 
 }  // namespace

@@ -329,7 +329,7 @@ struct Staging::State {
   void work(const std::stop_token& stop) {
     const HeldFile lock(plan.folder / ".lock", O_RDWR | O_CREAT | O_NOFOLLOW);
     if (!lock) base::throw_errno(text("cannot write into ", plan.folder.string()));
-    std::vector<bool> checked(static_cast<size_t>(num_shards));  // by us; a wrong one is the holder's to mend
+    std::vector<bool> checked(static_cast<size_t>(num_shards));  // by us; a wrong one is the holder's to fix
     while (!stop.stop_requested() && !all_used()) {
       if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
         for (int64_t i = 0; i < num_shards && !stop.stop_requested(); ++i) {

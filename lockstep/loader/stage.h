@@ -10,7 +10,7 @@
 
 namespace lockstep::loader {
 
-// How copying a collection's shards to this node would go; nothing is written for it.
+// What it would take to copy a collection's shards to this node. Nothing is written to find out.
 struct StagePlan {
   base::Path folder;        // of the copies, named by the shards' checksums; empty: no copies, `why_not` says it
   bool in_memory = false;   // the file system is main memory: the copies are removed at the end
@@ -36,8 +36,8 @@ StagePlan plan_stage(const Collection& collection, const std::string& where);
 // Copies shards to this node in the background, once however many ranks of the node ask for it: whoever holds the lock
 // copies, the others use what is finished and take over should the holder die. A copy has its final name only when its
 // checksum, read back from the copy, is right; one left by an earlier run is checked again before it is used. Nobody
-// waits for copies: a shard is read from its source until its copy is there. What goes wrong, from the folder on, comes
-// back in progress() and ends nothing.
+// waits for copies: a shard is read from its source until its copy is there. Errors are reported by progress() and end
+// nothing.
 class Staging {
  public:
   struct Options {
@@ -59,8 +59,8 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
 
   int descriptor(int64_t shard) const;  // of the copy; -1 while there is none. Any thread.
-  // The copy turned out to be damaged: the source serves from now on. True also for those who come later with what they
-  // had read of it; false: there was no copy. Any thread.
+  // The copy turned out to be damaged: the source serves from now on. True also for callers that come later with bytes
+  // of the copy; false: there was no copy. Any thread.
   bool forget(int64_t shard);
   Progress progress() const;
   bool is_done() const;  // all there, or no more to come

@@ -33,7 +33,7 @@ bool comes_true(const Condition& condition) {
   return false;
 }
 
-// Three shards of eight pictures, and a folder for the copies.
+// Three shards of eight images, and a folder for the copies.
 class StagingTest : public testing::Test {
  protected:
   StagingTest() {
@@ -150,7 +150,7 @@ TEST_F(StagingTest, ADamagedCopyIsReadFromItsSource) {
   EXPECT_NO_THROW(open_store(collection_)->read(17, memory));
 }
 
-TEST_F(StagingTest, EveryDamagedPictureOfACopyIsReadFromItsSource) {
+TEST_F(StagingTest, EveryDamagedImageOfACopyIsReadFromItsSource) {
   for (const auto order : {spec::SampleOrder::full, spec::SampleOrder::windows}) {
     collection_.staging = std::make_shared<Staging>(collection_, plan_);
     ASSERT_TRUE(comes_true([&] { return collection_.staging->is_done(); }));
@@ -193,7 +193,7 @@ TEST_F(StagingTest, WhoHasNotTheLockChecksACopyToo) {
   ASSERT_TRUE(comes_true([&] { return second.progress().shards == 2; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(second.descriptor(1), -1);
-  ::close(lock);  // now it is ours to mend
+  ::close(lock);  // now it is ours to fix
   ASSERT_TRUE(comes_true([&] { return second.is_done(); }));
   EXPECT_EQ(second.progress().shards, 3);
   expect_right_copies();

@@ -22,7 +22,7 @@ namespace {
 
 using Parts = std::vector<std::span<const std::byte>>;
 
-// One file a picture, and one a member. Where there are members, what is read ends with the sizes of all its parts.
+// One file an image, and one a member. Where there are members, what is read ends with the sizes of all its parts.
 class FileStore final : public Store {
  public:
   FileStore(const Collection& collection, std::vector<std::string> members)
@@ -32,11 +32,11 @@ class FileStore final : public Store {
   Location locate(int64_t id) const override { return {.file = id}; }
   std::string name(int64_t id) const override { return path(id); }
   std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const override {
-    const base::Path picture = samples_.at(static_cast<size_t>(id)).path;
-    std::string content = sources::read_plain_file(picture.string());
+    const base::Path image = samples_.at(static_cast<size_t>(id)).path;
+    std::string content = sources::read_plain_file(image.string());
     std::vector<uint64_t> sizes{content.size()};
     for (const auto& extension : members_) {
-      const std::string member = sources::read_plain_file(base::Path(picture).replace_extension(extension).string());
+      const std::string member = sources::read_plain_file(base::Path(image).replace_extension(extension).string());
       sizes.push_back(member.size());
       content += member;
     }
@@ -71,7 +71,7 @@ bool raise_file_limit() {
   return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 || (errno = EMFILE, false);
 }
 
-// Shards stay open from the beginning to the end: reading a picture is one pread.
+// Shards stay open from the beginning to the end: reading an image is one pread.
 class ShardStore final : public Store {
  public:
   ShardStore(const Collection& collection, std::vector<std::string> members)
@@ -98,7 +98,7 @@ class ShardStore final : public Store {
 
   // Members lie side by side: one read takes all, and what lies between them.
   Location locate(int64_t id) const override {
-    Location where{.file = shards_->place_of(id).shard};
+    Location where{.file = shards_->position_of(id).shard};
     int64_t end = 0;
     each_part(id, [&](const shards::IndexedMember& member) {
       where.offset = end == 0 ? member.offset : std::min(where.offset, member.offset);
@@ -125,7 +125,7 @@ class ShardStore final : public Store {
       if (base::crc32c(parts[next++]) == member.crc32c) return;
       throw base::Error(
           base::Blame::user, base::text(name(id), ": the bytes have changed since they were written (CRC-32C)"),
-          "lockstep prep --verify DIR names all such samples; copy the shard again, or make it again: prep --mend");
+          "lockstep prep --verify DIR names all such samples; copy the shard again, or make it again: prep --repair");
     });
   }
 
@@ -136,9 +136,9 @@ class ShardStore final : public Store {
     return copy >= 0 ? copy : descriptors_[static_cast<size_t>(file)];
   }
   bool forget_copy(int64_t file) const override { return collection_.staging && collection_.staging->forget(file); }
-  int64_t largest_picture() const override {
+  int64_t largest_image() const override {
     int64_t most = 0;
-    for (int64_t i = 0; i < shards_->num_shards(); ++i) most = std::max(most, shards_->index(i).largest_picture());
+    for (int64_t i = 0; i < shards_->num_shards(); ++i) most = std::max(most, shards_->index(i).largest_image());
     return most;
   }
   int64_t largest_file() const override {
@@ -178,12 +178,12 @@ class ShardStore final : public Store {
     check(id, memory);
   }
 
-  // The picture, then the members that were asked for.
+  // The image, then the members that were asked for.
   template <class Use>
   void each_part(int64_t id, const Use& use) const {
-    const auto [shard, sample] = shards_->place_of(id);
+    const auto [shard, sample] = shards_->position_of(id);
     const shards::ShardIndex& index = shards_->index(shard);
-    use(index.member(sample, index.sample(sample).picture->member));
+    use(index.member(sample, index.sample(sample).image->member));
     for (const auto& extension : members_) {
       const auto member = index.find(sample, extension);
       if (!member) {

@@ -32,10 +32,10 @@ WindowOrder::WindowOrder(const Extents& extents, int64_t window, int64_t seed, i
   }
 }
 
-WindowOrder::Place WindowOrder::operator()(int64_t index) const {
+WindowOrder::Position WindowOrder::operator()(int64_t index) const {
   base::ensure(index >= 0 && index < size(), "an index within the epoch");
-  const auto holder = [](const std::vector<int64_t>& begins, int64_t place) {
-    return std::upper_bound(begins.begin(), begins.end(), place) - begins.begin() - 1;
+  const auto holder = [](const std::vector<int64_t>& begins, int64_t position) {
+    return std::upper_bound(begins.begin(), begins.end(), position) - begins.begin() - 1;
   };
   const auto window = static_cast<size_t>(holder(window_begins_, index));
   const int64_t mixed = window_begins_[window] + inner_[window](index - window_begins_[window]);
@@ -47,15 +47,15 @@ WindowOrder::Place WindowOrder::operator()(int64_t index) const {
 Sequence::Sequence(Kind kind, int64_t num_samples, int64_t seed, const Extents* extents, int64_t window)
     : kind_(kind), num_samples_(num_samples), seed_(seed), extents_(extents), window_(window) {}
 
-std::vector<int64_t> Sequence::batch(int64_t epoch, run::Range places) {
+std::vector<int64_t> Sequence::batch(int64_t epoch, run::Range positions) {
   std::vector<int64_t> ids;
   if (kind_ == Kind::in_order) {
-    for (int64_t place = places.begin; place < places.end; ++place) ids.push_back(place);
+    for (int64_t position = positions.begin; position < positions.end; ++position) ids.push_back(position);
     return ids;
   }
   if (kind_ == Kind::full) {
     const run::Order order(num_samples_, seed_, epoch);
-    for (int64_t place = places.begin; place < places.end; ++place) ids.push_back(order(place));
+    for (int64_t position = positions.begin; position < positions.end; ++position) ids.push_back(order(position));
     return ids;
   }
   if (epoch != epoch_) {
@@ -63,8 +63,8 @@ std::vector<int64_t> Sequence::batch(int64_t epoch, run::Range places) {
     epoch_ = epoch;
   }
   std::vector<std::pair<int64_t, int64_t>> rows;  // turn and id
-  for (int64_t place = places.begin; place < places.end; ++place) {
-    const WindowOrder::Place at = (*windows_)(place);
+  for (int64_t position = positions.begin; position < positions.end; ++position) {
+    const WindowOrder::Position at = (*windows_)(position);
     rows.emplace_back(at.turn, at.id);
   }
   std::sort(rows.begin(), rows.end());

@@ -18,20 +18,20 @@ class WindowOrder {
   // `extents` must outlive it. REQUIRES: not empty, window > 0
   WindowOrder(const Extents& extents, int64_t window, int64_t seed, int64_t epoch);
 
-  struct Place {
+  struct Position {
     int64_t turn = 0;  // of the sample's extent among all, in the order in which they come
     int64_t id = 0;
 
-    bool operator==(const Place&) const = default;
+    bool operator==(const Position&) const = default;
   };
-  Place operator()(int64_t index) const;  // REQUIRES: 0 <= index < size()
+  Position operator()(int64_t index) const;  // REQUIRES: 0 <= index < size()
   int64_t size() const { return window_begins_.back(); }
 
  private:
   const Extents& extents_;
   int64_t window_;
   std::vector<int64_t> turns_;         // the extent that comes as number i
-  std::vector<int64_t> begins_ = {0};  // place where it would begin, were its samples not mixed
+  std::vector<int64_t> begins_ = {0};  // position where it would begin, were its samples not mixed
   std::vector<int64_t> window_begins_ = {0};
   std::vector<run::Order> inner_;  // of each window
 };
@@ -43,9 +43,9 @@ class Sequence {
   // `extents` must outlive it; only windows needs it.
   Sequence(Kind kind, int64_t num_samples, int64_t seed, const Extents* extents = nullptr, int64_t window = 0);
 
-  // The samples at `places` of the epoch's order, one batch: of windows sorted by their extents' turns, so that a rank
-  // that takes a contiguous share of the batch needs the same share of the extents only.
-  std::vector<int64_t> batch(int64_t epoch, run::Range places);
+  // The samples at `positions` of the epoch's order, one batch: of windows sorted by their extents' turns, so that a
+  // rank that takes a contiguous share of the batch needs the same share of the extents only.
+  std::vector<int64_t> batch(int64_t epoch, run::Range positions);
 
  private:
   Kind kind_;

@@ -49,8 +49,8 @@ TEST(WindowOrderTest, IsFixedBySeedAndEpochOnly) {
 TEST(WindowOrderTest, NeverChangesBetweenVersions) {
   const Extents extents(FakeStore(), 1000, 4096);
   const WindowOrder order(extents, 16, 1, 2);
-  EXPECT_EQ(order(0), (WindowOrder::Place{10, 168}));
-  EXPECT_EQ(order(999), (WindowOrder::Place{256, 614}));
+  EXPECT_EQ(order(0), (WindowOrder::Position{10, 168}));
+  EXPECT_EQ(order(999), (WindowOrder::Position{256, 614}));
 }
 
 TEST(WindowOrderTest, ABatchTouchesOneWindowOrTwo) {

@@ -10,7 +10,7 @@
 
 namespace lockstep::measure {
 
-constexpr uint64_t kPeaksReset = uint64_t{1} << 62;  // the mark at which the peaks were counted anew
+constexpr uint64_t kPeaksReset = uint64_t{1} << 62;  // the mark at which the peaks were counted from zero
 
 // The plug-in's acts as the events of an allocator recording. Marks other than kPeaksReset are left out.
 std::vector<forecast::AllocatorEvent> allocator_events(std::span<const lockstep_cuda_act> acts);

@@ -10,7 +10,7 @@ namespace {
 
 using forecast::AllocatorEventKind;
 
-// What libtorch reports for: one block of 1000 bytes, freed; the peaks counted anew; another one, kept.
+// What libtorch reports for: one block of 1000 bytes, freed; the peaks counted from zero; another one, kept.
 const std::vector<lockstep_cuda_act> kActs = {
     {LOCKSTEP_CUDA_SEGMENT_ALLOC, 0, 0x7000000, 2 << 20, 0},
     {LOCKSTEP_CUDA_ALLOC, 0, 0x7000000, 1000, 0},

@@ -26,7 +26,8 @@ forecast::Recording trace_published(const Published& row) {
 }
 
 forecast::Recording trace_cell(const Cell& cell, const catalogue::Gpu& gpu) {
-  return trace::trace_step(cell.job, {.attention = forecast::attention_of(&gpu, name_of(cell.job.training.precision))});
+  return trace::trace_step(cell.job,
+                           {.attention = forecast::choose_attention(&gpu, name_of(cell.job.training.precision))});
 }
 
 }  // namespace lockstep::measure

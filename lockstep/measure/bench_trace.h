@@ -9,11 +9,11 @@
 
 namespace lockstep::measure {
 
-// The step of a published row on a simulated card: our explicit 16 bit stands for model.half(), autocast for AMP; two
+// The step of a published row on a simulated GPU: our explicit 16 bit stands for model.half(), autocast for AMP; two
 // ranks stand for any number of them, since their buckets are the same.
 forecast::Recording trace_published(const Published& row);
 
-// The step of a cell on that card, three times from process start.
+// The step of a cell on that GPU, three times from process start.
 forecast::Recording trace_cell(const Cell& cell, const catalogue::Gpu& gpu);
 
 }  // namespace lockstep::measure

@@ -11,7 +11,7 @@
 namespace lockstep::measure {
 namespace {
 
-// In a process of its own: libtorch cannot be told of a simulated card after it was used without one.
+// In a process of its own: libtorch cannot be told of a simulated GPU after it was used without one.
 void trace_both() {
   Published row;
   row.zoo = "resnet18";

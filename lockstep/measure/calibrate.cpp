@@ -34,19 +34,19 @@ bool is_beside(const SeenOperator& seen) {
   return seen.what.kind == forecast::OperatorClass::view || seen.what.kind == forecast::OperatorClass::host;
 }
 
-void run_case(const SweepCase& one, const step::Card* card, Json& rows) {
+void run_case(const SweepCase& one, const step::Gpu* gpu, Json& rows) {
   allow_tf32(one.type == forecast::NumberType::tf32);
   const auto work = one.make();
   const double start = base::steady_seconds();
   work();  // chooses algorithms, takes memory
-  if (card) card->synchronize();
+  if (gpu) gpu->synchronize();
   // The processor is slow enough: few calls of what takes long.
-  const bool slow = !card && base::steady_seconds() - start > 0.05;
+  const bool slow = !gpu && base::steady_seconds() - start > 0.05;
   const auto several = [&] {
     for (int64_t i = 0; i < (slow ? 1 : kCallsOfAPass); ++i) work();
   };
   if (!slow) work();
-  const auto seen = watch_operators(several, {.card = card, .repeats = 2, .host = false, .scratch = true});
+  const auto seen = watch_operators(several, {.gpu = gpu, .repeats = 2, .host = false, .scratch = true});
   for (const auto& each : seen.operators) {
     if (is_beside(each)) continue;
     Json row = operator_row(each);
@@ -55,18 +55,18 @@ void run_case(const SweepCase& one, const step::Card* card, Json& rows) {
   }
 }
 
-double seconds_of_copy(const at::Tensor& from, at::Device device, const step::Card& card) {
+double seconds_of_copy(const at::Tensor& from, at::Device device, const step::Gpu& gpu) {
   std::vector<double> times;
   for (int i = 0; i < 5; ++i) {
     const double start = base::steady_seconds();
     const at::Tensor there = from.to(device, from.scalar_type(), /*non_blocking=*/true);
-    card.synchronize();
+    gpu.synchronize();
     if (i > 0) times.push_back(base::steady_seconds() - start);
   }
   return median(times);
 }
 
-void time_transfers(const step::Card& card, Json& rows) {
+void time_transfers(const step::Gpu& gpu, Json& rows) {
   for (const int64_t bytes : {40'000, 1'000'000, 20'000'000, 160'000'000}) {
     const at::Tensor here = at::empty({bytes / 4}, at::kFloat).fill_(1);
     for (const bool pinned : {false, true}) {
@@ -75,16 +75,16 @@ void time_transfers(const step::Card& card, Json& rows) {
       row["direction"] = "to device";
       row["pinned"] = pinned;
       row["bytes"] = bytes;
-      row["seconds"] = seconds_of_copy(pinned ? here.pin_memory() : here, card.device(), card);
+      row["seconds"] = seconds_of_copy(pinned ? here.pin_memory() : here, gpu.device(), gpu);
       rows.push_back(std::move(row));
     }
-    const at::Tensor there = here.to(card.device());
+    const at::Tensor there = here.to(gpu.device());
     Json row = Json::object();
     row["what"] = "transfer";
     row["direction"] = "to host";
     row["pinned"] = false;
     row["bytes"] = bytes;
-    row["seconds"] = seconds_of_copy(there, at::kCPU, card);
+    row["seconds"] = seconds_of_copy(there, at::kCPU, gpu);
     rows.push_back(std::move(row));
   }
 }
@@ -94,11 +94,11 @@ void time_transfers(const step::Card& card, Json& rows) {
 CalibrateResult calibrate(const CalibrateOptions& options) {
   CalibrateResult result;
   result.rows = Json::array();
-  std::unique_ptr<step::Card> card;
+  std::unique_ptr<step::Gpu> gpu;
   if (options.device.is_cuda()) {
-    card = std::make_unique<step::Card>(options.device);
+    gpu = std::make_unique<step::Gpu>(options.device);
     try {
-      time_transfers(*card, result.rows);
+      time_transfers(*gpu, result.rows);
     } catch (const std::exception& error) {
       options.say(text("transfers: ", error.what()));
     }
@@ -118,9 +118,9 @@ CalibrateResult calibrate(const CalibrateOptions& options) {
       saved = now;
     }
     try {
-      run_case(one, card.get(), result.rows);
+      run_case(one, gpu.get(), result.rows);
       ++result.cases;
-    } catch (const std::exception& error) {  // too large for this card, a type that it lacks: the others go on
+    } catch (const std::exception& error) {  // too large for this GPU, a type that it lacks: the others go on
       ++result.failed;
       const std::string words = error.what();
       options.say(text(one.label, " ", name_of(one.type), ": ", words.substr(0, words.find('\n'))));

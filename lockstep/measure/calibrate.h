@@ -6,7 +6,7 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/measure/sweep.h"
-#include "lockstep/step/card.h"
+#include "lockstep/step/gpu.h"
 
 namespace lockstep::measure {
 

@@ -18,7 +18,7 @@
 #include "lockstep/measure/bench.h"
 #include "lockstep/measure/operator_watch.h"
 #include "lockstep/site/nvml.h"
-#include "lockstep/step/card.h"
+#include "lockstep/step/gpu.h"
 #include "lockstep/step/memory.h"
 
 namespace lockstep::measure {
@@ -62,8 +62,8 @@ class CellMeasure {
         group_(comm::single_group()) {
     if (how.device.is_cuda()) {
       used_before_ = used_bytes();
-      card_ = std::make_unique<step::Card>(how.device);
-      if (!how.allocator.empty()) card_->start_history();
+      gpu_ = std::make_unique<step::Gpu>(how.device);
+      if (!how.allocator.empty()) gpu_->start_history();
     }
     network_ = std::make_unique<model::Network>(
         model::make_network(cell.job.model, cell.job.data.image_size, cell.job.training.seed, how.device));
@@ -76,15 +76,15 @@ class CellMeasure {
   void first_steps(Json& row) {
     row["parameters"] = network_->parameter_count();
     row["first_step_seconds"] = take().step;
-    if (card_) {
-      put_peaks(row, "cold_", card_->memory().peak);
-      card_->mark(kPeaksReset);
-      card_->reset_peaks();
+    if (gpu_) {
+      put_peaks(row, "cold_", gpu_->memory().peak);
+      gpu_->mark(kPeaksReset);
+      gpu_->reset_peaks();
     }
     for (int64_t i = 1; i < kRecordedSteps; ++i) take();
-    if (card_ && !how_.allocator.empty()) {
-      card_->stop_history();
-      write_allocator_file(how_.allocator, card_->take_history(), cell_, card_->memory(), kRecordedSteps);
+    if (gpu_ && !how_.allocator.empty()) {
+      gpu_->stop_history();
+      write_allocator_file(how_.allocator, gpu_->take_history(), cell_, gpu_->memory(), kRecordedSteps);
     }
     for (int64_t i = 0; i < 20 && skipped_; ++i) take();  // amp looks for its loss scale: those steps are shorter
     if (skipped_) how_.say("the loss scale still falls: these steps leave the optimizer out");
@@ -112,11 +112,11 @@ class CellMeasure {
   void flowing_steps(Json& row, double step_seconds) {
     const auto count = std::clamp<int64_t>(static_cast<int64_t>(how_.seconds / std::max(1e-4, step_seconds)), 3, 2000);
     std::optional<site::PowerMeter> meter;
-    if (card_) meter.emplace(how_.device.index());
+    if (gpu_) meter.emplace(how_.device.index());
     const double joules = meter ? meter->joules().value_or(0) : 0;
     const double start = base::steady_seconds();
     for (int64_t i = 0; i < count; ++i) run_once();
-    if (card_) card_->synchronize();
+    if (gpu_) gpu_->synchronize();
     const double seconds = base::steady_seconds() - start;
     row["loop_seconds"] = seconds / static_cast<double>(count);  // with the input's copy
     if (!meter) return;
@@ -128,14 +128,14 @@ class CellMeasure {
   }
 
   void memory(Json& row) {
-    if (!card_) {
+    if (!gpu_) {
       row["peak_resident_bytes"] = peak_resident_bytes();
       return;
     }
-    const auto memory = card_->memory();
+    const auto memory = gpu_->memory();
     put_peaks(row, "", memory.peak);
     row["allocator_retries"] = memory.retries;
-    const auto free = card_->free_memory();
+    const auto free = gpu_->free_memory();
     row["device_total_bytes"] = free.total;
     row["device_used_bytes"] = free.total - free.free;
     row["context_bytes"] = free.total - free.free - memory.now.reserved;
@@ -145,11 +145,11 @@ class CellMeasure {
 
   Json operators(Json& row) {
     const step::Samples samples = step::to_samples(batch_, how_.device);
-    const auto work = watch_operators([&] { run_step(samples); }, {.card = card_.get(), .repeats = 3});
+    const auto work = watch_operators([&] { run_step(samples); }, {.gpu = gpu_.get(), .repeats = 3});
     row["timer"] = work.timer;
     row["busy_seconds"] = work.busy_seconds;
     row["unsplit_seconds"] = work.unsplit_seconds;
-    if (card_) {
+    if (gpu_) {
       row["span_seconds"] = work.span_seconds;
       row["stray_seconds"] = work.stray_seconds;
       row["launches"] = work.launches;
@@ -177,10 +177,10 @@ class CellMeasure {
   Taken take() {
     const double start = base::steady_seconds();
     const step::Samples samples = step::to_samples(batch_, how_.device);
-    if (card_) card_->synchronize();
+    if (gpu_) gpu_->synchronize();
     const double copied = base::steady_seconds();
     run_step(samples);
-    if (card_) card_->synchronize();
+    if (gpu_) gpu_->synchronize();
     return {copied - start, base::steady_seconds() - copied};
   }
 
@@ -203,7 +203,7 @@ class CellMeasure {
   loader::Batch batch_;
   std::unique_ptr<comm::Group> group_;
   int64_t used_before_ = 0;
-  std::unique_ptr<step::Card> card_;
+  std::unique_ptr<step::Gpu> gpu_;
   std::unique_ptr<model::Network> network_;
   std::unique_ptr<step::Step> step_;
   bool skipped_ = false;

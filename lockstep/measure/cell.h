@@ -33,7 +33,7 @@ struct CellRun {
   int64_t steps = 10;         // timed, at least
   double seconds = 1.5;       // of timed steps, at least
   bool operators = false;     // also time each operator
-  base::Path allocator = {};  // card: the allocator's recording goes here; empty: none
+  base::Path allocator = {};  // GPU: the allocator's recording goes here; empty: none
   std::function<void(std::string_view)> say = [](std::string_view) {};
 };
 

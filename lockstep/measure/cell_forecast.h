@@ -35,7 +35,7 @@ struct CellForecast {
 
 using CellTracer = std::function<forecast::Recording(const Cell& cell, const catalogue::Gpu& gpu)>;
 
-// Every cell of `rows` that was measured on a card; rows of failed cells are passed over, cells that cannot be traced
+// Every cell of `rows` that was measured on a GPU; rows of failed cells are passed over, cells that cannot be traced
 // are named through `say`. Each network is foretold by a calibration that has not seen it.
 std::vector<CellForecast> forecast_cells(const base::Json& rows, const catalogue::Gpu& gpu,
                                          const forecast::Calibration& calibration, const CellTracer& trace,

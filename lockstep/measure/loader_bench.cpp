@@ -58,7 +58,7 @@ EpochCost cost_of(int64_t samples, const Work& work) {
 // what it takes until it rests again.
 class OurLoader {
  public:
-  OurLoader(const LoaderBench& bench, const loader::Collection& collection) : pictures_(bench.pictures) {
+  OurLoader(const LoaderBench& bench, const loader::Collection& collection) : images_(bench.images) {
     loader::LoaderOptions options;
     options.data.image_size = 224;
     options.data.crop_scale_min = 0.08;  // everybody's RandomResizedCrop
@@ -71,7 +71,7 @@ class OurLoader {
   EpochCost epoch() {
     double end = 0;
     const double start = base::steady_seconds();
-    EpochCost cost = cost_of(pictures_, [&] {
+    EpochCost cost = cost_of(images_, [&] {
       for (int64_t step = 0; step < loader_->steps_per_epoch(); ++step) loader_->recycle(loader_->next());
       end = rest();
     });
@@ -96,7 +96,7 @@ class OurLoader {
     return at_work;
   }
 
-  int64_t pictures_;
+  int64_t images_;
   std::unique_ptr<loader::Loader> loader_;
 };
 
@@ -105,7 +105,7 @@ EpochCost bare_decodes(const LoaderBench& bench, const loader::Collection& colle
   std::vector<std::vector<std::byte>> files(collection.samples.size());
   for (size_t i = 0; i < files.size(); ++i) store->read(static_cast<int64_t>(i), files[i]);
   image::JpegReader reader;
-  return cost_of(bench.pictures, [&] {
+  return cost_of(bench.images, [&] {
     for (const auto& file : files) {
       reader.open(file);
       reader.discard();
@@ -133,15 +133,15 @@ struct Field {  // what one peer needs
   base::Path source;
 };
 
-std::vector<Field> fields_of(const LoaderBench& bench, const PictureSet& pictures, bool restarted) {
+std::vector<Field> fields_of(const LoaderBench& bench, const ImageSet& images, bool restarted) {
   std::vector<Field> fields;
   for (const auto& kind : bench.peers) {
     if (kind == "webdataset") {
-      fields.push_back({kind, restarted ? pictures.restarted_tars : pictures.tars});
+      fields.push_back({kind, restarted ? images.restarted_tars : images.tars});
     } else if (!restarted || kind == "ffcv") {
-      fields.push_back({kind, pictures.folder});  // ffcv reads its own format only
+      fields.push_back({kind, images.folder});  // ffcv reads its own format only
     } else if (kind.starts_with("dali")) {
-      fields.push_back({kind, pictures.restarted_tars});  // the others read no shards; webdataset has torchvision's way
+      fields.push_back({kind, images.restarted_tars});  // the others read no shards; webdataset has torchvision's way
     }
   }
   return fields;
@@ -176,14 +176,14 @@ class PeerRunner {
 LoaderRow run_row(const LoaderBench& bench, bool restarted, const base::Path& folder, LoaderFigures& figures) {
   LoaderRow row;
   row.data = restarted ? "shards with restart markers" : "plain JPEG files";
-  const auto source = restarted ? figures.pictures.restarted_tars : figures.pictures.folder;
+  const auto source = restarted ? figures.images.restarted_tars : figures.images.folder;
   const loader::Collection collection = loader::scan_folder(source.string());
   row.ours.name = "lockstep";
   row.limit.name = "bare libjpeg-turbo decode";
   std::vector<std::unique_ptr<Peer>> running;
   if (!bench.python.empty()) {
     const PeerRunner runner(bench, folder);
-    for (const auto& field : fields_of(bench, figures.pictures, restarted)) {
+    for (const auto& field : fields_of(bench, figures.images, restarted)) {
       auto peer = runner.start(field, figures.left_out);
       if (!peer) continue;
       row.peers.push_back({field.kind, peer->greeting().substr(peer->greeting().find(' ') + 1), {}});
@@ -234,9 +234,9 @@ LoaderFigures bench_loader(const LoaderBench& bench) {
   const PinnedCores pinned(bench.threads);
   const base::TemporaryFolder folder;
   LoaderFigures figures;
-  figures.pictures = write_pictures(folder.path(), bench.pictures, bench.photographs);
-  bench.say(text(bench.pictures, " pictures of ", kPictureWidth, " x ", kPictureHeight, ", mean ",
-                 figures.pictures.jpeg_bytes / bench.pictures, " bytes"));
+  figures.images = write_images(folder.path(), bench.images, bench.photographs);
+  bench.say(text(bench.images, " images of ", kImageWidth, " x ", kImageHeight, ", mean ",
+                 figures.images.jpeg_bytes / bench.images, " bytes"));
   for (const bool restarted : {false, true}) {
     figures.rows.push_back(run_row(bench, restarted, folder.path(), figures));
   }
@@ -252,8 +252,8 @@ base::Json loader_rows(const LoaderBench& bench, const LoaderFigures& figures, c
     row["batch"] = bench.batch;
     row["precision"] = "fp32";
     row["threads"] = bench.threads;
-    row["pictures"] = text(bench.pictures, " of 500x375 q90, mean ", figures.pictures.jpeg_bytes / bench.pictures,
-                           " bytes, ", bench.photographs.empty() ? "made up" : "from photographs");
+    row["pictures"] = text(bench.images, " of 500x375 q90, mean ", figures.images.jpeg_bytes / bench.images, " bytes, ",
+                           bench.photographs.empty() ? "made up" : "from photographs");
     row["samples_per_second"] = from.ours.samples_per_second();
     row["samples_per_core_second"] = from.ours.samples_per_core_second();
     return row;

@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
-#include "lockstep/measure/pictures.h"
+#include "lockstep/measure/bench_images.h"
 
 namespace lockstep::measure {
 
 struct LoaderBench {
-  int64_t pictures = 512;
+  int64_t images = 512;
   int64_t batch = 64;
   int64_t threads = 1;           // decode threads, ours and each peer's; all on as many cores
   int64_t rounds = 7;            // everybody's epochs alternate, so that a busy machine slows all
   std::string python = {};       // has the peers' packages; empty: ours alone
-  std::string photographs = {};  // a folder to make the pictures from; empty: made up
+  std::string photographs = {};  // a folder to make the images from; empty: made up
   std::vector<std::string> peers = {"torchvision", "pillow", "webdataset", "dali", "dali-aliased", "ffcv"};
   std::function<void(std::string_view)> say = [](std::string_view) {};
 };
@@ -42,7 +42,7 @@ struct Contender {
 struct LoaderRow {  // one kind of data
   std::string data;
   Contender ours;
-  Contender limit;  // bare libjpeg-turbo, whole pictures, output discarded
+  Contender limit;  // bare libjpeg-turbo, whole images, output discarded
   std::vector<Contender> peers;
 
   // Medians of the rounds' ratios, per core second; above 1: ours is faster.
@@ -51,7 +51,7 @@ struct LoaderRow {  // one kind of data
 };
 
 struct LoaderFigures {
-  PictureSet pictures;
+  ImageSet images;
   std::vector<LoaderRow> rows;        // plain files; shards with restart markers
   std::vector<std::string> left_out;  // "ffcv: why"
 };

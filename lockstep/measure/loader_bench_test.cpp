@@ -21,7 +21,7 @@ TEST(LoaderBenchTest, TheBestPeerIsTheOneWithTheSmallestRatio) {
 
 TEST(LoaderBenchTest, TimesOursAndTheLimitOnBothKindsOfData) {
   LoaderBench bench;
-  bench.pictures = 6;
+  bench.images = 6;
   bench.batch = 4;
   bench.rounds = 2;
   const LoaderFigures figures = bench_loader(bench);

@@ -129,7 +129,7 @@ ReadFigures bench_reading(const ReadBench& bench) {
 
 base::Json reading_rows(const ReadBench& bench, const ReadFigures& figures, const std::string& command) {
   base::Json row = base::Json::object();
-  row["what"] = text(bench.epochs, " epochs of ", figures.samples, " pictures in ", figures.shards, " shards, read by ",
+  row["what"] = text(bench.epochs, " epochs of ", figures.samples, " images in ", figures.shards, " shards, read by ",
                      "the loader");
   row["model"] = text("RandomResizedCrop(", to_text(bench.data.image_size), "), flip, normalise");
   row["batch"] = bench.batch;
@@ -179,7 +179,7 @@ std::string reading_text(const ReadBench& bench, const ReadFigures& figures) {
                bytes(epoch.resident_bytes), bytes(epoch.peak_bytes), base::format_count(epoch.reads),
                bytes(epoch.read_bytes), text(epoch.missed)});
   }
-  return text(base::format_count(figures.samples), " pictures in ", figures.shards, " shards of ",
+  return text(base::format_count(figures.samples), " images in ", figures.shards, " shards of ",
               bytes(figures.shard_bytes), "; opened in ", base::format_duration(figures.open_seconds), "; ",
               bytes(figures.resident_bytes), " resident before the loader\n", table.to_text(), "at most ",
               bytes(figures.peak_bytes()), " where data.memory allows ", base::exact_bytes(bench.data.memory), "\n");

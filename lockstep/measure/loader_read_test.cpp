@@ -5,16 +5,16 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
-#include "lockstep/measure/pictures.h"
+#include "lockstep/measure/bench_images.h"
 
 namespace lockstep::measure {
 namespace {
 
 TEST(LoaderReadTest, SeesEverySampleOnceAnEpochWithinTheBudget) {
   const base::TemporaryFolder folder;
-  const PictureSet pictures = write_pictures(folder.path(), 20, "");
+  const ImageSet images = write_images(folder.path(), 20, "");
   ReadBench bench;
-  bench.folder = pictures.restarted_tars.string();
+  bench.folder = images.restarted_tars.string();
   bench.data.image_size = 64;
   bench.data.memory = 64 << 20;
   bench.batch = 8;
@@ -31,7 +31,7 @@ TEST(LoaderReadTest, SeesEverySampleOnceAnEpochWithinTheBudget) {
     const base::Json rows = reading_rows(bench, figures, "lockstep bench loader");
     EXPECT_EQ(rows.items()[0].at("samples_not_seen_once").as_int(), 0);
   }
-  bench.folder = pictures.folder.string();
+  bench.folder = images.folder.string();
   EXPECT_THROW(bench_reading(bench), base::Error);
 }
 

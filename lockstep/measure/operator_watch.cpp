@@ -39,11 +39,11 @@ struct Call {
 
 // The state of one pass. libtorch's callbacks are plain functions, so it is reached through `active`.
 struct Watching {
-  Watching(Pass which, Timer by, const step::Card* on) : pass(which), timer(by), card(on) {}
+  Watching(Pass which, Timer by, const step::Gpu* on) : pass(which), timer(by), gpu(on) {}
 
   const Pass pass;
   const Timer timer;
-  const step::Card* const card;
+  const step::Gpu* const gpu;
   std::mutex mutex;  // calls come from the main and from autograd's thread
   std::vector<std::unique_ptr<Call>> calls;
   std::vector<std::string> failures;
@@ -74,14 +74,14 @@ void begin_call(Watching& pass, Call& call, uint64_t number, const at::RecordFun
                    : backward_depth > 0                  ? forecast::Phase::backward
                                                          : forecast::Phase::forward;
     }
-    if (pass.timer == Timer::kernels) pass.card->tag(number + 1);
+    if (pass.timer == Timer::kernels) pass.gpu->tag(number + 1);
     if (pass.timer == Timer::events) {
-      pass.card->plugin().event_create(&call.from);
-      pass.card->plugin().event_create(&call.to);
-      pass.card->plugin().event_record(call.from);
+      pass.gpu->plugin().event_create(&call.from);
+      pass.gpu->plugin().event_create(&call.to);
+      pass.gpu->plugin().event_record(call.from);
     }
   }
-  if (pass.pass == Pass::scratch) pass.card->mark(2 * number);
+  if (pass.pass == Pass::scratch) pass.gpu->mark(2 * number);
 }
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
@@ -114,8 +114,8 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
 
 void end_call(Watching& pass, Call& call, const at::RecordFunction& function) {
   if (pass.pass == Pass::describe_and_time) {
-    if (pass.timer == Timer::kernels) pass.card->untag();
-    if (pass.timer == Timer::events) pass.card->plugin().event_record(call.to);
+    if (pass.timer == Timer::kernels) pass.gpu->untag();
+    if (pass.timer == Timer::events) pass.gpu->plugin().event_record(call.to);
     trace::add_results(call.parts, *call.schema, function.outputs());
   }
 }
@@ -129,7 +129,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   }
   seen->call->seconds = base::steady_seconds() - seen->start;
   try {
-    if (active->pass == Pass::scratch) active->card->mark(1);  // any odd sign: the call in progress ends
+    if (active->pass == Pass::scratch) active->gpu->mark(1);  // any odd sign: the call in progress ends
     end_call(*active, *seen->call, function);
   } catch (const std::exception& error) {
     const std::lock_guard lock(active->mutex);
@@ -158,7 +158,7 @@ void run_pass(Watching& pass, const std::function<void()>& work) {
     }
   } const end{handle};
   work();
-  if (pass.card) pass.card->synchronize();
+  if (pass.gpu) pass.gpu->synchronize();
 }
 
 using Key = std::tuple<std::string, int, int, int, std::vector<int64_t>, double, double>;
@@ -273,7 +273,7 @@ void gather_call(Gathering& all, const Call& call, size_t repeat, std::span<cons
 }
 
 void gather_kernels(Gathering& all, SeenWork& work, const Watching& pass, size_t repeat) {
-  const auto kernels = pass.card->take_kernels();
+  const auto kernels = pass.gpu->take_kernels();
   std::vector<std::vector<lockstep_cuda_kernel>> by_call(pass.calls.size());
   double busy = 0;
   double stray = 0;
@@ -303,9 +303,9 @@ void gather_events(Gathering& all, SeenWork& work, const Watching& pass, size_t 
   work.busy_seconds = 0;
   for (const auto& call : pass.calls) {
     double seconds = 0;
-    pass.card->plugin().event_seconds(call->from, call->to, &seconds);
-    pass.card->plugin().event_destroy(call->from);
-    pass.card->plugin().event_destroy(call->to);
+    pass.gpu->plugin().event_seconds(call->from, call->to, &seconds);
+    pass.gpu->plugin().event_destroy(call->from);
+    pass.gpu->plugin().event_destroy(call->to);
     gather_call(all, *call, repeat, {}, seconds);
     work.busy_seconds += seconds;
   }
@@ -327,19 +327,19 @@ void check_failures(const Watching& pass) {
 
 // CUPTI gives each piece's own time. Where it refuses (another profiler is attached, a container without the right),
 // events around each call do: these count the wait for the host too.
-Timer timer_for(const step::Card* card) {
-  if (card == nullptr) return Timer::clock;
-  static const Timer kOfCards = [&] {
+Timer timer_for(const step::Gpu* gpu) {
+  if (gpu == nullptr) return Timer::clock;
+  static const Timer kOfGpus = [&] {
     try {
-      card->watch_kernels();
-      card->take_kernels();
+      gpu->watch_kernels();
+      gpu->take_kernels();
       return Timer::kernels;
     } catch (const base::Error& error) {
       std::fprintf(stderr, "%s\n  events around each operator are used instead\n", error.what());
       return Timer::events;
     }
   }();
-  return kOfCards;
+  return kOfGpus;
 }
 
 // The calls of the last described run, in order, so that a pass without descriptions can be matched to them.
@@ -359,7 +359,7 @@ SeenOperator* row_of_call(Gathering& all, const Call& call) {
 }
 
 void watch_host(Gathering& all, SeenWork& work, const Watching& described, const std::function<void()>& run) {
-  Watching pass(Pass::host, Timer::clock, described.card);
+  Watching pass(Pass::host, Timer::clock, described.gpu);
   const double start = base::steady_seconds();
   run_pass(pass, [&] {
     run();
@@ -377,11 +377,11 @@ void watch_host(Gathering& all, SeenWork& work, const Watching& described, const
 
 // What each call allocates and frees again before it returns.
 void watch_scratch(Gathering& all, const Watching& described, const std::function<void()>& run) {
-  Watching pass(Pass::scratch, Timer::clock, described.card);
-  described.card->start_history();
+  Watching pass(Pass::scratch, Timer::clock, described.gpu);
+  described.gpu->start_history();
   run_pass(pass, run);
-  described.card->stop_history();
-  const auto acts = described.card->take_history();
+  described.gpu->stop_history();
+  const auto acts = described.gpu->take_history();
   if (!same_calls(described, pass)) return;
   std::vector<std::pair<uint64_t, int64_t>> open;  // address and bytes, born in the call in progress
   std::vector<int64_t> freed;
@@ -411,12 +411,12 @@ void watch_scratch(Gathering& all, const Watching& described, const std::functio
 SeenWork watch_operators(const std::function<void()>& work, const WatchOptions& options) {
   SeenWork result;
   Gathering all;
-  const Timer timer = timer_for(options.card);
+  const Timer timer = timer_for(options.gpu);
   result.timer = timer == Timer::clock ? "clock" : timer == Timer::kernels ? "kernels" : "events";
   std::unique_ptr<Watching> last;
   for (int64_t i = 0; i < options.repeats; ++i) {
-    last = std::make_unique<Watching>(Pass::describe_and_time, timer, options.card);
-    if (timer == Timer::kernels) options.card->watch_kernels();
+    last = std::make_unique<Watching>(Pass::describe_and_time, timer, options.gpu);
+    if (timer == Timer::kernels) options.gpu->watch_kernels();
     run_pass(*last, work);
     const auto repeat = static_cast<size_t>(i);
     if (timer == Timer::kernels) gather_kernels(all, result, *last, repeat);
@@ -424,8 +424,8 @@ SeenWork watch_operators(const std::function<void()>& work, const WatchOptions& 
     if (timer == Timer::clock) gather_clock(all, result, *last, repeat);
     check_failures(*last);
   }
-  if (options.card && options.host) watch_host(all, result, *last, work);
-  if (options.card && options.scratch) watch_scratch(all, *last, work);
+  if (options.gpu && options.host) watch_host(all, result, *last, work);
+  if (options.gpu && options.scratch) watch_scratch(all, *last, work);
   result.operators = all.finish(timer == Timer::kernels);
   for (const auto& seen : result.operators) {
     if (seen.both_gradients()) result.unsplit_seconds += seen.seconds * static_cast<double>(seen.count);

@@ -7,18 +7,18 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/forecast/recording.h"
-#include "lockstep/step/card.h"
+#include "lockstep/step/gpu.h"
 
 namespace lockstep::measure {
 
 // One distinct call (same operator, class, type, phase, sizes, FLOPs and bytes) in a piece of work, with what it cost.
 struct SeenOperator {
-  forecast::Operator what;            // `launches`: pieces of work of one call on the card, as counted
+  forecast::Operator what;            // `launches`: pieces of work of one call on the GPU, as counted
   int64_t count = 0;                  // calls in one run of the work
   double seconds = 0;                 // of one call on the device: median over the repetitions
-  double host_seconds = 0;            // of one call on the thread that makes it; cards only
-  std::vector<int64_t> scratch = {};  // bytes that one call allocated and freed again, in order; cards only
-  std::string kernel = {};            // the longest piece of work's own name; cards only
+  double host_seconds = 0;            // of one call on the thread that makes it; GPUs only
+  std::vector<int64_t> scratch = {};  // bytes that one call allocated and freed again, in order; GPUs only
+  std::string kernel = {};            // the longest piece of work's own name; GPUs only
 
   bool both_gradients() const;  // of a convolution, in one entry: no time of either
 };
@@ -31,15 +31,15 @@ struct SeenWork {
   double unsplit_seconds = 0;  // of `busy_seconds`: gradients of convolutions whose two parts could not be told apart
   double stray_seconds = 0;    // of `busy_seconds`: launched by no operator
   int64_t launches = 0;        // pieces of work of one run
-  double waiting_seconds = 0;  // host: spent in operators that wait for the card
+  double waiting_seconds = 0;  // host: spent in operators that wait for the GPU
   double host_seconds = 0;     // host: one run, without waiting_seconds
   std::string timer;           // "clock" (processor), "kernels" (CUPTI), "events": with the gaps before each launch
 };
 
 struct WatchOptions {
-  const step::Card* card = nullptr;  // null: the processor
+  const step::Gpu* gpu = nullptr;  // null: the processor
   int64_t repeats = 3;
-  bool host = true;  // cards only: the host's side too, in further runs of the work
+  bool host = true;  // GPUs only: the host's side too, in further runs of the work
   bool scratch = true;
 };
 

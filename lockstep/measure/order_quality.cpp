@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kNear = 25;  // on each side
 
 struct Epoch {
-  std::vector<int64_t> ids;    // by place
+  std::vector<int64_t> ids;    // by position
   std::vector<int64_t> batch;  // of each sample, by id
 };
 

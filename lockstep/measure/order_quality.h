@@ -14,10 +14,10 @@ namespace lockstep::measure {
 // How well an order mixes, over a few epochs of batches. Figures of a good shuffle stand in `full` beside it.
 struct OrderQuality {
   std::string order;
-  double displacement = 0;  // mean distance of a sample's place from where it is stored, as a share of all; 1/3 is full
-  double neighbours = 0;    // of a sample's 50 nearest neighbours in storage, the mean number in its batch
-  double met_again = 0;     // of two samples in one batch: how often they meet again in the next epoch, over chance
-  double classes = 0;       // distinct classes in a batch, mean
+  double displacement = 0;     // mean distance of a sample from where it is stored, as a share of all; 1/3 is full
+  double neighbours = 0;       // of a sample's 50 nearest neighbours in storage, the mean number in its batch
+  double met_again = 0;        // of two samples in one batch: how often they meet again in the next epoch, over chance
+  double classes = 0;          // distinct classes in a batch, mean
   double class_deviation = 0;  // chi-squared of a batch's classes over that of a random draw; 1 is full
 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other loaders over the same pictures, an epoch on demand: the peers of `lockstep bench loader`.
+"""Other loaders over the same images, an epoch on demand: the peers of `lockstep bench loader`.
 
 peer_loader.py KIND SOURCE THREADS BATCH: SOURCE is a folder of classes, or of tar shards. Each line read starts one epoch
 of RandomResizedCrop(224), flip and normalise to float; the answer is "SECONDS CPU_SECONDS SAMPLES". The CPU time counts
@@ -91,7 +91,7 @@ def dali_epoch(source, threads, batch, antialias):
         steps = -(-samples // batch)
         for _ in range(steps):
             pipe.run()
-        return steps * batch  # it fills the last batch with more pictures
+        return steps * batch  # it fills the last batch with more images
     return dali.__version__, epoch
 
 
@@ -104,7 +104,7 @@ def ffcv_epoch(source, threads, batch):
     from ffcv.writer import DatasetWriter
     from torchvision.datasets import ImageFolder
     import importlib.metadata
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pictures.beton")
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "images.beton")
     writer = DatasetWriter(path, {"image": RGBImageField(write_mode="jpg", jpeg_quality=90), "label": IntField()},
                            num_workers=1)
     writer.from_indexed_dataset(ImageFolder(source))  # it has its own format only: written again at quality 90

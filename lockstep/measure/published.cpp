@@ -98,7 +98,7 @@ forecast::TimeForecast forecast_row(const PublishedForecast& one, const catalogu
                                     const forecast::Calibration& calibration) {
   catalogue::Gpu gpu = catalogue.gpu(one.row->id);
   if (one.row->pcie) gpu.nvlink_gbs = 0;
-  const auto network = forecast::network_of(gpu, one.row->gpus, one.row->gpus);
+  const auto network = forecast::derive_network(gpu, one.row->gpus, one.row->gpus);
   return forecast::forecast_time(one.recording, gpu, calibration.with_layout(one.row->layout), network);
 }
 
@@ -136,8 +136,8 @@ void mark_disputed(std::vector<PublishedForecast>& forecasts) {
 
 PublishedNames parse_names(const base::Json& document) {
   PublishedNames names;
-  for (const auto& [key, value, place] : document.at("gpus").members()) names.gpus[key] = value.as_string();
-  for (const auto& [key, value, place] : document.at("models").members()) names.models[key] = value.as_string();
+  for (const auto& [key, value, position] : document.at("gpus").members()) names.gpus[key] = value.as_string();
+  for (const auto& [key, value, position] : document.at("models").members()) names.models[key] = value.as_string();
   for (const auto& row : document.at("eras").items()) {
     Era era{.name = row.at("name").as_string(), .begins = {}};
     for (const auto& beginning : row.at("begins").items()) era.begins.push_back(beginning.as_string());

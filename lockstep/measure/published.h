@@ -65,7 +65,7 @@ struct PublishedForecast {
   forecast::Recording recording;  // the warm step only
   double seconds = 0;             // foretold, with the era's factor
   double bare = 0;                // without it
-  double roofline = 0;            // every operator at the card's rates
+  double roofline = 0;            // every operator at the GPU's rates
   bool disputed = false;          // sources for the same thing differ by more than 15 %, and the forecast is among them
 
   double ratio() const { return seconds / row->seconds(); }  // above 1: slower than published

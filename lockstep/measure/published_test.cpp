@@ -21,15 +21,15 @@ PublishedNames some_names() {
                                       "names.json"));
 }
 
-catalogue::Catalogue some_cards() {
-  catalogue::Catalogue cards;
-  cards.gpus = {forecast::invented_gpu()};
-  cards.gpus[0].pcie = "PCIe 3.0 x16";
-  return cards;
+catalogue::Catalogue some_gpus() {
+  catalogue::Catalogue gpus;
+  gpus.gpus = {forecast::invented_gpu()};
+  gpus.gpus[0].pcie = "PCIe 3.0 x16";
+  return gpus;
 }
 
 std::vector<Published> read(const std::string& lines) {
-  return read_published(base::parse_csv(kHeader + lines, "p.csv"), some_names(), some_cards());
+  return read_published(base::parse_csv(kHeader + lines, "p.csv"), some_names(), some_gpus());
 }
 
 // Adds as many gigabytes as there are samples: 1.25 ms each on the invented device.
@@ -46,7 +46,7 @@ forecast::Recording add_gigabytes(const Published& row) {
 }
 
 std::vector<PublishedForecast> foretell(std::vector<Published>& rows, const PublishedNames& names = some_names()) {
-  return forecast_published(rows, names, some_cards(), forecast::Calibration({forecast::invented_device()}),
+  return forecast_published(rows, names, some_gpus(), forecast::Calibration({forecast::invented_device()}),
                             add_gigabytes);
 }
 
@@ -75,7 +75,7 @@ TEST(PublishedTest, SaysWhyARowIsLeftOut) {
       "ResNet-50,c,PyTorch (MLPerf),Invented 1,,1,1,-,fp32,16,16,224,img/s,100,,s\n"
       "ResNet-50,c,PyTorch,Invented 1,,1,1,-,fp32,16,16,224,GB_peak,11,,s\n"
       "VGG16,c,PyTorch,Invented 1,,1,1,-,fp32,16,16,224,img/s,100,,s\n"
-      "ResNet-50,c,PyTorch,Other card,,1,1,-,fp32,16,16,224,img/s,100,,s\n"
+      "ResNet-50,c,PyTorch,Other GPU,,1,1,-,fp32,16,16,224,img/s,100,,s\n"
       "ResNet-50,c,PyTorch,Invented 1,,1,1,-,fp32,,,224,img/s,100,,s\n"
       "ResNet-50,c,PyTorch,Invented 1,,16,2,IB,fp32,256,16,224,img/s,100,,s\n"
       "ResNet-50,c,PyTorch,Invented 1,,1,1,-,int8,16,16,224,img/s,100,,s\n");
@@ -102,7 +102,7 @@ TEST(PublishedTest, ForetellsTheStepThatRan) {
 
 TEST(PublishedTest, ANetworkThatCannotBeTracedIsLeftOutWithTheReason) {
   auto rows = read("ResNet-50,c,PyTorch 2,Invented 1,,1,1,-,fp32,9,9,224,sec/iter,0.0125,,s\n");
-  const auto none = forecast_published(rows, some_names(), some_cards(),
+  const auto none = forecast_published(rows, some_names(), some_gpus(),
                                        forecast::Calibration({forecast::invented_device()}), [](const Published&) {
                                          throw base::Error(base::Blame::user, "no kernel for aten::odd");
                                          return forecast::Recording{};
@@ -118,7 +118,7 @@ TEST(PublishedTest, FitsOneFactorForAnEra) {
       "ResNet-50,c,PyTorch 2,Invented 1,,1,1,-,fp32,39,39,224,sec/iter,0.1,,s\n");
   const auto forecasts = foretell(rows);
   const auto factors =
-      fit_eras(forecasts, some_names(), some_cards(), forecast::Calibration({forecast::invented_device()}));
+      fit_eras(forecasts, some_names(), some_gpus(), forecast::Calibration({forecast::invented_device()}));
   ASSERT_EQ(factors.size(), 2U);
   EXPECT_EQ(factors[0], 1);  // no rows
   EXPECT_NEAR(factors[1], 2, 0.05);
@@ -153,8 +153,8 @@ TEST(PublishedTest, ComparesScalingOfRowsThatDifferInGpusAlone) {
 
 TEST(PublishedTest, TheEmbeddedNamesExist) {
   const PublishedNames names = load_names();
-  const auto cards = catalogue::load_embedded();
-  for (const auto& [published, id] : names.gpus) EXPECT_EQ(cards.gpu(id).id, id) << published;
+  const auto gpus = catalogue::load_embedded();
+  for (const auto& [published, id] : names.gpus) EXPECT_EQ(gpus.gpu(id).id, id) << published;
   EXPECT_LE(names.eras.size(), 4U);
   for (const auto& era : names.eras) EXPECT_GT(era.factor, 0);
 }

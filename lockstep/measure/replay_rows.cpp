@@ -14,14 +14,14 @@ namespace {
 using forecast::Addresses;
 using forecast::AllocatorPeaks;
 
-std::vector<base::Path> recording_files(const std::vector<base::Path>& places) {
+std::vector<base::Path> recording_files(const std::vector<base::Path>& paths) {
   std::vector<base::Path> files;
-  for (const auto& place : places) {
-    if (!std::filesystem::is_directory(place)) {
-      files.push_back(place);
+  for (const auto& path : paths) {
+    if (!std::filesystem::is_directory(path)) {
+      files.push_back(path);
       continue;
     }
-    for (const auto& entry : std::filesystem::directory_iterator(place)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
       if (entry.path().extension() == ".rec" && forecast::kind_of_recording(entry.path()) == "allocator") {
         files.push_back(entry.path());
       }
@@ -76,9 +76,9 @@ forecast::AllocatorSettings OtherSettings::over(forecast::AllocatorSettings sett
   return settings;
 }
 
-std::vector<ReplayedStream> replay_streams(const std::vector<base::Path>& places, const OtherSettings& other) {
+std::vector<ReplayedStream> replay_streams(const std::vector<base::Path>& paths, const OtherSettings& other) {
   std::vector<ReplayedStream> streams;
-  for (const auto& file : recording_files(places)) {
+  for (const auto& file : recording_files(paths)) {
     ReplayedStream stream;
     stream.name = file.stem().string();
     stream.recording = forecast::read_allocator_recording(file);

@@ -27,7 +27,7 @@ struct ReplayedStream {
 
 // Settings that differ from the recorded ones; nothing: as recorded.
 struct OtherSettings {
-  std::optional<int64_t> capacity;  // bytes of the card
+  std::optional<int64_t> capacity;  // bytes of the GPU
   std::optional<bool> expandable_segments;
   std::optional<int64_t> max_split_size;
   std::optional<int64_t> roundup_power2_divisions;
@@ -39,7 +39,7 @@ struct OtherSettings {
 };
 
 // Recordings in files and folders (their *.rec of kind "allocator", by name). User error when there is none.
-std::vector<ReplayedStream> replay_streams(const std::vector<base::Path>& places, const OtherSettings& other);
+std::vector<ReplayedStream> replay_streams(const std::vector<base::Path>& paths, const OtherSettings& other);
 
 base::Json replay_row(const ReplayedStream& stream, const std::string& command);
 

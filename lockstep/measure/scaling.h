@@ -52,7 +52,7 @@ struct ScalingPoint {
   double gradient_bytes = 0;  // that a step sums over the ranks in one all-reduce; 0: it does not
   double alone_seconds = 0;   // of the same all-reduce with nothing to hide behind; 0: not measured
   std::vector<ScalingRun> runs;
-  int64_t threads = 0;  // of a rank; 0: not stated (an earlier version wrote it, or cards compute)
+  int64_t threads = 0;  // of a rank; 0: not stated (an earlier version wrote it, or GPUs compute)
   std::string machine = {};
 
   double rate() const;  // medians over the runs
@@ -92,7 +92,7 @@ void keep_link(const base::Path& out, const forecast::Network& link);
 std::optional<forecast::Network> kept_link(const base::Path& out);
 base::Path point_file(const base::Path& out, ScalingMode mode, int64_t ranks);
 
-// The link between two ranks on this machine, from two all-reduces alone; nothing when it cannot be measured: cards, no
+// The link between two ranks on this machine, from two all-reduces alone; nothing when it cannot be measured: GPUs, no
 // gradient, a machine so busy that few bytes take longer than many.
 std::optional<forecast::Network> measure_link(const ScalingBench& bench, double gradient_bytes);
 

@@ -28,7 +28,7 @@ std::string why_not_simulated(const ScalingReport& report);
 // The same step on more ranks than there are: forecast from the first point and the link or `inter_rate`.
 std::vector<forecast::RankForecast> simulate_ranks(const ScalingReport& report);
 
-// A published table's efficiencies beside the model's, from its own rate of one card and its network.
+// A published table's efficiencies beside the model's, from its own rate of one GPU and its network.
 struct BesideRow {
   std::string table;
   int64_t gpus = 1;

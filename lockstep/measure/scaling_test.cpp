@@ -263,7 +263,7 @@ TEST(ScalingReportTest, SaysWhatASimulationLacks) {
   EXPECT_THAT(why_not_simulated(report), HasSubstr("the first point has 2 ranks"));
 }
 
-TEST(ScalingReportTest, ARankHasOneCardWhateverItsThreads) {
+TEST(ScalingReportTest, ARankHasOneGpuWhateverItsThreads) {
   auto report = report_of();
   report.bench.device = "cuda";
   EXPECT_THAT(advice::to_text(scaling_paper(report)), HasSubstr("cuda, 1 GPU a rank"));

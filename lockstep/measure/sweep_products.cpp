@@ -142,7 +142,7 @@ std::function<void()> convolution_work(const Convolution& c, int64_t batch, cons
     at::convolution(input, weight, {}, stride, pad, one, false, none, c.groups);
     // Each gradient by itself: together they cannot be told apart on every device.
     for (const bool of_input : {true, false}) {
-      if (of_input && c.in == 3) continue;  // nobody asks for the picture's
+      if (of_input && c.in == 3) continue;  // nobody asks for the image's
       at::convolution_backward(gradient, input, weight, c10::nullopt, stride, pad, one, false, none, c.groups,
                                {of_input, !of_input, false});
     }

@@ -16,7 +16,7 @@ struct BatchNormCall {
   double epsilon = 1e-5;
 };
 
-// What a network's batch norms do while training, where its own way is not wanted. Called once a batch norm and pass,
+// What a network's batch norms do while training, instead of the network's own way. Called once a batch norm and pass,
 // in the order of the network, and once more where a block is recomputed.
 using BatchNormRule = std::function<at::Tensor(const BatchNormCall&)>;
 

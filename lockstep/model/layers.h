@@ -39,7 +39,7 @@ class Maker {
   at::MemoryFormat images_;  // of tensors with four dimensions
 };
 
-// The place of a layer in the network: the block that owns its tensors and the prefix of their names.
+// Where a layer stands in the network: the block that owns its tensors and the prefix of their names.
 struct Site {
   Block& block;
   Maker& maker;

@@ -80,7 +80,8 @@ class Network {
   NamedTensors forward(const NamedTensors& fields, Mode mode) const;
   // Blocks [from, to).
   Bundle run(Bundle values, Mode mode, size_t from, size_t to) const;
-  // `listener` hears the index of each block before it runs, and -1 behind the last one. For who records a run.
+  // `listener` is called with the index of each block before it runs, and with -1 after the last one. For recordings of
+  // a run.
   void on_block(std::function<void(int64_t index)> listener) { listener_ = std::move(listener); }
   // What every batch norm does while training from now on; none: the network's own way.
   void use_batch_norm(const BatchNormRule& rule);

@@ -35,11 +35,12 @@ weights::Dtype file_type(at::ScalarType type) {
   throw Error(Blame::bug, text("no file type for ", c10::toString(type)));
 }
 
-at::ScalarType torch_type(weights::Dtype type, const std::string& place) {
+at::ScalarType torch_type(weights::Dtype type, const std::string& source) {
   for (const auto& pair : kTypes) {
     if (pair.file == type) return pair.torch;
   }
-  throw Error(Blame::user, text(place, ": unexpected type ", weights::dtype_name(type)), "the file is not one of ours");
+  throw Error(Blame::user, text(source, ": unexpected type ", weights::dtype_name(type)),
+              "the file is not one of ours");
 }
 
 weights::TensorView view_of(const std::string& name, const at::Tensor& tensor) {
@@ -49,7 +50,7 @@ weights::TensorView view_of(const std::string& name, const at::Tensor& tensor) {
           {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}};
 }
 
-// Contiguous, like `tensor` otherwise. Copies from a card are twice as fast, and leave it alone, from pinned memory.
+// Contiguous, like `tensor` otherwise. Copies from a GPU are twice as fast, and leave it alone, from pinned memory.
 at::Tensor host_memory_for(const at::Tensor& tensor) {
   return at::empty(tensor.sizes(), at::TensorOptions(tensor.scalar_type()).pinned_memory(tensor.is_cuda()));
 }

@@ -16,7 +16,7 @@
 namespace lockstep::model {
 
 // Copies of tensors in main memory, from which a thread writes a checkpoint while training changes the originals. The
-// memory (pinned, for tensors of a card) is kept from one save to the next.
+// memory (pinned, for tensors of a GPU) is kept from one save to the next.
 class HostCopy {
  public:
   // Tensors as one safetensors file of a checkpoint. The copy stays as it is until part() is called with that name
@@ -37,13 +37,13 @@ std::vector<Named> read_tensors(const base::Path& checkpoint, const std::string&
 // Copies those tensors into those of the same name. User error naming the first that is missing or differs.
 void restore_tensors(const base::Path& checkpoint, const std::string& file, const std::vector<Named>& into);
 
-// Weights to begin with or to judge: a file (safetensors, .pth), or a checkpoint, as its folder (then the moving
-// average where there is one, which training was judged by) or the "weights" or "ema" file in it; those may lie in
-// pieces, in several files. User error when they are of another network, or no checksum of the checkpoint shows them
-// whole.
+// Weights to begin with or to evaluate: a file (safetensors, .pth), or a checkpoint, as its folder (then the moving
+// average where there is one, which training was evaluated by) or the "weights" or "ema" file in it; those may lie in
+// partitions, in several files. User error when they are of another network, or no checksum of the checkpoint shows
+// them whole.
 LoadReport load_weights_from(Network& network, const base::Path& path);
 
-// The time as text, for names that nothing before has had; in the order of time.
+// The time as text, for unique names that sort by time.
 std::string name_of_now();
 
 // SHA-256 over names, types, shapes and values, in the order of the names, and over `more`.

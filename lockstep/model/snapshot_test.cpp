@@ -27,7 +27,7 @@ TEST(SnapshotTest, APartWritesTheBytesItAnnounces) {
   HostCopy copy;
   const auto part = copy.part("w", {{"a", at::arange(5, at::kFloat)}});
   int64_t bytes = 0;
-  part.write([&](std::span<const std::byte> piece) { bytes += static_cast<int64_t>(piece.size()); });
+  part.write([&](std::span<const std::byte> chunk) { bytes += static_cast<int64_t>(chunk.size()); });
   EXPECT_EQ(bytes, part.bytes);
 }
 
@@ -47,8 +47,8 @@ TEST(SnapshotTest, ACopyKeepsTheStateOfItsMoment) {
   const at::Tensor live = at::arange(6, at::kFloat).view({2, 3}).t();  // not contiguous
   const auto bytes_of = [](const run::CheckpointPart& part) {
     std::string all;
-    part.write([&](std::span<const std::byte> piece) {
-      all.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    part.write([&](std::span<const std::byte> chunk) {
+      all.append(reinterpret_cast<const char*>(chunk.data()), chunk.size());
     });
     return all;
   };

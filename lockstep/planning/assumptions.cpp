@@ -52,9 +52,9 @@ const std::vector<Row>& rows() {
       seconds("start_up", &Assumptions::start_up, "from the start of a job until its first step is done"),
       rate("write_rate", &Assumptions::write_rate, "of a checkpoint"),
       rate("read_rate", &Assumptions::read_rate, "of a checkpoint, restoring"),
-      rate("upload_rate", &Assumptions::upload_rate, "of a batch on its way to the card; the step waits for it"),
+      rate("upload_rate", &Assumptions::upload_rate, "of a batch on its way to the GPU; the step waits for it"),
       rate("inter_rate", &Assumptions::inter_rate, "between nodes whose link is not stated, one direction"),
-      {"per_node", "cards of a node that nobody named", [](const Assumptions& all) { return text(all.per_node); },
+      {"per_node", "GPUs of a node that nobody named", [](const Assumptions& all) { return text(all.per_node); },
        [](Assumptions& all, const std::string& words) {
          const double value = number_of(words);
          if (value < 1 || value != std::floor(value)) {
@@ -69,16 +69,16 @@ const std::vector<Row>& rows() {
          all.kwh = number_of(words.substr(0, end));
          if (end != std::string::npos) all.currency = std::string(base::trim(words.substr(end)));
        }},
-      {"sample_bytes", "of a stored picture, for the loader",
+      {"sample_bytes", "of a stored image, for the loader",
        [](const Assumptions& all) { return base::exact_bytes(std::llround(all.sample.stored_bytes)); },
        [](Assumptions& all, const std::string& words) {
          all.sample.stored_bytes = static_cast<double>(base::parse_bytes(words));
        }},
-      {"sample_pixels", "of a stored picture, for the loader",
+      {"sample_pixels", "of a stored image, for the loader",
        [](const Assumptions& all) { return text(all.sample.stored_pixels); },
        [](Assumptions& all, const std::string& words) { all.sample.stored_pixels = number_of(words); }},
-      power("idle_share", &forecast::PowerRules::idle_share, "of a card's power limit, when nothing runs"),
-      power("node_watts", &forecast::PowerRules::node_watts, "of a node beside its cards"),
+      power("idle_share", &forecast::PowerRules::idle_share, "of a GPU's power limit, when nothing runs"),
+      power("node_watts", &forecast::PowerRules::node_watts, "of a node beside its GPUs"),
       power("pue", &forecast::PowerRules::overhead, "watts of the building for each of the machine"),
   };
   return kRows;

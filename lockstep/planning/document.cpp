@@ -173,18 +173,18 @@ void add_energy(const Option& option, const forecast::PowerRules& rules, spec::P
 
 spec::PlanOption option_of(const Plan& plan, const Option& option, bool with_curve) {
   spec::PlanOption all;
-  all.machine = option.place.name;
+  all.machine = option.machine_option.name;
   all.title = label_of(option);
-  if (option.place.gpu) all.gpu = option.place.gpu->id;
-  if (option.place.cpu) all.cpu = option.place.cpu->id;
-  all.gpus = option.place.gpus;
-  all.nodes = option.place.nodes();
+  if (option.machine_option.gpu) all.gpu = option.machine_option.gpu->id;
+  if (option.machine_option.cpu) all.cpu = option.machine_option.cpu->id;
+  all.gpus = option.machine_option.gpus;
+  all.nodes = option.machine_option.nodes();
   all.as_written = option.as_written;
   all.set = option.changes;
   all.fits = option.trial.fits;
   all.feasible = option.feasible();
   all.drivable = option.drivable;
-  if (!option.drivable) all.last_cuda.emplace(option.place.gpu->last_cuda);
+  if (!option.drivable) all.last_cuda.emplace(option.machine_option.gpu->last_cuda);
   all.memory = memory_of(option, with_curve);
   all.host_memory = host_of(option.host);
   add_time(option, all);
@@ -199,7 +199,7 @@ spec::PlanOption option_of(const Plan& plan, const Option& option, bool with_cur
   return all;
 }
 
-spec::PlanBest best_of(const forecast::Best& best) {
+spec::PlanBest find_best(const forecast::Best& best) {
   const auto index = [](int64_t i) { return i < 0 ? std::nullopt : std::optional(i); };
   return {index(best.fastest), index(best.cheapest), index(best.smallest), best.cheapest_by};
 }
@@ -221,7 +221,7 @@ spec::Plan document_of(const Plan& plan) {
   all.parameters = plan.parameters;
   all.checkpoint_bytes = plan.checkpoint_bytes;
   all.description = description(plan);
-  all.best = best_of(plan.best);
+  all.best = find_best(plan.best);
   for (size_t i = 0; i < plan.options.size(); ++i) {
     const auto index = static_cast<int64_t>(i);
     const bool best = index == plan.best.fastest || index == plan.best.cheapest || index == plan.best.smallest;

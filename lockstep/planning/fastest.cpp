@@ -10,7 +10,7 @@ double run_seconds(const forecast::Option& option) {
   return option.length ? option.length->total : option.trial.time->step.value;
 }
 
-std::vector<const forecast::Option*> fastest_of_each_place(const Plan& plan) {
+std::vector<const forecast::Option*> fastest_of_each_machine_option(const Plan& plan) {
   std::vector<const forecast::Option*> best;
   for (const auto& option : plan.options) {
     if (option.as_written) {

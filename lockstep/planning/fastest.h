@@ -7,8 +7,9 @@
 
 namespace lockstep::planning {
 
-// Of each place its fastest option that would end, or the job as written where none does; in the order of the plan.
-std::vector<const forecast::Option*> fastest_of_each_place(const Plan& plan);
+// For each machine option its fastest feasible option, or the job as written where none is feasible; in the order of
+// the plan.
+std::vector<const forecast::Option*> fastest_of_each_machine_option(const Plan& plan);
 
 // Seconds of the run, of a step where its length is not known, 0 where neither is.
 double run_seconds(const forecast::Option& option);

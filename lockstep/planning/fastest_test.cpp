@@ -8,7 +8,7 @@
 namespace lockstep::planning {
 namespace {
 
-TEST(FastestOfEachPlaceTest, TakesAnOptionOfTheSearchOnlyWhereItEndsAndIsFaster) {
+TEST(FastestOfEachMachineOptionTest, TakesAnOptionOfTheSearchOnlyWhereItEndsAndIsFaster) {
   Plan plan = invented_plan({"t4", "v100-16"});
   ASSERT_EQ(plan.options.size(), 2U);
   forecast::Option faster = plan.options[0];
@@ -19,7 +19,7 @@ TEST(FastestOfEachPlaceTest, TakesAnOptionOfTheSearchOnlyWhereItEndsAndIsFaster)
   never.length->total /= 2;
   never.length->jobs = 0;
   plan.options = {plan.options[0], faster, plan.options[1], never};
-  const auto best = fastest_of_each_place(plan);
+  const auto best = fastest_of_each_machine_option(plan);
   ASSERT_EQ(best.size(), 2U);
   EXPECT_EQ(best[0], &plan.options[1]);
   EXPECT_EQ(best[1], &plan.options[2]);

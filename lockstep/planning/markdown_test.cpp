@@ -22,7 +22,7 @@ TEST(PlanMarkdownTest, HoldsTheSameFactsAsThePage) {
 
 TEST(PlanMarkdownTest, LetsNoNameEndACell) {
   Plan plan = invented_plan({"a100-80"});
-  plan.options[0].place.name = "a|b<img>";
+  plan.options[0].machine_option.name = "a|b<img>";
   EXPECT_THAT(to_markdown(plan), HasSubstr("| a\\|b\\<img> | yes |"));
 }
 

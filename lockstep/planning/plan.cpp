@@ -21,16 +21,16 @@ namespace {
 using base::Blame;
 using base::Error;
 using base::text;
-using forecast::Ask;
 using forecast::Levers;
+using forecast::MachineOption;
 using forecast::Option;
-using forecast::Place;
 using forecast::Recording;
 using forecast::Recordings;
+using forecast::TraceKey;
 
 // An option found by the search is worth a line when it saves this share of the time.
 constexpr double kWorthwhile = 0.05;
-constexpr size_t kMostExplained = 12;  // places; with more of them nobody reads so much about each
+constexpr size_t kMostExplained = 12;  // machine options; with more of them nobody reads so much about each
 
 class Stopwatch {
  public:
@@ -46,15 +46,15 @@ class JobTracer {
  public:
   JobTracer(spec::Job job, Tracer* tracer) : job_(std::move(job)), tracer_(tracer) {}
 
-  Recording step(const Ask& ask) {
+  Recording step(const TraceKey& trace_key) {
     const Stopwatch watch;
-    Recording recording = tracer_->step(job_for(ask), rank_of(ask));
+    Recording recording = tracer_->step(job_for(trace_key), rank_of(trace_key));
     seconds_ += watch.seconds();
     return recording;
   }
-  Recording evaluation(const Ask& ask) {
+  Recording evaluation(const TraceKey& trace_key) {
     const Stopwatch watch;
-    Recording recording = tracer_->evaluation(job_for(ask), rank_of(ask));
+    Recording recording = tracer_->evaluation(job_for(trace_key), rank_of(trace_key));
     seconds_ += watch.seconds();
     return recording;
   }
@@ -62,18 +62,21 @@ class JobTracer {
 
  private:
   // How many there are changes no operator and no byte, unless they share what they keep or norm in step.
-  static int64_t ranks_of(const Ask& ask) { return ask.ranks > 0 ? ask.ranks : ask.reduced ? 2 : 1; }
-  static SimulatedRank rank_of(const Ask& ask) {
-    return {.attention = ask.attention,
-            .ranks = ranks_of(ask),
-            .rows = ask.micro_batch * ask.passes,
-            .evaluation_rows = ask.evaluation_rows};
+  static int64_t ranks_of(const TraceKey& trace_key) {
+    return trace_key.ranks > 0 ? trace_key.ranks : trace_key.reduced ? 2 : 1;
   }
-  spec::Job job_for(const Ask& ask) const {
-    spec::Job job = forecast::with_levers(job_, {ask.precision, ask.recompute, ask.micro_batch, ask.zero});
-    job.training.global_batch = ask.micro_batch * ask.passes * ranks_of(ask);
-    job.training.virtual_ranks = ask.slices;
-    if (ask.slices > 0) job.training.micro_batch = 0;
+  static SimulatedRank rank_of(const TraceKey& trace_key) {
+    return {.attention = trace_key.attention,
+            .ranks = ranks_of(trace_key),
+            .rows = trace_key.micro_batch * trace_key.passes,
+            .evaluation_rows = trace_key.evaluation_rows};
+  }
+  spec::Job job_for(const TraceKey& trace_key) const {
+    spec::Job job =
+        forecast::with_levers(job_, {trace_key.precision, trace_key.recompute, trace_key.micro_batch, trace_key.zero});
+    job.training.global_batch = trace_key.micro_batch * trace_key.passes * ranks_of(trace_key);
+    job.training.virtual_ranks = trace_key.slices;
+    if (trace_key.slices > 0) job.training.micro_batch = 0;
     return job;
   }
 
@@ -84,7 +87,7 @@ class JobTracer {
 
 // An image of bytes becomes one of floats besides.
 forecast::SampleBytes sample_bytes_of(const spec::Job& job) {
-  const bool fed = run::is_fed(job.data.pixels, /*on_card=*/true);
+  const bool fed = run::is_fed(job.data.pixels, /*on_gpu=*/true);
   forecast::SampleBytes sample{.ahead = fed};
   for (const task::Field& field : task::make_task(job)->fields()) {
     const bool shown = field.kind == task::Field::Kind::image && field.element == task::Element::uint8;
@@ -95,113 +98,121 @@ forecast::SampleBytes sample_bytes_of(const spec::Job& job) {
   return sample;
 }
 
-forecast::Task task_of(const PlanRequest& request, const spec::Job& job) {
-  forecast::Task task;
-  task.work = forecast::workload_of(job, request.lengths.samples, request.lengths.validation_samples);
-  if (job.checkpoint.every_epochs <= 0) task.mean_time_between_failures = job.checkpoint.mean_time_between_failures;
-  task.virtual_ranks = job.training.virtual_ranks;
-  task.replay_every = job.training.replay_every;
-  task.sync_norm = job.training.batch_norm == spec::BatchNorm::sync;
-  task.levers = {name_of(job.training.precision), job.training.recompute, job.training.micro_batch, job.training.zero};
-  task.image_pixels = job.data.image_size.pixels();
-  task.walltime = job.limits.walltime;
-  task.decodes = !request.recording && job.data.train != "synthetic";
+forecast::Workload workload_of(const PlanRequest& request, const spec::Job& job) {
+  forecast::Workload workload;
+  workload.work = forecast::run_amount_of(job, request.lengths.samples, request.lengths.validation_samples);
+  if (job.checkpoint.every_epochs <= 0) workload.mean_time_between_failures = job.checkpoint.mean_time_between_failures;
+  workload.virtual_ranks = job.training.virtual_ranks;
+  workload.replay_every = job.training.replay_every;
+  workload.sync_norm = job.training.batch_norm == spec::BatchNorm::sync;
+  workload.levers = {name_of(job.training.precision), job.training.recompute, job.training.micro_batch,
+                     job.training.zero};
+  workload.image_pixels = job.data.image_size.pixels();
+  workload.walltime = job.limits.walltime;
+  workload.decodes = !request.recording && job.data.train != "synthetic";
   if (!request.recording) {
-    task.sample = sample_bytes_of(job);
+    workload.sample = sample_bytes_of(job);
     const int64_t samples = request.lengths.samples;
     const int64_t validation_samples = request.lengths.validation_samples;
     forecast::NetworkSays network{request.tracer->features(job, samples + validation_samples),
                                   request.tracer->norm_check()};
-    task.rules = std::make_shared<forecast::RunRules>(job, samples, validation_samples, std::move(network));
-    return task;
+    workload.rules = std::make_shared<forecast::RunRules>(job, samples, validation_samples, std::move(network));
+    return workload;
   }
   const Recording& recording = *request.recording;
-  task.weak = true;
-  task.virtual_ranks = 0;
-  task.work.global_batch = recording.micro_batch * recording.accumulation;
-  task.levers = {recording.precision, {}, 0};
-  task.image_pixels = recording.image_size * recording.image_size;
-  task.sample.kept = task.sample.sent = 3 * task.image_pixels * static_cast<int64_t>(sizeof(float));
-  return task;
+  workload.weak = true;
+  workload.virtual_ranks = 0;
+  workload.work.global_batch = recording.micro_batch * recording.accumulation;
+  workload.levers = {recording.precision, {}, 0};
+  workload.image_pixels = recording.image_size * recording.image_size;
+  workload.sample.kept = workload.sample.sent = 3 * workload.image_pixels * static_cast<int64_t>(sizeof(float));
+  return workload;
 }
 
 void check_ranks(const PlanRequest& request) {
   if (request.recording) return;
   const int64_t batch = request.job.training.global_batch;
   const int64_t slices = request.job.training.virtual_ranks;
-  for (const auto& place : request.places) {
-    if (slices > 0 && place.ranks() > slices) {
-      throw Error(Blame::user, text(place.ranks(), " ranks share ", slices, " slices (training.virtual_ranks)"),
+  for (const auto& machine_option : request.machine_options) {
+    if (slices > 0 && machine_option.ranks() > slices) {
+      throw Error(Blame::user,
+                  text(machine_option.ranks(), " ranks share ", slices, " slices (training.virtual_ranks)"),
                   text("--gpus ", slices, " or fewer, or more training.virtual_ranks"));
     }
-    if (place.ranks() <= batch) continue;
+    if (machine_option.ranks() <= batch) continue;
     throw Error(Blame::user,
-                text("a global batch of ", batch, " cannot be divided among the ", place.ranks(), " GPUs of ",
-                     place.name, ": ", place.ranks() - batch, " of them would have nothing to do"),
-                text("--gpus ", batch, " or fewer, or --set training.global_batch=", place.ranks()));
+                text("a global batch of ", batch, " cannot be divided among the ", machine_option.ranks(), " GPUs of ",
+                     machine_option.name, ": ", machine_option.ranks() - batch, " of them would have nothing to do"),
+                text("--gpus ", batch, " or fewer, or --set training.global_batch=", machine_option.ranks()));
   }
 }
 
 class Planner {
  public:
-  Planner(const PlanRequest& request, const forecast::Ground& ground) : request_(request), ground_(ground) {}
+  Planner(const PlanRequest& request, const forecast::ForecastContext& context)
+      : request_(request), context_(context) {}
 
   void add_options(std::vector<Option>& options) {
-    for (const auto& place : request_.places) {
-      options.push_back(forecast::judge(ground_, place, ground_.task.levers));
+    for (const auto& machine_option : request_.machine_options) {
+      options.push_back(forecast::forecast_option(context_, machine_option, context_.workload.levers));
       if (request_.search && !request_.recording) add_found(options);
     }
   }
 
  private:
-  // More cards of the same kind, each with a smaller share: the job's own way to fit, without a lever.
-  void explain_more_cards(Option& option) const {
-    if (option.trial.fits || !option.place.gpu || request_.places.size() > kMostExplained) return;
-    Place place = option.place;
-    for (place.gpus *= 2; place.gpus <= place.per_node && place.gpus <= option.trial.rows; place.gpus *= 2) {
-      const auto trial = forecast::try_levers(ground_, place, option.levers, forecast::Depth::time_if_it_fits);
+  // More GPUs of the same kind, each with a smaller share: the job's own way to fit, without a lever.
+  void explain_more_gpus(Option& option) const {
+    if (option.trial.fits || !option.machine_option.gpu || request_.machine_options.size() > kMostExplained) return;
+    MachineOption machine_option = option.machine_option;
+    for (machine_option.gpus *= 2;
+         machine_option.gpus <= machine_option.per_node && machine_option.gpus <= option.trial.rows;
+         machine_option.gpus *= 2) {
+      const auto trial =
+          forecast::try_levers(context_, machine_option, option.levers, forecast::Depth::time_if_it_fits);
       if (!trial.fits || trial.refusal) continue;
-      option.why.push_back(text("as written it fits on ", place.gpus, " of them, with ",
+      option.why.push_back(text("as written it fits on ", machine_option.gpus, " of them, with ",
                                 base::format_bytes(static_cast<double>(trial.memory.total)), " each: --gpus ",
-                                place.gpus));
+                                machine_option.gpus));
       return;
     }
   }
 
   // Behind the job as written what makes it fit, or what makes it faster.
   void add_found(std::vector<Option>& options) {
-    explain_more_cards(options.back());
-    const Place place = options.back().place;
-    const Levers& written = ground_.task.levers;
+    explain_more_gpus(options.back());
+    const MachineOption machine_option = options.back().machine_option;
+    const Levers& written = context_.workload.levers;
     const int64_t fixed = forecast::fixed_bytes(options.back().trial.memory);
-    forecast::Reach reach = reach_of(place);
-    if (!options.back().trial.fits && fixed > options.back().trial.capacity && place.gpu) {
+    forecast::Reach reach = reach_of(machine_option);
+    if (!options.back().trial.fits && fixed > options.back().trial.capacity && machine_option.gpu) {
       reach.plain = false;
       if (reach.zero == 0 || written.zero > 0) {
-        options.back().why.push_back(text("no lever of the step helps: weights, optimizer and driver alone take ",
-                                          base::format_bytes(static_cast<double>(fixed)),
-                                          place.ranks() == 1 ? "; several cards can share them (training.zero)" : ""));
+        options.back().why.push_back(
+            text("no lever of the step helps: weights, optimizer and driver alone take ",
+                 base::format_bytes(static_cast<double>(fixed)),
+                 machine_option.ranks() == 1 ? "; several GPUs can share them (training.zero)" : ""));
         return;
       }
     }
     const auto found =
-        forecast::search(written, options.back().trial.rows, reach, order(place), [&](const Levers& levers) {
-          if (ground_.task.rules->says(place, levers).refusal) return forecast::Trial{};  // before anything is traced
-          auto trial = forecast::try_levers(ground_, place, levers, forecast::Depth::time_if_it_fits);
-          if (levers != written && place.gpu) trial.fits = forecast::fits_safely(trial);
+        forecast::search(written, options.back().trial.rows, reach, order(machine_option), [&](const Levers& levers) {
+          if (context_.workload.rules->requirements(machine_option, levers).refusal)
+            return forecast::Trial{};  // before anything is traced
+          auto trial = forecast::try_levers(context_, machine_option, levers, forecast::Depth::time_if_it_fits);
+          if (levers != written && machine_option.gpu) trial.fits = forecast::fits_safely(trial);
           return trial;
         });
     Option& as_written = options.back();
     if (!found) {
       if (!as_written.trial.fits) {
-        as_written.why.push_back(place.ranks() == 1
-                                     ? "no lever of the step makes it fit on one; several cards can share weights, "
+        as_written.why.push_back(machine_option.ranks() == 1
+                                     ? "no lever of the step makes it fit on one; several GPUs can share weights, "
                                        "gradients and optimizer state (training.zero)"
                                      : "no lever of the step makes it fit");
       }
       return;
     }
-    const auto changes = forecast::changes_of(written, found->levers);
+    const auto changes = forecast::list_changes(written, found->levers);
     if (changes.empty()) return;
     const bool runs = as_written.trial.fits && !as_written.trial.refusal;
     const bool faster = found->trial.time && as_written.trial.time &&
@@ -211,23 +222,24 @@ class Planner {
       as_written.why.push_back(
           text("with ", base::join(changes, " "), as_written.trial.refusal ? " it runs" : " it fits"));
     }
-    Option option = forecast::judge(ground_, place, found->levers);
+    Option option = forecast::forecast_option(context_, machine_option, found->levers);
     option.as_written = false;
     option.changes = changes;
     options.push_back(std::move(option));
   }
 
-  // Fewer bits only where the user asked for none; another format where the card has no units for the one asked for.
-  forecast::Reach reach_of(const Place& place) const {
-    const std::string& written = ground_.task.levers.precision;
-    const auto has = forecast::precisions_for(place.gpu ? &*place.gpu : nullptr, choices_of(spec::Precision{}));
+  // Fewer bits only where the user asked for none; another format where the GPU has no units for the one asked for.
+  forecast::Reach reach_of(const MachineOption& machine_option) const {
+    const std::string& written = context_.workload.levers.precision;
+    const auto has =
+        forecast::precisions_for(machine_option.gpu ? &*machine_option.gpu : nullptr, choices_of(spec::Precision{}));
     const auto there = [&](const char* name) { return std::find(has.begin(), has.end(), name) != has.end(); };
     forecast::Reach reach;
-    reach.recompute = place.gpu.has_value();
-    reach.micro_batch = ground_.task.virtual_ranks == 0;  // train refuses both at once, as it does ZeRO-2 and 3
+    reach.recompute = machine_option.gpu.has_value();
+    reach.micro_batch = context_.workload.virtual_ranks == 0;  // train refuses both at once, as it does ZeRO-2 and 3
     // A moving average follows whole weights.
-    if (place.gpu && place.ranks() > 1) reach.zero = request_.job.training.ema_decay > 0 ? 2 : 3;
-    if (ground_.task.virtual_ranks > 0) reach.zero = std::min<int64_t>(reach.zero, 1);
+    if (machine_option.gpu && machine_option.ranks() > 1) reach.zero = request_.job.training.ema_decay > 0 ? 2 : 3;
+    if (context_.workload.virtual_ranks > 0) reach.zero = std::min<int64_t>(reach.zero, 1);
     if (!there(written.c_str())) {
       reach.precisions = {there("amp") ? "amp" : "fp32"};
       return reach;
@@ -239,24 +251,25 @@ class Planner {
     return reach;
   }
 
-  const std::vector<forecast::BlockSaving>& order(const Place& place) {
-    if (order_.empty() && place.gpu) {
-      const Levers& levers = ground_.task.levers;
-      Place alone = place;
+  const std::vector<forecast::BlockSaving>& order(const MachineOption& machine_option) {
+    if (order_.empty() && machine_option.gpu) {
+      const Levers& levers = context_.workload.levers;
+      MachineOption alone = machine_option;
       alone.gpus = 1;
-      const Ask ask{.precision = levers.precision,
-                    .recompute = levers.recompute,
-                    .attention = forecast::attention_of(&*place.gpu, levers.precision),
-                    .micro_batch = levers.micro_batch > 0 ? levers.micro_batch : ground_.task.work.global_batch,
-                    .passes = 1,
-                    .evaluation_rows = forecast::evaluation_rows(ground_, alone, levers)};
-      order_ = forecast::recompute_order(forecast::block_savings(ground_.recordings.of(ask)));
+      const TraceKey trace_key{
+          .precision = levers.precision,
+          .recompute = levers.recompute,
+          .attention = forecast::choose_attention(&*machine_option.gpu, levers.precision),
+          .micro_batch = levers.micro_batch > 0 ? levers.micro_batch : context_.workload.work.global_batch,
+          .passes = 1,
+          .evaluation_rows = forecast::evaluation_rows(context_, alone, levers)};
+      order_ = forecast::recompute_order(forecast::block_savings(context_.recordings.of(trace_key)));
     }
     return order_;
   }
 
   const PlanRequest& request_;
-  const forecast::Ground& ground_;
+  const forecast::ForecastContext& context_;
   std::vector<forecast::BlockSaving> order_;
 };
 
@@ -269,7 +282,7 @@ void describe(const Recording& recording, Plan& plan) {
 
 }  // namespace
 
-Lengths lengths_of(const spec::Job& job, int64_t samples, int64_t validation_samples) {
+Lengths find_lengths(const spec::Job& job, int64_t samples, int64_t validation_samples) {
   const auto task = task::make_task(job);
   Lengths lengths{samples, validation_samples, task->num_outputs(), {}};
   if (job.data.train == "synthetic") {
@@ -321,17 +334,18 @@ Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue
   if (request.lengths.classes > 0) plan.job.model.classes = request.lengths.classes;
   plan.assumptions = request.assumptions;
   plan.notes = request.lengths.notes;
-  plan.task = task_of(request, plan.job);
+  plan.workload = workload_of(request, plan.job);
   JobTracer tracer(plan.job, request.tracer);
-  Recordings steps(
-      [&](const Ask& ask) { return request.recording ? recorded_step(*request.recording, ask) : tracer.step(ask); });
-  Recordings evaluations([&](const Ask& ask) { return tracer.evaluation(ask); });
-  const forecast::Ground ground{catalogue, calibration, request.assumptions,
-                                plan.task, steps,       request.recording ? nullptr : &evaluations};
-  Planner(request, ground).add_options(plan.options);
-  plan.best = forecast::best_of(plan.options);
+  Recordings steps([&](const TraceKey& trace_key) {
+    return request.recording ? recorded_step(*request.recording, trace_key) : tracer.step(trace_key);
+  });
+  Recordings evaluations([&](const TraceKey& trace_key) { return tracer.evaluation(trace_key); });
+  const forecast::ForecastContext context{catalogue,     calibration, request.assumptions,
+                                          plan.workload, steps,       request.recording ? nullptr : &evaluations};
+  Planner(request, context).add_options(plan.options);
+  plan.best = forecast::find_best(plan.options);
   forecast::compare(plan.options, plan.best);
-  if (!plan.options.empty()) describe(forecast::recording_of(ground, plan.options.front()), plan);
+  if (!plan.options.empty()) describe(forecast::find_recording(context, plan.options.front()), plan);
   if (!request.job.training.phases.empty()) {
     plan.notes.push_back(
         "phases that freeze blocks or cache features are counted as if the whole network were trained");
@@ -339,7 +353,7 @@ Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue
   if (plan.recorded || plan.job.model.layout == spec::Layout::contiguous) {
     // results/cells-h200-contiguous.json: -17 % to +9 %, where channels-last ones are within 4 %.
     plan.notes.push_back(
-        "the scratch memory of convolutions is known for channels-last images; of contiguous ones a card took up to "
+        "the scratch memory of convolutions is known for channels-last images; of contiguous ones a GPU took up to "
         "17 % more than is said here");
   }
   plan.trace_seconds = tracer.seconds();

@@ -23,13 +23,13 @@ struct Lengths {
 };
 // Looks at the folders; `samples` and `validation_samples` of --samples and --validation-samples count first (0: not
 // given). User error when the number of classes is nowhere stated.
-Lengths lengths_of(const spec::Job& job, int64_t samples, int64_t validation_samples);
+Lengths find_lengths(const spec::Job& job, int64_t samples, int64_t validation_samples);
 
 struct PlanRequest {
   spec::Job job;                                 // of a recording: only name and length count
   std::optional<forecast::Recording> recording;  // a user's own step, instead of the job's
   Lengths lengths;
-  std::vector<forecast::Place> places;
+  std::vector<forecast::MachineOption> machine_options;
   forecast::Assumptions assumptions;
   bool search = true;        // also looks for better levers
   Tracer* tracer = nullptr;  // REQUIRES: there is one, or a recording
@@ -38,12 +38,12 @@ struct PlanRequest {
 struct Plan {
   spec::Job job;  // resolved: the classes are known
   bool recorded = false;
-  forecast::Task task;
+  forecast::Workload workload;
   forecast::Assumptions assumptions;
   std::string title;  // "resnet50"
   int64_t parameters = 0;
   int64_t checkpoint_bytes = 0;
-  std::vector<forecast::Option> options;  // as written, in the order of the places; behind each what the search found
+  std::vector<forecast::Option> options;  // as written, by machine option; behind each what the search found
   forecast::Best best;
   std::vector<std::string> notes;
   std::optional<forecast::Recording> recording;  // of the first option
@@ -52,11 +52,11 @@ struct Plan {
   int64_t num_traced = 0;
 };
 
-// Of all checkpoints of the run that lie on the disk at once.
+// Bytes of all checkpoints of the run that lie on the disk at once.
 int64_t disk_bytes(const Plan& plan, const forecast::Option& option);
 
-// Traces the job's step on a simulated device and judges every place. Nothing is printed, no real device is opened.
-// User error: more ranks than samples in a batch, an operator that cannot be simulated.
+// Traces the job's step on a simulated device and makes the forecast for every machine option. Nothing is printed, no
+// real device is opened. User error: more ranks than samples in a batch, an operator that cannot be simulated.
 Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue,
                const forecast::Calibration& calibration);
 

@@ -35,16 +35,16 @@ TEST(PlanTest, CountsSamplesOfAFolderThatIsNotHereAsTheUserSays) {
   job.data.train = "nowhere/train";
   job.data.validate = "nowhere/validate";
   job.data.samples = 0;
-  const Lengths unknown = lengths_of(job, 0, 0);
+  const Lengths unknown = find_lengths(job, 0, 0);
   EXPECT_EQ(unknown.samples, 0);
   ASSERT_EQ(unknown.notes.size(), 2U);
   EXPECT_THAT(unknown.notes[0], HasSubstr("--samples N"));
-  EXPECT_EQ(lengths_of(job, 5000, 0).samples, 5000);
+  EXPECT_EQ(find_lengths(job, 5000, 0).samples, 5000);
   job.data.samples = 700;
-  EXPECT_EQ(lengths_of(job, 0, 50).samples, 700);
-  EXPECT_EQ(lengths_of(job, 0, 50).validation_samples, 50);
+  EXPECT_EQ(find_lengths(job, 0, 50).samples, 700);
+  EXPECT_EQ(find_lengths(job, 0, 50).validation_samples, 50);
   job.model.classes = 0;
-  EXPECT_THROW(lengths_of(job, 0, 0), base::Error);
+  EXPECT_THROW(find_lengths(job, 0, 0), base::Error);
 }
 
 }  // namespace

@@ -9,11 +9,11 @@ using forecast::Event;
 using forecast::EventKind;
 using forecast::Recording;
 
-Recording recorded_step(const Recording& recording, const forecast::Ask& ask) {
+Recording recorded_step(const Recording& recording, const forecast::TraceKey& trace_key) {
   Recording made = recording;
   const bool talks = std::any_of(recording.events.begin(), recording.events.end(),
                                  [](const Event& event) { return event.kind == EventKind::collective; });
-  if (!ask.reduced || talks) return made;
+  if (!trace_key.reduced || talks) return made;
   made.ranks = 2;
   made.events.clear();
   bool reduced = true;  // outside of steps there is nothing to reduce

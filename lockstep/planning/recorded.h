@@ -5,9 +5,9 @@
 
 namespace lockstep::planning {
 
-// A user's recording as the answer to what the plan asks. It cannot be cut or changed; where several ranks are asked
-// for and it was made on one, each step gets one all-reduce of all gradients before its update: the plainest form of
-// data parallelism, with nothing hidden behind the backward pass.
-forecast::Recording recorded_step(const forecast::Recording& recording, const forecast::Ask& ask);
+// A user's recording in place of a trace. It cannot be cut or changed; where several ranks are asked for and it was
+// made on one, each step gets one all-reduce of all gradients before its update: the plainest form of data parallelism,
+// with nothing hidden behind the backward pass.
+forecast::Recording recorded_step(const forecast::Recording& recording, const forecast::TraceKey& trace_key);
 
 }  // namespace lockstep::planning

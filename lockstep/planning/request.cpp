@@ -9,7 +9,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/planning/assumptions.h"
-#include "lockstep/planning/places.h"
+#include "lockstep/planning/machine_options.h"
 
 namespace lockstep::planning {
 namespace {
@@ -42,7 +42,7 @@ void fix_batch(forecast::Recording& recording, const std::string& file, int64_t 
   }
   if (known > 0 && batch > 0 && batch != known) {
     throw Error(Blame::user, text("--batch ", batch, ": the step in ", file, " takes ", known, " samples"),
-                "leave --batch out, or record the step anew with that many");
+                "leave --batch out, or record the step again with that many");
   }
   if (known > 0) return;
   recording.micro_batch = batch;
@@ -115,17 +115,18 @@ PlanRequest request_of(const base::Arguments& arguments, const catalogue::Catalo
   } else {
     request.job =
         spec::load_job(words.job.empty() ? arguments.only("job document") : words.job, arguments.values("--set"));
-    request.lengths = lengths_of(request.job, samples, count("--validation-samples"));
+    request.lengths = find_lengths(request.job, samples, count("--validation-samples"));
   }
-  PlaceRequest places;
-  places.on = words.on.empty() ? words_of(arguments, "--on") : words.on;
-  if (places.on.empty()) {
+  MachineRequest machine_options;
+  machine_options.on = words.on.empty() ? words_of(arguments, "--on") : words.on;
+  if (machine_options.on.empty()) {
     throw Error(Blame::user, "on which machine?", "--on a100-80,minotauro, --on here, or --on all");
   }
-  for (const auto& word : words_of(arguments, "--gpus")) places.gpus.push_back(whole_number(word, "--gpus", 1));
-  places.per_node = request.assumptions.per_node;
-  places.here = [&] { return here_of(site::probe_site(), catalogue, today()); };
-  request.places = places_of(places, catalogue);
+  for (const auto& word : words_of(arguments, "--gpus"))
+    machine_options.gpus.push_back(whole_number(word, "--gpus", 1));
+  machine_options.per_node = request.assumptions.per_node;
+  machine_options.here = [&] { return describe_here(site::probe_site(), catalogue, today()); };
+  request.machine_options = find_machine_options(machine_options, catalogue);
   request.search = !arguments.has("--no-search");
   return request;
 }

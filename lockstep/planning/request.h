@@ -10,10 +10,10 @@
 
 namespace lockstep::planning {
 
-// What stands in place of the command line's own words; empty: those count.
+// What replaces words of the command line; empty: those count.
 struct RequestWords {
   std::string job = {};              // the document
-  std::vector<std::string> on = {};  // places
+  std::vector<std::string> on = {};  // machine options
 };
 // The plan that `lockstep plan`'s arguments ask for. User error for everything that is wrong with them.
 PlanRequest request_of(const base::Arguments& arguments, const catalogue::Catalogue& catalogue,

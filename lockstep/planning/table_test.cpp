@@ -13,7 +13,7 @@ namespace {
 using testing::ContainsRegex;
 using testing::StartsWith;
 
-TEST(PlanTableTest, SaysFirstWhichCardsNothingDrives) {
+TEST(PlanTableTest, SaysFirstWhichGpusNothingDrives) {
   const std::string shown = to_text(invented_plan({"k40", "a100-80"}), 100);
   EXPECT_THAT(shown, StartsWith("k40: no current CUDA drives it (last: 11.8)\nfastest: a100-80"));
   EXPECT_THAT(shown, ContainsRegex("a100-80 +yes +[0-9.]+ / 85.2 +[0-9.]+ ms +\\+-[0-9]+ % "));

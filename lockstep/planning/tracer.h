@@ -12,9 +12,9 @@
 
 namespace lockstep::planning {
 
-// What of a simulated card and its rank changes the operators of a pass.
+// What of a simulated GPU and its rank changes the operators of a pass.
 struct SimulatedRank {
-  std::optional<forecast::Attention> attention = {};  // the kernel that the card takes; none: it makes no difference
+  std::optional<forecast::Attention> attention = {};  // the kernel that the GPU takes; none: it makes no difference
   int64_t ranks = 1;                                  // of the run
   int64_t rows = 0;                                   // samples of this rank in a step
   int64_t evaluation_rows = 0;                        // of an evaluation between two steps; 0: none

@@ -47,7 +47,7 @@ std::string nowhere_sentence(const Plan& plan) {
                                     [](const Option& option) { return option.trial.refusal.has_value(); });
   if (!least && refused != plan.options.end()) return "it fits, but train refuses it: see below";
   if (!least && !plan.options.empty() && !plan.options.front().host_fits()) {
-    return "it fits the cards, but not the main memory of a node: see below";
+    return "it fits the GPUs, but not the main memory of a node: see below";
   }
   if (!least) return "it fits, but no job would ever end: see below";
   int64_t largest = 0;
@@ -74,10 +74,14 @@ std::string bytes_text(int64_t bytes) {
 }
 
 std::string label_of(const Option& option) {
-  const forecast::Place& place = option.place;
-  if (!place.gpu) return place.cpu && place.cpu->id != place.name ? text(place.name, ", ", place.cpu->id) : place.name;
-  if (!place.named) return place.gpus == 1 ? place.name : text(place.gpus, " x ", place.name);
-  return text(place.name, ", ", place.gpus, " x ", place.gpu->id);
+  const forecast::MachineOption& machine_option = option.machine_option;
+  if (!machine_option.gpu)
+    return machine_option.cpu && machine_option.cpu->id != machine_option.name
+               ? text(machine_option.name, ", ", machine_option.cpu->id)
+               : machine_option.name;
+  if (!machine_option.named)
+    return machine_option.gpus == 1 ? machine_option.name : text(machine_option.gpus, " x ", machine_option.name);
+  return text(machine_option.name, ", ", machine_option.gpus, " x ", machine_option.gpu->id);
 }
 
 std::string changes_text(const Option& option) {
@@ -133,9 +137,9 @@ std::vector<std::string> undriven(const Plan& plan) {
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const auto& option : plan.options) {
     if (option.drivable) continue;
-    const catalogue::Gpu& gpu = *option.place.gpu;
+    const catalogue::Gpu& gpu = *option.machine_option.gpu;
     const std::string reason = gpu.vendor != "NVIDIA"
-                                   ? text("CUDA does not drive cards of ", gpu.vendor, "; planned only")
+                                   ? text("CUDA does not drive GPUs of ", gpu.vendor, "; planned only")
                                    : text("no current CUDA drives it (last: ", gpu.last_cuda.value_or("none"), ")");
     auto& names = by_reason[reason];
     if (std::find(names.begin(), names.end(), gpu.id) == names.end()) names.push_back(gpu.id);
@@ -147,10 +151,10 @@ std::vector<std::string> undriven(const Plan& plan) {
 }
 
 std::string description(const Plan& plan) {
-  const forecast::Workload& work = plan.task.work;
+  const forecast::RunAmount& work = plan.workload.work;
   std::string words = text(plan.title, ", ", base::format_short_count(static_cast<double>(plan.parameters)),
-                           " parameters, ", plan.task.levers.precision, ", batch ", work.global_batch);
-  if (plan.task.levers.micro_batch > 0) words += text(" in passes of ", plan.task.levers.micro_batch);
+                           " parameters, ", plan.workload.levers.precision, ", batch ", work.global_batch);
+  if (plan.workload.levers.micro_batch > 0) words += text(" in passes of ", plan.workload.levers.micro_batch);
   const run::Span& span = work.span;
   if (span.steps > 0) return words + text("; ", base::format_count(span.steps), " steps");
   const double epochs = std::accumulate(span.phases.begin(), span.phases.end(), span.epochs);

@@ -29,21 +29,21 @@ TEST(PlanWordingTest, SaysByHowMuchItFitsNowhere) {
   EXPECT_THAT(headline(nowhere), StartsWith("fits nowhere of these: it needs "));
 }
 
-TEST(PlanWordingTest, GroupsCardsThatCannotBeDriven) {
+TEST(PlanWordingTest, GroupsGpusThatCannotBeDriven) {
   const auto lines = undriven(invented_plan({"k40", "k80", "mi210"}));
   ASSERT_EQ(lines.size(), 2U);
-  EXPECT_EQ(lines[0], "mi210: CUDA does not drive cards of AMD; planned only");
+  EXPECT_EQ(lines[0], "mi210: CUDA does not drive GPUs of AMD; planned only");
   EXPECT_EQ(lines[1], "k40, k80: no current CUDA drives it (last: 11.8)");
 }
 
-TEST(PlanWordingTest, NamesPlacesAndChanges) {
+TEST(PlanWordingTest, NamesMachineOptionsAndChanges) {
   Plan plan = invented_plan({"minotauro", "a100-80"}, {4});
   EXPECT_EQ(label_of(plan.options[0]), "minotauro, 4 x k80");
   EXPECT_EQ(label_of(plan.options[1]), "4 x a100-80");
   forecast::Option& option = plan.options[0];
   EXPECT_EQ(changes_text(option), "");
   option.levers = {"bf16", {"a", "b"}, 16};
-  option.changes = forecast::changes_of({"fp32", {}, 0}, option.levers);
+  option.changes = forecast::list_changes({"fp32", {}, 0}, option.levers);
   EXPECT_EQ(changes_text(option), "bf16, micro-batch 16, recompute 2 blocks");
 }
 

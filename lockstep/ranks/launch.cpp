@@ -128,25 +128,25 @@ int run_ranks(const std::vector<std::string>& line) {
   return code;
 }
 
-void check_cards(int64_t ranks, int64_t hosts, int64_t cards) {
+void check_gpus(int64_t ranks, int64_t hosts, int64_t gpus) {
   hosts = std::clamp<int64_t>(hosts, 1, ranks);
-  if ((ranks + hosts - 1) / hosts <= cards) return;
+  if ((ranks + hosts - 1) / hosts <= gpus) return;
   throw base::Error(base::Blame::user,
                     base::text("--ranks ", ranks, " --device cuda, but ",
                                hosts > 1 ? base::text("each of the ", hosts, " hosts") : "this machine", " has ",
-                               cards == 0 ? "no" : base::text(cards), cards == 1 ? " GPU" : " GPUs"),
-                    cards > 0 ? base::text("--ranks ", hosts * cards, ", or --device cpu") : "--device cpu");
+                               gpus == 0 ? "no" : base::text(gpus), gpus == 1 ? " GPU" : " GPUs"),
+                    gpus > 0 ? base::text("--ranks ", hosts * gpus, ", or --device cpu") : "--device cpu");
 }
 
 Launcher find_launcher(const site::Scheduler& scheduler, Meet meet) {
   if (site::find_on_path("mpirun")) {
-    const auto version = site::output_of({"mpirun", "--version"}, std::chrono::seconds(20));
+    const auto version = site::run_for_output({"mpirun", "--version"}, std::chrono::seconds(20));
     const bool open_mpi = !version || version->find("Open MPI") != std::string::npos;
     return open_mpi ? Launcher::open_mpi : Launcher::mpich;
   }
   const bool slurm = scheduler.name == site::SchedulerName::slurm && scheduler.in_allocation();
   if (slurm && site::find_on_path("srun")) return Launcher::srun;
-  if (meet == Meet::on_cards && site::allocated_hosts(scheduler).size() < 2) return Launcher::own;
+  if (meet == Meet::on_gpus && site::allocated_hosts(scheduler).size() < 2) return Launcher::own;
   throw base::Error(base::Blame::machine, "--ranks needs mpirun, which is not on PATH",
                     "load the site's MPI module, or install it (Debian: openmpi-bin), or leave --ranks out");
 }

@@ -16,15 +16,15 @@ namespace lockstep::ranks {
 // so. Machine error when mpirun is not there.
 int run_ranks(const std::vector<std::string>& line);
 
-// NCCL wants a card for each rank: a user error, before anything is started, when a host of the allocation would get
-// more ranks than `cards`, of which this host has so many. No hosts: this one alone.
-void check_cards(int64_t ranks, int64_t hosts, int64_t cards);
+// NCCL wants a GPU for each rank: a user error, before anything is started, when a host of the allocation would get
+// more ranks than `gpus`, of which this host has so many. No hosts: this one alone.
+void check_gpus(int64_t ranks, int64_t hosts, int64_t gpus);
 
 enum class Launcher { open_mpi, mpich, srun, own };
 
 // What starts ranks here: mpirun (which knows the scheduler's nodes), else srun inside an allocation of Slurm, else for
-// ranks on cards, which need no MPI, this program itself, on this host. Machine error when there is none of them.
-enum class Meet { by_mpi, on_cards };
+// ranks on GPUs, which need no MPI, this program itself, on this host. Machine error when there is none of them.
+enum class Meet { by_mpi, on_gpus };
 Launcher find_launcher(const site::Scheduler& scheduler, Meet meet = Meet::by_mpi);
 
 // The line that starts `command` once per rank: on these hosts, or without any on this one. Ranks on other hosts get

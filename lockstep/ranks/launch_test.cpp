@@ -43,13 +43,13 @@ TEST(LaunchTest, ASecondInterruptEndsRanksThatDoNotStop) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
-TEST(LaunchTest, EveryRankOfAHostHasACard) {
-  check_cards(8, 2, 4);
-  check_cards(4, 0, 4);  // no allocation: this host alone
-  check_cards(2, 8, 1);
-  EXPECT_THROW(check_cards(5, 1, 4), base::Error);
+TEST(LaunchTest, EveryRankOfAHostHasAGpu) {
+  check_gpus(8, 2, 4);
+  check_gpus(4, 0, 4);  // no allocation: this host alone
+  check_gpus(2, 8, 1);
+  EXPECT_THROW(check_gpus(5, 1, 4), base::Error);
   try {
-    check_cards(9, 2, 4);  // five on the first
+    check_gpus(9, 2, 4);  // five on the first
     ADD_FAILURE();
   } catch (const base::Error& error) {
     EXPECT_NE(error.message().find("each of the 2 hosts has 4 GPUs"), std::string::npos) << error.message();
@@ -100,7 +100,7 @@ TEST(LaunchTest, WithoutALauncherTheFixIsNamed) {
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nonexistent", 1);
   EXPECT_THROW(find_launcher({}), base::Error);
-  EXPECT_EQ(find_launcher({}, Meet::on_cards), Launcher::own);  // NCCL needs no MPI
+  EXPECT_EQ(find_launcher({}, Meet::on_gpus), Launcher::own);  // NCCL needs no MPI
   setenv("PATH", path.c_str(), 1);
 }
 

@@ -24,9 +24,9 @@ constexpr auto kGrace = std::chrono::seconds(2);  // as mpirun gives them
 constexpr int kNoProgram = 127;
 
 // Made with a name that nobody can guess, for this user alone (mkdtemp), and gone with the ranks.
-class MeetingPlace {
+class RendezvousFolder {
  public:
-  MeetingPlace() {
+  RendezvousFolder() {
     std::error_code none;
     const auto folder = std::filesystem::temp_directory_path(none);
     if (none) {
@@ -38,12 +38,12 @@ class MeetingPlace {
     name_ = (folder / "lockstep-ranks-XXXXXX").string();
     if (!::mkdtemp(name_.data())) base::throw_errno("cannot make a folder for the ranks to meet in");
   }
-  ~MeetingPlace() {
+  ~RendezvousFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(name_, ignored);
   }
-  MeetingPlace(const MeetingPlace&) = delete;
-  MeetingPlace& operator=(const MeetingPlace&) = delete;
+  RendezvousFolder(const RendezvousFolder&) = delete;
+  RendezvousFolder& operator=(const RendezvousFolder&) = delete;
   const std::string& name() const { return name_; }
 
  private:
@@ -70,8 +70,8 @@ class OwnLauncher {
   }
 
   int run(const std::vector<std::string>& command, int64_t ranks) {
-    const MeetingPlace place;
-    ::setenv("LOCKSTEP_RENDEZVOUS", place.name().c_str(), 1);
+    const RendezvousFolder rendezvous;
+    ::setenv("LOCKSTEP_RENDEZVOUS", rendezvous.name().c_str(), 1);
     ::setenv("LOCKSTEP_SIZE", text(ranks).c_str(), 1);
     for (int64_t rank = 0; rank < ranks; ++rank) {
       ::setenv("LOCKSTEP_RANK", text(rank).c_str(), 1);

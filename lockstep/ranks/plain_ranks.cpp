@@ -11,7 +11,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/ranks/post.h"
+#include "lockstep/ranks/worker_slot.h"
 #include "lockstep/ranks/world.h"
 #include "lockstep/site/command.h"
 
@@ -21,21 +21,21 @@ namespace {
 using base::text;
 
 // Where the ranks tell of themselves: in the run, which every host sees, where it can be written; else on this host.
-class BeatsFolder {
+class HeartbeatsFolder {
  public:
-  explicit BeatsFolder(const base::Path& run) {
+  explicit HeartbeatsFolder(const base::Path& run) {
     const bool in_run = std::filesystem::is_directory(run) && ::access(run.c_str(), W_OK) == 0;
     const base::Path parent = in_run ? std::filesystem::absolute(run) : std::filesystem::temp_directory_path();
     std::string name = (parent / "ranks-XXXXXX").string();
     if (!::mkdtemp(name.data())) base::throw_errno(text("cannot make a folder in ", parent.string()));
     path_ = name;
   }
-  ~BeatsFolder() {
+  ~HeartbeatsFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
-  BeatsFolder(const BeatsFolder&) = delete;
-  BeatsFolder& operator=(const BeatsFolder&) = delete;
+  HeartbeatsFolder(const HeartbeatsFolder&) = delete;
+  HeartbeatsFolder& operator=(const HeartbeatsFolder&) = delete;
   const base::Path& path() const { return path_; }
 
  private:
@@ -44,19 +44,19 @@ class BeatsFolder {
 
 std::string fix_for(const Fault& fault, const char* verb) {
   if (fault.kind == Fault::Kind::out_of_memory) return "use fewer --ranks, or --set evaluation.batch to a smaller one";
-  return text("look at that host; nothing is half-written, the same `lockstep ", verb, "` starts anew");
+  return text("look at that host; nothing is half-written, the same `lockstep ", verb, "` starts over");
 }
 
 int watch_over(const char* verb, const std::vector<std::string>& words, const base::Path& run, int64_t ranks) {
-  const BeatsFolder beats(run);
+  const HeartbeatsFolder heartbeats(run);
   WorldPlan plan;
   plan.launcher = find_launcher(site::read_scheduler());
   plan.name = text(std::random_device{}());
-  plan.run = beats.path();
+  plan.run = heartbeats.path();
   plan.ranks = ranks;
   // `env`: every launcher passes words on, not every one the environment.
   std::vector<std::string> command{"env", text(kWorldVariable, "=", plan.name),
-                                   text(kBeatsVariable, "=", beats.path().string()),
+                                   text(kHeartbeatsVariable, "=", heartbeats.path().string()),
                                    std::filesystem::read_symlink("/proc/self/exe").string(), verb};
   command.insert(command.end(), words.begin(), words.end());
   plan.line = launch_line(plan.launcher, {}, ranks, command);

@@ -8,9 +8,9 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/ranks/keeper.h"
-#include "lockstep/ranks/post.h"
 #include "lockstep/ranks/rank_error.h"
+#include "lockstep/ranks/watchdog.h"
+#include "lockstep/ranks/worker_slot.h"
 #include "lockstep/site/last_words.h"
 
 namespace lockstep::ranks {
@@ -22,8 +22,8 @@ int64_t ranks_asked(const base::Arguments& arguments) {
 }
 
 int run_on_ranks(const RankedVerb& verb) {
-  if (const auto post = my_post(verb.run)) {
-    const auto kept = keep_rank(*post);
+  if (const auto slot = my_worker_slot(verb.run)) {
+    const auto kept = watch_rank(*slot);
     const int code = kept ? *kept : verb.work();
     // All is written and MPI is ended. Taking the libraries apart costs half a second of processor time in each of
     // these processes, during which a rank would be silent.
@@ -37,8 +37,8 @@ int work_as_rank(const base::Path& run, const std::function<std::unique_ptr<comm
                  const std::function<int(const Rank&)>& work) {
   const auto activity = std::make_shared<run::Activity>();
   std::unique_ptr<run::Pulse> pulse;
-  if (const auto post = my_post(run)) {
-    pulse = std::make_unique<run::Pulse>(post->beat, post->world, post->rank, *activity);
+  if (const auto slot = my_worker_slot(run)) {
+    pulse = std::make_unique<run::Pulse>(slot->heartbeat, slot->world, slot->rank, *activity);
   }
   std::unique_ptr<comm::Group> group;
   std::optional<CallsWatched> watched;
@@ -53,7 +53,7 @@ int work_as_rank(const base::Path& run, const std::function<std::unique_ptr<comm
     const base::Error error = rank_error(thrown);
     if (group && group->size() > 1) {
       site::tell_last_words(error, group->rank());
-      if (pulse) pulse->beat_now();
+      if (pulse) pulse->write_now();
       group->abort(error.exit_code());  // leaving in good order would wait for ranks that may never come
     }
     throw error;

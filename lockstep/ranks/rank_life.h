@@ -19,13 +19,13 @@ int64_t ranks_asked(const base::Arguments& arguments);
 
 struct RankedVerb {
   int64_t ranks = 1;           // asked for
-  base::Path run = {};         // where the beats of a watched rank go, unless its environment names a folder
+  base::Path run = {};         // where the heartbeats of a watched rank go, unless its environment names a folder
   std::function<int()> watch;  // starts the ranks and watches over them; their exit code
   std::function<int()> work;   // as one rank, or alone; the exit code
 };
 
 // What this process is to do of it: to watch when it is asked for several ranks and no launcher has started it, else to
-// work. A rank that is watched splits off its keeper first, and does not return: it exits with the code of its work.
+// work. A rank that is watched splits off its watchdog first, and does not return: it exits with the code of its work.
 int run_on_ranks(const RankedVerb& verb);
 
 // One rank at work.
@@ -35,8 +35,8 @@ struct Rank {
   bool watched = false;                     // by a supervisor, which may have left some ranks out
 };
 
-// Joins the group and does the work, with beats for whoever watches; beats begin before the group is joined. An error
-// ends all ranks, told once where all have it; of a rank alone it is thrown, in our own words.
+// Joins the group and does the work, with heartbeats for whoever watches; heartbeats begin before the group is joined.
+// An error ends all ranks, told once where all have it; of a rank alone it is thrown, in our own words.
 int work_as_rank(const base::Path& run, const std::function<std::unique_ptr<comm::Group>()>& join,
                  const std::function<int(const Rank&)>& work);
 

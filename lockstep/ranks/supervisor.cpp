@@ -11,7 +11,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/progress.h"
 #include "lockstep/base/text.h"
-#include "lockstep/ranks/post.h"
+#include "lockstep/ranks/worker_slot.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/journal.h"
 #include "lockstep/site/command.h"
@@ -71,7 +71,7 @@ class Supervisor {
   explicit Supervisor(const Supervision& order)
       : order_(order),
         launcher_(find_launcher(scheduler_, order.meet)),
-        crew_(order.ranks, site::allocated_hosts(scheduler_)),
+        hosts_(order.ranks, site::allocated_hosts(scheduler_)),
         rule_(order.restarts) {}
 
   int run() {
@@ -88,13 +88,13 @@ class Supervisor {
     plan.launcher = launcher_;
     plan.name = text(std::random_device{}(), "-", rule_.done());
     plan.run = order_.run;
-    plan.ranks = crew_.ranks();
+    plan.ranks = hosts_.ranks();
     plan.patience = order_.patience;
     // `env`: every launcher passes words on, not every one the environment.
     std::vector<std::string> command{"env", text(kWorldVariable, "=", plan.name), text(kSinceVariable, "=", since_),
                                      text(kRestartVariable, "=", rule_.done())};
     command.insert(command.end(), order_.command.begin(), order_.command.end());
-    plan.line = launch_line(launcher_, crew_.shares(), plan.ranks, command);
+    plan.line = launch_line(launcher_, hosts_.shares(), plan.ranks, command);
     if (nothing_done_) plan.line = aloud(plan.line);
     order_.say(text("+ ", site::shell_words(plan.line),
                     launcher_ == Launcher::own ? text("  # ", plan.ranks, " times, without MPI") : ""));
@@ -114,7 +114,7 @@ class Supervisor {
       return base::kExitRequeue;
     }
     const Saved saved = newest_save(order_.run);
-    const std::string refusal = end.spoke == 0 && rule_.done() == 0 && crew_.hosts().size() < 2
+    const std::string refusal = end.spoke == 0 && rule_.done() == 0 && hosts_.names().size() < 2
                                     ? "no rank has ever started"
                                     : rule_.refusal(saved.step);
     if (!refusal.empty()) {
@@ -125,40 +125,40 @@ class Supervisor {
     if (end.first) run::break_lock(order_.run, end.first->who);
     rule_.count(saved.step);
     write_down(fault, saved, end.noticed);
-    order_.say(text("restart ", rule_.done(), " of ", order_.restarts, " at most, with ", crew_.ranks(),
-                    crew_.ranks() == 1 ? " rank" : " ranks", ", from the checkpoint of step ", saved.step));
+    order_.say(text("restart ", rule_.done(), " of ", order_.restarts, " at most, with ", hosts_.ranks(),
+                    hosts_.ranks() == 1 ? " rank" : " ranks", ", from the checkpoint of step ", saved.step));
     return std::nullopt;
   }
 
   // It is asked once more to start ranks, nothing of ours, and this time aloud.
   void tell_launchers_words() const {
     if (launcher_ == Launcher::own) return;
-    const auto line = aloud(launch_line(launcher_, crew_.shares(), crew_.ranks(), {"true"}));
+    const auto line = aloud(launch_line(launcher_, hosts_.shares(), hosts_.ranks(), {"true"}));
     const site::Answer answer = site::ask(line, kProbe);
     if (answer.good()) return;
     for (const auto& words : last_words(answer.out + answer.err)) order_.say(text(line[0], ": ", words));
   }
 
   void leave_out_hosts(const Fault& fault) {
-    if (crew_.hosts().size() < 2) return;
-    std::vector<std::string> out = dead_hosts(crew_.hosts(), [&](const std::string& host) {
-      return site::output_of(launch_line(launcher_, {{host, 1}}, 1, {"true"}), kProbe).has_value();
+    if (hosts_.names().size() < 2) return;
+    std::vector<std::string> out = dead_hosts(hosts_.names(), [&](const std::string& host) {
+      return site::run_for_output(launch_line(launcher_, {{host, 1}}, 1, {"true"}), kProbe).has_value();
     });
-    if (fault.kind == Fault::Kind::silent || crew_.blame(fault.host)) out.push_back(fault.host);
+    if (fault.kind == Fault::Kind::silent || hosts_.blame(fault.host)) out.push_back(fault.host);
     for (const auto& host : out) {
-      if (crew_.leave_out(host)) order_.say(text("left out: host ", host));
+      if (hosts_.leave_out(host)) order_.say(text("left out: host ", host));
     }
   }
 
   void write_down(const Fault& fault, const Saved& saved, double noticed) const {
     Json fields = fault.to_json();
     fields["restart"] = rule_.done();
-    fields["ranks"] = crew_.ranks();
+    fields["ranks"] = hosts_.ranks();
     fields["saved_step"] = saved.step;
     fields["noticed"] = noticed;
     fields["seconds_to_notice"] = fault.seconds;
     fields["seconds_lost"] = saved.time > 0 ? noticed - saved.time : 0.0;
-    if (!crew_.left_out().empty()) fields["left_out"] = Json::array_of(crew_.left_out());
+    if (!hosts_.left_out().empty()) fields["left_out"] = Json::array_of(hosts_.left_out());
     run::Journal journal(run::RunPaths{order_.run}.journal());
     journal.append("restart", fields);
     journal.sync();
@@ -168,7 +168,7 @@ class Supervisor {
   void write_end(const Fault& fault, const std::string& refusal) const {
     Json fields = fault.to_json();
     fields["refusal"] = refusal;
-    fields["hosts"] = Json::array_of(crew_.to_blame(fault.host, site::allocated_hosts(scheduler_)));
+    fields["hosts"] = Json::array_of(hosts_.to_blame(fault.host, site::allocated_hosts(scheduler_)));
     run::Journal journal(run::RunPaths{order_.run}.journal());
     journal.append("gave_up", fields);
     journal.sync();
@@ -178,7 +178,7 @@ class Supervisor {
   const std::time_t since_ = std::time(nullptr);
   const site::Scheduler scheduler_ = site::read_scheduler();
   const Launcher launcher_;
-  Crew crew_;
+  Hosts hosts_;
   RestartRule rule_;
   bool nothing_done_ = false;  // by the ranks before these
   SignalInbox inbox_;
@@ -216,34 +216,34 @@ void RestartRule::count(int64_t saved_step) {
   saved_step_ = saved_step;
 }
 
-Crew::Crew(int64_t ranks, std::vector<std::string> hosts) : ranks_(ranks), hosts_(std::move(hosts)) {
-  if (hosts_.size() < 2) hosts_.clear();
+Hosts::Hosts(int64_t ranks, std::vector<std::string> hosts) : ranks_(ranks), names_(std::move(hosts)) {
+  if (names_.size() < 2) names_.clear();
 }
 
-std::vector<site::Share> Crew::shares() const {
-  return hosts_.empty() ? std::vector<site::Share>{} : site::share_ranks(ranks_, hosts_);
+std::vector<site::Share> Hosts::shares() const {
+  return names_.empty() ? std::vector<site::Share>{} : site::share_ranks(ranks_, names_);
 }
 
-bool Crew::leave_out(const std::string& host) {
-  const auto found = find_host(hosts_, host);
-  if (found == hosts_.end() || hosts_.size() < 2) return false;
+bool Hosts::leave_out(const std::string& host) {
+  const auto found = find_host(names_, host);
+  if (found == names_.end() || names_.size() < 2) return false;
   for (const auto& share : shares()) {
     if (share.host == *found) ranks_ -= share.ranks;
   }
   left_out_.push_back(*found);
-  hosts_.erase(found);
+  names_.erase(found);
   ranks_ = std::max<int64_t>(ranks_, 1);
   return true;
 }
 
-bool Crew::blame(const std::string& host) {
+bool Hosts::blame(const std::string& host) {
   if (host.empty()) return false;
   const bool again = find_host(blamed_, host) != blamed_.end();
   if (!again) blamed_.push_back(host);
   return again;
 }
 
-std::vector<std::string> Crew::to_blame(const std::string& host, std::vector<std::string> allocated) const {
+std::vector<std::string> Hosts::to_blame(const std::string& host, std::vector<std::string> allocated) const {
   std::vector<std::string> all = left_out_;
   const bool only_one = host.empty() && allocated.size() == 1;
   const auto found = only_one ? allocated.begin() : find_host(allocated, host);
@@ -271,7 +271,7 @@ std::vector<std::string> dead_hosts(const std::vector<std::string>& hosts,
 namespace {
 
 // They are evidence after a failure, and litter after a good end.
-void remove_beats(const base::Path& ranks) {
+void remove_heartbeats(const base::Path& ranks) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(ranks, ignored)) {
     if (entry.path().filename() != "lock") std::filesystem::remove_all(entry.path(), ignored);
@@ -281,10 +281,10 @@ void remove_beats(const base::Path& ranks) {
 }  // namespace
 
 int supervise(const Supervision& supervision) {
-  auto holder = run::holder_of(supervision.run);
+  auto holder = run::read_holder(supervision.run);
   for (int i = 0; i < 10 * supervision.wait_for_folder && holder; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    holder = run::holder_of(supervision.run);
+    holder = run::read_holder(supervision.run);
   }
   if (holder) {
     throw Error(
@@ -299,7 +299,7 @@ int supervise(const Supervision& supervision) {
     // Rank 0 takes the run's own lock later: two supervisors that start together would end each other's ranks.
     const run::RunFolder held(ranks, [&](std::string_view line) { supervision.say(std::string(line)); });
     code = Supervisor(supervision).run();
-    if (code == base::kExitDone || code == base::kExitRequeue) remove_beats(ranks);
+    if (code == base::kExitDone || code == base::kExitRequeue) remove_heartbeats(ranks);
   }
   std::filesystem::remove(ranks, ignored);  // only when it is empty: another supervisor may have begun
   return code;

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "lockstep/base/file.h"
-#include "lockstep/ranks/judge.h"
+#include "lockstep/ranks/verdict.h"
 #include "lockstep/ranks/world.h"
 
 namespace lockstep::ranks {
 
-// Whether the ranks are started once more. Progress is a newer checkpoint: without one the same stretch would only be
-// repeated.
+// Decides whether the ranks are started once more. Progress means a newer checkpoint: without one the same steps would
+// only be repeated.
 class RestartRule {
  public:
   static constexpr int64_t kFruitless = 2;
@@ -39,17 +39,17 @@ Saved newest_save(const base::Path& run);
 
 // The hosts that ranks run on, and those that no longer do. Without a scheduler's hosts there is this one alone, which
 // is never left out.
-class Crew {
+class Hosts {
  public:
-  Crew(int64_t ranks, std::vector<std::string> hosts);
+  Hosts(int64_t ranks, std::vector<std::string> hosts);
 
   int64_t ranks() const { return ranks_; }
-  const std::vector<std::string>& hosts() const { return hosts_; }
+  const std::vector<std::string>& names() const { return names_; }
   std::vector<site::Share> shares() const;  // empty: this host alone
   // Leaves a host out with the ranks that it had, unless it is the last. True when it did.
   bool leave_out(const std::string& host);
   const std::vector<std::string>& left_out() const { return left_out_; }
-  // A process of a rank ended or hung there: once may be bad luck. True when it is time to leave the host out.
+  // A rank ended or hung on that host. One such fault may be bad luck. True when it is time to leave the host out.
   bool blame(const std::string& host);
   // Those left out, and the host of the last fault (unknown: empty), by their names in the allocation; none outside
   // one.
@@ -57,11 +57,11 @@ class Crew {
 
  private:
   int64_t ranks_;
-  std::vector<std::string> hosts_, left_out_, blamed_;
+  std::vector<std::string> names_, left_out_, blamed_;
 };
 
-// Whoever of the hosts does not answer now, a few asked at a time: many programs started at once can make a busy host
-// fail for all of them. Nobody when none answers: then it is the asking host that has trouble.
+// The hosts that do not answer now. Few are asked at a time: many programs started at once can make a busy host fail
+// for all of them. Empty when none answers: then the fault is on the asking host.
 std::vector<std::string> dead_hosts(const std::vector<std::string>& hosts,
                                     const std::function<bool(const std::string&)>& answers);
 

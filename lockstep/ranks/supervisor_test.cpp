@@ -77,31 +77,31 @@ TEST(NewestSaveTest, BelievesTheJournalWhereTheFolderIsNotThere) {
   EXPECT_EQ(newest_save(folder.path()).step, 4);
 }
 
-TEST(CrewTest, LeavesAHostOutWithItsRanks) {
-  Crew crew(5, {"n1", "n2", "n3"});
-  EXPECT_TRUE(crew.leave_out("n1.site.org"));
-  EXPECT_EQ(crew.ranks(), 3);
-  EXPECT_EQ(crew.shares(), (std::vector<site::Share>{{"n2", 2}, {"n3", 1}}));
-  EXPECT_FALSE(crew.leave_out("n1"));
-  EXPECT_TRUE(crew.leave_out("n3"));
-  EXPECT_FALSE(crew.leave_out("n2"));  // the last one stays
-  EXPECT_EQ(crew.ranks(), 2);
-  EXPECT_EQ(crew.left_out(), (std::vector<std::string>{"n1", "n3"}));
+TEST(HostsTest, LeavesAHostOutWithItsRanks) {
+  Hosts hosts(5, {"n1", "n2", "n3"});
+  EXPECT_TRUE(hosts.leave_out("n1.site.org"));
+  EXPECT_EQ(hosts.ranks(), 3);
+  EXPECT_EQ(hosts.shares(), (std::vector<site::Share>{{"n2", 2}, {"n3", 1}}));
+  EXPECT_FALSE(hosts.leave_out("n1"));
+  EXPECT_TRUE(hosts.leave_out("n3"));
+  EXPECT_FALSE(hosts.leave_out("n2"));  // the last one stays
+  EXPECT_EQ(hosts.ranks(), 2);
+  EXPECT_EQ(hosts.left_out(), (std::vector<std::string>{"n1", "n3"}));
 }
 
-TEST(CrewTest, OneHostAloneIsNeverNamedToTheLauncher) {
-  Crew crew(4, {"n1"});
-  EXPECT_TRUE(crew.shares().empty());
-  EXPECT_FALSE(crew.leave_out("n1"));
-  EXPECT_EQ(crew.ranks(), 4);
+TEST(HostsTest, OneHostAloneIsNeverNamedToTheLauncher) {
+  Hosts hosts(4, {"n1"});
+  EXPECT_TRUE(hosts.shares().empty());
+  EXPECT_FALSE(hosts.leave_out("n1"));
+  EXPECT_EQ(hosts.ranks(), 4);
 }
 
-TEST(CrewTest, AHostIsBlamedForItsSecondRank) {
-  Crew crew(4, {"n1", "n2"});
-  EXPECT_FALSE(crew.blame("n2"));
-  EXPECT_FALSE(crew.blame("n1"));
-  EXPECT_FALSE(crew.blame(""));
-  EXPECT_TRUE(crew.blame("n2"));
+TEST(HostsTest, AHostIsBlamedForItsSecondRank) {
+  Hosts hosts(4, {"n1", "n2"});
+  EXPECT_FALSE(hosts.blame("n2"));
+  EXPECT_FALSE(hosts.blame("n1"));
+  EXPECT_FALSE(hosts.blame(""));
+  EXPECT_TRUE(hosts.blame("n2"));
 }
 
 TEST(DeadHostsTest, AreAskedAFewAtATime) {
@@ -124,18 +124,18 @@ TEST(DeadHostsTest, AreNoneWhenNobodyAnswersTheAskingHost) {
   EXPECT_TRUE(dead_hosts({"n1", "n2", "n3"}, [](const std::string&) { return false; }).empty());
 }
 
-TEST(CrewTest, NamesTheHostsToBlameAsTheSchedulerDoes) {
+TEST(HostsTest, NamesTheHostsToBlameAsTheSchedulerDoes) {
   const std::vector<std::string> allocated{"n1", "n2", "n3"};
-  Crew crew(3, allocated);
-  crew.leave_out("n2");
-  EXPECT_EQ(crew.to_blame("n1.site.org", allocated), (std::vector<std::string>{"n2", "n1"}));
-  EXPECT_EQ(crew.to_blame("n2", allocated), (std::vector<std::string>{"n2"}));
-  EXPECT_EQ(crew.to_blame("laptop", allocated), (std::vector<std::string>{"n2"}));
-  EXPECT_EQ(Crew(2, {"n1"}).to_blame("n1", {"n1"}), (std::vector<std::string>{"n1"}));
+  Hosts hosts(3, allocated);
+  hosts.leave_out("n2");
+  EXPECT_EQ(hosts.to_blame("n1.site.org", allocated), (std::vector<std::string>{"n2", "n1"}));
+  EXPECT_EQ(hosts.to_blame("n2", allocated), (std::vector<std::string>{"n2"}));
+  EXPECT_EQ(hosts.to_blame("laptop", allocated), (std::vector<std::string>{"n2"}));
+  EXPECT_EQ(Hosts(2, {"n1"}).to_blame("n1", {"n1"}), (std::vector<std::string>{"n1"}));
   // All ranks gone at once, with nobody left to tell of them: where there is one host, it was that one.
-  EXPECT_EQ(Crew(2, {"n1"}).to_blame("", {"n1"}), (std::vector<std::string>{"n1"}));
-  EXPECT_TRUE(Crew(2, {"n1", "n2"}).to_blame("", {"n1", "n2"}).empty());
-  EXPECT_TRUE(Crew(2, {}).to_blame("here", {}).empty());  // no allocation
+  EXPECT_EQ(Hosts(2, {"n1"}).to_blame("", {"n1"}), (std::vector<std::string>{"n1"}));
+  EXPECT_TRUE(Hosts(2, {"n1", "n2"}).to_blame("", {"n1", "n2"}).empty());
+  EXPECT_TRUE(Hosts(2, {}).to_blame("here", {}).empty());  // no allocation
 }
 
 TEST(SupervisorTest, ARunThatSomebodyElseHoldsIsLeftAlone) {

@@ -17,11 +17,11 @@ namespace {
 
 using base::text;
 
-constexpr double kLook = 0.2;      // seconds between two looks at the beats
-constexpr double kOwnBeat = 1;     // seconds between two words of our own
-constexpr double kGap = 3;         // a longer pause is our own: suspended, or the file system stood still
-constexpr double kTimeToGo = 8;    // mpirun needs 2 s to kill its ranks and some to tidy up
-constexpr int kCannotStart = 127;  // what start_launcher()'s child gives when the program is not there
+constexpr double kLook = 0.2;        // seconds between two looks at the heartbeats
+constexpr double kOwnHeartbeat = 1;  // seconds between two words of our own
+constexpr double kGap = 3;           // a longer pause is our own: suspended, or the file system stood still
+constexpr double kTimeToGo = 8;      // mpirun needs 2 s to kill its ranks and some to tidy up
+constexpr int kCannotStart = 127;    // what start_launcher()'s child gives when the program is not there
 
 const char* signal_name(int signal) {
   return signal == SIGINT ? "Ctrl-C" : signal == SIGTERM ? "SIGTERM" : "SIGUSR1";
@@ -49,7 +49,7 @@ class World {
       if (wish_.why.empty() && asked_to_stop(launcher_)) heed(SIGTERM);
       look();
       remind();
-      fault = judge(sightings(), plan_.patience);
+      fault = find_fault(observations(), plan_.patience);
     }
     noticed_ = base::unix_seconds();
     if (fault) end_all();
@@ -59,14 +59,14 @@ class World {
 
  private:
   struct Seen {
-    std::optional<run::Beat> beat;
+    std::optional<run::Heartbeat> heartbeat;
     double spoke = 0, moved = 0;  // when, by our clock
   };
 
   // All names are there before the ranks start: a name that appears later is seen late on shared file systems.
   void prepare_files() const {
     for (int64_t rank = 0; rank < plan_.ranks; ++rank) {
-      const auto path = run::beat_path(plan_.run, rank);
+      const auto path = run::heartbeat_path(plan_.run, rank);
       base::make_folders(path.parent_path());
       base::write_file(path, "");
     }
@@ -75,10 +75,10 @@ class World {
 
   // The same write as a rank's: a file system that takes none makes us wait as well, and then nobody is blamed.
   void probe() {
-    if (base::steady_seconds() < probed_ + kOwnBeat) return;
-    own_.beats += 1;
+    if (base::steady_seconds() < probed_ + kOwnHeartbeat) return;
+    own_.count += 1;
     try {
-      run::write_beat(run::world_path(plan_.run).parent_path() / "supervisor.beat", own_);
+      run::write_heartbeat(run::world_path(plan_.run).parent_path() / "supervisor.heartbeat", own_);
     } catch (const base::Error&) {
       // Full or gone: the ranks will say so.
     }
@@ -87,26 +87,27 @@ class World {
 
   void look() {
     probe();
-    // Somebody stopped us, or the file system did not answer: the ranks may have suffered the same, and start anew.
+    // Somebody stopped us, or the file system did not answer: the ranks may have suffered the same, and start over.
     const double paused = base::steady_seconds() - looked_;
     for (size_t i = 0; i < seen_.size(); ++i) {
       Seen& rank = seen_[i];
       if (paused > kGap) rank.spoke = rank.moved = base::steady_seconds();
-      const auto beat = run::read_beat(run::beat_path(plan_.run, static_cast<int64_t>(i)));
-      if (!beat || beat->world != plan_.name) continue;
-      const auto& last = rank.beat;
-      if (!last || last->beats != beat->beats) rank.spoke = base::steady_seconds();
-      if (!last || last->moves != beat->moves || last->calls != beat->calls || last->answered != beat->answered) {
+      const auto heartbeat = run::read_heartbeat(run::heartbeat_path(plan_.run, static_cast<int64_t>(i)));
+      if (!heartbeat || heartbeat->world != plan_.name) continue;
+      const auto& last = rank.heartbeat;
+      if (!last || last->count != heartbeat->count) rank.spoke = base::steady_seconds();
+      if (!last || last->moves != heartbeat->moves || last->calls != heartbeat->calls ||
+          last->answered != heartbeat->answered) {
         rank.moved = base::steady_seconds();
       }
-      rank.beat = beat;
+      rank.heartbeat = heartbeat;
     }
     looked_ = base::steady_seconds();
   }
 
-  std::vector<Sighting> sightings() const {
-    std::vector<Sighting> all;
-    for (const auto& rank : seen_) all.push_back({rank.beat, looked_ - rank.spoke, looked_ - rank.moved});
+  std::vector<Observation> observations() const {
+    std::vector<Observation> all;
+    for (const auto& rank : seen_) all.push_back({rank.heartbeat, looked_ - rank.spoke, looked_ - rank.moved});
     return all;
   }
 
@@ -130,9 +131,9 @@ class World {
   // them speak, and so hear: who heard it before loses nothing. Never to a rank that is about to go.
   void remind() {
     if (all_spoke_) return;
-    all_spoke_ = std::all_of(seen_.begin(), seen_.end(), [](const Seen& rank) { return rank.beat.has_value(); });
+    all_spoke_ = std::all_of(seen_.begin(), seen_.end(), [](const Seen& rank) { return rank.heartbeat.has_value(); });
     const bool ending = std::any_of(seen_.begin(), seen_.end(), [](const Seen& rank) {
-      return rank.beat && (rank.beat->end || rank.beat->phase == run::Phase::ending);
+      return rank.heartbeat && (rank.heartbeat->end || rank.heartbeat->phase == run::Phase::ending);
     });
     if (all_spoke_ && !ending && !wish_.why.empty() && wish_.interrupts < 2) ::kill(launcher_, SIGUSR1);
   }
@@ -161,8 +162,8 @@ class World {
     look();
     const run::Holder self = run::this_process();
     for (const auto& rank : seen_) {
-      if (rank.beat && run::same_host(rank.beat->who, self) && run::is_running(rank.beat->who)) {
-        ::kill(static_cast<pid_t>(rank.beat->who.pid), SIGKILL);
+      if (rank.heartbeat && run::same_host(rank.heartbeat->who, self) && run::is_running(rank.heartbeat->who)) {
+        ::kill(static_cast<pid_t>(rank.heartbeat->who.pid), SIGKILL);
       }
     }
   }
@@ -170,8 +171,8 @@ class World {
   WorldEnd sum_up(std::optional<Fault> fault) const {
     WorldEnd end;
     end.noticed = noticed_;
-    end.first = seen_[0].beat;
-    for (const auto& rank : seen_) end.spoke += rank.beat ? 1 : 0;
+    end.first = seen_[0].heartbeat;
+    for (const auto& rank : seen_) end.spoke += rank.heartbeat ? 1 : 0;
     end.fault = fault ? std::move(fault) : fault_of_ended();
     if (!end.fault) end.code = code_of_ended();
     return end;
@@ -180,17 +181,18 @@ class World {
   // The launcher has ended by itself: was it a fault?
   std::optional<Fault> fault_of_ended() const {
     if (wish_.interrupts > 1) return std::nullopt;
-    if (code_ == kCannotStart && !seen_[0].beat) {
+    if (code_ == kCannotStart && !seen_[0].heartbeat) {
       throw base::Error(base::Blame::machine, text("cannot start ", plan_.line[0]), "is it on PATH on every node?");
     }
-    if (auto fault = judge(sightings(), plan_.patience)) return fault;
+    if (auto fault = find_fault(observations(), plan_.patience)) return fault;
     for (const int known : {base::kExitDone, base::kExitRequeue, 2, 3, 4}) {
       if (code_of_ended() == known) return std::nullopt;
     }
     Fault fault;
-    const bool spoke = std::any_of(seen_.begin(), seen_.end(), [](const auto& rank) { return rank.beat.has_value(); });
+    const bool spoke =
+        std::any_of(seen_.begin(), seen_.end(), [](const auto& rank) { return rank.heartbeat.has_value(); });
     fault.kind = spoke || code_ > 128 ? Fault::Kind::launcher : Fault::Kind::not_started;
-    for (const auto& rank : seen_) fault.step = std::max(fault.step, rank.beat ? rank.beat->step : 0);
+    for (const auto& rank : seen_) fault.step = std::max(fault.step, rank.heartbeat ? rank.heartbeat->step : 0);
     fault.what = text(plan_.line[0], " ended with code ", code_,
                       spoke ? text(" after step ", fault.step) : " before any rank said a word");
     return fault;
@@ -201,9 +203,9 @@ class World {
     if (wish_.interrupts > 1) return 128 + SIGINT;
     int code = code_;
     for (const auto& rank : seen_) {
-      if (!rank.beat || !rank.beat->end || rank.beat->end->signal != 0) continue;
-      const int own = rank.beat->end->code;
-      if (!rank.beat->end->asked && own >= 2 && own <= 4) return own;
+      if (!rank.heartbeat || !rank.heartbeat->end || rank.heartbeat->end->signal != 0) continue;
+      const int own = rank.heartbeat->end->code;
+      if (!rank.heartbeat->end->asked && own >= 2 && own <= 4) return own;
       if (own == base::kExitRequeue) code = own;
     }
     return code;
@@ -213,7 +215,7 @@ class World {
   const SignalInbox& inbox_;
   StopWish& wish_;
   std::vector<Seen> seen_;
-  run::Beat own_;
+  run::Heartbeat own_;
   double probed_ = 0;
   pid_t launcher_ = 0;
   bool gone_ = false;

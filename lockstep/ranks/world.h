@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/ranks/judge.h"
 #include "lockstep/ranks/launch.h"
+#include "lockstep/ranks/verdict.h"
 
 namespace lockstep::ranks {
 
@@ -25,7 +25,7 @@ class SignalInbox {
   sigset_t signals_, before_;
 };
 
-// What somebody wants of the supervisor and its ranks; it lasts longer than one world.
+// A request to stop the supervisor and its ranks. It outlasts one start of the ranks.
 struct StopWish {
   std::string why;     // "SIGTERM"; empty: none
   int interrupts = 0;  // Ctrl-Cs so far: the second ends the ranks without a save
@@ -35,7 +35,7 @@ struct StopWish {
 struct WorldPlan {
   Launcher launcher = Launcher::open_mpi;
   std::vector<std::string> line;
-  std::string name;  // in the beats
+  std::string name;  // in the heartbeats
   base::Path run;
   int64_t ranks = 1;
   Patience patience;
@@ -43,11 +43,11 @@ struct WorldPlan {
 
 // How it went.
 struct WorldEnd {
-  int code = 0;                    // without a fault: the exit code for this run
-  std::optional<Fault> fault;      // otherwise why it ended
-  int64_t spoke = 0;               // ranks that gave a sign of life
-  std::optional<run::Beat> first;  // the last beat of rank 0, who writes the run folder
-  double noticed = 0;              // Unix seconds, of the fault
+  int code = 0;                         // without a fault: the exit code for this run
+  std::optional<Fault> fault;           // otherwise why it ended
+  int64_t spoke = 0;                    // ranks that gave a sign of life
+  std::optional<run::Heartbeat> first;  // the last heartbeat of rank 0, who writes the run folder
+  double noticed = 0;                   // Unix seconds, of the fault
 };
 
 // Starts the ranks and watches them to their end, or ends them at the first fault. Every process of it on this host is

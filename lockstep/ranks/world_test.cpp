@@ -30,20 +30,20 @@ class WorldTest : public ::testing::Test {
     plan_.line = std::move(line);
     return run_world(plan_, inbox_, wish_);
   }
-  // Beats of both ranks once the world is there; `change` makes them what the test needs.
-  std::jthread ranks_that(const std::function<void(run::Beat&)>& change) {
+  // Heartbeats of both ranks once the world is there; `change` makes them what the test needs.
+  std::jthread ranks_that(const std::function<void(run::Heartbeat&)>& change) {
     return std::jthread([this, change] {
       while (!std::filesystem::exists(run::world_path(plan_.run))) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
       for (int64_t rank = 0; rank < 2; ++rank) {
-        run::Beat beat;
-        beat.world = "world";
-        beat.rank = rank;
-        beat.who = {"elsewhere", "x", 1, 1, ""};
-        beat.step = 30;
-        change(beat);
-        run::write_beat(run::beat_path(plan_.run, rank), beat);
+        run::Heartbeat heartbeat;
+        heartbeat.world = "world";
+        heartbeat.rank = rank;
+        heartbeat.who = {"elsewhere", "x", 1, 1, ""};
+        heartbeat.step = 30;
+        change(heartbeat);
+        run::write_heartbeat(run::heartbeat_path(plan_.run, rank), heartbeat);
       }
     });
   }
@@ -82,8 +82,8 @@ TEST_F(WorldTest, ALauncherThatIsNotThereIsAMachineError) {
 
 TEST_F(WorldTest, EndsTheWorldAtOnceWhenARankWasKilled) {
   const auto start = std::chrono::steady_clock::now();
-  const auto ranks = ranks_that([](run::Beat& beat) {
-    if (beat.rank == 1) beat.end = run::RankEnd{.signal = SIGKILL};
+  const auto ranks = ranks_that([](run::Heartbeat& heartbeat) {
+    if (heartbeat.rank == 1) heartbeat.end = run::RankEnd{.signal = SIGKILL};
   });
   const WorldEnd end = run({"sleep", "60"});
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
@@ -95,9 +95,9 @@ TEST_F(WorldTest, EndsTheWorldAtOnceWhenARankWasKilled) {
 }
 
 TEST_F(WorldTest, WordsOfAnotherWorldDoNotCount) {
-  const auto ranks = ranks_that([](run::Beat& beat) {
-    beat.world = "the one before";
-    beat.end = run::RankEnd{.signal = SIGKILL};
+  const auto ranks = ranks_that([](run::Heartbeat& heartbeat) {
+    heartbeat.world = "the one before";
+    heartbeat.end = run::RankEnd{.signal = SIGKILL};
   });
   const WorldEnd end = run({"sleep", "1"});
   EXPECT_FALSE(end.fault);
@@ -106,7 +106,7 @@ TEST_F(WorldTest, WordsOfAnotherWorldDoNotCount) {
 
 TEST_F(WorldTest, ASilentRankIsNamed) {
   plan_.patience.hang = 5;  // 3 s of silence
-  const auto ranks = ranks_that([](run::Beat&) {});
+  const auto ranks = ranks_that([](run::Heartbeat&) {});
   const WorldEnd end = run({"sleep", "60"});
   ASSERT_TRUE(end.fault);
   EXPECT_EQ(end.fault->kind, Fault::Kind::silent);
@@ -134,7 +134,7 @@ TEST_F(WorldTest, AWishThatCameBeforeTheRanksReachesThemWhenTheySpeak) {
     await("ready");
     ::kill(::getpid(), SIGTERM);
     await("has ranks");
-    ranks_that([](run::Beat&) {}).join();
+    ranks_that([](run::Heartbeat&) {}).join();
   });
   const WorldEnd end = run({"sh", "-c",
                             text("cd '", folder_.path().string(), "'; trap ': > lost' USR1; : > ready; ",
@@ -154,9 +154,9 @@ TEST_F(WorldTest, ItsOwnLauncherServesAsWell) {
     for (const char* rank : {"0", "1"}) await(rank);
     ::kill(::getpid(), SIGTERM);
   });
-  const std::string place = folder_.path().string();
+  const std::string root = folder_.path().string();
   EXPECT_EQ(
-      run({"sh", "-c", text("trap 'exit 85' USR1; : > '", place, "/'$LOCKSTEP_RANK; while :; do sleep 0.01; done")})
+      run({"sh", "-c", text("trap 'exit 85' USR1; : > '", root, "/'$LOCKSTEP_RANK; while :; do sleep 0.01; done")})
           .code,
       85);
 }

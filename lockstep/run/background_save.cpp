@@ -16,20 +16,20 @@ void BackgroundSave::start(Save save) {
     save.patience.stop = std::move(stop);
     base::Path folder = store_.save(save);
     outcome_.untidy = store_.untidy();
-    for (const auto& shard : save.shards) {
+    for (const auto& partition : save.partitions) {
       std::error_code unknown;  // it is durable: that its size cannot be told fails nothing
-      const auto bytes = std::filesystem::file_size(folder / shard, unknown);
+      const auto bytes = std::filesystem::file_size(folder / partition, unknown);
       if (!unknown) outcome_.bytes += static_cast<int64_t>(bytes);
     }
     return folder;
   });
 }
 
-void BackgroundSave::start_shard(int64_t step, std::string token, CheckpointPart part) {
+void BackgroundSave::start_partition(int64_t step, std::string token, CheckpointPart part) {
   base::ensure(!under_way(), "one save at a time");
   outcome_ = {.step = step, .best = false, .bytes = part.bytes};
   start_thread([this, token = std::move(token), part = std::move(part)](const std::stop_token&) {
-    store_.write_shard(token, part);
+    store_.write_partition(token, part);
     return base::Path();
   });
 }

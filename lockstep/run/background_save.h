@@ -32,13 +32,13 @@ class BackgroundSave {
 
   // REQUIRES: no save is under way. What save.parts look into must stay unchanged until the outcome.
   void start(Save save);
-  // A part of a checkpoint that another node's process commits: see write_shard.
-  void start_shard(int64_t step, std::string token, CheckpointPart part);
-  // Started, and its outcome not yet taken.
+  // A part of a checkpoint that another node's process commits: see write_partition.
+  void start_partition(int64_t step, std::string token, CheckpointPart part);
+  // A save was started and its outcome is not yet taken.
   bool under_way() const { return thread_.joinable(); }
-  // Of the save that has come to its end, once; none while it is written, and when there is none.
+  // The outcome of a finished save, once. None while it is being written, and when there is no save.
   std::optional<Outcome> outcome();
-  // Likewise, and waits for it.
+  // The same, and waits for the save to finish.
   std::optional<Outcome> wait();
 
  private:

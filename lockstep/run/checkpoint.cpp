@@ -20,7 +20,7 @@ using base::Path;
 using base::text;
 
 constexpr int64_t kFormat = 1;
-constexpr int64_t kFormatWithShards = 2;
+constexpr int64_t kFormatWithPartitions = 2;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kState = "state.json";
 constexpr uint64_t kSpareBytes = 1 << 20;  // state, manifest and folder entries
@@ -76,7 +76,7 @@ std::string damage_of_file(const Path& folder, const Json& row) {
 }
 
 int64_t format_of(const Save& save) {
-  return save.shards.empty() && !save.state.contains("cut") ? kFormat : kFormatWithShards;
+  return save.partitions.empty() && !save.state.contains("cut") ? kFormat : kFormatWithPartitions;
 }
 
 CheckpointPart state_part(const Save& save) {
@@ -144,12 +144,12 @@ void remove_superseded(Disk& disk, const Path& folder, const Save& save) {
   }
 }
 
-// Of earlier attempts. Shards of this one may be there already.
+// Of earlier attempts. Partitions of this one may be there already.
 void remove_leftovers(Disk& disk, const Path& folder, const std::string& token) {
   for (const auto& path : disk.list(folder)) {
     const std::string name = path.filename().string();
-    const bool shards = name.starts_with(".shards-") && name != ".shards-" + token;
-    if (shards || name.starts_with(".saving-") || name.starts_with(".removing-")) disk.remove(path);
+    const bool partitions = name.starts_with(".partitions-") && name != ".partitions-" + token;
+    if (partitions || name.starts_with(".saving-") || name.starts_with(".removing-")) disk.remove(path);
   }
 }
 
@@ -206,7 +206,7 @@ std::string damage(const Path& folder) {
     const Json manifest = base::parse_json(content, (folder / kManifest).string());
     if (content != manifest_text(manifest)) return "manifest.json has a wrong checksum";
     const int64_t format = manifest.at("format").as_int();
-    if (format != kFormat && format != kFormatWithShards) return text("format ", format, " is not known here");
+    if (format != kFormat && format != kFormatWithPartitions) return text("format ", format, " is not known here");
     // A copy of another checkpoint's folder or manifest is whole in itself, but not what its name says.
     const int64_t step = manifest.at("step").as_int();
     if (const auto named = step_in(folder.filename().string()); named && *named != step) {
@@ -232,14 +232,14 @@ Path CheckpointStore::save(const Save& save) {
   check_space(*disk_, folder_, save);
   const std::string name = folder_name(save.step);
   const Path draft = folder_ / (".saving-" + name);
-  Path place = folder_ / name;
+  Path target = folder_ / name;
   try {
     disk_->make_folder(draft);
     Json files = Json::array();
     for (const auto& part : save.parts) files.push_back(write_part(*disk_, draft, part));
     files.push_back(write_part(*disk_, draft, state_part(save)));
-    for (const auto& shard : save.shards) {
-      files.push_back(take_shard(*disk_, folder_, save.token, shard, draft, save.patience));
+    for (const auto& partition : save.partitions) {
+      files.push_back(take_partition(*disk_, folder_, save.token, partition, draft, save.patience));
     }
     Json manifest = Json::object();
     manifest["format"] = format_of(save);
@@ -248,11 +248,11 @@ Path CheckpointStore::save(const Save& save) {
     write_text(*disk_, draft / kManifest, manifest_text(manifest));
     disk_->sync_folder(draft);
     save.before_commit();
-    if (disk_->exists(place)) {  // readers look at ".old" folders too: nothing is lost in between
-      if (disk_->exists(place.string() + ".old")) discard(*disk_, place.string() + ".old");
-      disk_->rename(place, place.string() + ".old");
+    if (disk_->exists(target)) {  // readers look at ".old" folders too: nothing is lost in between
+      if (disk_->exists(target.string() + ".old")) discard(*disk_, target.string() + ".old");
+      disk_->rename(target, target.string() + ".old");
     }
-    disk_->rename(draft, place);
+    disk_->rename(draft, target);
   } catch (const std::exception&) {
     try {
       disk_->remove(draft);
@@ -268,7 +268,7 @@ Path CheckpointStore::save(const Save& save) {
   } catch (const std::exception& error) {  // the checkpoint is durable all the same
     untidy_ = error.what();
   }
-  return place;
+  return target;
 }
 
 void CheckpointStore::tidy(const Save& save, const std::string& name) {
@@ -276,7 +276,7 @@ void CheckpointStore::tidy(const Save& save, const std::string& name) {
   if (!owed_best_.empty()) replace_text(*disk_, folder_ / "best", owed_best_);
   owed_best_.clear();
   remove_superseded(*disk_, folder_, save);
-  if (!save.shards.empty()) disk_->remove(folder_ / (".shards-" + save.token));
+  if (!save.partitions.empty()) disk_->remove(folder_ / (".partitions-" + save.token));
 }
 
 Found CheckpointStore::newest(int64_t at_most) const {

@@ -29,12 +29,12 @@ struct Save {
   bool best = false;            // the best so far by validation
   std::function<void()> before_commit = [] {};  // throws when the folder is not ours any more
 
-  std::vector<std::string> shards = {};  // names of the parts that other nodes write (write_shard)
-  std::string token = {};                // of this attempt, with shards
-  Patience patience = {};                // with shards
+  std::vector<std::string> partitions = {};  // names of the parts that other nodes write (write_partition)
+  std::string token = {};                    // of this attempt, with partitions
+  Patience patience = {};                    // with partitions
 };
 
-// A checkpoint on the disk whose every checksum held when it was found.
+// A checkpoint on the disk. All of its checksums held when it was found.
 struct Checkpoint {
   base::Path folder;
   int64_t step = 0;
@@ -48,10 +48,10 @@ struct Found {
   std::vector<std::string> passed_over;  // one line for each newer one that is damaged: what and why
 };
 
-// The checkpoints of a run, format 1, with tensors in pieces 2 (docs/formats/checkpoint.md). A checkpoint appears under
-// its final name only when all of it, checksums included, is on the disk; older ones are removed only after that.
-// Nothing here deletes a good checkpoint before a newer good one is durable. Not for use from two threads or processes
-// at once (see RunFolder).
+// The checkpoints of a run, in format 1, or in format 2 with tensors in partitions (docs/formats/checkpoint.md). A
+// checkpoint appears under its final name only when all of it, checksums included, is on the disk; older ones are
+// removed only after that. Nothing here deletes a good checkpoint before a newer good one is durable. Not for use from
+// two threads or processes at once (see RunFolder).
 class CheckpointStore {
  public:
   explicit CheckpointStore(base::Path folder, std::shared_ptr<Disk> disk = real_disk());
@@ -59,16 +59,16 @@ class CheckpointStore {
   // Returns the new folder. Machine error when the disk is full or fails: nothing is left under a final name, the
   // earlier checkpoints are untouched, and a later save may be tried.
   base::Path save(const Save& save);
-  // What failed behind the commit of the last save (marks, older ones to be removed), in words; empty: nothing. The
+  // What failed after the commit of the last save (marks, the removal of older ones), in words; empty: nothing. The
   // checkpoint is good, and the next save tries again.
   const std::string& untidy() const { return untidy_; }
-  // One of save.shards, from a process of another node.
-  void write_shard(const std::string& token, const CheckpointPart& part) {
-    run::write_shard(*disk_, folder_, token, part);
+  // One of save.partitions, from a process of another node.
+  void write_partition(const std::string& token, const CheckpointPart& part) {
+    run::write_partition(*disk_, folder_, token, part);
   }
 
   // The newest one whose every checksum holds, walking back from step `at_most`; never deletes. Machine error when the
-  // folder cannot be listed: a run must not begin anew because of that.
+  // folder cannot be listed: a run must not start over because of that.
   Found newest(int64_t at_most = std::numeric_limits<int64_t>::max()) const;
   // The one marked best when it is good, else as newest().
   Found best() const;
@@ -89,7 +89,7 @@ struct Stamp {
 };
 std::optional<Stamp> newest_stamp(const base::Path& checkpoints);
 
-// By the look of its files, good or not.
+// Read from the files of the checkpoint, whether it is good or not.
 bool is_checkpoint(const base::Path& folder);
 
 // Why the checkpoint in `folder` cannot be trusted; empty when every checksum holds.

@@ -28,7 +28,7 @@ Save small_save(int64_t step, const std::vector<float>& values) {
   for (const char* name : {"weights.safetensors", "optimizer.safetensors", "ema.safetensors"}) {
     save.parts.push_back(safetensors_part(name, {tensor}));
   }
-  save.shards = {"part-0001.safetensors"};
+  save.partitions = {"part-0001.safetensors"};
   save.token = text("t", step);
   return save;
 }
@@ -37,7 +37,7 @@ Save small_save(int64_t step, const std::vector<float>& values) {
 Path save_small(CheckpointStore& store, int64_t step) {
   const std::vector<float> values(200, static_cast<float>(step));
   const Save save = small_save(step, values);
-  store.write_shard(save.token, {save.shards[0], save.parts[0].bytes, save.parts[0].write});
+  store.write_partition(save.token, {save.partitions[0], save.parts[0].bytes, save.parts[0].write});
   return store.save(save);
 }
 

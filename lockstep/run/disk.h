@@ -19,8 +19,8 @@ class DiskFile {
   virtual void close() = 0;
 };
 
-// Every act by which saving a checkpoint changes the disk or looks at it. Each throws a machine error when it fails.
-// Tests stand a failing or crashing disk in its place and fail each act in turn.
+// Every call by which saving a checkpoint changes the disk or looks at it. Each throws a machine error when it fails.
+// Tests use a failing or crashing disk instead and let each call fail in turn.
 class Disk {
  public:
   virtual ~Disk() = default;

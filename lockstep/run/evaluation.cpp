@@ -16,8 +16,8 @@ int64_t evaluation_batch(const spec::Job& job) {
   return job.evaluation.batch > 0 ? job.evaluation.batch : std::min<int64_t>(32, job.training.global_batch);
 }
 
-int64_t evaluation_rows(const spec::Job& job, int64_t ranks, bool on_card) {
-  if (!on_card || job.evaluation.batch > 0) return evaluation_batch(job);
+int64_t evaluation_rows(const spec::Job& job, int64_t ranks, bool on_gpu) {
+  if (!on_gpu || job.evaluation.batch > 0) return evaluation_batch(job);
   const int64_t share = std::max<int64_t>(1, job.training.global_batch / ranks);
   return job.training.micro_batch > 0 ? std::min(job.training.micro_batch, share) : share;
 }

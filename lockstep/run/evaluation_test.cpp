@@ -24,11 +24,11 @@ TEST(EvaluationTest, TheBusiestRankHasAsManyRowsAsItsShare) {
   }
 }
 
-TEST(EvaluationTest, OnACardAnEvaluationTakesThePassesOfTraining) {
+TEST(EvaluationTest, OnAGpuAnEvaluationTakesThePassesOfTraining) {
   spec::Job job;
   job.training.global_batch = 256;
-  EXPECT_EQ(evaluation_rows(job, 4, /*on_card=*/false), 32);
-  EXPECT_EQ(evaluation_rows(job, 4, /*on_card=*/true), 64);
+  EXPECT_EQ(evaluation_rows(job, 4, /*on_gpu=*/false), 32);
+  EXPECT_EQ(evaluation_rows(job, 4, /*on_gpu=*/true), 64);
   job.training.micro_batch = 16;
   EXPECT_EQ(evaluation_rows(job, 4, true), 16);
   job.evaluation.batch = 100;

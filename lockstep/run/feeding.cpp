@@ -3,8 +3,8 @@
 
 namespace lockstep::run {
 
-bool is_fed(spec::Pixels pixels, bool on_card) {
-  return on_card && pixels != spec::Pixels::fp32;
+bool is_fed(spec::Pixels pixels, bool on_gpu) {
+  return on_gpu && pixels != spec::Pixels::fp32;
 }
 
 }  // namespace lockstep::run

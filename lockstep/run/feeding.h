@@ -9,7 +9,7 @@
 namespace lockstep::run {
 
 // Whether training takes its batches from a feeder, which is a step ahead. Single precision stays with the plain way.
-bool is_fed(spec::Pixels pixels, bool on_card);
+bool is_fed(spec::Pixels pixels, bool on_gpu);
 
 constexpr int64_t kFeederSlots = 2;  // one in use, one being filled
 

@@ -6,11 +6,11 @@
 namespace lockstep::run {
 namespace {
 
-TEST(FeedingTest, OnlyACardIsFedAndNotInSinglePrecision) {
-  EXPECT_TRUE(is_fed(spec::Pixels::bf16, /*on_card=*/true));
-  EXPECT_TRUE(is_fed(spec::Pixels::uint8, /*on_card=*/true));
-  EXPECT_FALSE(is_fed(spec::Pixels::fp32, /*on_card=*/true));
-  EXPECT_FALSE(is_fed(spec::Pixels::bf16, /*on_card=*/false));
+TEST(FeedingTest, OnlyAGpuIsFedAndNotInSinglePrecision) {
+  EXPECT_TRUE(is_fed(spec::Pixels::bf16, /*on_gpu=*/true));
+  EXPECT_TRUE(is_fed(spec::Pixels::uint8, /*on_gpu=*/true));
+  EXPECT_FALSE(is_fed(spec::Pixels::fp32, /*on_gpu=*/true));
+  EXPECT_FALSE(is_fed(spec::Pixels::bf16, /*on_gpu=*/false));
 }
 
 }  // namespace

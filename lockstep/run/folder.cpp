@@ -197,12 +197,13 @@ void break_lock(const Path& root, const Holder& dead) {
 // Renews the lock's time stamp until the end of the scope.
 class RunFolder::Heartbeat {
  public:
-  explicit Heartbeat(Path lock) : lock_(std::move(lock)), thread_([this](const std::stop_token& stop) { beat(stop); }) {
+  explicit Heartbeat(Path lock)
+      : lock_(std::move(lock)), thread_([this](const std::stop_token& stop) { renew(stop); }) {
     ::pthread_setname_np(thread_.native_handle(), "run-lock");
   }
 
  private:
-  void beat(const std::stop_token& stop) {
+  void renew(const std::stop_token& stop) {
     base::leave_signals_to_others();
     std::unique_lock hold(mutex_);
     while (!wake_.wait_for(hold, stop, kHeartbeat, [&] { return stop.stop_requested(); })) {
@@ -230,8 +231,8 @@ RunFolder::RunFolder(const Path& root, const std::function<void(std::string_view
     const bool empty = !holder && age_of(lock) < 1;  // perhaps its line is still to come
     if (empty || (holder && is_alive(*holder, lock))) {
       if (!renewed) renewed = modified(lock);
-      const bool beats = modified(lock) != renewed;
-      if (holder && (beats || (same_host(*holder, self_) && attempt >= kPatience))) throw_held(root, *holder);
+      const bool is_renewed = modified(lock) != renewed;
+      if (holder && (is_renewed || (same_host(*holder, self_) && attempt >= kPatience))) throw_held(root, *holder);
       if (attempt == kPatience && holder && say) {
         say(text(root.string(), ": process ", holder->pid, " on host ", holder->host,
                  " holds this run and is silent; waiting up to ", kStaleSeconds, " s to see whether it lives"));
@@ -268,7 +269,7 @@ void ensure_there(const Path& root) {
               "move it back; the same command goes on from its newest checkpoint");
 }
 
-std::optional<Holder> holder_of(const Path& root) {
+std::optional<Holder> read_holder(const Path& root) {
   const Path lock = RunPaths{root}.lock();
   const auto holder = read_lock(lock);
   return holder && is_alive(*holder, lock) ? holder : std::nullopt;

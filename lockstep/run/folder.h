@@ -76,20 +76,20 @@ class RunFolder {
   std::unique_ptr<Heartbeat> heartbeat_;
 };
 
-// This process as a holder would be written down.
+// This process, as the lock file would name it.
 Holder this_process();
 // Whether that process lives. REQUIRES: it is one of this host and PID namespace (same_host).
 bool is_running(const Holder& process);
 bool same_host(const Holder& a, const Holder& b);
-// Frees the folder from a holder that is known to be dead or shut out: nobody needs to wait until its lock is stale on
-// another host. Leaves the lock of anybody else alone. A holder that lives after all finds out before its next save.
+// Removes the lock of a holder that is known to be dead or shut out, so that nobody waits until it is stale. Leaves the
+// lock of any other holder alone. A holder that is alive after all notices before its next save.
 void break_lock(const Path& root, const Holder& dead);
 
 // Machine error when the folder of a run under way is gone; nothing while its file system does not answer.
 void ensure_there(const Path& root);
 
 // Who holds the folder now; none when it is free or its lock is stale.
-std::optional<Holder> holder_of(const Path& root);
+std::optional<Holder> read_holder(const Path& root);
 
 // An existing run for reading, without a lock. User error when there is no journal or job in it.
 RunPaths open_run(const Path& root);

@@ -36,11 +36,11 @@ TEST(RunFolderTest, IsMadeAndFreedAtTheEndOfTheScope) {
   {
     const RunFolder folder(root);
     EXPECT_TRUE(std::filesystem::exists(folder.paths().lock()));
-    ASSERT_TRUE(holder_of(root));
-    EXPECT_EQ(holder_of(root)->pid, ::getpid());
+    ASSERT_TRUE(read_holder(root));
+    EXPECT_EQ(read_holder(root)->pid, ::getpid());
     folder.ensure_held();
   }
-  EXPECT_FALSE(holder_of(root));
+  EXPECT_FALSE(read_holder(root));
   EXPECT_TRUE(std::filesystem::is_empty(root));
 }
 
@@ -65,9 +65,9 @@ TEST(RunFolderTest, LockOfAKilledProcessIsTakenOver) {
   }
   ::waitpid(child, nullptr, 0);
   ASSERT_TRUE(std::filesystem::exists(temporary.path() / "lock"));
-  EXPECT_FALSE(holder_of(temporary.path()));
+  EXPECT_FALSE(read_holder(temporary.path()));
   const RunFolder folder(temporary.path());
-  EXPECT_EQ(holder_of(temporary.path())->pid, ::getpid());
+  EXPECT_EQ(read_holder(temporary.path())->pid, ::getpid());
 }
 
 TEST(RunFolderTest, KilledProcessThatNobodyWaitedForIsNotTheHolder) {
@@ -101,7 +101,7 @@ TEST(RunFolderTest, WaitsForAHolderThatTakesTheFolderWithIt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
     first.reset();
     std::error_code held;
-    while (!std::filesystem::remove(root, held) && !holder_of(root)) std::this_thread::yield();
+    while (!std::filesystem::remove(root, held) && !read_holder(root)) std::this_thread::yield();
   });
   const RunFolder second(root);
   second.ensure_held();
@@ -112,14 +112,14 @@ TEST(RunFolderTest, ReusedPidIsNotTheHolder) {
   Holder us;
   {
     const RunFolder folder(temporary.path());
-    us = *holder_of(temporary.path());
+    us = *read_holder(temporary.path());
   }
   base::write_file(temporary.path() / "lock", text("{\"host\":\"", us.host, "\",\"pid_space\":\"", us.pid_space,
                                                    "\",\"pid\":", us.pid, ",\"pid_start\":", us.pid_start + 1, "}\n"));
-  EXPECT_FALSE(holder_of(temporary.path()));
+  EXPECT_FALSE(read_holder(temporary.path()));
 }
 
-TEST(RunFolderTest, HolderOnAnotherHostIsJudgedByItsHeartbeat) {
+TEST(RunFolderTest, HolderOnAnotherHostIsKnownByItsHeartbeat) {
   const base::TemporaryFolder temporary;
   const Path lock = temporary.path() / "lock";
   base::write_file(lock, lock_of("node07", 4711, 1));
@@ -150,9 +150,9 @@ TEST(RunFolderTest, AnEarlierStartOfTheSameSchedulersJobIsOver) {
   base::write_file(temporary.path() / "lock",
                    R"({"host":"node07","pid_space":"x","pid":4711,"job":"42","restarts":0})");
   ::setenv("SLURM_JOB_ID", "42", 1);
-  EXPECT_TRUE(holder_of(temporary.path()));  // this very start may have two processes
+  EXPECT_TRUE(read_holder(temporary.path()));  // this very start may have two processes
   ::setenv("SLURM_RESTART_COUNT", "1", 1);
-  EXPECT_FALSE(holder_of(temporary.path()));
+  EXPECT_FALSE(read_holder(temporary.path()));
   EXPECT_NO_THROW(RunFolder{temporary.path()});
   ::unsetenv("SLURM_JOB_ID");
   ::unsetenv("SLURM_RESTART_COUNT");
@@ -225,9 +225,9 @@ TEST(RunFolderTest, ALockIsBrokenForItsDeadHolderOnly) {
   const Path lock = RunPaths{temporary.path()}.lock();
   base::write_file(lock, lock_of("far-away", 4711, 99));
   break_lock(temporary.path(), {"far-away", "x", 4712, 99, ""});
-  ASSERT_TRUE(holder_of(temporary.path()));  // another process of that host
+  ASSERT_TRUE(read_holder(temporary.path()));  // another process of that host
   break_lock(temporary.path(), {"far-away", "x", 4711, 99, ""});
-  EXPECT_FALSE(holder_of(temporary.path()));
+  EXPECT_FALSE(read_holder(temporary.path()));
   const RunFolder folder(temporary.path());  // at once, not after kStaleSeconds
   folder.ensure_held();
 }

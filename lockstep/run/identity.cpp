@@ -55,7 +55,7 @@ void check_identity(const base::Json& saved, const base::Json& now, const std::s
   const std::string found = difference(saved, now);
   if (found.empty()) return;
   throw base::Error(base::Blame::user, text("the checkpoint in ", folder, " is of another job: ", found),
-                    "go on with the same job, or start anew with --run OTHER_FOLDER");
+                    "go on with the same job, or start over with --run OTHER_FOLDER");
 }
 
 }  // namespace lockstep::run

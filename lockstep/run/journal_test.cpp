@@ -168,11 +168,11 @@ TEST(JournalTest, AnEvaluationMadeAgainBehindTheSameStepCountsOnce) {
   const base::TemporaryFolder folder;
   const auto path = folder.path() / "journal.jsonl";
   Journal journal(path);
-  for (int sitting = 0; sitting < 2; ++sitting) {
+  for (int session = 0; session < 2; ++session) {
     journal.append("resume", at_step(4));
     Json fields = at_step(4);
     fields["split"] = "validate";
-    fields["seconds"] = sitting;
+    fields["seconds"] = session;
     journal.append("evaluate", fields);
   }
   Json fields = at_step(4);
@@ -200,10 +200,10 @@ TEST(JournalTest, AStartFromTheBeginningMakesWhatWasBeforeVoid) {
   const base::TemporaryFolder folder;
   const auto path = folder.path() / "journal.jsonl";
   Journal journal(path);
-  for (int sitting = 0; sitting < 2; ++sitting) {  // the first was killed before its first checkpoint
+  for (int session = 0; session < 2; ++session) {  // the first was killed before its first checkpoint
     journal.append("start", Json::object());
     journal.append("bad_sample", at_step(1));
-    for (int64_t step = 1; step <= 2 + sitting; ++step) journal.append("step", at_step(step));
+    for (int64_t step = 1; step <= 2 + session; ++step) journal.append("step", at_step(step));
   }
   const History history = read_journal(path);
   EXPECT_EQ(steps_of(history.named("step")), (std::vector<int64_t>{1, 2, 3}));

@@ -12,7 +12,7 @@ namespace lockstep::run {
 class Order {
  public:
   Order(int64_t size, int64_t seed, int64_t epoch);
-  int64_t operator()(int64_t index) const;  // the sample at this place. REQUIRES: 0 <= index < size
+  int64_t operator()(int64_t index) const;  // the sample at this position. REQUIRES: 0 <= index < size
   int64_t size() const { return size_; }
 
  private:
@@ -33,10 +33,10 @@ struct Range {  // [begin, end)
   bool operator==(const Range&) const = default;
 };
 
-// Batches of one epoch: each holds `global_batch` places of the order, the last one what is left.
+// Batches of one epoch: each holds `global_batch` positions of the order, the last one what is left.
 int64_t num_steps(int64_t num_samples, int64_t global_batch);
 
-// The places of the batch that follows after `consumed` samples; empty at the end of the epoch.
+// The positions of the batch that follows after `consumed` samples; empty at the end of the epoch.
 Range batch_range(int64_t num_samples, int64_t global_batch, int64_t consumed);
 
 // The contiguous share of `rank`; the shares of all ranks together are the batch, sizes differ by one at most.

@@ -19,16 +19,16 @@ std::vector<int64_t> all_of(const Order& order) {
 TEST(OrderTest, SlicesKeepTheirSamplesWhateverTheRanks) {
   const Range batch{100, 150};
   for (const int64_t num_ranks : {1, 2, 3, 4, 7, 8}) {
-    int64_t place = batch.begin;
+    int64_t position = batch.begin;
     for (int64_t rank = 0; rank < num_ranks; ++rank) {
       const Range mine = rank_range(batch, rank, num_ranks, 8);
-      EXPECT_EQ(mine.begin, place);
+      EXPECT_EQ(mine.begin, position);
       const Range slices = rank_range({0, 8}, rank, num_ranks);
       EXPECT_EQ(mine.begin, rank_range(batch, slices.begin, 8).begin);
       EXPECT_EQ(mine.end, rank_range(batch, slices.end - 1, 8).end);
-      place = mine.end;
+      position = mine.end;
     }
-    EXPECT_EQ(place, batch.end);
+    EXPECT_EQ(position, batch.end);
   }
   EXPECT_EQ(rank_range(batch, 1, 3, 0), rank_range(batch, 1, 3));
 }
@@ -59,14 +59,14 @@ TEST(OrderTest, NeverChangesBetweenVersions) {
   EXPECT_EQ(first, (std::vector<int64_t>{6218, 5544, 5647, 2112}));
 }
 
-TEST(OrderTest, MixesPlacesAndEpochs) {
+TEST(OrderTest, MixesPositionsAndEpochs) {
   constexpr int64_t kSize = 10000;
   double covariance = 0;
   for (int64_t i = 0; i < kSize; ++i) {
     covariance += (static_cast<double>(i) - kSize / 2.0) * (static_cast<double>(Order(kSize, 1, 0)(i)) - kSize / 2.0);
   }
-  EXPECT_LT(std::abs(covariance / kSize / (kSize * kSize / 12.0)), 0.04);  // correlation of place and sample
-  std::vector<int64_t> counts(10);                                         // sample 0's place over many epochs
+  EXPECT_LT(std::abs(covariance / kSize / (kSize * kSize / 12.0)), 0.04);  // correlation of position and sample
+  std::vector<int64_t> counts(10);                                         // sample 0's position over many epochs
   for (int64_t epoch = 0; epoch < 2000; ++epoch) {
     const Order order(100, 1, epoch);
     ++counts[static_cast<size_t>(order(0) / 10)];
@@ -86,19 +86,19 @@ TEST(BatchRangeTest, TrainsTheLastSmallerBatch) {
 
 TEST(RankRangeTest, EveryRankCountSeesEverySampleOnce) {
   for (const int64_t num_ranks : {1, 2, 3, 4}) {
-    std::vector<int64_t> places;
+    std::vector<int64_t> positions;
     for (int64_t consumed = 0; consumed < 7050;) {
       const Range batch = batch_range(7050, 1000, consumed);
       for (int64_t rank = 0; rank < num_ranks; ++rank) {
         const Range mine = rank_range(batch, rank, num_ranks);
         EXPECT_LE(std::abs(mine.size() - batch.size() / num_ranks), 1);
-        for (int64_t place = mine.begin; place < mine.end; ++place) places.push_back(place);
+        for (int64_t position = mine.begin; position < mine.end; ++position) positions.push_back(position);
       }
       consumed = batch.end;
     }
     std::vector<int64_t> expected(7050);
     std::iota(expected.begin(), expected.end(), 0);
-    EXPECT_EQ(places, expected) << num_ranks << " ranks";
+    EXPECT_EQ(positions, expected) << num_ranks << " ranks";
   }
 }
 

@@ -18,8 +18,8 @@ using base::Json;
 using base::Path;
 using base::text;
 
-Path shards_folder(const Path& checkpoints, const std::string& token) {
-  return checkpoints / (".shards-" + token);
+Path partitions_folder(const Path& checkpoints, const std::string& token) {
+  return checkpoints / (".partitions-" + token);
 }
 
 // Appears whole or not at all. Nothing needs it after the power was gone: the folder is not synced, and may be none any
@@ -61,10 +61,10 @@ Json write_part(Disk& disk, const Path& folder, const CheckpointPart& part) {
   const auto file = disk.create(folder / part.name);
   base::Sha256 hash;
   int64_t bytes = 0;
-  part.write([&](std::span<const std::byte> piece) {
-    hash.update(piece);
-    bytes += static_cast<int64_t>(piece.size());
-    file->write(piece);
+  part.write([&](std::span<const std::byte> chunk) {
+    hash.update(chunk);
+    bytes += static_cast<int64_t>(chunk.size());
+    file->write(chunk);
   });
   file->sync();
   file->close();
@@ -83,8 +83,8 @@ void write_text(Disk& disk, const Path& path, std::string_view content) {
   file->close();
 }
 
-void write_shard(Disk& disk, const Path& checkpoints, const std::string& token, const CheckpointPart& part) {
-  const Path folder = shards_folder(checkpoints, token);
+void write_partition(Disk& disk, const Path& checkpoints, const std::string& token, const CheckpointPart& part) {
+  const Path folder = partitions_folder(checkpoints, token);
   try {
     disk.make_folder(folder);
     write_row(disk, folder, part.name, write_part(disk, folder, part));
@@ -102,9 +102,9 @@ void write_shard(Disk& disk, const Path& checkpoints, const std::string& token, 
   }
 }
 
-Json take_shard(Disk& disk, const Path& checkpoints, const std::string& token, const std::string& name,
-                const Path& draft, const Patience& patience) {
-  const Path folder = shards_folder(checkpoints, token);
+Json take_partition(Disk& disk, const Path& checkpoints, const std::string& token, const std::string& name,
+                    const Path& draft, const Patience& patience) {
+  const Path folder = partitions_folder(checkpoints, token);
   await_row(folder / (name + ".row"), patience);
   Json row = base::read_json(folder / (name + ".row"));
   if (const Json* error = row.find("error")) {

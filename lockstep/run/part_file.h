@@ -27,19 +27,19 @@ base::Json write_part(Disk& disk, const base::Path& folder, const CheckpointPart
 // A small file, synced.
 void write_text(Disk& disk, const base::Path& path, std::string_view content);
 
-// Parts that writers on other nodes add to a checkpoint, without a word between the processes: each writes its file and
-// then the file's row into `.shards-<token>` beside the checkpoints; who commits waits for the rows. The token is one
-// that no earlier attempt had. On failure the row says so, and this throws too.
-void write_shard(Disk& disk, const base::Path& checkpoints, const std::string& token, const CheckpointPart& part);
+// Parts that writers on other nodes add to a checkpoint, without messages between the processes. Each writes its file
+// and then the file's row into `.partitions-<token>` beside the checkpoints; the process that commits waits for the
+// rows. No earlier attempt had the same token. On failure the row says so, and this throws too.
+void write_partition(Disk& disk, const base::Path& checkpoints, const std::string& token, const CheckpointPart& part);
 
-// How long who commits waits for a row: less when the process is about to end.
+// How long the process that commits waits for a row: less when it is about to end.
 struct Patience {
   double seconds = 600;
   double seconds_after_stop = 5;
   std::stop_token stop = {};
 };
-// Moves the shard into `draft` and returns its row. Machine error when its writer failed, or patience is over.
-base::Json take_shard(Disk& disk, const base::Path& checkpoints, const std::string& token, const std::string& name,
-                      const base::Path& draft, const Patience& patience);
+// Moves the partition into `draft` and returns its row. Machine error when its writer failed, or patience is over.
+base::Json take_partition(Disk& disk, const base::Path& checkpoints, const std::string& token, const std::string& name,
+                          const base::Path& draft, const Patience& patience);
 
 }  // namespace lockstep::run

@@ -20,45 +20,45 @@ CheckpointPart bytes_part(const std::string& name, const std::string& bytes) {
           [bytes](const Sink& sink) { sink(std::as_bytes(std::span(bytes.data(), bytes.size()))); }};
 }
 
-Save save_with_shards(int64_t step, const std::string& token) {
+Save save_with_partitions(int64_t step, const std::string& token) {
   Save save;
   save.step = step;
   save.state = base::Json::object();
   save.parts.push_back(bytes_part("weights.safetensors", "abc"));
-  save.shards = {"optimizer-1.safetensors", "optimizer-2.safetensors"};
+  save.partitions = {"optimizer-1.safetensors", "optimizer-2.safetensors"};
   save.token = token;
   save.patience.seconds = 5;
   return save;
 }
 
-TEST(PartFileTest, ACheckpointWaitsForTheShardsOfOtherNodes) {
+TEST(PartFileTest, ACheckpointWaitsForThePartitionsOfOtherNodes) {
   const base::TemporaryFolder folder;
   std::vector<std::jthread> nodes;
   for (const char* number : {"1", "2"}) {
     nodes.emplace_back([&, number] {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
-      write_shard(*real_disk(), folder.path(), "t1",
-                  bytes_part(std::string("optimizer-") + number + ".safetensors", number));
+      write_partition(*real_disk(), folder.path(), "t1",
+                      bytes_part(std::string("optimizer-") + number + ".safetensors", number));
     });
   }
   CheckpointStore store(folder.path());
-  const auto place = store.save(save_with_shards(4, "t1"));
-  EXPECT_EQ(base::read_file(place / "optimizer-2.safetensors"), "2");
-  EXPECT_EQ(damage(place), "");
-  EXPECT_EQ(base::read_json(place / "manifest.json").at("format").as_int(), 2);
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / ".shards-t1"));
-  std::filesystem::remove(place / "optimizer-1.safetensors");
-  EXPECT_THAT(damage(place), testing::HasSubstr("optimizer-1.safetensors is missing"));
+  const auto saved = store.save(save_with_partitions(4, "t1"));
+  EXPECT_EQ(base::read_file(saved / "optimizer-2.safetensors"), "2");
+  EXPECT_EQ(damage(saved), "");
+  EXPECT_EQ(base::read_json(saved / "manifest.json").at("format").as_int(), 2);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / ".partitions-t1"));
+  std::filesystem::remove(saved / "optimizer-1.safetensors");
+  EXPECT_THAT(damage(saved), testing::HasSubstr("optimizer-1.safetensors is missing"));
 }
 
-TEST(PartFileTest, AShardThatCouldNotBeWrittenFailsTheSaveAndTheNextOneSucceeds) {
+TEST(PartFileTest, APartitionThatCouldNotBeWrittenFailsTheSaveAndTheNextOneSucceeds) {
   const base::TemporaryFolder folder;
   CheckpointStore store(folder.path());
   FaultyDisk full(FaultyDisk::Fault::fail, 2, ENOSPC);  // folder, file, then the write
-  EXPECT_THROW(write_shard(full, folder.path(), "t1", bytes_part("optimizer-1.safetensors", "12")), base::Error);
-  write_shard(*real_disk(), folder.path(), "t1", bytes_part("optimizer-2.safetensors", "2"));
+  EXPECT_THROW(write_partition(full, folder.path(), "t1", bytes_part("optimizer-1.safetensors", "12")), base::Error);
+  write_partition(*real_disk(), folder.path(), "t1", bytes_part("optimizer-2.safetensors", "2"));
   try {
-    store.save(save_with_shards(4, "t1"));
+    store.save(save_with_partitions(4, "t1"));
     FAIL() << "saved";
   } catch (const base::Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("optimizer-1.safetensors was not written on another node"));
@@ -66,11 +66,11 @@ TEST(PartFileTest, AShardThatCouldNotBeWrittenFailsTheSaveAndTheNextOneSucceeds)
   }
   EXPECT_FALSE(store.newest().checkpoint);
   for (const char* name : {"optimizer-1.safetensors", "optimizer-2.safetensors"}) {
-    write_shard(*real_disk(), folder.path(), "t2", bytes_part(name, "x"));
+    write_partition(*real_disk(), folder.path(), "t2", bytes_part(name, "x"));
   }
-  store.save(save_with_shards(5, "t2"));
+  store.save(save_with_partitions(5, "t2"));
   EXPECT_EQ(store.newest().checkpoint->step, 5);
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / ".shards-t1"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / ".partitions-t1"));
 }
 
 // A disk on which who commits is as fast as can be: behind the row the folder is gone.
@@ -86,13 +86,13 @@ class RemovedAtOnce : public FaultyDisk {
 TEST(PartFileTest, AWriterDoesNotTouchWhatWasTakenFromIt) {
   const base::TemporaryFolder folder;
   RemovedAtOnce disk;
-  write_shard(disk, folder.path(), "t1", bytes_part("optimizer-1.safetensors", "1"));
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / ".shards-t1"));
+  write_partition(disk, folder.path(), "t1", bytes_part("optimizer-1.safetensors", "1"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / ".partitions-t1"));
 }
 
 TEST(PartFileTest, ANodeThatNeverWritesIsNamed) {
   const base::TemporaryFolder folder;
-  Save save = save_with_shards(4, "t1");
+  Save save = save_with_partitions(4, "t1");
   save.patience.seconds = 0.05;
   try {
     CheckpointStore(folder.path()).save(save);
@@ -104,7 +104,7 @@ TEST(PartFileTest, ANodeThatNeverWritesIsNamed) {
 
 TEST(PartFileTest, AWriterWithoutAPartIsNotWaitedForWhenTheProcessEnds) {
   const base::TemporaryFolder folder;
-  Save save = save_with_shards(4, "t1");
+  Save save = save_with_partitions(4, "t1");
   save.patience = {.seconds = 600, .seconds_after_stop = 0.05};
   const auto begin = std::chrono::steady_clock::now();
   { BackgroundSave{CheckpointStore(folder.path())}.start(std::move(save)); }
@@ -127,9 +127,9 @@ bool saved_by_three(const base::Path& folder, int64_t step, const std::string& t
       whole = false;
     }
   };
-  write_shard(*real_disk(), folder, token, bytes_part("optimizer-1.safetensors", token));
-  unless_crashed(node, [&] { write_shard(node, folder, token, bytes_part("optimizer-2.safetensors", token)); });
-  Save save = save_with_shards(step, token);
+  write_partition(*real_disk(), folder, token, bytes_part("optimizer-1.safetensors", token));
+  unless_crashed(node, [&] { write_partition(node, folder, token, bytes_part("optimizer-2.safetensors", token)); });
+  Save save = save_with_partitions(step, token);
   save.patience.seconds = 0.03;
   unless_crashed(*first, [&] { CheckpointStore(folder, first).save(save); });
   return whole;

@@ -17,7 +17,7 @@ namespace lockstep::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kBetweenBeats = std::chrono::seconds(1);
+constexpr auto kBetweenHeartbeats = std::chrono::seconds(1);
 constexpr size_t kNumPhases = static_cast<size_t>(Phase::ending) + 1;
 
 }  // namespace
@@ -31,7 +31,7 @@ struct Activity::Inside {
   int64_t step = 0;
   std::function<Calls()> calls;
 
-  // The stay in the present phase is over, or starts anew.
+  // The stay in the present phase ends, or starts again.
   void move_on(Phase next) {
     const auto now = Clock::now();
     double& longest_here = longest[static_cast<size_t>(phase)];
@@ -61,19 +61,19 @@ void Activity::watch_calls(std::function<Calls()> calls) {
   inside_->calls = std::move(calls);
 }
 
-void Activity::write_into(Beat& beat) const {
+void Activity::write_into(Heartbeat& heartbeat) const {
   const std::lock_guard lock(inside_->mutex);
-  beat.phase = inside_->phase;
-  beat.longest = inside_->longest[static_cast<size_t>(inside_->phase)];
-  beat.moves = inside_->moves;
-  beat.step = inside_->step;
+  heartbeat.phase = inside_->phase;
+  heartbeat.longest = inside_->longest[static_cast<size_t>(inside_->phase)];
+  heartbeat.moves = inside_->moves;
+  heartbeat.step = inside_->step;
   if (!inside_->calls) return;
   const Calls calls = inside_->calls();
-  beat.call = calls.waiting;
-  beat.calls = calls.started;
-  beat.answered = calls.answered;
-  beat.call_failed = calls.failed;
-  beat.calls_whole = calls.whole;
+  heartbeat.call = calls.waiting;
+  heartbeat.calls = calls.started;
+  heartbeat.answered = calls.answered;
+  heartbeat.call_failed = calls.failed;
+  heartbeat.calls_whole = calls.whole;
 }
 
 Activity::During::During(Activity& activity, Phase phase) : activity_(activity), before_(activity.inside_->phase) {
@@ -88,22 +88,22 @@ class Pulse::Thread {
  public:
   Thread(base::Path file, std::string world, int64_t rank, const Activity& activity)
       : file_(std::move(file)), activity_(activity) {
-    beat_.world = std::move(world);
-    beat_.rank = rank;
-    beat_.who = this_process();
-    beat_.who.since.clear();
+    heartbeat_.world = std::move(world);
+    heartbeat_.rank = rank;
+    heartbeat_.who = this_process();
+    heartbeat_.who.since.clear();
     write();
     thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
   }
 
   void write() {
     const std::lock_guard one_at_a_time(writing_);
-    activity_.write_into(beat_);
-    ++beat_.beats;
+    activity_.write_into(heartbeat_);
+    ++heartbeat_.count;
     try {
-      write_beat(file_, beat_);
+      write_heartbeat(file_, heartbeat_);
     } catch (const base::Error&) {
-      // Said nowhere, on purpose: the supervisor misses the beat, and training does not need it.
+      // Said nowhere, on purpose: the supervisor misses the heartbeat, and training does not need it.
     }
   }
 
@@ -112,13 +112,13 @@ class Pulse::Thread {
     ::pthread_setname_np(::pthread_self(), "pulse");
     base::leave_signals_to_others();
     std::unique_lock hold(sleeping_);
-    while (!wake_.wait_for(hold, stop, kBetweenBeats, [&] { return stop.stop_requested(); })) write();
+    while (!wake_.wait_for(hold, stop, kBetweenHeartbeats, [&] { return stop.stop_requested(); })) write();
     write();
   }
 
   base::Path file_;
   const Activity& activity_;
-  Beat beat_;
+  Heartbeat heartbeat_;
   std::mutex writing_, sleeping_;
   std::condition_variable_any wake_;
   std::jthread thread_;  // last: it uses all of the above
@@ -129,7 +129,7 @@ Pulse::Pulse(base::Path file, std::string world, int64_t rank, const Activity& a
 
 Pulse::~Pulse() = default;
 
-void Pulse::beat_now() {
+void Pulse::write_now() {
   thread_->write();
 }
 

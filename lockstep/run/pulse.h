@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "lockstep/run/beat.h"
+#include "lockstep/run/heartbeat.h"
 
 namespace lockstep::run {
 
@@ -18,7 +18,7 @@ struct Calls {
   bool whole = true;  // every collective is told
 };
 
-// What the training thread is doing, for whoever watches from outside. Safe to read while it is written.
+// What the training thread is doing, for the supervisor. Safe to read while it is written.
 class Activity {
  public:
   Activity();
@@ -28,11 +28,11 @@ class Activity {
 
   void enter(Phase phase);
   void step_done(int64_t step);
-  // Asked at every beat until it is set to nothing.
+  // Asked at every heartbeat until it is set to nothing.
   void watch_calls(std::function<Calls()> calls);
-  void write_into(Beat& beat) const;
+  void write_into(Heartbeat& heartbeat) const;
 
-  // In that phase until the end of the scope, then in the one before.
+  // Enters that phase until the end of the scope, then goes back to the one before.
   class During {
    public:
     During(Activity& activity, Phase phase);
@@ -50,9 +50,9 @@ class Activity {
   std::unique_ptr<Inside> inside_;
 };
 
-// Writes the beat of a rank every second, in a thread of its own: the beats say that the process runs, what they say
-// of the activity that its training thread gets on. The last one is written at the end of the scope. A file system
-// that does not take a beat costs no training.
+// Writes the heartbeat of a rank every second, in a thread of its own. A heartbeat shows that the process runs; the
+// activity in it shows that the training thread makes progress. The last one is written at the end of the scope. A file
+// system that refuses a heartbeat does not stop training.
 class Pulse {
  public:
   Pulse(base::Path file, std::string world, int64_t rank, const Activity& activity);
@@ -60,7 +60,7 @@ class Pulse {
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
 
-  void beat_now();  // before leaving in a hurry
+  void write_now();  // before leaving in a hurry
 
  private:
   class Thread;

@@ -9,19 +9,19 @@
 namespace lockstep::run {
 namespace {
 
-Beat told_by(const Activity& activity) {
-  Beat beat;
-  activity.write_into(beat);
-  return beat;
+Heartbeat told_by(const Activity& activity) {
+  Heartbeat heartbeat;
+  activity.write_into(heartbeat);
+  return heartbeat;
 }
 
 TEST(ActivityTest, TellsPhaseStepAndThatItMoves) {
   Activity activity;
-  const Beat before = told_by(activity);
+  const Heartbeat before = told_by(activity);
   EXPECT_EQ(before.phase, Phase::loading);
   activity.enter(Phase::computing);
   activity.step_done(7);
-  const Beat after = told_by(activity);
+  const Heartbeat after = told_by(activity);
   EXPECT_EQ(after.phase, Phase::computing);
   EXPECT_EQ(after.step, 7);
   EXPECT_GT(after.moves, before.moves);
@@ -48,43 +48,43 @@ TEST(ActivityTest, AScopeGoesBackToThePhaseBefore) {
   EXPECT_EQ(told_by(activity).phase, Phase::computing);
 }
 
-TEST(PulseTest, BeatsWhileTheTrainingThreadStandsStill) {
+TEST(PulseTest, WritesWhileTheTrainingThreadStandsStill) {
   const base::TemporaryFolder folder;
-  const auto file = folder.path() / "2.beat";
+  const auto file = folder.path() / "2.heartbeat";
   Activity activity;
   activity.watch_calls([] { return Calls{"barrier", 5, 4, false}; });
   const Pulse pulse(file, "world", 2, activity);
-  const Beat first = read_beat(file).value();
+  const Heartbeat first = read_heartbeat(file).value();
   EXPECT_EQ(first.world, "world");
   EXPECT_EQ(first.rank, 2);
   EXPECT_EQ(first.call, "barrier");
   EXPECT_EQ(first.calls, 5);
   EXPECT_EQ(first.answered, 4);
-  Beat second = first;
-  for (int i = 0; i < 1000 && second.beats == first.beats; ++i) {
+  Heartbeat second = first;
+  for (int i = 0; i < 1000 && second.count == first.count; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    second = read_beat(file).value();
+    second = read_heartbeat(file).value();
   }
-  EXPECT_GT(second.beats, first.beats);
+  EXPECT_GT(second.count, first.count);
   EXPECT_EQ(second.moves, first.moves);
 }
 
-TEST(PulseTest, TheLastBeatTellsTheEnd) {
+TEST(PulseTest, TheLastHeartbeatTellsTheEnd) {
   const base::TemporaryFolder folder;
-  const auto file = folder.path() / "0.beat";
+  const auto file = folder.path() / "0.heartbeat";
   Activity activity;
   {
     const Pulse pulse(file, "world", 0, activity);
     activity.step_done(99);
   }
-  EXPECT_EQ(read_beat(file).value().step, 99);
+  EXPECT_EQ(read_heartbeat(file).value().step, 99);
 }
 
 TEST(PulseTest, AFolderThatWasRemovedCostsNothing) {
   Activity activity;
-  Pulse pulse("/nonexistent/0.beat", "world", 0, activity);
-  pulse.beat_now();
-  EXPECT_EQ(read_beat("/nonexistent/0.beat"), std::nullopt);
+  Pulse pulse("/nonexistent/0.heartbeat", "world", 0, activity);
+  pulse.write_now();
+  EXPECT_EQ(read_heartbeat("/nonexistent/0.heartbeat"), std::nullopt);
 }
 
 }  // namespace

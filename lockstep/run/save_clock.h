@@ -19,7 +19,7 @@ struct SaveCost {
 double young_interval(const SaveCost& cost, double mean_time_between_failures);
 
 // Says when the next save is due. Times are of one steady clock, in seconds. Only rank 0 has one: the ranks meet at
-// agreed steps ("looks") to hear from it, some 16 times an interval, instead of exchanging a word in every step.
+// agreed steps ("looks") to hear from it, some 16 times an interval, instead of a message in every step.
 class SaveClock {
  public:
   SaveClock(double mean_time_between_failures, double now);

@@ -46,9 +46,9 @@ void put_in_order(const std::vector<std::byte>& from, const CutTensor& cut, std:
   const size_t element = into.empty() ? 0 : into.size() / static_cast<size_t>(product(cut.shape));
   std::vector<int64_t> index(cut.shape.size(), 0);
   for (size_t to = 0; to < into.size(); to += element) {
-    int64_t place = 0;
-    for (size_t dim = 0; dim < index.size(); ++dim) place += index[dim] * cut.strides[dim];
-    std::memcpy(into.data() + to, from.data() + static_cast<size_t>(place) * element, element);
+    int64_t position = 0;
+    for (size_t dim = 0; dim < index.size(); ++dim) position += index[dim] * cut.strides[dim];
+    std::memcpy(into.data() + to, from.data() + static_cast<size_t>(position) * element, element);
     for (size_t dim = index.size(); dim-- > 0;) {
       if (++index[dim] < cut.shape[dim]) break;
       index[dim] = 0;
@@ -57,19 +57,19 @@ void put_in_order(const std::vector<std::byte>& from, const CutTensor& cut, std:
 }
 
 // "optimizer/momentum.head.weight@64" -> its tensor and 64.
-std::pair<std::string, int64_t> parse_piece_name(const std::string& name, const Path& file) {
+std::pair<std::string, int64_t> parse_partition_name(const std::string& name, const Path& file) {
   const size_t at = name.rfind('@');
   int64_t first = -1;
   if (at != std::string::npos) std::from_chars(name.data() + at + 1, name.data() + name.size(), first);
   if (first >= 0) return {name.substr(0, at), first};
-  throw Error(Blame::machine, text(file.string(), ": '", name, "' is not the name of a piece"),
+  throw Error(Blame::machine, text(file.string(), ": '", name, "' is not the name of a partition"),
               "the file is not one of ours");
 }
 
 }  // namespace
 
 struct SavedTensors::Files {
-  struct Piece {
+  struct Partition {
     int64_t first = 0;
     const TensorView* view = nullptr;
 
@@ -78,7 +78,7 @@ struct SavedTensors::Files {
   struct Whole {
     const TensorView* view = nullptr;  // not cut
     CutTensor cut = {};
-    std::vector<Piece> pieces = {};  // in order
+    std::vector<Partition> partitions = {};  // in order
   };
   std::deque<weights::SafetensorsFile> open;
   std::vector<Whole> wholes;  // as entries_
@@ -88,7 +88,7 @@ std::string cut_name(std::string_view file, std::string_view tensor) {
   return text(file, "/", tensor);
 }
 
-std::string piece_name(const std::string& cut, int64_t first) {
+std::string partition_name(const std::string& cut, int64_t first) {
   return text(cut, "@", first);
 }
 
@@ -111,41 +111,41 @@ SavedTensors::SavedTensors(const Path& checkpoint, std::string_view file) : file
     files_->wholes.push_back({.view = &view});
   }
   const Json state = base::read_json(checkpoint / "state.json", {.max_bytes = size_t{64} << 20});
-  if (state.contains("cut")) find_pieces(checkpoint, file, state);
+  if (state.contains("cut")) find_partitions(checkpoint, file, state);
 }
 
 SavedTensors::~SavedTensors() = default;
 SavedTensors::SavedTensors(SavedTensors&&) noexcept = default;
 
-void SavedTensors::find_pieces(const Path& checkpoint, std::string_view file, const Json& state) {
+void SavedTensors::find_partitions(const Path& checkpoint, std::string_view file, const Json& state) {
   const std::string wanted = cut_name(file, "");
-  std::map<std::string, std::vector<Files::Piece>> found;
+  std::map<std::string, std::vector<Files::Partition>> found;
   for (const auto& part : state.at("parts").items()) {
     const Path path = checkpoint / part.as_string();
     for (const auto& view : files_->open.emplace_back(path).tensors()) {
       if (!view.name.starts_with(wanted)) continue;
-      const auto [name, first] = parse_piece_name(view.name, path);
+      const auto [name, first] = parse_partition_name(view.name, path);
       found[name].push_back({first, &view});
     }
   }
   for (const auto& member : state.at("cut").members()) {
     if (!member.key.starts_with(wanted)) continue;
     Files::Whole whole{.cut = {member.key, numbers(member.value.at("shape")), numbers(member.value.at("strides"))},
-                       .pieces = std::move(found[member.key])};
-    std::sort(whole.pieces.begin(), whole.pieces.end(),
-              [](const Files::Piece& a, const Files::Piece& b) { return a.first < b.first; });
+                       .partitions = std::move(found[member.key])};
+    std::sort(whole.partitions.begin(), whole.partitions.end(),
+              [](const Files::Partition& a, const Files::Partition& b) { return a.first < b.first; });
     int64_t end = 0;
-    bool fits = !whole.pieces.empty() && whole.cut.shape.size() == whole.cut.strides.size();
-    for (const auto& piece : whole.pieces) {
-      fits = fits && piece.first == end && piece.view->dtype == whole.pieces[0].view->dtype;
-      end += piece.count();
+    bool fits = !whole.partitions.empty() && whole.cut.shape.size() == whole.cut.strides.size();
+    for (const auto& partition : whole.partitions) {
+      fits = fits && partition.first == end && partition.view->dtype == whole.partitions[0].view->dtype;
+      end += partition.count();
     }
     if (!fits || end != product(whole.cut.shape)) {
       throw Error(Blame::machine,
-                  text(checkpoint.string(), ": the pieces of '", member.key, "' do not make up the whole of it"),
+                  text(checkpoint.string(), ": the partitions of '", member.key, "' do not make up the whole of it"),
                   "remove this checkpoint: the one before it will be found");
     }
-    entries_.push_back({member.key.substr(wanted.size()), whole.pieces[0].view->dtype, whole.cut.shape});
+    entries_.push_back({member.key.substr(wanted.size()), whole.partitions[0].view->dtype, whole.cut.shape});
     files_->wholes.push_back(std::move(whole));
   }
 }
@@ -161,8 +161,8 @@ void SavedTensors::read(size_t index, std::span<std::byte> into) const {
   std::vector<std::byte> memory(in_order ? 0 : into.size());
   const std::span<std::byte> target = in_order ? into : std::span(memory);
   size_t at = 0;
-  for (const auto& piece : whole.pieces) {
-    const auto bytes = piece.view->bytes;
+  for (const auto& partition : whole.partitions) {
+    const auto bytes = partition.view->bytes;
     base::ensure(at + bytes.size() <= target.size(), "a tensor is read into its size");
     if (!bytes.empty()) std::memcpy(target.data() + at, bytes.data(), bytes.size());
     at += bytes.size();

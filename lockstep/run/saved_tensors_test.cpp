@@ -31,42 +31,42 @@ struct CutCheckpoint {
   std::vector<CutTensor> cut = {{cut_name("weights", "matrix"), {2, 3}, {1, 2}},
                                 {cut_name("optimizer", "momentum.vector"), {3}, {1}}};
 
-  base::Path save(const base::Path& folder, bool all_pieces = true) const {
+  base::Path save(const base::Path& folder, bool all_partitions = true) const {
     const std::span<const float> row(memory);
-    std::vector<weights::TensorView> second = {floats(piece_name(cut[0].name, 4), row.subspan(4)),
-                                               floats(piece_name(cut[1].name, 0), vector)};
-    if (all_pieces) second.push_back(floats(piece_name(cut[0].name, 1), row.subspan(1, 3)));
+    std::vector<weights::TensorView> second = {floats(partition_name(cut[0].name, 4), row.subspan(4)),
+                                               floats(partition_name(cut[1].name, 0), vector)};
+    if (all_partitions) second.push_back(floats(partition_name(cut[0].name, 1), row.subspan(1, 3)));
     Save save;
     save.step = 3;
     save.state = base::Json::object();
     describe_cut(save.state, cut, {"part-0000.safetensors", "part-0001.safetensors"});
     save.parts = {safetensors_part("weights.safetensors", {floats("whole", whole)}),
                   safetensors_part("optimizer.safetensors", {}),
-                  safetensors_part("part-0000.safetensors", {floats(piece_name(cut[0].name, 0), row.first(1))}),
+                  safetensors_part("part-0000.safetensors", {floats(partition_name(cut[0].name, 0), row.first(1))}),
                   safetensors_part("part-0001.safetensors", second)};
     return CheckpointStore(folder).save(save);
   }
 };
 
-TEST(SavedTensorsTest, PiecesOfSeveralFilesMakeWholeTensors) {
+TEST(SavedTensorsTest, PartitionsOfSeveralFilesMakeWholeTensors) {
   const base::TemporaryFolder folder;
-  const base::Path place = CutCheckpoint().save(folder.path());
-  const SavedTensors weights(place, "weights"), optimizer(place, "optimizer");
+  const base::Path saved = CutCheckpoint().save(folder.path());
+  const SavedTensors weights(saved, "weights"), optimizer(saved, "optimizer");
   ASSERT_EQ(weights.entries().size(), 2U);
   EXPECT_EQ(weights.entries()[1].shape, (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(read_floats(weights, "whole"), (std::vector<float>{10, 11}));
   EXPECT_EQ(read_floats(weights, "matrix"), (std::vector<float>{1, 2, 3, 4, 5, 6}));
   ASSERT_EQ(optimizer.entries().size(), 1U);
   EXPECT_EQ(read_floats(optimizer, "momentum.vector"), (std::vector<float>{7, 8, 9}));
-  EXPECT_EQ(base::read_json(place / "manifest.json").at("format").as_int(), 2);
+  EXPECT_EQ(base::read_json(saved / "manifest.json").at("format").as_int(), 2);
 }
 
-TEST(SavedTensorsTest, AMissingPieceIsNamed) {
+TEST(SavedTensorsTest, AMissingPartitionIsNamed) {
   const base::TemporaryFolder folder;
-  const base::Path place = CutCheckpoint().save(folder.path(), /*all_pieces=*/false);
-  EXPECT_EQ(SavedTensors(place, "optimizer").entries().size(), 1U);
+  const base::Path saved = CutCheckpoint().save(folder.path(), /*all_partitions=*/false);
+  EXPECT_EQ(SavedTensors(saved, "optimizer").entries().size(), 1U);
   try {
-    const SavedTensors weights(place, "weights");
+    const SavedTensors weights(saved, "weights");
     FAIL() << "accepted";
   } catch (const base::Error& error) {
     EXPECT_EQ(error.blame(), base::Blame::machine);
@@ -74,16 +74,16 @@ TEST(SavedTensorsTest, AMissingPieceIsNamed) {
   }
 }
 
-TEST(SavedTensorsTest, ACheckpointWithoutPiecesIsItsFiles) {
+TEST(SavedTensorsTest, ACheckpointWithoutPartitionsIsItsFiles) {
   const base::TemporaryFolder folder;
   const std::vector<float> values = {1, 2};
   Save save;
   save.step = 1;
   save.state = base::Json::object();
   save.parts = {safetensors_part("weights.safetensors", {floats("a", values)})};
-  const base::Path place = CheckpointStore(folder.path()).save(save);
-  EXPECT_EQ(read_floats(SavedTensors(place, "weights"), "a"), values);
-  EXPECT_THROW(SavedTensors(place, "ema"), base::Error);
+  const base::Path saved = CheckpointStore(folder.path()).save(save);
+  EXPECT_EQ(read_floats(SavedTensors(saved, "weights"), "a"), values);
+  EXPECT_THROW(SavedTensors(saved, "ema"), base::Error);
 }
 
 }  // namespace

@@ -16,41 +16,41 @@ double cosine_between(double from, double to, double share) {
 }
 
 // Smith and Topin, "Super-convergence" (2018), with the two cosine arcs of torch.optim.lr_scheduler.OneCycleLR.
-double onecycle(const spec::Schedule& schedule, const Stretch& stretch, double step) {
-  const double last = static_cast<double>(stretch.num_steps) - 1;
-  const double peak = std::max(1e-12, schedule.peak_share * static_cast<double>(stretch.num_steps) - 1);
-  if (step <= peak) return cosine_between(stretch.lr / schedule.start_divisor, stretch.lr, step / peak);
-  return cosine_between(stretch.lr, schedule.final_lr, (step - peak) / std::max(1e-12, last - peak));
+double onecycle(const spec::Schedule& schedule, const StepInterval& interval, double step) {
+  const double last = static_cast<double>(interval.num_steps) - 1;
+  const double peak = std::max(1e-12, schedule.peak_share * static_cast<double>(interval.num_steps) - 1);
+  if (step <= peak) return cosine_between(interval.lr / schedule.start_divisor, interval.lr, step / peak);
+  return cosine_between(interval.lr, schedule.final_lr, (step - peak) / std::max(1e-12, last - peak));
 }
 
-double steps_down(const spec::Schedule& schedule, const Stretch& stretch, double step) {
+double steps_down(const spec::Schedule& schedule, const StepInterval& interval, double step) {
   const auto passed = std::count_if(schedule.step_epochs.begin(), schedule.step_epochs.end(), [&](double epoch) {
-    return step >= std::round(epoch * static_cast<double>(stretch.steps_per_epoch));
+    return step >= std::round(epoch * static_cast<double>(interval.steps_per_epoch));
   });
-  return stretch.lr * std::pow(schedule.gamma, static_cast<double>(passed));
+  return interval.lr * std::pow(schedule.gamma, static_cast<double>(passed));
 }
 
 }  // namespace
 
-double learning_rate(const spec::Schedule& schedule, const Stretch& stretch, int64_t step) {
+double learning_rate(const spec::Schedule& schedule, const StepInterval& interval, int64_t step) {
   const auto now = static_cast<double>(step);
-  if (schedule.name == spec::ScheduleName::onecycle) return onecycle(schedule, stretch, now);
-  const double warmup = std::round(schedule.warmup_epochs * static_cast<double>(stretch.steps_per_epoch));
-  if (now < warmup && stretch.warmup_from > 0) {
-    return stretch.warmup_from + (stretch.lr - stretch.warmup_from) * now / warmup;
+  if (schedule.name == spec::ScheduleName::onecycle) return onecycle(schedule, interval, now);
+  const double warmup = std::round(schedule.warmup_epochs * static_cast<double>(interval.steps_per_epoch));
+  if (now < warmup && interval.warmup_from > 0) {
+    return interval.warmup_from + (interval.lr - interval.warmup_from) * now / warmup;
   }
-  if (now < warmup) return stretch.lr * (now + 1) / warmup;
-  const double length = std::max(1.0, static_cast<double>(stretch.num_steps) - warmup);
+  if (now < warmup) return interval.lr * (now + 1) / warmup;
+  const double length = std::max(1.0, static_cast<double>(interval.num_steps) - warmup);
   const double share = std::min(1.0, (now - warmup) / length);
   switch (schedule.name) {
     case spec::ScheduleName::step:
-      return steps_down(schedule, stretch, now);
+      return steps_down(schedule, interval, now);
     case spec::ScheduleName::cosine:
-      return cosine_between(stretch.lr, schedule.final_lr, share);
+      return cosine_between(interval.lr, schedule.final_lr, share);
     case spec::ScheduleName::polynomial:
-      return schedule.final_lr + (stretch.lr - schedule.final_lr) * std::pow(1 - share, schedule.power);
+      return schedule.final_lr + (interval.lr - schedule.final_lr) * std::pow(1 - share, schedule.power);
     default:
-      return stretch.lr;
+      return interval.lr;
   }
 }
 

@@ -13,54 +13,54 @@ spec::Schedule named(spec::ScheduleName name) {
   return schedule;
 }
 
-constexpr Stretch kStretch{.lr = 0.4, .num_steps = 100, .steps_per_epoch = 10};
+constexpr StepInterval kInterval{.lr = 0.4, .num_steps = 100, .steps_per_epoch = 10};
 
 TEST(ScheduleTest, ConstantStaysAtTheRate) {
-  EXPECT_EQ(learning_rate(named(spec::ScheduleName::constant), kStretch, 0), 0.4);
-  EXPECT_EQ(learning_rate(named(spec::ScheduleName::constant), kStretch, 99), 0.4);
+  EXPECT_EQ(learning_rate(named(spec::ScheduleName::constant), kInterval, 0), 0.4);
+  EXPECT_EQ(learning_rate(named(spec::ScheduleName::constant), kInterval, 99), 0.4);
 }
 
 TEST(ScheduleTest, WarmUpRisesLinearlyToThePeak) {
   auto schedule = named(spec::ScheduleName::constant);
   schedule.warmup_epochs = 2;
-  EXPECT_DOUBLE_EQ(learning_rate(schedule, kStretch, 0), 0.4 / 20);
-  EXPECT_DOUBLE_EQ(learning_rate(schedule, kStretch, 9), 0.2);
-  EXPECT_DOUBLE_EQ(learning_rate(schedule, kStretch, 19), 0.4);
-  EXPECT_DOUBLE_EQ(learning_rate(schedule, kStretch, 20), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, kInterval, 0), 0.4 / 20);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, kInterval, 9), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, kInterval, 19), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, kInterval, 20), 0.4);
 }
 
 TEST(ScheduleTest, CosineRunsOverTheStepsAfterTheWarmUp) {
   auto schedule = named(spec::ScheduleName::cosine);
   schedule.warmup_epochs = 2;
   schedule.final_lr = 0.1;
-  EXPECT_DOUBLE_EQ(learning_rate(schedule, kStretch, 20), 0.4);
-  EXPECT_NEAR(learning_rate(schedule, kStretch, 60), 0.25, 1e-12);
-  EXPECT_GT(learning_rate(schedule, kStretch, 99), 0.1);
-  EXPECT_NEAR(learning_rate(schedule, kStretch, 100), 0.1, 1e-12);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, kInterval, 20), 0.4);
+  EXPECT_NEAR(learning_rate(schedule, kInterval, 60), 0.25, 1e-12);
+  EXPECT_GT(learning_rate(schedule, kInterval, 99), 0.1);
+  EXPECT_NEAR(learning_rate(schedule, kInterval, 100), 0.1, 1e-12);
 }
 
 TEST(ScheduleTest, StepsDownAtTheNamedEpochs) {
   auto schedule = named(spec::ScheduleName::step);
   schedule.step_epochs = {3, 6};
-  EXPECT_DOUBLE_EQ(learning_rate(schedule, kStretch, 29), 0.4);
-  EXPECT_DOUBLE_EQ(learning_rate(schedule, kStretch, 30), 0.04);
-  EXPECT_NEAR(learning_rate(schedule, kStretch, 60), 0.004, 1e-12);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, kInterval, 29), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, kInterval, 30), 0.04);
+  EXPECT_NEAR(learning_rate(schedule, kInterval, 60), 0.004, 1e-12);
 }
 
 TEST(ScheduleTest, OneCycleStartsLowPeaksAndEndsAtTheFinalRate) {
   const auto schedule = named(spec::ScheduleName::onecycle);
-  EXPECT_NEAR(learning_rate(schedule, kStretch, 0), 0.4 / 25, 1e-12);
-  EXPECT_NEAR(learning_rate(schedule, kStretch, 29), 0.4, 1e-12);
-  EXPECT_NEAR(learning_rate(schedule, kStretch, 99), 0, 1e-12);
+  EXPECT_NEAR(learning_rate(schedule, kInterval, 0), 0.4 / 25, 1e-12);
+  EXPECT_NEAR(learning_rate(schedule, kInterval, 29), 0.4, 1e-12);
+  EXPECT_NEAR(learning_rate(schedule, kInterval, 99), 0, 1e-12);
 }
 
 TEST(ScheduleTest, PolynomialFallsWithItsPower) {
   auto schedule = named(spec::ScheduleName::polynomial);
   schedule.power = 2;
-  EXPECT_NEAR(learning_rate(schedule, kStretch, 50), 0.4 * 0.25, 1e-12);
+  EXPECT_NEAR(learning_rate(schedule, kInterval, 50), 0.4 * 0.25, 1e-12);
 }
 
-TEST(ScheduleTest, AStretchOfOneStepHasARate) {
+TEST(ScheduleTest, AnIntervalOfOneStepHasARate) {
   for (const auto name : {spec::ScheduleName::cosine, spec::ScheduleName::onecycle, spec::ScheduleName::polynomial}) {
     const double rate = learning_rate(named(name), {.lr = 0.4, .num_steps = 1, .steps_per_epoch = 1}, 0);
     EXPECT_GE(rate, 0);
@@ -89,12 +89,12 @@ TEST(RateRuleTest, WarmUpStartsAtTheRateOfTheBaseBatchAndReachesThePeakAsItEnds)
   spec::Schedule schedule;
   schedule.name = spec::ScheduleName::constant;
   schedule.warmup_epochs = 5;
-  const Stretch stretch{.lr = 3.2, .warmup_from = 0.1, .num_steps = 90, .steps_per_epoch = 2};
-  EXPECT_NEAR(learning_rate(schedule, stretch, 0), 0.1, 1e-12);
+  const StepInterval interval{.lr = 3.2, .warmup_from = 0.1, .num_steps = 90, .steps_per_epoch = 2};
+  EXPECT_NEAR(learning_rate(schedule, interval, 0), 0.1, 1e-12);
   for (int64_t step = 0; step < 10; ++step) {  // by a constant amount each step
-    EXPECT_NEAR(learning_rate(schedule, stretch, step + 1) - learning_rate(schedule, stretch, step), 0.31, 1e-12);
+    EXPECT_NEAR(learning_rate(schedule, interval, step + 1) - learning_rate(schedule, interval, step), 0.31, 1e-12);
   }
-  EXPECT_EQ(learning_rate(schedule, stretch, 10), 3.2);
+  EXPECT_EQ(learning_rate(schedule, interval, 10), 3.2);
 }
 
 TEST(RateRuleTest, ASmallerBatchLowersTheRateAndWarmsUpFromZero) {

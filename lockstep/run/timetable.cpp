@@ -16,18 +16,18 @@ Timetable::Timetable(const spec::Training& training, int64_t num_samples)
   const auto lengths = phase_steps(span_of(training), steps_per_epoch_);
   int64_t begin = 0;
   for (size_t i = 0; i < phases.size(); ++i) {
-    if (lengths[i] > 0) stages_.push_back({phases[i], begin, begin + lengths[i]});
+    if (lengths[i] > 0) phases_.push_back({phases[i], begin, begin + lengths[i]});
     begin += lengths[i];
   }
-  if (stages_.empty()) {
+  if (phases_.empty()) {
     throw base::Error(base::Blame::user, "the job has no length", "give training.epochs, training.steps or phases");
   }
 }
 
-const Stage& Timetable::stage_at(int64_t step) const {
-  const auto stage =
-      std::find_if(stages_.begin(), stages_.end(), [&](const Stage& candidate) { return step < candidate.end; });
-  return stage == stages_.end() ? stages_.back() : *stage;
+const PhaseSpan& Timetable::phase_at(int64_t step) const {
+  const auto span =
+      std::find_if(phases_.begin(), phases_.end(), [&](const PhaseSpan& candidate) { return step < candidate.end; });
+  return span == phases_.end() ? phases_.back() : *span;
 }
 
 double Timetable::epoch_at(int64_t step) const {
@@ -41,15 +41,15 @@ LoaderState Timetable::loader_state(int64_t step) const {
 }
 
 double Timetable::learning_rate(int64_t step) const {
-  const auto stage =
-      std::find_if(stages_.begin(), stages_.end(), [&](const Stage& candidate) { return step < candidate.end; });
-  base::ensure(stage != stages_.end(), "the step is one of the run");
+  const auto span =
+      std::find_if(phases_.begin(), phases_.end(), [&](const PhaseSpan& candidate) { return step < candidate.end; });
+  base::ensure(span != phases_.end(), "the step is one of the run");
   return run::learning_rate(training_.schedule,
-                            {.lr = peak_rate(training_) * stage->phase.lr_scale,
-                             .warmup_from = warmup_start(training_) * stage->phase.lr_scale,
-                             .num_steps = stage->end - stage->begin,
+                            {.lr = peak_rate(training_) * span->phase.lr_scale,
+                             .warmup_from = warmup_start(training_) * span->phase.lr_scale,
+                             .num_steps = span->end - span->begin,
                              .steps_per_epoch = steps_per_epoch_},
-                            step - stage->begin);
+                            step - span->begin);
 }
 
 bool Timetable::due(int64_t step, double every_epochs) const {

@@ -11,7 +11,7 @@
 namespace lockstep::run {
 
 // One phase of the job in steps of the run: [begin, end).
-struct Stage {
+struct PhaseSpan {
   spec::Phase phase;
   int64_t begin = 0;
   int64_t end = 0;
@@ -25,10 +25,10 @@ class Timetable {
   Timetable(const spec::Training& training, int64_t num_samples);
 
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
-  int64_t total_steps() const { return stages_.back().end; }
-  const std::vector<Stage>& stages() const { return stages_; }
+  int64_t total_steps() const { return phases_.back().end; }
+  const std::vector<PhaseSpan>& phases() const { return phases_; }
 
-  const Stage& stage_at(int64_t step) const;  // that takes the step behind `step` steps; of a finished run the last
+  const PhaseSpan& phase_at(int64_t step) const;  // that takes the step behind `step` steps; of a finished run the last
 
   double epoch_at(int64_t step) const;  // fractional; 0 before the first step
   // What the loader gives next after `step` steps.
@@ -43,7 +43,7 @@ class Timetable {
  private:
   spec::Training training_;
   int64_t steps_per_epoch_ = 1;
-  std::vector<Stage> stages_;
+  std::vector<PhaseSpan> phases_;
 };
 
 }  // namespace lockstep::run

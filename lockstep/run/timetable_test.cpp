@@ -29,13 +29,13 @@ TEST(TimetableTest, StepsMayBeGivenInsteadOfEpochs) {
   EXPECT_EQ(Timetable(by_steps, 1000).total_steps(), 7);
 }
 
-TEST(TimetableTest, PhasesFollowEachOtherAndRunTheScheduleAnew) {
+TEST(TimetableTest, PhasesFollowEachOtherAndStartTheScheduleOver) {
   auto phased = training(10, 0);
   phased.optimizer.lr = 1;
   phased.phases = {{.epochs = 2, .train_from = "head"}, {.epochs = 0.5, .train_from = "", .lr_scale = 0.1}};
   const Timetable table(phased, 100);
-  ASSERT_EQ(table.stages().size(), 2U);
-  EXPECT_EQ(table.stages()[1].begin, 20);
+  ASSERT_EQ(table.phases().size(), 2U);
+  EXPECT_EQ(table.phases()[1].begin, 20);
   EXPECT_EQ(table.total_steps(), 25);
   EXPECT_DOUBLE_EQ(table.learning_rate(0), 1);
   EXPECT_LT(table.learning_rate(19), 0.01);

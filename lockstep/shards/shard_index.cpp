@@ -35,7 +35,7 @@ struct HeaderRecord {
 static_assert(sizeof(HeaderRecord) == 64);
 constexpr size_t kHeaderCovered = 56;
 
-constexpr uint16_t kNoPicture = 0xFFFF;
+constexpr uint16_t kNoImage = 0xFFFF;
 constexpr uint8_t kProgressive = 1;
 
 struct SampleRecord {
@@ -49,8 +49,8 @@ struct SampleRecord {
   uint32_t height;
   uint16_t key_length;
   uint16_t num_members;
-  uint16_t picture;  // which member, kNoPicture for none
-  uint8_t format;    // of the picture: 0 JPEG, 1 PNG
+  uint16_t image;  // which member, kNoImage for none
+  uint8_t format;  // of the image: 0 JPEG, 1 PNG
   uint8_t orientation;
   uint8_t flags;
   uint8_t reserved[15];
@@ -80,7 +80,7 @@ void append(std::string& table, const Record& record) {
 }
 
 // Bytes a pixel that decoding holds at once: the pixels (3), the RGBA that libpng gives (4), the coefficients of all
-// scans of a progressive JPEG (two each), the other copy while a picture is turned.
+// scans of a progressive JPEG (two each), the other copy while an image is turned.
 int64_t decode_bytes(const SampleRecord& sample) {
   if (sample.format == static_cast<uint8_t>(image::ImageFormat::png)) return 3 + 4;
   return 3 + ((sample.flags & kProgressive) != 0 ? 6 : 0) + (sample.orientation != 1 ? 3 : 0);
@@ -106,7 +106,7 @@ ShardIndex::ShardIndex(std::span<const std::byte> bytes, std::string source)
 void ShardIndex::fail(const std::string& what) const {
   throw Error(
       Blame::user, text(source_, ": ", what),
-      "copy the shard and its index again; an index is made anew by preparing the shards' folder: lockstep prep");
+      "copy the shard and its index again; an index is made again by preparing the shards' folder: lockstep prep");
 }
 
 void ShardIndex::open() {
@@ -142,13 +142,13 @@ void ShardIndex::check_sample(int64_t i) {
                       int64_t{sample.first_member} + sample.num_members <= num_members_ &&
                       sample.first_row <= static_cast<uint64_t>(num_rows_) &&
                       sample.first_row + sample.num_rows <= static_cast<uint64_t>(num_rows_) &&
-                      (sample.picture == kNoPicture || sample.picture < sample.num_members);
+                      (sample.image == kNoImage || sample.image < sample.num_members);
   if (!inside || sample.label < kNoLabel) fail(text("sample ", i, " points outside of the index"));
-  if (sample.picture != kNoPicture) {
+  if (sample.image != kNoImage) {
     const bool sane = sample.width > 0 && sample.height > 0 && sample.format <= 1 && sample.orientation >= 1 &&
                       sample.orientation <= 8 && uint64_t{sample.width} * sample.height <= uint64_t{image::kMaxPixels};
-    if (!sane) fail(text("sample ", i, " has an impossible picture"));
-    largest_picture_ = std::max(largest_picture_, int64_t{sample.width} * sample.height * decode_bytes(sample));
+    if (!sane) fail(text("sample ", i, " has an impossible image"));
+    largest_image_ = std::max(largest_image_, int64_t{sample.width} * sample.height * decode_bytes(sample));
   }
   for (int64_t k = 0; k < sample.num_members; ++k) {
     const auto member = record_at<MemberRecord>(members_, sample.first_member + k);
@@ -157,13 +157,13 @@ void ShardIndex::check_sample(int64_t i) {
         uint64_t{member.extension_at} + member.extension_length > strings_.size()) {
       fail(text("member ", k, " of sample ", i, " lies outside of the shard"));
     }
-    if (k == sample.picture) largest_file_ = std::max(largest_file_, static_cast<int64_t>(member.size));
+    if (k == sample.image) largest_file_ = std::max(largest_file_, static_cast<int64_t>(member.size));
   }
-  for (uint64_t row = 0; sample.picture != kNoPicture && row < sample.num_rows; ++row) {
+  for (uint64_t row = 0; sample.image != kNoImage && row < sample.num_rows; ++row) {
     const uint32_t offset = rows_[sample.first_row + row];
     const bool rises = row == 0 || rows_[sample.first_row + row - 1] < offset;
-    if (!rises || offset >= record_at<MemberRecord>(members_, sample.first_member + sample.picture).size) {
-      fail(text("sample ", i, " has rows outside of its picture"));
+    if (!rises || offset >= record_at<MemberRecord>(members_, sample.first_member + sample.image).size) {
+      fail(text("sample ", i, " has rows outside of its image"));
     }
   }
 }
@@ -174,10 +174,10 @@ IndexedSample ShardIndex::sample(int64_t i) const {
                        .label = record.label,
                        .content_hash = record.content_hash,
                        .num_members = record.num_members};
-  if (record.picture == kNoPicture) return sample;
+  if (record.image == kNoImage) return sample;
   const image::ImageInfo info{static_cast<image::ImageFormat>(record.format), record.width, record.height,
                               record.orientation};
-  sample.picture = IndexedPicture{record.picture, info, (record.flags & kProgressive) != 0};
+  sample.image = IndexedImage{record.image, info, (record.flags & kProgressive) != 0};
   sample.row_offsets = {rows_ + record.first_row, record.num_rows};
   return sample;
 }
@@ -214,14 +214,14 @@ void ShardIndexBuilder::add_sample(const IndexedSample& sample) {
   record.key_length = static_cast<uint16_t>(sample.key.size());
   record.first_member = static_cast<uint32_t>(num_members_);
   record.label = sample.label;
-  record.picture = kNoPicture;
-  if (sample.picture) {
-    record.picture = static_cast<uint16_t>(sample.picture->member);
-    record.width = static_cast<uint32_t>(sample.picture->info.width);
-    record.height = static_cast<uint32_t>(sample.picture->info.height);
-    record.format = static_cast<uint8_t>(sample.picture->info.format);
-    record.orientation = static_cast<uint8_t>(sample.picture->info.orientation);
-    record.flags = sample.picture->progressive ? kProgressive : 0;
+  record.image = kNoImage;
+  if (sample.image) {
+    record.image = static_cast<uint16_t>(sample.image->member);
+    record.width = static_cast<uint32_t>(sample.image->info.width);
+    record.height = static_cast<uint32_t>(sample.image->info.height);
+    record.format = static_cast<uint8_t>(sample.image->info.format);
+    record.orientation = static_cast<uint8_t>(sample.image->info.orientation);
+    record.flags = sample.image->progressive ? kProgressive : 0;
   }
   rows_.insert(rows_.end(), sample.row_offsets.begin(), sample.row_offsets.end());
   append(samples_, record);
@@ -246,7 +246,7 @@ void ShardIndexBuilder::add_member(const IndexedMember& member) {
   SampleRecord last;
   char* const at = samples_.data() + samples_.size() - sizeof last;
   std::memcpy(&last, at, sizeof last);
-  base::ensure(last.num_members < kNoPicture - 1, "a sample of fewer than 65,534 members");
+  base::ensure(last.num_members < kNoImage - 1, "a sample of fewer than 65,534 members");
   ++last.num_members;
   std::memcpy(at, &last, sizeof last);
 }

@@ -26,22 +26,22 @@ struct IndexedMember {         // one file of a sample
   bool operator==(const IndexedMember&) const = default;
 };
 
-struct IndexedPicture {
+struct IndexedImage {
   int64_t member = 0;  // which of the sample's members
   image::ImageInfo info;
   bool progressive = false;
 
-  bool operator==(const IndexedPicture&) const = default;
+  bool operator==(const IndexedImage&) const = default;
 };
 
 struct IndexedSample {
   std::string_view key;
   int32_t label = kNoLabel;
-  uint64_t content_hash = 0;  // of the picture as its source had it; 0 when unknown
+  uint64_t content_hash = 0;  // of the image as its source had it; 0 when unknown
   int64_t num_members = 0;
-  std::optional<IndexedPicture> picture = {};
+  std::optional<IndexedImage> image = {};
   // Of a baseline JPEG with a restart marker after each row of MCUs: where in the file the entropy-coded data of each
-  // row begins (behind SOS for the first, behind its RSTn marker for the others). Empty for all other pictures.
+  // row begins (behind SOS for the first, behind its RSTn marker for the others). Empty for all other images.
   std::span<const uint32_t> row_offsets = {};
 };
 
@@ -57,8 +57,8 @@ class ShardIndex {
   int64_t size() const { return num_samples_; }
   int64_t tar_bytes() const { return tar_bytes_; }
   uint32_t tar_crc32c() const { return tar_crc32c_; }
-  int64_t largest_picture() const { return largest_picture_; }  // bytes that decoding it holds at once
-  int64_t largest_file() const { return largest_file_; }        // bytes of a picture's file
+  int64_t largest_image() const { return largest_image_; }  // bytes that decoding it holds at once
+  int64_t largest_file() const { return largest_file_; }    // bytes of an image's file
   IndexedSample sample(int64_t i) const;
   IndexedMember member(int64_t i, int64_t k) const;
   std::optional<IndexedMember> find(int64_t i, std::string_view extension) const;
@@ -76,7 +76,7 @@ class ShardIndex {
   int64_t num_rows_ = 0;
   int64_t tar_bytes_ = 0;
   uint32_t tar_crc32c_ = 0;
-  int64_t largest_picture_ = 0;
+  int64_t largest_image_ = 0;
   int64_t largest_file_ = 0;
   const std::byte* samples_ = nullptr;
   const std::byte* members_ = nullptr;

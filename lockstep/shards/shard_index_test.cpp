@@ -18,7 +18,7 @@ std::string index_of_two() {
   ShardIndexBuilder builder;
   const std::vector<uint32_t> rows{10, 40, 90};
   IndexedSample first{.key = "00000000-cat", .label = 3, .content_hash = 77};
-  first.picture = IndexedPicture{0, {image::ImageFormat::jpeg, 640, 480, 6}, true};
+  first.image = IndexedImage{0, {image::ImageFormat::jpeg, 640, 480, 6}, true};
   first.row_offsets = rows;
   builder.add_sample(first);
   builder.add_member({"jpg", 512, 100, 11});
@@ -38,15 +38,15 @@ struct Aligned {
   size_t size;
 };
 
-TEST(ShardIndexTest, KnowsWhatDecodingALargePictureHolds) {
+TEST(ShardIndexTest, KnowsWhatDecodingALargeImageHolds) {
   const auto largest = [](const image::ImageInfo& info, bool progressive) {
     ShardIndexBuilder builder;
     IndexedSample sample{.key = "a"};
-    sample.picture = IndexedPicture{0, info, progressive};
+    sample.image = IndexedImage{0, info, progressive};
     builder.add_sample(sample);
     builder.add_member({"jpg", 512, 100, 11});
     const Aligned memory(builder.bytes(10240, 99));
-    return ShardIndex(memory.bytes(), "x.sxi").largest_picture();
+    return ShardIndex(memory.bytes(), "x.sxi").largest_image();
   };
   EXPECT_EQ(largest({image::ImageFormat::jpeg, 100, 10, 1}, false), 3000);
   EXPECT_EQ(largest({image::ImageFormat::jpeg, 100, 10, 6}, false), 6000);
@@ -64,14 +64,14 @@ TEST(ShardIndexTest, GivesBackWhatWasPutIn) {
   EXPECT_EQ(first.key, "00000000-cat");
   EXPECT_EQ(first.label, 3);
   EXPECT_EQ(first.content_hash, 77u);
-  EXPECT_EQ(first.picture, (IndexedPicture{0, {image::ImageFormat::jpeg, 640, 480, 6}, true}));
+  EXPECT_EQ(first.image, (IndexedImage{0, {image::ImageFormat::jpeg, 640, 480, 6}, true}));
   EXPECT_THAT(first.row_offsets, ElementsAre(10, 40, 90));
   EXPECT_EQ(index.member(0, 1), (IndexedMember{"cls", 1536, 1, 12}));
   EXPECT_EQ(index.find(0, "jpg"), (IndexedMember{"jpg", 512, 100, 11}));
   EXPECT_EQ(index.find(0, "json"), std::nullopt);
   const IndexedSample second = index.sample(1);
   EXPECT_EQ(second.label, kNoLabel);
-  EXPECT_EQ(second.picture, std::nullopt);
+  EXPECT_EQ(second.image, std::nullopt);
   EXPECT_EQ(second.num_members, 1);
   EXPECT_EQ(index.member(1, 0), (IndexedMember{"npy", 2560, 300, 13}));
 }

@@ -67,7 +67,7 @@ ShardIndex open_shard(const base::Path& folder, const ShardSummary& shard) {
 }
 
 void check_listed(const ShardIndex& index, const base::Path& folder, const ShardSummary& shard) {
-  constexpr const char* kFix = "copy the folder again, or make the shard again: lockstep prep --mend";
+  constexpr const char* kFix = "copy the folder again, or make the shard again: lockstep prep --repair";
   const base::Path path = folder / (shard.name + ".tar");
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) throw Error(Blame::user, text(path.string(), ": the shard is missing"), kFix);
@@ -94,7 +94,7 @@ base::Path ShardSet::tar_path(int64_t shard) const {
   return folder_ / (list_.shards[static_cast<size_t>(shard)].name + ".tar");
 }
 
-ShardSet::Place ShardSet::place_of(int64_t id) const {
+ShardSet::Position ShardSet::position_of(int64_t id) const {
   const auto behind = std::upper_bound(begins_.begin(), begins_.end(), id);
   const int64_t shard = behind - begins_.begin() - 1;
   return {shard, id - begins_[static_cast<size_t>(shard)]};

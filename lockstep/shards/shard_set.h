@@ -43,11 +43,11 @@ class ShardSet {
   const ShardIndex& index(int64_t shard) const { return indexes_[static_cast<size_t>(shard)]; }
   base::Path tar_path(int64_t shard) const;
 
-  struct Place {
+  struct Position {
     int64_t shard = 0;
     int64_t sample = 0;  // in the shard
   };
-  Place place_of(int64_t id) const;  // REQUIRES: 0 <= id < size()
+  Position position_of(int64_t id) const;  // REQUIRES: 0 <= id < size()
 
  private:
   base::Path folder_;

@@ -32,8 +32,8 @@ TEST_F(ShardSetTest, CountsSamplesThroughTheShards) {
   EXPECT_EQ(set.classes(), (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(set.num_shards(), 2);
   EXPECT_EQ(set.size(), 5);
-  EXPECT_EQ(set.place_of(3).shard, 1);
-  EXPECT_EQ(set.place_of(3).sample, 0);
+  EXPECT_EQ(set.position_of(3).shard, 1);
+  EXPECT_EQ(set.position_of(3).sample, 0);
   EXPECT_EQ(set.index(1).sample(0).key, "00003-pet");
 }
 

@@ -21,7 +21,7 @@ constexpr size_t kBuffer = 4 << 20;  // bytes given to the file system at once
 
 }  // namespace
 
-bool is_picture_extension(std::string_view extension) {
+bool is_image_extension(std::string_view extension) {
   return extension == "jpg" || extension == "jpeg" || extension == "png";
 }
 
@@ -58,14 +58,14 @@ void ShardWriter::pad_to(int64_t multiple) {
 void ShardWriter::add(const NewSample& sample, const std::vector<NewMember>& members) {
   base::ensure(!members.empty(), "a sample of one member at least");
   IndexedSample indexed{.key = sample.key, .label = sample.label, .content_hash = sample.content_hash};
-  const auto picture = std::find_if(members.begin(), members.end(),
-                                    [](const NewMember& member) { return is_picture_extension(member.extension); });
+  const auto image = std::find_if(members.begin(), members.end(),
+                                  [](const NewMember& member) { return is_image_extension(member.extension); });
   image::JpegLayout layout;
-  if (picture != members.end()) {
-    const auto bytes = std::as_bytes(std::span(picture->bytes.data(), picture->bytes.size()));
+  if (image != members.end()) {
+    const auto bytes = std::as_bytes(std::span(image->bytes.data(), image->bytes.size()));
     const image::ImageInfo info = image::read_image_info(bytes);
     if (info.format == image::ImageFormat::jpeg) layout = image::read_jpeg_layout(bytes);
-    indexed.picture = IndexedPicture{picture - members.begin(), info, layout.progressive};
+    indexed.image = IndexedImage{image - members.begin(), info, layout.progressive};
     indexed.row_offsets = layout.row_offsets;
   }
   std::vector<std::array<char, kTarBlock>> headers;

@@ -43,9 +43,9 @@ class ShardWriter {
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
 
-  // The members lie side by side in this order; the first picture among them ("jpg", "jpeg", "png") is THE picture,
-  // whose header is read for the index. User error for a name that cannot stand in a shard, a member of 8 GiB, a
-  // picture whose header cannot be read.
+  // The members lie side by side in this order; the first image among them ("jpg", "jpeg", "png") is THE image, whose
+  // header is read for the index. User error for a name that cannot stand in a shard, a member of 8 GiB, an image whose
+  // header cannot be read.
   void add(const NewSample& sample, const std::vector<NewMember>& members);
   // REQUIRES: one sample at least
   ShardSummary finish();
@@ -66,7 +66,7 @@ class ShardWriter {
   std::string dali_;  // the lines of the .idx file
 };
 
-// Picture members, by their extension.
-bool is_picture_extension(std::string_view extension);
+// Image members, by their extension.
+bool is_image_extension(std::string_view extension);
 
 }  // namespace lockstep::shards

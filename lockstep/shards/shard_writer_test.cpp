@@ -68,7 +68,7 @@ TEST_F(ShardWriterTest, ARefusedSampleLeavesNoTrace) {
   writer.add({"a", 0, 0}, {{"jpg", first_}});
   EXPECT_THROW(writer.add({"b c", 0, 0}, {{"jpg", first_}}), base::Error);
   EXPECT_THROW(writer.add({"../b", 0, 0}, {{"jpg", first_}}), base::Error);
-  EXPECT_THROW(writer.add({"b", 0, 0}, {{"jpg", "no picture"}}), base::Error);
+  EXPECT_THROW(writer.add({"b", 0, 0}, {{"jpg", "no image"}}), base::Error);
   EXPECT_EQ(writer.finish().num_samples, 1);
 }
 

@@ -13,17 +13,17 @@
 
 namespace lockstep::shards {
 
-// For tests: five pictures in two shards, labels 0 1 0 1 0.
+// For tests: five images in two shards, labels 0 1 0 1 0.
 struct SmallShards {
   base::TemporaryFolder folder;
-  std::vector<std::string> pictures;
+  std::vector<std::string> images;
 
   SmallShards() {
     for (int i = 0; i < 5; ++i) {
       image::Image image(20 + i, 24);
       base::Random random(3, 0, static_cast<uint64_t>(i));
       for (auto& value : image.pixels) value = static_cast<uint8_t>(random.bits());
-      pictures.push_back(image::encode_jpeg(image, 90));
+      images.push_back(image::encode_jpeg(image, 90));
     }
     write_all();
   }
@@ -39,7 +39,7 @@ struct SmallShards {
     for (int i = begin; i < end; ++i) {
       const std::string label = std::to_string(i % 2);
       writer.add({base::text("0000", i, "-pet"), i % 2, 100u + static_cast<unsigned>(i)},
-                 {{"jpg", pictures[static_cast<size_t>(i)]}, {"cls", label}});
+                 {{"jpg", images[static_cast<size_t>(i)]}, {"cls", label}});
     }
     return writer.finish();
   }

@@ -43,12 +43,12 @@ std::vector<Account> read_accounts() {
   if (user.empty()) return {};
   if (find_on_path("sacctmgr")) {
     const auto answer =
-        output_of({"sacctmgr", "-nP", "show", "assoc", "where", "user=" + user, "format=Account,QOS,DefaultQOS"},
-                  kAccountPatience);
+        run_for_output({"sacctmgr", "-nP", "show", "assoc", "where", "user=" + user, "format=Account,QOS,DefaultQOS"},
+                       kAccountPatience);
     if (answer && !base::trim(*answer).empty()) return parse_accounts(*answer);
   }
   if (!find_on_path("sshare")) return {};
-  return parse_accounts(output_of({"sshare", "-h", "-P", "-U", "-o", "Account"}, kAccountPatience).value_or(""));
+  return parse_accounts(run_for_output({"sshare", "-h", "-P", "-U", "-o", "Account"}, kAccountPatience).value_or(""));
 }
 
 }  // namespace lockstep::site

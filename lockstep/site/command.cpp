@@ -114,7 +114,7 @@ Answer ask(const std::vector<std::string>& words, std::chrono::milliseconds pati
   return answer;
 }
 
-std::optional<std::string> output_of(const std::vector<std::string>& words, std::chrono::milliseconds patience) {
+std::optional<std::string> run_for_output(const std::vector<std::string>& words, std::chrono::milliseconds patience) {
   Answer answer = ask(words, patience);
   if (!answer.good()) return std::nullopt;
   return std::move(answer.out);

@@ -19,7 +19,7 @@ std::string shell_words(const std::vector<std::string>& words);
 
 // Standard output of the program (at most 1 MiB), errors thrown away, no shell in between. Nothing when it cannot be
 // started, exits with another code than 0, or is not done in `patience` (it is killed then).
-std::optional<std::string> output_of(const std::vector<std::string>& words, std::chrono::milliseconds patience);
+std::optional<std::string> run_for_output(const std::vector<std::string>& words, std::chrono::milliseconds patience);
 
 struct Answer {
   int code = -1;  // exit code; 128 + signal when a signal ended it; -1: it could not be started or took too long
@@ -28,7 +28,7 @@ struct Answer {
 
   bool good() const { return code == 0; }
 };
-// As output_of, with what it said on standard error and how it ended.
+// As run_for_output, with what it said on standard error and how it ended.
 Answer ask(const std::vector<std::string>& words, std::chrono::milliseconds patience);
 
 }  // namespace lockstep::site

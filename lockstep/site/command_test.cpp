@@ -14,12 +14,12 @@ TEST(CommandTest, FindsWhatTheShellWouldRun) {
 }
 
 TEST(CommandTest, GivesTheOutputOfAProgram) {
-  EXPECT_EQ(output_of({"echo", "two words"}, milliseconds(5000)), "two words\n");
+  EXPECT_EQ(run_for_output({"echo", "two words"}, milliseconds(5000)), "two words\n");
 }
 
 TEST(CommandTest, GivesNothingForAFailureOrAMissingProgram) {
-  EXPECT_EQ(output_of({"false"}, milliseconds(5000)), std::nullopt);
-  EXPECT_EQ(output_of({"no-such-program-anywhere"}, milliseconds(5000)), std::nullopt);
+  EXPECT_EQ(run_for_output({"false"}, milliseconds(5000)), std::nullopt);
+  EXPECT_EQ(run_for_output({"no-such-program-anywhere"}, milliseconds(5000)), std::nullopt);
 }
 
 TEST(CommandTest, TellsWhatAProgramComplainedAboutAndHowItEnded) {
@@ -34,12 +34,12 @@ TEST(CommandTest, TellsWhatAProgramComplainedAboutAndHowItEnded) {
 TEST(CommandTest, QuotesWordsAsTheShellTakesThem) {
   EXPECT_EQ(shell_words({"job.json", "--set", "name=a b", "it's", ""}), R"(job.json --set 'name=a b' 'it'\''s' '')");
   const std::string odd = "a  'b' \"c\" $d `e` \\ f";
-  EXPECT_EQ(output_of({"sh", "-c", "printf %s " + shell_word(odd)}, milliseconds(5000)), odd);
+  EXPECT_EQ(run_for_output({"sh", "-c", "printf %s " + shell_word(odd)}, milliseconds(5000)), odd);
 }
 
 TEST(CommandTest, DoesNotWaitForAProgramThatHangs) {
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(output_of({"sleep", "20"}, milliseconds(50)), std::nullopt);
+  EXPECT_EQ(run_for_output({"sleep", "20"}, milliseconds(50)), std::nullopt);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 

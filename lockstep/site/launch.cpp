@@ -25,7 +25,7 @@ int64_t slurm_tasks() {
 }
 
 Launch world() {
-  if (std::getenv("LOCKSTEP_RENDEZVOUS")) {  // ranks on cards that somebody started by hand
+  if (std::getenv("LOCKSTEP_RENDEZVOUS")) {  // ranks on GPUs that somebody started by hand
     return {.rank = number_in("LOCKSTEP_RANK"),
             .size = std::max<int64_t>(1, number_in("LOCKSTEP_SIZE")),
             .launcher = "LOCKSTEP_RENDEZVOUS"};

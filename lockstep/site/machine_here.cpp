@@ -108,7 +108,7 @@ base::Json device_json(const GpuDevice& device) {
 
 }  // namespace
 
-spec::Machine machine_of(const Probe& probe, const catalogue::Catalogue& catalogue, const std::string& date) {
+spec::Machine describe_machine(const Probe& probe, const catalogue::Catalogue& catalogue, const std::string& date) {
   spec::Machine machine;
   machine.name = probe.software.host;
   machine.title = base::text(probe.software.host, ", ", probe.software.system);

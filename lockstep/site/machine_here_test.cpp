@@ -8,7 +8,7 @@ namespace {
 
 TEST(MachineHereTest, SavesADocumentThatLoadsAgainUnchanged) {
   const auto catalogue = catalogue::load_embedded();
-  const spec::Machine machine = machine_of(probe_site(), catalogue, "2026-11-15");
+  const spec::Machine machine = describe_machine(probe_site(), catalogue, "2026-11-15");
   const base::TemporaryFolder folder;
   const base::Path file = folder.path() / "machine.json";
   spec::save_machine(file, machine);
@@ -19,22 +19,22 @@ TEST(MachineHereTest, SavesADocumentThatLoadsAgainUnchanged) {
   EXPECT_GE(loaded.cores_per_node, 1);
 }
 
-TEST(MachineHereTest, NamesCardsByTheirCatalogueId) {
+TEST(MachineHereTest, NamesGpusByTheirCatalogueId) {
   Probe probe;
-  GpuDevice card;
-  card.name = "NVIDIA A100-SXM4-80GB";
-  probe.gpus.devices = {card, card, card, card};
-  const spec::Machine machine = machine_of(probe, catalogue::load_embedded(), "2026-11-15");
+  GpuDevice gpu;
+  gpu.name = "NVIDIA A100-SXM4-80GB";
+  probe.gpus.devices = {gpu, gpu, gpu, gpu};
+  const spec::Machine machine = describe_machine(probe, catalogue::load_embedded(), "2026-11-15");
   EXPECT_EQ(machine.gpu, "a100-80");
   EXPECT_EQ(machine.gpus_per_node, 4);
 }
 
-TEST(MachineHereTest, LeavesAnUnknownCardToTheNotes) {
+TEST(MachineHereTest, LeavesAnUnknownGpuToTheNotes) {
   Probe probe;
-  GpuDevice card;
-  card.name = "NVIDIA Z9";
-  probe.gpus.devices = {card};
-  const spec::Machine machine = machine_of(probe, catalogue::load_embedded(), "2026-11-15");
+  GpuDevice gpu;
+  gpu.name = "NVIDIA Z9";
+  probe.gpus.devices = {gpu};
+  const spec::Machine machine = describe_machine(probe, catalogue::load_embedded(), "2026-11-15");
   EXPECT_EQ(machine.gpu, "");
   EXPECT_EQ(machine.notes.substr(0, 40), "1 x NVIDIA Z9 is not in the catalogue: a");
 }
@@ -44,7 +44,7 @@ TEST(MachineHereTest, DescribesTheClusterOnItsLoginNode) {
   probe.scheduler.name = SchedulerName::slurm;
   probe.scheduler.commands = true;
   probe.partitions = parse_sinfo("debug|30:00|2|4|4000|(null)\nmain*|2-00:00:00|16|64|256000|gpu:v100-32:4\n");
-  const spec::Machine machine = machine_of(probe, catalogue::load_embedded(), "2026-11-15");
+  const spec::Machine machine = describe_machine(probe, catalogue::load_embedded(), "2026-11-15");
   EXPECT_EQ(machine.nodes, 16);
   EXPECT_EQ(machine.cores_per_node, 64);
   EXPECT_EQ(machine.gpu, "v100-32");
@@ -54,17 +54,17 @@ TEST(MachineHereTest, DescribesTheClusterOnItsLoginNode) {
   EXPECT_EQ(machine.scheduler.resources, spec::ResourceForm::gres);
   EXPECT_EQ(machine.scheduler.gpu_type, "v100-32");
   probe.partitions = parse_sinfo("main*|2-00:00:00|16|64|256000|gpu:big:4\n");
-  EXPECT_NE(machine_of(probe, catalogue::load_embedded(), "2026-11-15").notes.find("'big'"), std::string::npos);
+  EXPECT_NE(describe_machine(probe, catalogue::load_embedded(), "2026-11-15").notes.find("'big'"), std::string::npos);
 }
 
 TEST(MachineHereTest, ChargesTheOnlyProjectAndLeavesAChoiceToTheUser) {
   Probe probe;
   probe.accounts = {{"abc123", {"normal", "gpu"}, "normal"}};
-  const spec::Machine one = machine_of(probe, catalogue::load_embedded(), "2026-11-15");
+  const spec::Machine one = describe_machine(probe, catalogue::load_embedded(), "2026-11-15");
   EXPECT_EQ(one.scheduler.account, "abc123");
   EXPECT_EQ(one.scheduler.qos, "normal");
   probe.accounts.push_back({"def", {}, ""});
-  const spec::Machine two = machine_of(probe, catalogue::load_embedded(), "2026-11-15");
+  const spec::Machine two = describe_machine(probe, catalogue::load_embedded(), "2026-11-15");
   EXPECT_EQ(two.scheduler.account, "");
   EXPECT_EQ(two.notes, "set scheduler.account, one of abc123, def");
 }

@@ -109,7 +109,7 @@ GpuReport read_gpus() {
   unsigned count = 0;
   nvml.call("nvmlDeviceGetCount_v2", &count);
   for (unsigned i = 0; i < count; ++i) report.devices.push_back(read_device(nvml, i));
-  if (count == 0) report.absent = "the NVIDIA driver is here and sees no card";
+  if (count == 0) report.absent = "the NVIDIA driver is here and sees no GPU";
   return report;
 }
 

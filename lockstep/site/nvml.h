@@ -35,7 +35,7 @@ GpuReport read_gpus();
 
 class Nvml;  // the library, opened
 
-// What one card draws. Nothing where the driver does not say.
+// What one GPU draws. Nothing where the driver does not say.
 class PowerMeter {
  public:
   explicit PowerMeter(int64_t index);
@@ -48,7 +48,7 @@ class PowerMeter {
 
  private:
   std::unique_ptr<Nvml> nvml_;
-  void* handle_ = nullptr;  // of the card; null: none
+  void* handle_ = nullptr;  // of the GPU; null: none
 };
 
 }  // namespace lockstep::site

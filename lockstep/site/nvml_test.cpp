@@ -18,11 +18,11 @@ TEST(NvmlTest, GivesDevicesOrSaysWhyThereAreNone) {
 
 TEST(NvmlTest, APowerMeterReadsOrKnowsNothing) {
   const PowerMeter meter(0);
-  const bool cards = !read_gpus().devices.empty();
-  if (!cards) {
+  const bool gpus = !read_gpus().devices.empty();
+  if (!gpus) {
     EXPECT_FALSE(meter.watts());
     EXPECT_FALSE(meter.joules());
-  } else if (meter.watts()) {  // some cards do not say
+  } else if (meter.watts()) {  // some GPUs do not say
     EXPECT_GT(*meter.watts(), 1);
   }
   EXPECT_FALSE(PowerMeter(1000).watts());

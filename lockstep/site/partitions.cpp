@@ -46,7 +46,7 @@ std::vector<Partition> parse_sinfo(std::string_view answer) {
 
 std::vector<Partition> read_partitions() {
   if (!find_on_path("sinfo")) return {};
-  const auto answer = output_of({"sinfo", "-h", "-o", "%P|%l|%D|%c|%m|%G"}, std::chrono::milliseconds(3000));
+  const auto answer = run_for_output({"sinfo", "-h", "-o", "%P|%l|%D|%c|%m|%G"}, std::chrono::milliseconds(3000));
   return parse_sinfo(answer.value_or(""));
 }
 

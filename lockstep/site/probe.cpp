@@ -40,7 +40,7 @@ std::vector<Storage> read_storages() {
 std::vector<std::string> read_quota() {
   std::vector<std::string> lines;
   if (!find_on_path("quota")) return lines;
-  const auto answer = output_of({"sh", "-c", "quota -s; true"}, std::chrono::milliseconds(300));
+  const auto answer = run_for_output({"sh", "-c", "quota -s; true"}, std::chrono::milliseconds(300));
   for (const auto& line : base::split(answer.value_or(""), '\n')) {
     if (!base::trim(line).empty()) lines.emplace_back(base::trim(line));
   }

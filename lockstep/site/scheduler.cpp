@@ -149,11 +149,11 @@ Seconds seconds_left() {
   const auto now = static_cast<int64_t>(std::time(nullptr));
   if (const auto end = integer(variable(kJobEndVariable))) return seconds(*end - now);
   if (scheduler.name == SchedulerName::pbs) {
-    const auto answer = output_of({"qstat", "-f", scheduler.job_id}, kPatience);
+    const auto answer = run_for_output({"qstat", "-f", scheduler.job_id}, kPatience);
     return answer ? left_by_qstat(*answer, now) : std::nullopt;
   }
   if (const auto end = integer(variable("SLURM_JOB_END_TIME"))) return seconds(*end - now);  // Slurm 23.02 and newer
-  const auto answer = output_of({"squeue", "-h", "-j", scheduler.job_id, "-o", "%L"}, kPatience);
+  const auto answer = run_for_output({"squeue", "-h", "-j", scheduler.job_id, "-o", "%L"}, kPatience);
   return answer ? left_by_squeue(*answer) : std::nullopt;
 }
 

@@ -85,7 +85,7 @@ Software read_software() {
   Software found;
   found.mpirun = find_on_path("mpirun");
   if (found.mpirun) {
-    const auto answer = output_of({*found.mpirun, "--version"}, std::chrono::milliseconds(500));
+    const auto answer = run_for_output({*found.mpirun, "--version"}, std::chrono::milliseconds(500));
     if (answer) found.mpi_version = parse_mpi_version(*answer);
   }
   found.mpi_plugin = file_in(library_folder(), "liblockstep_mpi.so");

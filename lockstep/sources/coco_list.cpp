@@ -20,7 +20,7 @@ std::string id_of(const Json& value) {
   return value.is_string() ? value.as_string() : std::to_string(value.as_int());
 }
 
-constexpr const char* kFix = "mend the list: images have id and file_name, annotations image_id and category_id";
+constexpr const char* kFix = "correct the list: images have id and file_name, annotations image_id and category_id";
 
 // A box of x, y, width, height that has an area. User error for what is no box.
 bool has_area(const Json& box) {
@@ -29,7 +29,7 @@ bool has_area(const Json& box) {
       box.is_array() && box.size() == 4 && std::all_of(box.items().begin(), box.items().end(), is_finite);
   if (!is_box)
     throw Error(Blame::user, text(box.where(), ": the box ", box.dump(-1), " is no x, y, width, height"),
-                "mend the box, or remove the annotation");
+                "correct the box, or remove the annotation");
   return box.items()[2].as_double() > 0 && box.items()[3].as_double() > 0;
 }
 

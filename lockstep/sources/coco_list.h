@@ -23,12 +23,12 @@ struct CocoImage {
   std::vector<JsonSlice> annotations = {};
 };
 
-// A COCO JSON file: images, categories, annotations (boxes, polygons, RLE, captions), of which only the places are kept
-// in memory. `text` must outlive the list.
+// A COCO JSON file: images, categories, annotations (boxes, polygons, RLE, captions), of which only the positions are
+// kept in memory. `text` must outlive the list.
 class CocoList {
  public:
   // User error that names line and column: no such arrays, values of a wrong kind, a category that is not listed, one
-  // number for two pictures. What is common in lists and does no harm is left out: see left_out().
+  // number for two images. What is common in lists and does no harm is left out: see left_out().
   CocoList(std::string_view text, std::string source);
 
   const std::string& source() const { return source_; }

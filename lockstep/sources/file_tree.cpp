@@ -142,7 +142,7 @@ std::string extension_of(std::string_view name) {
   return extension;
 }
 
-bool has_picture_name(std::string_view name) {
+bool has_image_name(std::string_view name) {
   const std::string extension = extension_of(name);
   return extension == "jpg" || extension == "jpeg" || extension == "png";
 }

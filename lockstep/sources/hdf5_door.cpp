@@ -104,7 +104,7 @@ void Hdf5File::read(const Hdf5Array& array, int64_t row, int64_t count, bool as_
     throw Error(Blame::user,
                 text(path_.string(), ": ", array.name, " is packed by the filter ",
                      base::quote_json(array.missing_filter), ", which this libhdf5 has not"),
-                "pack it anew where that filter is: h5repack -f GZIP=1 OLD NEW, or h5py with compression=\"gzip\"");
+                "pack it again where that filter is: h5repack -f GZIP=1 OLD NEW, or h5py with compression=\"gzip\"");
   }
   throw Error(Blame::user, text(path_.string(), ": row ", row, " of ", array.name, " cannot be read"),
               "the file is damaged there: h5ls -r tells what it holds");

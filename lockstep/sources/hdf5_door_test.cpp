@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it reads of real files is judged by tests/oracles/arrays.py.
+// What it reads of real files is checked by tests/oracles/arrays.py.
 #include "lockstep/sources/hdf5_door.h"
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 
 namespace lockstep::sources {
 
-// KITTI's types of objects, in the order of its development kit; DontCare marks regions that are not judged.
+// KITTI's types of objects, in the order of its development kit; DontCare marks regions that are not evaluated.
 const std::vector<std::string>& kitti_types();
 
 // The text of a label_2/NNNNNN.txt: per line type, truncated, occluded, alpha, four of the box, three dimensions, three

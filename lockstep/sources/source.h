@@ -31,7 +31,7 @@ struct SourceSample {
 };
 
 struct SourceMember {
-  std::string extension;  // "jpg" or "png" (or "" for a picture whose content tells), "json", "npy"
+  std::string extension;  // "jpg" or "png" (or "" for an image whose content tells), "json", "npy"
   std::string bytes;
 
   bool operator==(const SourceMember&) const = default;
@@ -42,7 +42,7 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  // The members of sample `i`, THE picture first; without its label. User error when it cannot be read.
+  // The members of sample `i`, THE image first; without its label. User error when it cannot be read.
   virtual std::vector<SourceMember> load(int64_t i) const = 0;
 
   const std::vector<std::string>& classes() const { return classes_; }
@@ -65,7 +65,7 @@ class Source {
 struct SourceOptions {
   base::Path path;               // folder or file
   std::string format = "";       // one of source_formats(); empty: found out
-  base::Path images = "";        // where the pictures of a list lie; empty: found out
+  base::Path images = "";        // where the images of a list lie; empty: found out
   std::string path_column = "";  // of a table; empty: found out
   std::string label_column = "";
   std::string part_column = "";

@@ -39,9 +39,9 @@ class AffectNetSource final : public Source {
 
  private:
   // "train_set/images/7.jpg" -> "train_set/annotations/7_exp.npy"
-  static std::string annotation(const std::string& picture, const char* suffix) {
-    const std::string folder = picture.substr(0, picture.find('/'));
-    return text(folder, "/annotations/", base::Path(picture).stem().string(), "_", suffix, ".npy");
+  static std::string annotation(const std::string& image, const char* suffix) {
+    const std::string folder = image.substr(0, image.find('/'));
+    return text(folder, "/annotations/", base::Path(image).stem().string(), "_", suffix, ".npy");
   }
 
   double number(const std::string& name) const { return npy_number(tree_.read(name), name); }
@@ -50,7 +50,7 @@ class AffectNetSource final : public Source {
     FileTree::Listing listing = tree_.list(text(folder, "/images"));
     refused_.insert(refused_.end(), listing.refused.begin(), listing.refused.end());
     for (auto& file : listing.files) {
-      if (!has_picture_name(file.name)) {
+      if (!has_image_name(file.name)) {
         refused_.push_back({file.name, "no .jpg, .jpeg or .png file"});
         continue;
       }

@@ -26,7 +26,7 @@ class AffectNetSourceTest : public testing::Test {
   base::TemporaryFolder folder_;
 };
 
-TEST_F(AffectNetSourceTest, TakesEmotionsFromTheArraysBesideThePictures) {
+TEST_F(AffectNetSourceTest, TakesEmotionsFromTheArraysBesideTheImages) {
   put("train_set/images/7.jpg", "seven");
   put("train_set/annotations/7_exp.npy", as_text("6"));
   put("train_set/annotations/7_val.npy", as_text("-0.25"));

@@ -63,7 +63,7 @@ class NpySource final : public Source {
         num_classes = std::max<int64_t>(num_classes, label + 1);
         samples_.push_back(
             {text(block.name, "#", i), label, part_in(file.stem().string()), block.header.slice_bytes()});
-        places_.push_back({blocks_.size(), i});
+        rows_.push_back({blocks_.size(), i});
       }
       blocks_.push_back(std::move(block));
     }
@@ -81,7 +81,7 @@ class NpySource final : public Source {
   }
 
   std::vector<SourceMember> load(int64_t i) const override {
-    const auto [number, row] = places_[static_cast<size_t>(i)];
+    const auto [number, row] = rows_[static_cast<size_t>(i)];
     const Block& block = blocks_[number];
     const auto bytes = static_cast<size_t>(block.header.slice_bytes());
     const char* at = reinterpret_cast<const char*>(block.file.bytes().data()) + block.header.data_offset +
@@ -95,7 +95,7 @@ class NpySource final : public Source {
     base::MappedFile file;
     NpyHeader header;
   };
-  struct PlaceAt {
+  struct RowAt {
     size_t block;
     int64_t row;
   };
@@ -122,7 +122,7 @@ class NpySource final : public Source {
   }
 
   std::vector<Block> blocks_;
-  std::vector<PlaceAt> places_;
+  std::vector<RowAt> rows_;
 };
 
 constexpr size_t kMaxUnpacked = size_t{1} << 33;
@@ -162,7 +162,7 @@ class MnistSource final : public Source {
   }
 
   std::vector<SourceMember> load(int64_t i) const override {
-    const auto [number, row] = places_[static_cast<size_t>(i)];
+    const auto [number, row] = rows_[static_cast<size_t>(i)];
     const Block& block = blocks_[number];
     return {{"png", png_of(block.file.bytes().data() + 16 + row * block.height * block.width, block.height, block.width,
                            1, false)}};
@@ -174,7 +174,7 @@ class MnistSource final : public Source {
     int64_t height;
     int64_t width;
   };
-  struct PlaceAt {
+  struct RowAt {
     size_t block;
     int64_t row;
   };
@@ -193,7 +193,7 @@ class MnistSource final : public Source {
         bytes.size() >= 16 && label_bytes.size() >= 8 && word(bytes, 0) == 0x803 && word(label_bytes, 0) == 0x801;
     if (!sane) throw Error(Blame::user, text(images.string(), ": not in MNIST's format"), "fetch the file again");
     const int64_t count = word(bytes, 4), height = word(bytes, 8), width = word(bytes, 12);
-    constexpr int64_t kMostPixels = 1 << 24;  // of one picture: with 32 bits of count no product overflows
+    constexpr int64_t kMostPixels = 1 << 24;  // of one image: with 32 bits of count no product overflows
     if (height < 1 || width < 1 || height > kMostPixels / width ||
         count * height * width > static_cast<int64_t>(bytes.size()) - 16 || word(label_bytes, 4) != count ||
         count > static_cast<int64_t>(label_bytes.size()) - 8) {
@@ -203,13 +203,13 @@ class MnistSource final : public Source {
       const auto label = static_cast<int32_t>(label_bytes[static_cast<size_t>(8 + i)]);
       num_classes_ = std::max<int64_t>(num_classes_, label + 1);
       samples_.push_back({text(images.filename().string(), "#", i), label, part, height * width});
-      places_.push_back({blocks_.size(), i});
+      rows_.push_back({blocks_.size(), i});
     }
     blocks_.push_back({std::move(file), height, width});
   }
 
   std::vector<Block> blocks_;
-  std::vector<PlaceAt> places_;
+  std::vector<RowAt> rows_;
   int64_t num_classes_ = 0;
 };
 
@@ -234,12 +234,12 @@ class CifarSource final : public Source {
   }
 
   std::vector<SourceMember> load(int64_t i) const override {
-    const auto [number, row] = places_[static_cast<size_t>(i)];
+    const auto [number, row] = rows_[static_cast<size_t>(i)];
     return {{"png", png_of(files_[number].bytes().data() + row * record() + num_labels_, 32, 32, 3, true)}};
   }
 
  private:
-  struct PlaceAt {
+  struct RowAt {
     size_t file;
     int64_t row;
   };
@@ -255,12 +255,12 @@ class CifarSource final : public Source {
       const auto label = static_cast<int32_t>(file.bytes()[static_cast<size_t>(i * record() + num_labels_ - 1)]);
       num_classes_ = std::max<int64_t>(num_classes_, label + 1);
       samples_.push_back({text(path.filename().string(), "#", i), label, part, 3072});
-      places_.push_back({files_.size() - 1, i});
+      rows_.push_back({files_.size() - 1, i});
     }
   }
 
   std::vector<base::MappedFile> files_;
-  std::vector<PlaceAt> places_;
+  std::vector<RowAt> rows_;
   int64_t num_labels_ = 1;
   int64_t num_classes_ = 0;
 };
@@ -276,14 +276,13 @@ std::vector<std::string> number_names(int64_t count) {
 int32_t checked_label(int64_t label, const std::string& source, int64_t i) {
   if (label >= 0 && label < kMaxClasses) return static_cast<int32_t>(label);
   throw Error(Blame::user, text(source, ": label ", label, " of sample ", i, " is out of range"),
-              text("labels are 0 to ", kMaxClasses - 1, ": mend it, or take the sample out"));
+              text("labels are 0 to ", kMaxClasses - 1, ": correct it, or take the sample out"));
 }
 
 SourceMember array_member(const std::string& type, std::span<const int64_t> shape, std::string_view bytes) {
   const int64_t channels = shape.size() == 3 ? shape[2] : 1;
-  const bool is_picture =
-      type == "u1" && (shape.size() == 2 || (shape.size() == 3 && (channels == 1 || channels == 3)));
-  if (!is_picture || shape[0] < 1 || shape[1] < 1 || shape[0] > image::kMaxPixels / shape[1])
+  const bool is_image = type == "u1" && (shape.size() == 2 || (shape.size() == 3 && (channels == 1 || channels == 3)));
+  if (!is_image || shape[0] < 1 || shape[1] < 1 || shape[0] > image::kMaxPixels / shape[1])
     return {"npy", npy_file(type, shape, bytes)};
   return {"png", png_of(reinterpret_cast<const std::byte*>(bytes.data()), shape[0], shape[1], channels, false)};
 }

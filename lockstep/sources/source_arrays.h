@@ -19,7 +19,7 @@ bool looks_like_cifar(const SourceOptions& options);
 std::unique_ptr<Source> open_cifar(const SourceOptions& options);
 
 // For sources of arrays: classes "0", "1", ...; a label in range or a user error; a sample of an array as a member
-// (bytes of [H, W], [H, W, 1] or [H, W, 3] are a picture, all else stays an array).
+// (bytes of [H, W], [H, W, 1] or [H, W, 3] are an image, all else stays an array).
 std::vector<std::string> number_names(int64_t count);
 int32_t checked_label(int64_t label, const std::string& source, int64_t i);
 SourceMember array_member(const std::string& type, std::span<const int64_t> shape, std::string_view bytes);

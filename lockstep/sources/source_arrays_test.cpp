@@ -22,7 +22,7 @@ class ArraySourceTest : public testing::Test {
     const std::string dictionary = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }\n";
     return "\x93NUMPY\1\0"s + static_cast<char>(dictionary.size()) + '\0' + dictionary + content;
   }
-  static image::Image picture(const Source& source, int64_t i) {
+  static image::Image image_at(const Source& source, int64_t i) {
     const auto members = source.load(i);
     EXPECT_EQ(members[0].extension, "png");
     return image::decode_image(std::as_bytes(std::span(members[0].bytes.data(), members[0].bytes.size())));
@@ -31,7 +31,7 @@ class ArraySourceTest : public testing::Test {
   base::TemporaryFolder folder_;
 };
 
-TEST_F(ArraySourceTest, TurnsBytesOfNumpyIntoPictures) {
+TEST_F(ArraySourceTest, TurnsBytesOfNumpyIntoImages) {
   put("x_train.npy", npy("|u1", "(2, 1, 2, 3)", "abcdefghijkl"));
   put("y_train.npy", npy("<i8", "(2,)", std::string("\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16)));
   put("x_test.npy", npy("|u1", "(1, 2, 2)", "1234"));
@@ -41,8 +41,8 @@ TEST_F(ArraySourceTest, TurnsBytesOfNumpyIntoPictures) {
   EXPECT_THAT(source->samples(), ElementsAre(SourceSample{"x_train.npy#0", 1, Part::train, 6},
                                              SourceSample{"x_train.npy#1", 0, Part::train, 6},
                                              SourceSample{"x_test.npy#0", shards::kNoLabel, Part::test, 4}));
-  EXPECT_THAT(picture(*source, 1).pixels, ElementsAre('g', 'h', 'i', 'j', 'k', 'l'));
-  EXPECT_EQ(picture(*source, 2).height, 2);
+  EXPECT_THAT(image_at(*source, 1).pixels, ElementsAre('g', 'h', 'i', 'j', 'k', 'l'));
+  EXPECT_EQ(image_at(*source, 2).height, 2);
 }
 
 TEST_F(ArraySourceTest, KeepsOtherArraysAsArrays) {
@@ -63,7 +63,7 @@ TEST_F(ArraySourceTest, ReadsMnist) {
   const auto source = open_mnist(here());
   EXPECT_EQ(source->classes().size(), 4u);
   EXPECT_EQ(source->samples()[0], (SourceSample{"train-images-idx3-ubyte#0", 3, Part::train, 2}));
-  EXPECT_THAT(picture(*source, 1).pixels, ElementsAre('c', 'c', 'c', 'd', 'd', 'd'));
+  EXPECT_THAT(image_at(*source, 1).pixels, ElementsAre('c', 'c', 'c', 'd', 'd', 'd'));
   put("train-images-idx3-ubyte", "\0\0\x08\x03\0\0\0\x03\0\0\0\x01\0\0\0\x02"s + "abcd");
   EXPECT_THROW(open_mnist(here()), base::Error);
 }
@@ -74,7 +74,7 @@ TEST_F(ArraySourceTest, RefusesAbsurdSizesOfMnist) {
   put("train-images-idx3-ubyte", "\0\0\x08\x03\0\0\0\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s + "abcd");
   try {
     open_mnist(here());
-    FAIL() << "a picture of 2^64 pixels was taken";
+    FAIL() << "an image of 2^64 pixels was taken";
   } catch (const base::Error& error) {
     EXPECT_EQ(error.blame(), base::Blame::user);
   }
@@ -88,7 +88,7 @@ TEST_F(ArraySourceTest, ReadsCifar10And100) {
   const auto ten = open_cifar(here());
   EXPECT_THAT(ten->classes(), ElementsAre("airplane", "automobile", "bird"));
   EXPECT_EQ(ten->samples()[0].label, 2);
-  const image::Image image = picture(*ten, 0);
+  const image::Image image = image_at(*ten, 0);
   EXPECT_EQ(image.width, 32);
   EXPECT_EQ(image.pixels[1], 'g');
   put("train.bin", std::string("\7\1", 2) + std::string(3072, 'x'));

@@ -18,17 +18,17 @@ using base::Json;
 using base::text;
 
 const std::vector<std::string> kCaptionColumns = {"caption", "captions", "comment", "sentence", "text", "title"};
-const std::vector<std::string> kPictureColumns = {"path",  "file",      "filename",  "filepath",
-                                                  "image", "imagepath", "imagename", "img"};
+const std::vector<std::string> kImageColumns = {"path",  "file",      "filename",  "filepath",
+                                                "image", "imagepath", "imagename", "img"};
 constexpr int64_t kMaxCaptionList = int64_t{8} << 30;
 
 struct Captioned {
-  std::string picture;
+  std::string image;
   Part part = Part::open;
   std::vector<std::string> captions;
 };
 
-// Without a header: a picture's name and something of several words.
+// Without a header: an image's name and something of several words.
 bool holds_sentences(const TextTable& table) {
   if (!table.header().empty() || table.num_columns() != 2) return false;
   const int64_t rows = std::min<int64_t>(table.size(), 1000);
@@ -87,21 +87,20 @@ class CaptionReader {
   }
 
   void read_table(const std::string& content) {
-    const bool is_flickr8k =
-        extension_of(source_) == "token";  // "a.jpg#0" looks like no picture, and there is no header
+    const bool is_flickr8k = extension_of(source_) == "token";  // "a.jpg#0" looks like no image, and there is no header
     const TextTable table(content, source_, is_flickr8k ? TextTable::Header::none : TextTable::Header::find_out);
-    int64_t picture =
-        options_.path_column.empty() ? table.find_column(kPictureColumns) : table.named_column(options_.path_column);
+    int64_t image =
+        options_.path_column.empty() ? table.find_column(kImageColumns) : table.named_column(options_.path_column);
     int64_t caption = table.find_column(kCaptionColumns);
     const int64_t part = part_column_of(table, options_);
-    if (picture < 0) picture = 0;
+    if (image < 0) image = 0;
     if (caption < 0) caption = table.num_columns() - 1;
-    if (caption == picture)
+    if (caption == image)
       throw Error(Blame::user, text(source_, ": which column is the caption?"), "name it 'caption' in the first row");
     for (int64_t i = 0; i < table.size(); ++i) {
       const auto cells = table.row(i);
       const auto count = static_cast<int64_t>(cells.size());
-      if (count <= std::max({picture, caption, part})) {
+      if (count <= std::max({image, caption, part})) {
         refused_.push_back({table.where(i), "too few columns"});
         continue;
       }
@@ -112,7 +111,7 @@ class CaptionReader {
       // The last column takes separators that nobody quoted.
       const std::string sentence =
           count > table.num_columns() ? table.rest_of_row(i, caption) : cells[static_cast<size_t>(caption)];
-      const std::string& name = cells[static_cast<size_t>(picture)];
+      const std::string& name = cells[static_cast<size_t>(image)];
       const size_t number = name.rfind(".jpg#");  // Flickr8k counts captions behind the name
       put(number == std::string::npos ? name : name.substr(0, number + 4),
           part < 0 ? Part::open : named_part(cells[static_cast<size_t>(part)], table.where(i)), sentence);
@@ -144,7 +143,7 @@ class CaptionReader {
       if (!found->is_array()) {
         throw Error(Blame::user,
                     text(found->where(), ": a caption is a text or a list of texts, not ", found->kind_name()),
-                    "mend or remove this entry");
+                    "correct or remove this entry");
       }
       for (const auto& one : found->items())
         put(name, part, one.is_object() ? one.at("raw").as_string() : one.as_string());
@@ -152,16 +151,16 @@ class CaptionReader {
     if (num_captions_ == before) refused_.push_back({name, "it has no caption"});
   }
 
-  void put(const std::string& picture, Part part, const std::string& caption) {
-    const auto [known, is_new] = places_.emplace(picture, all_.size());
-    if (is_new) all_.push_back({picture, part, {}});
+  void put(const std::string& image, Part part, const std::string& caption) {
+    const auto [known, is_new] = positions_.emplace(image, all_.size());
+    if (is_new) all_.push_back({image, part, {}});
     all_[known->second].captions.push_back(caption);
     ++num_captions_;
   }
 
   const SourceOptions& options_;
   std::string source_;
-  std::map<std::string, size_t> places_;
+  std::map<std::string, size_t> positions_;
   std::vector<Captioned> all_;
   std::vector<Refused> refused_;
   size_t num_captions_ = 0;
@@ -179,15 +178,15 @@ class CaptionSource final : public Source {
     std::vector<Captioned> all = reader.take();
     refused_ = reader.take_refused();
     std::vector<std::string> first;
-    for (size_t i = 0; i < all.size() && i < 100; ++i) first.push_back(all[i].picture);
+    for (size_t i = 0; i < all.size() && i < 100; ++i) first.push_back(all[i].image);
     tree_ = std::make_unique<FileTree>(find_images(options, list, first));
     for (auto& one : all) {
       try {
-        samples_.push_back({one.picture, shards::kNoLabel, one.part, tree_->size_of(one.picture)});
+        samples_.push_back({one.image, shards::kNoLabel, one.part, tree_->size_of(one.image)});
         captions_.push_back(std::move(one.captions));
       } catch (const Error& error) {
         if (error.blame() != Blame::user) throw;
-        refused_.push_back({one.picture, error.what()});
+        refused_.push_back({one.image, error.what()});
       }
     }
   }

@@ -7,9 +7,9 @@
 
 namespace lockstep::sources {
 
-// Pictures with sentences: a table with a column of captions (TSV, CSV; Flickr8k's "a.jpg#0 TAB words", Flickr30k's
+// Images with sentences: a table with a column of captions (TSV, CSV; Flickr8k's "a.jpg#0 TAB words", Flickr30k's
 // "a.jpg| 0| words"), a JSON array or JSON lines of {"image": ..., "caption": "..." or [...]}, or {"images":
-// [{"filename", "split", "sentences": [{"raw"}]}]}. Captions of the same picture are put together, in the .json member:
+// [{"filename", "split", "sentences": [{"raw"}]}]}. Captions of the same image are put together, in the .json member:
 // {"captions"}.
 bool looks_like_captions(const SourceOptions& options);
 std::unique_ptr<Source> open_captions(const SourceOptions& options);

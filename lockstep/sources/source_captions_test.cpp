@@ -43,7 +43,7 @@ TEST_F(CaptionSourceTest, FindsTheListOfAFolder) {
   EXPECT_FALSE(looks_like_captions(options)) << "which of the two?";
 }
 
-TEST_F(CaptionSourceTest, PutsCaptionsOfAPictureTogetherInEveryLayout) {
+TEST_F(CaptionSourceTest, PutsCaptionsOfAnImageTogetherInEveryLayout) {
   const std::vector<std::string> expected{R"({"captions":["one","two"]})", R"({"captions":["three"]})"};
   EXPECT_EQ(captions("x.tsv", "image\tcaption\na.jpg\tone\nb.jpg\tthree\na.jpg\ttwo\n"), expected);
   EXPECT_EQ(captions("captions.txt", "image,caption\na.jpg,one\na.jpg,two\nb.jpg,three\n"), expected);
@@ -65,7 +65,7 @@ TEST_F(CaptionSourceTest, PutsCaptionsOfAPictureTogetherInEveryLayout) {
       expected);
 }
 
-TEST_F(CaptionSourceTest, KeepsPartsAndNamesMissingPictures) {
+TEST_F(CaptionSourceTest, KeepsPartsAndNamesMissingImages) {
   put("x.json", R"([{"image": "a.jpg", "split": "val", "caption": "x"}, {"image": "lost.jpg", "caption": "x"}])");
   const auto source = open_captions({.path = folder_.path() / "x.json"});
   ASSERT_EQ(source->samples().size(), 1u);
@@ -94,7 +94,7 @@ TEST_F(CaptionSourceTest, LabelsWinAndSentencesAreNoClasses) {
   EXPECT_FALSE(looks_like_captions({.path = folder_.path() / "c.tsv"}));
 }
 
-TEST_F(CaptionSourceTest, NamesPicturesWithoutACaption) {
+TEST_F(CaptionSourceTest, NamesImagesWithoutACaption) {
   put("x.json", R"([{"image": "a.jpg", "captions": []}, {"image": "b.jpg", "captions": ["x"]}])");
   const auto source = open_captions({.path = folder_.path() / "x.json"});
   EXPECT_EQ(source->samples().size(), 1u);
@@ -121,11 +121,11 @@ TEST_F(CaptionSourceTest, NamesThePlaceOfWhatIsNoCaption) {
     FAIL() << "taken";
   } catch (const base::Error& error) {
     EXPECT_NE(std::string(error.what()).find("x.jsonl:2:"), std::string::npos) << error.what();
-    EXPECT_NE(error.message().find("fix: mend or remove this entry"), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("fix: correct or remove this entry"), std::string::npos) << error.message();
   }
 }
 
-TEST_F(CaptionSourceTest, RefusesEntriesWithoutAPicture) {
+TEST_F(CaptionSourceTest, RefusesEntriesWithoutAnImage) {
   EXPECT_THROW(captions("x.json", R"([{"caption": "x"}])"), base::Error);
   EXPECT_THROW(captions("x.json", R"([1])"), base::Error);
   EXPECT_THROW(captions("x.json", R"([])"), base::Error);

@@ -81,14 +81,14 @@ class CocoSource final : public Source {
     const CocoImage& first = lists_[entry.images.front().list].images()[entry.images.front().image];
     sample["image_id"] = first.id;
     sample["file_name"] = first.file_name;
-    std::string picture = tree_->read(samples_[static_cast<size_t>(i)].name);
-    const image::ImageInfo info = image::read_image_info(std::as_bytes(std::span(picture.data(), picture.size())));
+    std::string image = tree_->read(samples_[static_cast<size_t>(i)].name);
+    const image::ImageInfo info = image::read_image_info(std::as_bytes(std::span(image.data(), image.size())));
     const int orientation = set_size(entry, info, sample);
     std::set<std::string> told;
     for (const auto& at : entry.images) lists_[at.list].describe(at.image, labels_, sample, told);
     std::string outlined = masks_ ? outlines(sample, orientation) : "";
     turn_objects(sample, orientation);
-    std::vector<SourceMember> members{{"", std::move(picture)}, {"json", sample.dump(-1)}};
+    std::vector<SourceMember> members{{"", std::move(image)}, {"json", sample.dump(-1)}};
     if (masks_) members.push_back({"seg.png", std::move(outlined)});
     return members;
   }
@@ -99,11 +99,11 @@ class CocoSource final : public Source {
     size_t image;
   };
   struct Entry {
-    std::vector<ImageAt> images;  // the same picture in several lists
+    std::vector<ImageAt> images;  // the same image in several lists
   };
 
-  // "width" and "height" of what the lists draw on; without any the picture as stored. Returns the EXIF orientation by
-  // which that has to be turned. User error when a list says another size than the picture, or the others, have.
+  // "width" and "height" of what the lists draw on; without any the image as stored. Returns the EXIF orientation by
+  // which that has to be turned. User error when a list says another size than the image, or the others, have.
   int set_size(const Entry& entry, const image::ImageInfo& info, base::Json& sample) const {
     const bool swaps = image::Turn(info.orientation).swaps;
     int64_t width = swaps ? info.height : info.width, height = swaps ? info.width : info.height;
@@ -113,7 +113,7 @@ class CocoSource final : public Source {
       if (image.width <= 0 || image.height <= 0) continue;
       const int found = orientation_of_list(info, image.width, image.height);
       if (orientation && *orientation != found)
-        throw Error(Blame::user, "one of its lists is drawn on the picture as stored, another on it turned upright");
+        throw Error(Blame::user, "one of its lists is drawn on the image as stored, another on it turned upright");
       orientation = found;
       width = image.width;
       height = image.height;
@@ -123,22 +123,22 @@ class CocoSource final : public Source {
     return orientation.value_or(info.orientation);
   }
 
-  // The objects of a sample as a picture, turned; one without an outline has no pixel there.
+  // The objects of a sample as an image, turned; one without an outline has no pixel there.
   static std::string outlines(const base::Json& sample, int orientation) {
     const int64_t width = sample.at("width").as_int(), height = sample.at("height").as_int();
-    image::ObjectsPicture picture(width, height);
+    image::ObjectsImage image(width, height);
     if (const base::Json* objects = sample.find("objects")) {
       for (const auto& object : objects->items()) {
         const base::Json* outline = object.find("segmentation");
         std::optional<image::Mask> mask;  // one at a time: a hundred of them would be a hundred bytes a pixel
-        if (outline) mask = image::mask_of(*outline, width, height);
-        picture.add(mask ? &*mask : nullptr);
+        if (outline) mask = image::rasterize_mask(*outline, width, height);
+        image.add(mask ? &*mask : nullptr);
       }
     }
-    return picture.png(orientation);
+    return image.png(orientation);
   }
 
-  // Where the pictures of a list lie below the root: the first one may be missing.
+  // Where the images of a list lie below the root: the first one may be missing.
   std::string prefix_of(const CocoList& list, const ListFile& file) const {
     if (list.images().empty()) return "";
     for (const auto& image : list.images()) {
@@ -148,9 +148,9 @@ class CocoSource final : public Source {
       }
     }
     throw Error(Blame::user,
-                text(file.path.string(), ": not one of its pictures (", base::quote_json(list.images()[0].file_name),
+                text(file.path.string(), ": not one of its images (", base::quote_json(list.images()[0].file_name),
                      ", ...) is found below ", tree_->root().string()),
-                "say where the pictures lie with --images DIR");
+                "say where the images lie with --images DIR");
   }
 
   void add_images(size_t list, const ListFile& file) {
@@ -174,7 +174,7 @@ class CocoSource final : public Source {
     }
   }
 
-  // The same picture in another list.
+  // The same image in another list.
   void join(size_t sample, ImageAt at, Part part) {
     if (samples_[sample].part != part) {
       const auto name_of = [](Part one) {
@@ -182,9 +182,9 @@ class CocoSource final : public Source {
       };
       const std::string& first = lists_[entries_[sample].images.front().list].source();
       throw Error(Blame::user,
-                  text("the picture ", base::quote_json(samples_[sample].name), " is in two parts: ", first, " (",
+                  text("the image ", base::quote_json(samples_[sample].name), " is in two parts: ", first, " (",
                        name_of(samples_[sample].part), ") and ", lists_[at.list].source(), " (", name_of(part), ")"),
-                  "give the one list that is wanted as SOURCE, or keep only lists that share no picture in the folder");
+                  "give the one list that is wanted as SOURCE, or keep only lists that share no image in the folder");
     }
     entries_[sample].images.push_back(at);
   }

@@ -19,12 +19,12 @@ class CocoSourceTest : public testing::Test {
     base::FileWriter(folder_.path() / name, base::FileWriter::Mode::truncate).write(content);
   }
   base::TemporaryFolder folder_;
-  std::string picture_ = image::encode_jpeg(image::Image(30, 20), 90);
+  std::string image_ = image::encode_jpeg(image::Image(30, 20), 90);
 };
 
 TEST_F(CocoSourceTest, JoinsTheListsOfAPart) {
-  put("train2017/1.jpg", picture_);
-  put("val2017/2.jpg", picture_);
+  put("train2017/1.jpg", image_);
+  put("val2017/2.jpg", image_);
   const std::string images =
       R"("images": [{"id": 1, "file_name": "1.jpg", "width": 30, "height": 20}, {"id": 9, "file_name": "absent.jpg"}])";
   put("annotations/instances_train2017.json",
@@ -37,7 +37,7 @@ TEST_F(CocoSourceTest, JoinsTheListsOfAPart) {
   ASSERT_TRUE(looks_like_coco({.path = folder_.path()}));
   const auto source = open_coco({.path = folder_.path()});
   EXPECT_THAT(source->classes(), ElementsAre("dog"));
-  const auto size = static_cast<int64_t>(picture_.size());
+  const auto size = static_cast<int64_t>(image_.size());
   EXPECT_THAT(source->samples(), ElementsAre(SourceSample{"train2017/1.jpg", shards::kNoLabel, Part::train, size},
                                              SourceSample{"val2017/2.jpg", shards::kNoLabel, Part::validate, size}));
   EXPECT_EQ(source->load(0)[1].bytes,
@@ -47,8 +47,8 @@ TEST_F(CocoSourceTest, JoinsTheListsOfAPart) {
   EXPECT_EQ(source->refused().size(), 2u);  // absent, in two lists
 }
 
-TEST_F(CocoSourceTest, APictureInListsOfTwoPartsIsAnErrorThatNamesBoth) {
-  put("images/1.jpg", picture_);
+TEST_F(CocoSourceTest, AnImageInListsOfTwoPartsIsAnErrorThatNamesBoth) {
+  put("images/1.jpg", image_);
   const std::string list = R"({"images": [{"id": 1, "file_name": "1.jpg"}], "categories": [{"id": 5, "name": "dog"}],
       "annotations": [{"id": 25, "image_id": 1, "category_id": 5, "bbox": [1, 2, 3, 4]}]})";
   put("annotations/instances_train2014.json", list);
@@ -83,7 +83,7 @@ image::Image decoded(const std::string& file) {
   return image::decode_image(std::as_bytes(std::span(file.data(), file.size())));
 }
 
-TEST_F(CocoSourceTest, TurnsWhatIsDrawnOnAPictureWithIt) {
+TEST_F(CocoSourceTest, TurnsWhatIsDrawnOnAnImageWithIt) {
   const std::string field = R"(, "bbox": [8, 4, 16, 8], "segmentation": [[8, 4, 24, 4, 24, 12, 8, 12]]}]})";
   const std::string upright = R"(, "bbox": [20, 8, 8, 16], "segmentation": [[28, 8, 28, 24, 20, 24, 20, 8]]}]})";
   const auto check = [&](int orientation, const std::string& size, const std::string& drawn) {
@@ -92,18 +92,18 @@ TEST_F(CocoSourceTest, TurnsWhatIsDrawnOnAPictureWithIt) {
                       R"(}], "annotations": [{"id": 1, "image_id": 1, "category_id": 1)" + drawn);
     const auto members = open_coco({.path = folder_.path() / "x.json", .masks = true})->load(0);
     ASSERT_EQ(members.size(), 3u);
-    const image::Image picture = decoded(members[0].bytes), outlines = decoded(members[2].bytes);
+    const image::Image image = decoded(members[0].bytes), outlines = decoded(members[2].bytes);
     const base::Json sample = base::parse_json(members[1].bytes, "json");
-    ASSERT_EQ(outlines.width, picture.width) << orientation;
-    ASSERT_EQ(outlines.height, picture.height) << orientation;
-    EXPECT_EQ(sample.at("width").as_int(), picture.width);
-    EXPECT_EQ(sample.at("height").as_int(), picture.height);
+    ASSERT_EQ(outlines.width, image.width) << orientation;
+    ASSERT_EQ(outlines.height, image.height) << orientation;
+    EXPECT_EQ(sample.at("width").as_int(), image.width);
+    EXPECT_EQ(sample.at("height").as_int(), image.height);
     const auto& box = sample.at("objects").items()[0].at("bbox").items();
     const int64_t left = box[0].as_int(), top = box[1].as_int();
     const int64_t right = left + box[2].as_int(), bottom = top + box[3].as_int();
-    for (int64_t y = 0; y < picture.height; ++y) {
-      for (int64_t x = 0; x < picture.width; ++x) {
-        const bool is_field = picture.row(y)[3 * x] > 127;
+    for (int64_t y = 0; y < image.height; ++y) {
+      for (int64_t x = 0; x < image.width; ++x) {
+        const bool is_field = image.row(y)[3 * x] > 127;
         ASSERT_EQ(is_field, outlines.row(y)[3 * x] == 1) << orientation << size << " at " << x << ", " << y;
         ASSERT_EQ(is_field, x >= left && x < right && y >= top && y < bottom) << orientation << size;
       }
@@ -113,11 +113,11 @@ TEST_F(CocoSourceTest, TurnsWhatIsDrawnOnAPictureWithIt) {
     check(orientation, R"(, "width": 64, "height": 32)", field);
     check(orientation, "", field);
   }
-  check(6, R"(, "width": 32, "height": 64)", upright);  // the size that is seen: drawn on the picture as seen
+  check(6, R"(, "width": 32, "height": 64)", upright);  // the size that is seen: drawn on the image as seen
 }
 
-TEST_F(CocoSourceTest, RefusesAPictureOfAnotherSizeThanListed) {
-  put("a.jpg", picture_);
+TEST_F(CocoSourceTest, RefusesAnImageOfAnotherSizeThanListed) {
+  put("a.jpg", image_);
   put("x.json", R"({"images": [{"id": 1, "file_name": "a.jpg", "width": 60, "height": 20}]})");
   const auto source = open_coco({.path = folder_.path() / "x.json"});
   try {
@@ -129,8 +129,8 @@ TEST_F(CocoSourceTest, RefusesAPictureOfAnotherSizeThanListed) {
   }
 }
 
-TEST_F(CocoSourceTest, OneMissingPictureIsLeftOutEvenTheFirst) {
-  put("pictures/b.jpg", picture_);
+TEST_F(CocoSourceTest, OneMissingImageIsLeftOutEvenTheFirst) {
+  put("pictures/b.jpg", image_);
   put("x.json", R"({"images": [{"id": 1, "file_name": "gone.jpg"}, {"id": 2, "file_name": "b.jpg"}],
       "annotations": [{"id": 5, "image_id": 3}]})");
   const auto source = open_coco({.path = folder_.path() / "x.json", .images = folder_.path() / "pictures"});
@@ -141,9 +141,9 @@ TEST_F(CocoSourceTest, OneMissingPictureIsLeftOutEvenTheFirst) {
   EXPECT_THAT(source->refused()[1].name, testing::HasSubstr("x.json: annotation 5"));
 }
 
-TEST_F(CocoSourceTest, FindsThePicturesOfOneFileBesideIt) {
+TEST_F(CocoSourceTest, FindsTheImagesOfOneFileBesideIt) {
   put("annotations/heads.json", R"({"images": [{"id": 1, "file_name": "a.jpg"}]})");
-  put("images/a.jpg", picture_);
+  put("images/a.jpg", image_);
   const SourceOptions options{.path = folder_.path() / "annotations/heads.json"};
   ASSERT_TRUE(looks_like_coco(options));
   EXPECT_EQ(open_coco(options)->samples()[0].name, "images/a.jpg");

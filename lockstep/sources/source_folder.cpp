@@ -20,13 +20,13 @@ bool is_part(const std::string& name) {
   return part_named(name) != Part::open;
 }
 
-// Whether the folders that hold pictures are parts. User error for a part (with folders in it: "train" alone may be a
+// Whether the folders that hold images are parts. User error for a part (with folders in it: "train" alone may be a
 // class, beside "bus" and "ship") among others: the others would become classes, and so would the parts.
 bool has_parts(const FileTree& tree, const FileTree::Listing& listing) {
   std::set<std::string> tops, deep;
   for (const auto& file : listing.files) {
     const size_t end = file.name.find('/');
-    if (!has_picture_name(file.name) || end == std::string::npos) continue;
+    if (!has_image_name(file.name) || end == std::string::npos) continue;
     tops.insert(file.name.substr(0, end));
     if (file.name.find('/', end + 1) != std::string::npos) deep.insert(file.name.substr(0, end));
   }
@@ -48,8 +48,7 @@ class ImageFolder final : public Source {
     refused_ = std::move(listing.refused);
     std::map<std::string, int32_t> labels;
     for (const auto& file : listing.files) {
-      if (has_picture_name(file.name) && !class_of(file.name, has_parts).empty())
-        labels[class_of(file.name, has_parts)];
+      if (has_image_name(file.name) && !class_of(file.name, has_parts).empty()) labels[class_of(file.name, has_parts)];
     }
     for (auto& [name, label] : labels) {
       label = static_cast<int32_t>(classes_.size());
@@ -63,7 +62,7 @@ class ImageFolder final : public Source {
     refuse_empty_classes(has_parts);
     for (auto& file : listing.files) {
       const std::string name = class_of(file.name, has_parts);
-      if (!has_picture_name(file.name)) {
+      if (!has_image_name(file.name)) {
         if (options.format.empty()) refuse_list_of_one_class(file.name);
         leave_out(file.name);
       } else if (name.empty()) {
@@ -75,12 +74,12 @@ class ImageFolder final : public Source {
       }
     }
     // By whole names "cat-small/" comes before "cat/": by the class first, as training from the folder has them.
-    const auto place = [&](const SourceSample& sample) {
+    const auto position = [&](const SourceSample& sample) {
       const std::string_view top = has_parts ? std::string_view(sample.name).substr(0, sample.name.find('/')) : "";
       return std::pair(top, sample.label);
     };
     std::stable_sort(samples_.begin(), samples_.end(),
-                     [&](const SourceSample& a, const SourceSample& b) { return place(a) < place(b); });
+                     [&](const SourceSample& a, const SourceSample& b) { return position(a) < position(b); });
   }
 
   std::vector<SourceMember> load(int64_t i) const override {
@@ -88,7 +87,7 @@ class ImageFolder final : public Source {
   }
 
  private:
-  // No picture. A list comes first among what is left out: somebody may have meant its labels, not the folders' names.
+  // No image. A list comes first among what is left out: somebody may have meant its labels, not the folders' names.
   void leave_out(const std::string& file) {
     const std::string extension = extension_of(file);
     const bool is_list = file.find('/') == std::string::npos && (extension == "csv" || extension == "tsv");
@@ -99,7 +98,7 @@ class ImageFolder final : public Source {
                                 (tree_.root() / file).string(), " --to DIR")});
   }
 
-  // One class and a list beside it: the list tells more of the pictures than the name of their folder.
+  // One class and a list beside it: the list tells more of the images than the name of their folder.
   void refuse_list_of_one_class(const std::string& file) const {
     const std::string extension = extension_of(file);
     const bool is_list = extension == "json" || extension == "jsonl" || extension == "csv" || extension == "tsv";
@@ -108,7 +107,7 @@ class ImageFolder final : public Source {
                 text(tree_.root().string(), ": one class only, ", base::quote_json(classes_.front()),
                      ", and a list beside it: ", file),
                 text("give the list: lockstep prep ", (tree_.root() / file).string(),
-                     " --to DIR; or --format folder for pictures of one class"));
+                     " --to DIR; or --format folder for images of one class"));
   }
 
   // Training from the folder refuses these; here they are named, for the labels of the others depend on them.
@@ -116,7 +115,7 @@ class ImageFolder final : public Source {
     const auto look_into = [this](const std::string& folder) {
       for (const auto& name : tree_.folders(folder)) {
         if (!std::binary_search(classes_.begin(), classes_.end(), name))
-          refused_.push_back({folder.empty() ? name : text(folder, "/", name), "a class without pictures"});
+          refused_.push_back({folder.empty() ? name : text(folder, "/", name), "a class without images"});
       }
     };
     if (!has_parts) return look_into("");

@@ -11,7 +11,7 @@ namespace lockstep::sources {
 bool looks_like_image_folder(const SourceOptions& options);
 std::unique_ptr<Source> open_image_folder(const SourceOptions& options);
 
-// User error for a picture whose class is a part of a dataset (with folders in it), or has one in it: "test" would be
+// User error for an image whose class is a part of a dataset (with folders in it), or has one in it: "test" would be
 // trained on. `name` is below `root`; its class begins at `class_begin`.
 void refuse_part_in_class(const base::Path& root, const std::string& name, size_t class_begin);
 

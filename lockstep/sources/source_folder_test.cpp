@@ -82,7 +82,7 @@ TEST_F(ImageFolderTest, TellsPartsFromClassesOfTheirNames) {
     EXPECT_THAT(error.what(), testing::HasSubstr("train is named as a part of a dataset, bus is not"));
   }
   std::filesystem::remove_all(folder_.path() / "bus");
-  put("annotations/list.csv");  // without pictures: in nobody's way
+  put("annotations/list.csv");  // without images: in nobody's way
   EXPECT_EQ(open()->classes(), (std::vector<std::string>{"cat"}));
 }
 
@@ -112,7 +112,7 @@ TEST_F(ImageFolderTest, RefusesAPartWithinAClass) {
   EXPECT_EQ(open()->samples().size(), 2u);
 }
 
-TEST_F(ImageFolderTest, SaysWhenAllPicturesAreLinksThatLeadOut) {
+TEST_F(ImageFolderTest, SaysWhenAllImagesAreLinksThatLeadOut) {
   const base::TemporaryFolder outside;
   base::write_file(outside.path() / "a.jpg", "x");
   base::make_folders(folder_.path() / "cat");
@@ -128,17 +128,17 @@ TEST_F(ImageFolderTest, SaysWhenAllPicturesAreLinksThatLeadOut) {
   }
 }
 
-TEST_F(ImageFolderTest, NamesAClassWithoutPictures) {
+TEST_F(ImageFolderTest, NamesAClassWithoutImages) {
   put("cat/1.jpg");
   base::make_folders(folder_.path() / "dog");
-  EXPECT_EQ(open()->refused(), (std::vector<Refused>{{"dog", "a class without pictures"}}));
+  EXPECT_EQ(open()->refused(), (std::vector<Refused>{{"dog", "a class without images"}}));
   std::filesystem::remove_all(folder_.path() / "cat");
   std::filesystem::remove_all(folder_.path() / "dog");
   put("train/cat/1.jpg");
   put("val/cat/2.jpg");
   base::make_folders(folder_.path() / "val/dog");
   base::make_folders(folder_.path() / "notes");  // no part: in nobody's way
-  EXPECT_EQ(open()->refused(), (std::vector<Refused>{{"val/dog", "a class without pictures"}}));
+  EXPECT_EQ(open()->refused(), (std::vector<Refused>{{"val/dog", "a class without images"}}));
 }
 
 TEST_F(ImageFolderTest, RefusesOneClassWithAListBesideIt) {

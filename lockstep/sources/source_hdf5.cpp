@@ -22,7 +22,7 @@ constexpr int64_t kMaxSamples = int64_t{1} << 40;
 struct NameParts {
   std::string stem;
   Part part = Part::open;
-  std::string place;  // what two arrays that belong together have alike
+  std::string group;  // what two arrays that belong together have alike
 };
 
 NameParts parts_of_name(const std::string& name) {
@@ -72,7 +72,7 @@ class Hdf5Source final : public Source {
             labels.empty() ? shards::kNoLabel : checked_label(labels[static_cast<size_t>(i)], path_.string(), i);
         num_classes = std::max<int64_t>(num_classes, label + 1);
         samples_.push_back({text(array.name, "#", i), label, parts_of_name(array.name).part, array.slice_bytes()});
-        places_.push_back({number, i});
+        rows_.push_back({number, i});
       }
     }
     classes_ = number_names(num_classes);
@@ -80,13 +80,13 @@ class Hdf5Source final : public Source {
   }
 
   std::vector<SourceMember> load(int64_t i) const override {
-    const auto [number, row] = places_[static_cast<size_t>(i)];
+    const auto [number, row] = rows_[static_cast<size_t>(i)];
     const Hdf5Array& array = file_.arrays()[number];
     return {array_member(array.type, std::span(array.shape).subspan(1), file_.slice(array, row))};
   }
 
  private:
-  struct PlaceAt {
+  struct RowAt {
     size_t array;
     int64_t row;
   };
@@ -123,7 +123,7 @@ class Hdf5Source final : public Source {
     for (size_t i = 0; i < file_.arrays().size(); ++i) {
       const Hdf5Array& array = file_.arrays()[i];
       const NameParts its = parts_of_name(array.name);
-      const bool chosen = options.label_column.empty() ? names_labels(its.stem) && its.place == mine.place
+      const bool chosen = options.label_column.empty() ? names_labels(its.stem) && its.group == mine.group
                                                        : array.name == options.label_column;
       if (i == number || !chosen) continue;
       if (!can_be_labels(array) || array.count() != samples.count()) {
@@ -152,7 +152,7 @@ class Hdf5Source final : public Source {
   base::Path path_;
   Hdf5File file_;
   std::vector<bool> used_;  // by array
-  std::vector<PlaceAt> places_;
+  std::vector<RowAt> rows_;
 };
 
 }  // namespace

@@ -27,8 +27,8 @@ class KittiSource final : public Source {
     FileTree::Listing listing = tree_.list(prefix_ + "image_2");
     refused_ = std::move(listing.refused);
     for (auto& file : listing.files) {
-      if (!has_picture_name(file.name)) {
-        refused_.push_back({file.name, "no picture"});
+      if (!has_image_name(file.name)) {
+        refused_.push_back({file.name, "no image"});
       } else if (!tree_.has_file(beside(file.name, "label_2"))) {
         refused_.push_back({file.name, "has no label"});
       } else {
@@ -39,8 +39,8 @@ class KittiSource final : public Source {
 
   std::vector<SourceMember> load(int64_t i) const override {
     const std::string& name = samples_[static_cast<size_t>(i)].name;
-    std::string picture = tree_.read(name);
-    const image::ImageInfo info = image::read_image_info(std::as_bytes(std::span(picture.data(), picture.size())));
+    std::string image = tree_.read(name);
+    const image::ImageInfo info = image::read_image_info(std::as_bytes(std::span(image.data(), image.size())));
     if (info.orientation != 1)
       throw base::Error(base::Blame::user, "its EXIF orientation turns it away from its boxes and its calibration",
                         "store it as KITTI does, without EXIF");
@@ -53,13 +53,13 @@ class KittiSource final : public Source {
     sample["objects"] = parse_kitti_labels(tree_.read(label), label);
     if (tree_.has_file(calibration))
       sample["calibration"] = parse_kitti_calibration(tree_.read(calibration), calibration);
-    return {{"", std::move(picture)}, {"json", sample.dump(-1)}};
+    return {{"", std::move(image)}, {"json", sample.dump(-1)}};
   }
 
  private:
-  // The text file of a picture: training/image_2/000001.png -> training/label_2/000001.txt.
-  std::string beside(const std::string& picture, const char* folder) const {
-    const std::string stem = picture.substr(prefix_.size() + sizeof "image_2" - 1);
+  // The text file of an image: training/image_2/000001.png -> training/label_2/000001.txt.
+  std::string beside(const std::string& image, const char* folder) const {
+    const std::string stem = image.substr(prefix_.size() + sizeof "image_2" - 1);
     return text(prefix_, folder, stem.substr(0, stem.rfind('.')), ".txt");
   }
 

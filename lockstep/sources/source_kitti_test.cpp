@@ -12,22 +12,22 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(KittiSourceTest, JoinsPictureLabelAndCalibration) {
+TEST(KittiSourceTest, JoinsImageLabelAndCalibration) {
   const base::TemporaryFolder folder;
   for (const char* name : {"image_2", "label_2", "calib"}) base::make_folders(folder.path() / "training" / name);
-  const std::string picture = image::encode_png(image::Image(40, 20));
-  base::write_file(folder.path() / "training/image_2/000000.png", picture);
-  base::write_file(folder.path() / "training/image_2/000001.png", picture);
+  const std::string image = image::encode_png(image::Image(40, 20));
+  base::write_file(folder.path() / "training/image_2/000000.png", image);
+  base::write_file(folder.path() / "training/image_2/000001.png", image);
   base::write_file(folder.path() / "training/label_2/000000.txt", "Cyclist 0 0 0 1 2 11 12 1 1 1 1 1 1 0\n");
   base::write_file(folder.path() / "training/calib/000000.txt", "P2: 1 2\n");
   ASSERT_TRUE(looks_like_kitti({.path = folder.path()}));
   const auto source = open_kitti({.path = folder.path()});
   EXPECT_THAT(source->samples(), ElementsAre(SourceSample{"training/image_2/000000.png", shards::kNoLabel, Part::open,
-                                                          static_cast<int64_t>(picture.size())}));
+                                                          static_cast<int64_t>(image.size())}));
   EXPECT_THAT(source->refused(), ElementsAre(Refused{"training/image_2/000001.png", "has no label"}));
   EXPECT_NEAR(source->validate_share() * 7481, 481, 1e-9);
   const auto members = source->load(0);
-  EXPECT_EQ(members[0].bytes, picture);
+  EXPECT_EQ(members[0].bytes, image);
   const base::Json sample = base::parse_json(members[1].bytes, "x");
   EXPECT_EQ(sample.at("image_id").as_string(), "000000");
   EXPECT_EQ(sample.at("file_name").as_string(), "000000.png");

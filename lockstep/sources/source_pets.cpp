@@ -23,16 +23,16 @@ std::span<const std::byte> in_memory(const std::string& file) {
   return std::as_bytes(std::span(file.data(), file.size()));
 }
 
-// The trimap as it lies on its picture as seen; byte for byte where nothing has to be turned. User error for a damaged
-// one, and one of another picture.
-std::string trimap_for(const std::string& picture, std::string file) {
+// The trimap as it lies on its image as seen; byte for byte where nothing has to be turned. User error for a damaged
+// one, and one of another image.
+std::string trimap_for(const std::string& image, std::string file) {
   image::Image trimap = image::decode_image(in_memory(file));
-  const int orientation = orientation_of_list(image::read_image_info(in_memory(picture)), trimap.width, trimap.height);
+  const int orientation = orientation_of_list(image::read_image_info(in_memory(image)), trimap.width, trimap.height);
   if (orientation == 1) return file;
   for (size_t i = 0; i < trimap.pixels.size(); i += 3) {
     const bool is_grey = trimap.pixels[i] == trimap.pixels[i + 1] && trimap.pixels[i] == trimap.pixels[i + 2];
     if (!is_grey)
-      throw Error(Blame::user, "its trimap has colours, and has to be turned with its picture", "make it grey");
+      throw Error(Blame::user, "its trimap has colours, and has to be turned with its image", "make it grey");
   }
   return image::encode_png(image::orient(std::move(trimap), orientation));
 }
@@ -59,14 +59,14 @@ class PetSource final : public Source {
   }
 
  private:
-  // Lists may hold some breeds only: labels are places among those that are there, in the order of their numbers.
+  // Lists may hold some breeds only: labels are positions among those that are there, in the order of their numbers.
   void name_classes() {
-    std::map<int32_t, int32_t> places;
+    std::map<int32_t, int32_t> positions;
     for (const auto& [number, name] : breeds_) {
-      places[number] = static_cast<int32_t>(classes_.size());
+      positions[number] = static_cast<int32_t>(classes_.size());
       classes_.push_back(name);
     }
-    for (auto& sample : samples_) sample.label = places.at(sample.label);
+    for (auto& sample : samples_) sample.label = positions.at(sample.label);
   }
 
   void read_list(const std::string& name, Part part) {
@@ -83,12 +83,12 @@ class PetSource final : public Source {
       const auto [known, is_new] = breeds_.emplace(number, breed);
       if (known->second != breed)
         throw Error(Blame::user, text(where, ": class ", number, " is ", known->second, ", not ", breed));
-      const std::string picture = text("images/", cells[0], ".jpg");
+      const std::string image = text("images/", cells[0], ".jpg");
       try {
-        samples_.push_back({picture, number, part, tree_.size_of(picture)});  // name_classes() makes it a label
+        samples_.push_back({image, number, part, tree_.size_of(image)});  // name_classes() makes it a label
       } catch (const Error& error) {
         if (error.blame() != Blame::user) throw;
-        refused_.push_back({picture, error.what()});
+        refused_.push_back({image, error.what()});
       }
     };
     for (int64_t i = 0; i < table.size(); ++i) add(table.row(i), table.where(i));

@@ -8,7 +8,7 @@
 namespace lockstep::sources {
 
 // Oxford-IIIT Pet: images/*.jpg, annotations/trainval.txt and test.txt (image, class from 1, species, breed); a class
-// is named by its pictures' file names without the number. With both lists it has parts of its own.
+// is named by its images' file names without the number. With both lists it has parts of its own.
 bool looks_like_pets(const SourceOptions& options);
 std::unique_ptr<Source> open_pets(const SourceOptions& options);
 

@@ -25,7 +25,7 @@ class PetSourceTest : public testing::Test {
   base::TemporaryFolder folder_;
 };
 
-TEST_F(PetSourceTest, NamesBreedsByTheirPictures) {
+TEST_F(PetSourceTest, NamesBreedsByTheirImages) {
   put("images/Abyssinian_10.jpg");
   put("images/great_pyrenees_1.jpg", "dog");
   put("annotations/trainval.txt",
@@ -38,7 +38,7 @@ TEST_F(PetSourceTest, NamesBreedsByTheirPictures) {
   EXPECT_EQ(source->refused().size(), 1u);
 }
 
-TEST_F(PetSourceTest, TurnsATrimapWithItsPicture) {
+TEST_F(PetSourceTest, TurnsATrimapWithItsImage) {
   using std::string_literals::operator""s;
   const std::string exif = "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"s;
   const std::string upright = image::encode_jpeg(image::Image(30, 20), 90);
@@ -59,7 +59,7 @@ TEST_F(PetSourceTest, TurnsATrimapWithItsPicture) {
   EXPECT_EQ(image::decode_image(std::as_bytes(std::span(seen.data(), seen.size()))), image::orient(trimap, 6));
   EXPECT_EQ(image::orient(trimap, 6).row(0)[3 * 16], 1);
   EXPECT_EQ(source->load(1)[1].bytes, file) << "byte for byte";
-  EXPECT_THROW(source->load(2), base::Error) << "a trimap of another picture";
+  EXPECT_THROW(source->load(2), base::Error) << "a trimap of another image";
 }
 
 TEST_F(PetSourceTest, HasPartsWithBothLists) {

@@ -30,7 +30,7 @@ constexpr const char* kNoColumn = "none";
 const std::vector<std::string> kRafDb = {"Surprise", "Fear", "Disgust", "Happiness", "Sadness", "Anger", "Neutral"};
 constexpr const char* kRafDbList = "list_patition_label.txt";  // as its authors spell it
 constexpr const char* kAffectNetLists = "Manually_Annotated_file_lists";
-constexpr int64_t kRowsLookedAt = 100;  // for the place of the pictures: some may be gone
+constexpr int64_t kRowsLookedAt = 100;  // to find the folder of the images: some may be gone
 constexpr int64_t kMaxList = int64_t{4} << 30;
 
 bool is_list_name(const std::string& name) {
@@ -96,11 +96,11 @@ Columns columns_of(const TextTable& table, const SourceOptions& options) {
   all.part = part_column_of(table, options);
   const std::vector<std::string> first = table.row(0);
   for (size_t i = 0; i < first.size() && all.path < 0; ++i) {
-    if (has_picture_name(first[i])) all.path = static_cast<int64_t>(i);
+    if (has_image_name(first[i])) all.path = static_cast<int64_t>(i);
   }
   if (has_classes && all.path >= 0 && all.label < 0 && table.num_columns() == 2) all.label = 1 - all.path;
   if (all.path >= 0 && (all.label >= 0 || !has_classes)) return all;
-  throw Error(Blame::user, text(table.source(), ": which column is the ", all.path < 0 ? "picture" : "class", "?"),
+  throw Error(Blame::user, text(table.source(), ": which column is the ", all.path < 0 ? "image" : "class", "?"),
               text("say it with --path-column and --label-column, by name or number; ",
                    table.header().empty() ? text(table.num_columns(), " columns") : base::join(table.header(), ", ")));
 }
@@ -120,7 +120,7 @@ class TableSource final : public Source {
     is_raf_db_ = lists.front().filename() == kRafDbList;
     is_affect_net_ =
         tables_.front().find_column({"subDirectory_filePath"}) >= 0 && tables_.front().find_column({"expression"}) >= 0;
-    tree_ = std::make_unique<FileTree>(find_images(options, lists.front(), first_pictures()));
+    tree_ = std::make_unique<FileTree>(find_images(options, lists.front(), first_images()));
     find_classes();
     if (options.format.empty() && options.label_column.empty()) refuse_captions();
     for (size_t list = 0; list < lists.size(); ++list) {
@@ -141,9 +141,9 @@ class TableSource final : public Source {
       others[c < table.header().size() ? table.header()[c] : text("column", c + 1)] = value_of(cells[c]);
     }
     if (others.size() == 0) return members;
-    // Columns may be coordinates (AffectNet's are), and the picture may be shrunk: they are of this size.
-    const std::string& picture = members.front().bytes;
-    const image::ImageInfo info = image::read_image_info(std::as_bytes(std::span(picture.data(), picture.size())));
+    // Columns may be coordinates (AffectNet's are), and the image may be shrunk: they are of this size.
+    const std::string& image = members.front().bytes;
+    const image::ImageInfo info = image::read_image_info(std::as_bytes(std::span(image.data(), image.size())));
     if (!others.contains("width")) others["width"] = info.width;
     if (!others.contains("height")) others["height"] = info.height;
     members.push_back({"json", others.dump(-1)});
@@ -166,18 +166,18 @@ class TableSource final : public Source {
     }
   }
 
-  std::vector<std::string> first_pictures() const {
+  std::vector<std::string> first_images() const {
     std::vector<std::string> names;
     const auto column = static_cast<size_t>(columns_.front().path);
     for (int64_t i = 0; i < tables_.front().size() && i < kRowsLookedAt; ++i) {
       const std::vector<std::string> cells = tables_.front().row(i);
-      if (cells.size() > column) names.push_back(picture_of(cells[column]));
+      if (cells.size() > column) names.push_back(image_of(cells[column]));
     }
     if (names.empty()) throw Error(Blame::user, text(tables_.front().where(0), ": too few columns"));
     return names;
   }
 
-  // A picture and something else in each row, never the same: these are no classes.
+  // An image and something else in each row, never the same: these are no classes.
   void refuse_captions() const {
     const TextTable& table = tables_.front();
     const bool is_bare = tables_.size() == 1 && table.header().empty() && table.num_columns() == 2;
@@ -186,11 +186,11 @@ class TableSource final : public Source {
     throw Error(Blame::user,
                 text(table.source(), ": as many classes as rows, ", table.size(), ", the first is ",
                      base::quote_json(classes_.front())),
-                "--format captions where these are captions; --format table where each picture is a class");
+                "--format captions where these are captions; --format table where each image is a class");
   }
 
-  // RAF-DB's list names the pictures before they were aligned.
-  std::string picture_of(const std::string& cell) const {
+  // RAF-DB's list names the images before they were aligned.
+  std::string image_of(const std::string& cell) const {
     if (!is_raf_db_) return cell;
     return text("aligned/", cell.substr(0, cell.rfind('.')), "_aligned.jpg");
   }
@@ -235,7 +235,7 @@ class TableSource final : public Source {
     if (!columns.fit(cells) || (columns.label >= 0 && word.empty())) {
       return refused_.push_back({tables_[list].where(i), "too few columns, or no label"});
     }
-    const std::string name = picture_of(cells[static_cast<size_t>(columns.path)]);
+    const std::string name = image_of(cells[static_cast<size_t>(columns.path)]);
     int32_t label = shards::kNoLabel;
     if (columns.label >= 0) {
       const auto known = labels_.find(word);
@@ -274,42 +274,42 @@ int64_t part_column_of(const TextTable& table, const SourceOptions& options) {
 }
 
 Path find_images(const SourceOptions& options, const Path& list, const std::vector<std::string>& first) {
-  std::vector<Path> places;
+  std::vector<Path> positions;
   if (!options.images.empty()) {
-    places = {options.images};
+    positions = {options.images};
   } else {
     const Path beside = list.parent_path().empty() ? Path(".") : list.parent_path();
     for (const Path& at : {beside, beside / ".."}) {
       for (const char* below : {"", "images", "Images", "Image", "img", "data", "Manually_Annotated_Images",
                                 "Manually_Annotated/Manually_Annotated_Images"}) {
-        places.push_back(at / below);
+        positions.push_back(at / below);
       }
     }
   }
   std::error_code error;
-  std::erase_if(places, [&](const Path& place) { return !std::filesystem::is_directory(place, error); });
+  std::erase_if(positions, [&](const Path& position) { return !std::filesystem::is_directory(position, error); });
   for (const auto& name : first) {
-    for (const auto& place : places) {
-      if (FileTree(place).has_file(name)) return place;
+    for (const auto& position : positions) {
+      if (FileTree(position).has_file(name)) return position;
     }
   }
   const std::string& name = first.front();
   if (name.find('\\') != std::string::npos) {
     throw Error(Blame::user,
-                text(list.string(), ": the picture ", base::quote_json(name),
+                text(list.string(), ": the image ", base::quote_json(name),
                      " is not found: the list writes \\ between folders"),
                 text("write /: sed 's|\\\\|/|g' ", list.string(), " > NEW"));
   }
   if (!options.images.empty()) return options.images;  // perhaps only the first ones are missing
   if (text("/", name, "/").find("/../") != std::string::npos) {
     throw Error(Blame::user,
-                text(list.string(), ": the picture ", base::quote_json(name), ": ", kLeadsOut, " of the list"),
+                text(list.string(), ": the image ", base::quote_json(name), ": ", kLeadsOut, " of the list"),
                 kPathsFix);
   }
   throw Error(Blame::user,
-              text(list.string(), ": the picture ", base::quote_json(name), " is not found near the list",
+              text(list.string(), ": the image ", base::quote_json(name), " is not found near the list",
                    first.size() > 1 ? text(", nor are ", first.size() - 1, " after it") : ""),
-              "say where the pictures lie with --images DIR");
+              "say where the images lie with --images DIR");
 }
 
 bool looks_like_table(const SourceOptions& options) {

@@ -10,17 +10,17 @@ namespace lockstep::sources {
 
 // A CSV, TSV or blank-separated list: a column of paths, a column of labels (names or numbers), perhaps one of parts;
 // further columns go into each sample's .json. A folder with training.csv and validation.csv (AffectNet) has parts of
-// its own, and so has list_patition_label.txt (RAF-DB; its pictures are Image/aligned/*_aligned.jpg).
+// its own, and so has list_patition_label.txt (RAF-DB; its images are Image/aligned/*_aligned.jpg).
 bool looks_like_table(const SourceOptions& options);
 std::unique_ptr<Source> open_table(const SourceOptions& options);
 
-// The folder below which the pictures of a list lie: `options.images`, or the first of the customary places near the
-// list where one of `first`, the first pictures of the list, is. User error that tells what was looked for.
+// The folder below which the images of a list lie: `options.images`, or the first of the customary places near the list
+// where one of `first`, the first images of the list, is. User error that tells what was looked for.
 base::Path find_images(const SourceOptions& options, const base::Path& list, const std::vector<std::string>& first);
 
-// Where the paths of a list lead out of the folder of its pictures.
+// Where the paths of a list lead out of the folder of its images.
 constexpr const char* kPathsFix =
-    "write the paths relative to one folder that holds all pictures, without \"..\"; or absolute, with --images /";
+    "write the paths relative to one folder that holds all images, without \"..\"; or absolute, with --images /";
 
 bool has_label_column(const TextTable& table);  // by its name
 // The column that tells the part, -1 for none. User error for a name that the table has not.

@@ -26,20 +26,20 @@ class TableSourceTest : public testing::Test {
     return open_table(options);
   }
   base::TemporaryFolder folder_;
-  std::string picture_ = image::encode_png(image::Image(30, 20));
-  int64_t size_ = static_cast<int64_t>(picture_.size());
+  std::string image_ = image::encode_png(image::Image(30, 20));
+  int64_t size_ = static_cast<int64_t>(image_.size());
 };
 
 TEST_F(TableSourceTest, KeepsFurtherColumnsAndParts) {
-  put("images/a.jpg", picture_);
-  put("images/b.jpg", picture_);
+  put("images/a.jpg", image_);
+  put("images/b.jpg", image_);
   put("list.csv",
       "path,label,age,split,note\na.jpg,10,7,train,\"x, y\"\nb.jpg,9,2.5,val,\nc.jpg,9,1,val,\n../d.jpg,9,1,val,\n");
   const auto source = open("list.csv");
   EXPECT_THAT(source->classes(), ElementsAre("9", "10"));
   EXPECT_THAT(source->samples(), ElementsAre(SourceSample{"a.jpg", 1, Part::train, size_},
                                              SourceSample{"b.jpg", 0, Part::validate, size_}));
-  EXPECT_THAT(source->load(0), ElementsAre(SourceMember{"", picture_},
+  EXPECT_THAT(source->load(0), ElementsAre(SourceMember{"", image_},
                                            SourceMember{"json", R"({"age":7,"note":"x, y","width":30,"height":20})"}));
   EXPECT_EQ(source->load(1)[1].bytes, R"({"age":2.5,"note":"","width":30,"height":20})");
   ASSERT_EQ(source->refused().size(), 2u);
@@ -47,8 +47,8 @@ TEST_F(TableSourceTest, KeepsFurtherColumnsAndParts) {
   EXPECT_THAT(source->refused()[1].reason, HasSubstr("leads out of the folder"));
 }
 
-TEST_F(TableSourceTest, FindsThePicturesThoughTheFirstIsGone) {
-  put("images/b.jpg", picture_);
+TEST_F(TableSourceTest, FindsTheImagesThoughTheFirstIsGone) {
+  put("images/b.jpg", image_);
   put("list.csv", "path,label\na.jpg,1\nb.jpg,2\n");
   const auto source = open("list.csv");
   EXPECT_THAT(source->samples(), ElementsAre(SourceSample{"b.jpg", 1, Part::open, size_}));
@@ -57,7 +57,7 @@ TEST_F(TableSourceTest, FindsThePicturesThoughTheFirstIsGone) {
 }
 
 TEST_F(TableSourceTest, SaysThatTheListWritesBackslashes) {
-  put("im/a.jpg", picture_);
+  put("im/a.jpg", image_);
   put("list.csv", "path,label\nim\\a.jpg,1\n");
   for (const char* images : {"", "im"}) {
     try {
@@ -71,7 +71,7 @@ TEST_F(TableSourceTest, SaysThatTheListWritesBackslashes) {
 }
 
 TEST_F(TableSourceTest, AsksWhetherRowsThatAreAllDifferentAreCaptions) {
-  for (const char* name : {"a.jpg", "b.jpg", "c.jpg"}) put(name, picture_);
+  for (const char* name : {"a.jpg", "b.jpg", "c.jpg"}) put(name, image_);
   put("list.tsv", "a.jpg\tred car\nb.jpg\tblue car\nc.jpg\told dog\n");
   try {
     open("list.tsv");
@@ -87,7 +87,7 @@ TEST_F(TableSourceTest, AsksWhetherRowsThatAreAllDifferentAreCaptions) {
 
 TEST_F(TableSourceTest, SaysThatPathsLeadOutOfTheListsFolder) {
   put("lists/list.csv", "path,label\n../img/a.jpg,1\n");
-  put("img/a.jpg", picture_);
+  put("img/a.jpg", image_);
   try {
     open("lists/list.csv");
     FAIL();
@@ -102,7 +102,7 @@ TEST_F(TableSourceTest, SaysThatPathsLeadOutOfTheListsFolder) {
 }
 
 TEST_F(TableSourceTest, ListsOfAFolderShareTheHeaderOfTheFirst) {
-  for (const char* name : {"images/1/a.jpg", "images/1/b.jpg"}) put(name, picture_);
+  for (const char* name : {"images/1/a.jpg", "images/1/b.jpg"}) put(name, image_);
   put("training.csv", "subDirectory_filePath,face_x,expression,valence\n1/a.jpg,4,1,0.5\n");
   put("validation.csv", "1/b.jpg,5,0,-0.5\n");
   const auto source = open("");
@@ -125,7 +125,7 @@ TEST_F(TableSourceTest, RefusesAPartThatItDoesNotKnow) {
   EXPECT_EQ(open("list.csv", options)->samples()[0].part, Part::open);
 }
 
-TEST_F(TableSourceTest, TakesAbsoluteNamesBelowThePictures) {
+TEST_F(TableSourceTest, TakesAbsoluteNamesBelowTheImages) {
   put("a.jpg", "A");
   put("list.csv",
       base::text("path,label\n", std::filesystem::canonical(folder_.path() / "a.jpg").string(), ",1\n/etc/b.jpg,1\n"));
@@ -136,7 +136,7 @@ TEST_F(TableSourceTest, TakesAbsoluteNamesBelowThePictures) {
 }
 
 TEST_F(TableSourceTest, ACellThatANumberWouldChangeStaysText) {
-  put("a.jpg", picture_);
+  put("a.jpg", image_);
   put("list.csv",
       "path,label,id,code,none,big,zero,less,exact\n"
       "a.jpg,1,1234567890123456789,00123,Nan,1e999,0,-12,0.25\n");
@@ -146,13 +146,13 @@ TEST_F(TableSourceTest, ACellThatANumberWouldChangeStaysText) {
 }
 
 TEST_F(TableSourceTest, KeepsASizeThatTheTableSays) {
-  put("a.jpg", picture_);
+  put("a.jpg", image_);
   put("list.csv", "path,label,width\na.jpg,1,60\n");
   EXPECT_EQ(open("list.csv")->load(0)[1].bytes, R"({"width":60,"height":20})");
 }
 
 TEST_F(TableSourceTest, ReadsTheLayoutOfAffectNet) {
-  put("Manually_Annotated_Images/12/x.jpg", picture_);
+  put("Manually_Annotated_Images/12/x.jpg", image_);
   const std::string header = "subDirectory_filePath,face_x,face_y,expression,valence,arousal\n";
   put("training.csv", header + "12/x.jpg,1,2,3,-0.5,0.25\n12/x.jpg,1,2,9,-2,-2\n");
   put("validation.csv", header + "12/x.jpg,1,2,0,0.1,0.2\n");

@@ -59,15 +59,14 @@ class WebDatasetSource final : public Source {
   std::vector<SourceMember> load(int64_t i) const override {
     const Entry& entry = entries_[static_cast<size_t>(i)];
     std::vector<SourceMember> members;
-    bool has_picture = false;  // the first is the sample's; another one stays beside it under its name
+    bool has_image = false;  // the first is the sample's; another one stays beside it under its name
     for (const auto& member : entry.members) {
       if (member.extension == "cls") continue;
       SourceMember one{member.extension, std::string(bytes_at(entry.tar, member))};
-      const bool is_picture =
-          !has_picture && (one.extension == "jpg" || one.extension == "jpeg" || one.extension == "png");
-      if (is_picture) one.extension = "";
-      has_picture = has_picture || is_picture;
-      members.insert(is_picture ? members.begin() : members.end(), std::move(one));
+      const bool is_image = !has_image && (one.extension == "jpg" || one.extension == "jpeg" || one.extension == "png");
+      if (is_image) one.extension = "";
+      has_image = has_image || is_image;
+      members.insert(is_image ? members.begin() : members.end(), std::move(one));
     }
     if (members.empty()) throw Error(Blame::user, "the sample has a label and nothing else");
     return members;

@@ -43,7 +43,7 @@ TEST(WebDatasetSourceTest, FindsThePartAnywhereInTheName) {
   EXPECT_EQ(source->samples()[1].part, Part::validate);
 }
 
-TEST(WebDatasetSourceTest, TheFirstOfTwoPicturesIsTheSamples) {
+TEST(WebDatasetSourceTest, TheFirstOfTwoImagesIsTheSamples) {
   const base::TemporaryFolder folder;
   base::write_file(folder.path() / "x.tar",
                    tar_member("1.jpg", "J") + tar_member("1.png", "P") + std::string(1024, '\0'));
@@ -54,14 +54,14 @@ TEST(WebDatasetSourceTest, TheFirstOfTwoPicturesIsTheSamples) {
 TEST(WebDatasetSourceTest, TakesOurOwnShardsWithTheirClasses) {
   const base::TemporaryFolder folder;
   base::make_folders(folder.path() / "train");
-  const std::string picture = image::encode_jpeg(image::Image(20, 20), 90);
+  const std::string image = image::encode_jpeg(image::Image(20, 20), 90);
   shards::ShardWriter writer(folder.path() / "train", "train-000000");
-  writer.add({"00000000-a", 1, 0}, {{"jpg", picture}, {"cls", "1"}});
+  writer.add({"00000000-a", 1, 0}, {{"jpg", image}, {"cls", "1"}});
   shards::write_shard_list(folder.path() / "train", {"train", {"cat", "dog"}, {writer.finish()}});
   const auto source = open_webdataset({.path = folder.path()});
   EXPECT_THAT(source->classes(), ElementsAre("cat", "dog"));
   EXPECT_EQ(source->samples()[0].part, Part::train);
-  EXPECT_EQ(source->load(0)[0].bytes, picture);
+  EXPECT_EQ(source->load(0)[0].bytes, image);
 }
 
 TEST(WebDatasetSourceTest, RefusesALabelThatIsNoNumber) {

@@ -109,7 +109,7 @@ Rgb random_colour(base::Random& random, double low, double high) {
 }
 
 // The shape is always the lighter part. With colours in any order a five-layer network reached 0.6 in six epochs of
-// 3200 pictures; so it reaches 0.98, and a linear model 0.27.
+// 3200 images; so it reaches 0.98, and a linear model 0.27.
 constexpr double kDarkLow = 10, kDarkHigh = 130, kLightLow = 120, kLightHigh = 250, kContrast = 100;
 
 double distance(const Rgb& a, const Rgb& b) {
@@ -209,7 +209,7 @@ std::vector<double> outline_of(Outside outside, const Pattern& pattern, Point ce
   return edge;
 }
 
-// The smallest box around the outline, within the picture.
+// The smallest box around the outline, within the image.
 void fit_box(SceneObject& object, double width, double height) {
   double left = width, right = 0, top = height, bottom = 0;
   for (size_t i = 0; i < object.outline.size(); i += 2) {
@@ -252,7 +252,7 @@ image::Image draw_shape(const std::string& shape, int64_t size, int64_t seed, in
   canvas.paint_background(from, to, random);
   paint_clutter(canvas, side, random);
   const double radius = side * random.uniform(0.22, 0.40);
-  const double room = side / 2 - radius * 0.9;  // a little of it may leave the picture
+  const double room = side / 2 - radius * 0.9;  // a little of it may leave the image
   const Point centre{side / 2 + random.uniform(-room, room), side / 2 + random.uniform(-room, room)};
   const double angle = random.uniform(0, 2 * pi);
   const Pattern pattern{random.uniform(0, 2 * pi), random.uniform(0.85, 1.2)};

@@ -21,7 +21,7 @@ TEST(SynthTest, NamesAreSortedAndSmallerSetsAreSubsets) {
   EXPECT_THROW(shape_names(11), base::Error);
 }
 
-TEST(SynthTest, APictureIsFixedBySeedAndIndex) {
+TEST(SynthTest, AnImageIsFixedBySeedAndIndex) {
   EXPECT_EQ(draw_shape("star", 64, 1, 5), draw_shape("star", 64, 1, 5));
   EXPECT_NE(draw_shape("star", 64, 1, 5), draw_shape("star", 64, 1, 6));
   EXPECT_NE(draw_shape("star", 64, 1, 5), draw_shape("star", 64, 2, 5));

@@ -45,7 +45,7 @@ TextTable::TextTable(std::string content, std::string source, Header header)
   std::vector<std::string> top = row(0);
   num_columns_ = static_cast<int64_t>(top.size());
   if (header == Header::find_out && num_columns_ > 1 &&
-      std::none_of(top.begin(), top.end(), [](const auto& cell) { return has_picture_name(cell); })) {
+      std::none_of(top.begin(), top.end(), [](const auto& cell) { return has_image_name(cell); })) {
     header_ = std::move(top);
     rows_.erase(rows_.begin());
     if (rows_.empty()) fail("the table has a header and no rows", "is this the right file?");
@@ -103,7 +103,8 @@ void TextTable::cut_rows() {
     const size_t line_end = std::min(content_.find('\n', begin), content_.size());
     const bool is_remark = content_[begin] == '#';
     const RowEnd end = is_remark ? RowEnd{line_end} : row_end(begin, separators);
-    if (end.in_quotes) throw Error(Blame::user, text(source_, ":", line, ": a quote is never closed"), "mend the line");
+    if (end.in_quotes)
+      throw Error(Blame::user, text(source_, ":", line, ": a quote is never closed"), "correct the line");
     size_t behind = end.at;
     if (behind > begin && content_[behind - 1] == '\r') --behind;
     const std::string_view row = std::string_view(content_).substr(begin, behind - begin);

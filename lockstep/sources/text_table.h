@@ -14,7 +14,7 @@ namespace lockstep::sources {
 class TextTable {
  public:
   // User error that names line and what is wrong: no UTF-8, a quote that is never closed, NUL bytes, no rows.
-  // `source` names it in messages. Header::find_out: the first row is one unless a cell looks like a picture's name.
+  // `source` names it in messages. Header::find_out: the first row is one unless a cell looks like an image's name.
   enum class Header { find_out, none };
   TextTable(std::string content, std::string source, Header header = Header::find_out);
 

@@ -83,8 +83,8 @@ class ObjectTurner {
   }
 
   Json runs(const Json& outline) const {
-    const image::Mask seen = image::turn_mask(image::mask_of(outline, width_, height_), turn_);
-    const std::vector<int64_t> runs = image::runs_of(seen);
+    const image::Mask seen = image::turn_mask(image::rasterize_mask(outline, width_, height_), turn_);
+    const std::vector<int64_t> runs = image::encode_runs(seen);
     Json all = Json::object();
     for (const auto& member : outline.members()) all[member.key] = member.value;
     all["size"] = Json::array({seen.height, seen.width});
@@ -99,16 +99,16 @@ class ObjectTurner {
 
 }  // namespace
 
-int orientation_of_list(const image::ImageInfo& picture, int64_t width, int64_t height) {
-  const bool swaps = image::Turn(picture.orientation).swaps;
-  const int64_t stored_width = swaps ? picture.height : picture.width;
-  const int64_t stored_height = swaps ? picture.width : picture.height;
-  if (width == stored_width && height == stored_height) return picture.orientation;
-  if (width == picture.width && height == picture.height) return 1;
+int orientation_of_list(const image::ImageInfo& image, int64_t width, int64_t height) {
+  const bool swaps = image::Turn(image.orientation).swaps;
+  const int64_t stored_width = swaps ? image.height : image.width;
+  const int64_t stored_height = swaps ? image.width : image.height;
+  if (width == stored_width && height == stored_height) return image.orientation;
+  if (width == image.width && height == image.height) return 1;
   throw Error(Blame::user,
               text("its annotations are drawn on ", width, " x ", height, " pixels, and it has ", stored_width, " x ",
                    stored_height),
-              "are these the pictures that the list was made for?");
+              "are these the images that the list was made for?");
 }
 
 void turn_objects(Json& sample, int orientation) {

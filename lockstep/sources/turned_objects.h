@@ -8,10 +8,10 @@
 
 namespace lockstep::sources {
 
-// Lists are drawn on pictures as they are stored, as a rule: COCO's own tools know no EXIF. The orientation by which
-// that which is drawn on width x height comes to lie on the picture as it is seen: the picture's, or 1 where only the
-// picture as seen has that size. User error when neither has.
-int orientation_of_list(const image::ImageInfo& picture, int64_t width, int64_t height);
+// Lists are drawn on images as they are stored, as a rule: COCO's own tools know no EXIF. The orientation by which that
+// which is drawn on width x height comes to lie on the image as it is seen: the image's, or 1 where only the image as
+// seen has that size. User error when neither has.
+int orientation_of_list(const image::ImageInfo& image, int64_t width, int64_t height);
 
 // Turns a sample with "width", "height" and "objects", as a COCO list describes it, by an EXIF orientation: "bbox",
 // "segmentation" (polygons and runs, pixel by pixel; compressed ones stay so) and "keypoints".

@@ -21,7 +21,7 @@ base::Json drawn() {
 }
 
 image::Mask mask_in(const base::Json& object, int64_t width, int64_t height) {
-  return image::mask_of(object.at("segmentation"), width, height);
+  return image::rasterize_mask(object.at("segmentation"), width, height);
 }
 
 TEST(TurnedObjectsTest, BoxesPolygonsRunsAndKeypointsTurnAsThePixelsDo) {

@@ -115,7 +115,7 @@ class Reader {
         problems_.add(object, dotted(prefix, field.key), "is missing", text("add \"", field.key, "\": ", field.help));
       } else if (field.type == Type::section && field.absence == Absence::none) {  // it may hold required fields
         Json nothing = Json::object();
-        nothing.set_place(object.place(), object.source());
+        nothing.set_position(object.position(), object.source());
         read(*field.section, field.open(owner), nothing, dotted(prefix, field.key));
       }
     }
@@ -125,8 +125,8 @@ class Reader {
  private:
   void unknown(const Section& section, const Json& object, const Json::Member& member, const std::string& prefix) {
     Json at;
-    at.set_place(member.key_place, object.source());
-    if (member.key_place.line == 0) at.set_place(member.value.place(), member.value.source());
+    at.set_position(member.key_position, object.source());
+    if (member.key_position.line == 0) at.set_position(member.value.position(), member.value.source());
     std::string fix = base::did_you_mean(member.key, section.keys());
     std::vector<std::string> elsewhere;
     find_elsewhere(root_, "", member.key, elsewhere);

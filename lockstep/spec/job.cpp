@@ -21,7 +21,7 @@ const Section& data_section() {
                "folder with one sub-folder of images a class, folder of shards (lockstep prep), or \"synthetic\" with "
                "data.samples")
           .add("validate", &Data::validate, "", anything, "likewise, for validation; empty: no validation")
-          .add("test", &Data::test, "", anything, "likewise, for the last judgement; training never reads it")
+          .add("test", &Data::test, "", anything, "likewise, for the last evaluation; training never reads it")
           .add("samples", &Data::samples, "samples", non_negative,
                "length of \"synthetic\" data; of a folder what plan counts on where it is not there")
           .add("image_size", &Data::image_size, "pixels", between(1, 16384),
@@ -44,7 +44,7 @@ const Section& data_section() {
           .add("threads", &Data::threads, "threads per rank", kThreads,
                "threads that decode images; 0: chosen from the cores")
           .add("memory", &Data::memory, Type::bytes, positive,
-               "what a rank's loaders hold at most: files read ahead, pictures being decoded, batches; with validation "
+               "what a rank's loaders hold at most: files read ahead, images being decoded, batches; with validation "
                "a "
                "quarter of it is that loader's")
           .add("order", &Data::order, "", anything,
@@ -58,7 +58,7 @@ const Section& data_section() {
           .add("pixels", &Data::pixels, "", anything,
                "what a batch holds on its way to the device: fp32; bf16 (half the bytes) or uint8 (a quarter, "
                "normalised "
-               "there), which on a card also go one step ahead of the computing")
+               "there), which on a GPU also go one step ahead of the computing")
           .add("window", &Data::window, "extents", positive, "of windows: how many extents' samples are mixed")
           .done();
   return section;
@@ -72,7 +72,7 @@ const Section& model_section() {
           .add("classes", &Model::classes, "classes", non_negative, "outputs of the head; 0: as many as the data has")
           .add("weights", &Model::weights, "", anything,
                "safetensors or .pth file, or folder of a checkpoint, to start from; a head of another class count is "
-               "made anew; empty: random")
+               "made new; empty: random")
           .add("width", &Model::width, "channels", non_negative,
                "width of the blocks; overrides the architecture's; 0 keeps it")
           .add("depth", &Model::depth, "blocks", non_negative,
@@ -142,8 +142,8 @@ const Section& schedule_section() {
 
 const Section& phase_section() {
   static const Section section =
-      Table<Phase>("phase", "stretches of training with their own set of trained blocks; they stand instead of epochs")
-          .add("epochs", &Phase::epochs, "epochs", positive, "length of the phase; the schedule runs over it anew")
+      Table<Phase>("phase", "intervals of training with their own set of trained blocks; they stand instead of epochs")
+          .add("epochs", &Phase::epochs, "epochs", positive, "length of the phase; the schedule starts over in it")
           .add("train_from", &Phase::train_from, "", anything,
                "first block that is trained: \"head\" or a block's name; empty: all")
           .add("lr_scale", &Phase::lr_scale, "", positive, "multiplies the learning rate in this phase")
@@ -209,10 +209,10 @@ const Section& training_section() {
                "this many steps in a row without a finite loss: the run goes back to its last checkpoint and leaves "
                "the data of those steps out; before its first checkpoint it ends")
           .add("max_rewinds", &Training::max_rewinds, "times", non_negative,
-               "how often in a row it may go back without getting beyond the place; then the run ends")
+               "how often in a row it may go back without getting beyond that step; then the run ends")
           .add("spike_factor", &Training::spike_factor, "medians", non_negative,
                "a loss above this many medians of the last 64 steps (a gradient norm above its square) sends the run "
-               "back likewise, and the state before the first step is saved to have a place to go back to; 0: off")
+               "back likewise, and the state before the first step is saved to have a state to go back to; 0: off")
           .add("check_sync_every", &Training::check_sync_every, "optimizer steps", non_negative,
                "how often the weights of all ranks are compared, and before each save; 0: never")
           .add("replay_every", &Training::replay_every, "optimizer steps", non_negative,
@@ -224,11 +224,11 @@ const Section& training_section() {
 
 const Section& evaluation_section() {
   static const Section section =
-      Table<Evaluation>("evaluation", "when and how the network is judged while training")
+      Table<Evaluation>("evaluation", "when and how the network is evaluated while training")
           .add("every_epochs", &Evaluation::every_epochs, "epochs", non_negative,
                "distance between validations; 0: only at the end")
           .add("batch", &Evaluation::batch, "samples per rank", non_negative,
-               "samples per rank and pass; 0: 32, or global_batch where that is smaller (on a card: as in training)")
+               "samples per rank and pass; 0: 32, or global_batch where that is smaller (on a GPU: as in training)")
           .add("worst", &Evaluation::worst, "samples", between(0, 10000), "worst mistakes kept with their pictures")
           .done();
   return section;

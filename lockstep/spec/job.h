@@ -21,7 +21,7 @@ LOCKSTEP_CHOICE(Task, classify, regress)
 // strong = standard + colour jitter + erasing; rand = standard + RandAugment; trivial = standard + TrivialAugmentWide
 LOCKSTEP_CHOICE(Augment, none, standard, strong, rand, trivial)
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)
-// full = every sample anywhere; windows = whole stretches of a shard, shuffled, and the samples of a few of them mixed
+// full = every sample anywhere; windows = whole extents of a shard, shuffled, and the samples of a few of them mixed
 LOCKSTEP_CHOICE(SampleOrder, by_storage, full, windows)
 LOCKSTEP_CHOICE(Pixels, fp32, bf16, uint8)  // uint8: normalised on the device
 LOCKSTEP_CHOICE(Precision, fp32, tf32, bf16, amp)
@@ -59,7 +59,7 @@ struct Data {
 struct Model {
   std::string name;
   int64_t classes = 0;  // 0: as many as the training data has
-  std::string weights;  // safetensors or .pth to start from; a head of another class count is made anew
+  std::string weights;  // safetensors or .pth to start from; a head of another class count is made new
   // Overrides of the named architecture; 0 keeps the architecture's own.
   int64_t width = 0;
   int64_t depth = 0;
@@ -104,8 +104,8 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-// A stretch of training with its own set of trained blocks (the transfer-learning recipe). The schedule runs over each
-// phase anew, with lr * lr_scale. Without phases the whole network is trained for `epochs`.
+// An interval of training with its own set of trained blocks (the transfer-learning recipe). The schedule starts over
+// in each phase, with lr * lr_scale. Without phases the whole network is trained for `epochs`.
 struct Phase {
   double epochs = 1;
   std::string train_from;  // first block that is trained: "head", a block's name; empty: all
@@ -125,7 +125,7 @@ struct Training {
   ReducePrecision reduce_precision = ReducePrecision::fp32;  // of gradients on their way between ranks
   BatchNorm batch_norm = BatchNorm::local;                   // whose rows make the statistics of a pass
   int64_t ghost_batch = 0;                                   // ghost: rows of a slice
-  std::vector<std::string> recompute = {};  // names of blocks whose activations are made anew in backward, or "all"
+  std::vector<std::string> recompute = {};  // blocks whose activations are computed again in backward, or "all"
   int64_t zero = 0;  // what is cut over the ranks: 1 optimizer state, 2 gradients too, 3 weights too
   Optimizer optimizer;
   Schedule schedule;
@@ -141,7 +141,7 @@ struct Training {
   int64_t virtual_ranks = 0;        // slices of every batch, added up in one fixed order; 0: plain data parallel
   int64_t threads_per_slice = 1;    // with virtual_ranks: part of what decides the bits
   int64_t max_nonfinite_steps = 3;  // that many steps in a row without a finite loss: back to the last checkpoint
-  int64_t max_rewinds = 3;          // that many times in a row without getting beyond the place; then it ends
+  int64_t max_rewinds = 3;          // that many times in a row without getting beyond that step; then it ends
   double spike_factor = 0;          // a loss of this many medians: back likewise; 0: off
   int64_t check_sync_every = 100;   // steps between comparisons of the weights on all ranks; 0: never
   int64_t replay_every = 0;         // steps between those that are computed twice and compared; 0: never

@@ -57,7 +57,7 @@ const Section& scheduler_section() {
           .add("exclusive_nodes", &Scheduler::exclusive_nodes, "", anything, "a job gets whole nodes")
           .add("resources", &Scheduler::resources, "", anything,
                "how GPUs are asked for; standard: gres on Slurm, select on PBS; nodes: as Torque does")
-          .add("gpu_type", &Scheduler::gpu_type, "", anything, "the card's name in a request, where the site wants one")
+          .add("gpu_type", &Scheduler::gpu_type, "", anything, "the GPU's name in a request, where the site wants one")
           .add("launcher", &Scheduler::launcher, "", anything,
                "mpirun: lockstep starts and watches the ranks; srun: srun --mpi=pmix does")
           .add("modules", &Scheduler::modules, "", anything,

@@ -57,7 +57,7 @@ struct Scheduler {
   int64_t max_nodes = 0;                            // of one job
   bool exclusive_nodes = true;                      // a job gets whole nodes
   ResourceForm resources = ResourceForm::standard;  // how GPUs are asked for
-  std::string gpu_type;                             // as the site calls the card in a request
+  std::string gpu_type;                             // as the site calls the GPU in a request
   Launcher launcher = Launcher::mpirun;
   std::vector<std::string> modules;      // shell lines before the program: "module load openmpi/4.1"
   std::vector<std::string> environment;  // "NAME=VALUE", exported as they stand

@@ -27,7 +27,7 @@ base::Json parse_set_value(const Field& field, const std::string& words, const s
     } catch (const base::Error&) {  // not JSON: the string stays, and the field's check speaks
     }
   }
-  value.set_place({}, source);
+  value.set_position({}, source);
   return value;
 }
 
@@ -84,10 +84,10 @@ class Override {
     } else {
       put(*field.section, items[index], way.subspan(1));
     }
-    const base::Place place = list.place();
+    const base::Position position = list.position();
     const std::string source = list.source();
     list = base::Json::array(std::move(items));
-    list.set_place(place, source);
+    list.set_position(position, source);
   }
 
   // Whoever sets training.steps means it instead of the file's training.epochs.
@@ -101,7 +101,7 @@ class Override {
   }
 
   base::Json fresh(base::Json value) const {
-    value.set_place({}, source_);
+    value.set_position({}, source_);
     return value;
   }
 

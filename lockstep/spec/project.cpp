@@ -13,7 +13,7 @@ const Section& claim_section() {
   static const Section section = Table<Claim>("claim", "statements of the applicant, each checked")
                                      .add("says", &Claim::says, "", required, "the statement, in the applicant's words")
                                      .add("kind", &Claim::kind, "", anything, "what it is checked for")
-                                     .add("on", &Claim::on, "", anything, "the card or machine it speaks of")
+                                     .add("on", &Claim::on, "", anything, "the GPU or machine it speaks of")
                                      .add("gpus", &Claim::gpus, "GPUs", one_or_more, "how many of them")
                                      .add("value", &Claim::value, "", anything, "last_cuda: the version it names")
                                      .done();
@@ -57,11 +57,11 @@ const Section& project_section() {
           .add("applicant", &Project::applicant, "", anything, "name and contact")
           .add("supervisor", &Project::supervisor, "", anything, "likewise, where a student applies")
           .nest("centre", &Project::centre, centre_section())
-          .add("wanted", &Project::wanted, "", required, "the card or machine that is asked for, a catalogue name")
+          .add("wanted", &Project::wanted, "", required, "the GPU or machine that is asked for, a catalogue name")
           .add("gpus", &Project::gpus, "GPUs", one_or_more, "of it, in a typical run")
-          .add("lesser", &Project::lesser, "", anything, "cards or machines at hand that have to be shown not to do")
+          .add("lesser", &Project::lesser, "", anything, "GPUs or machines at hand that have to be shown not to do")
           .add("lesser_most", &Project::lesser_most, "GPUs", one_or_more,
-               "cards of a lesser machine that one job may have")
+               "GPUs of a lesser machine that one job may have")
           .add("failure_margin", &Project::failure_margin, "", share, "of the hours, for failures and mistakes")
           .add("dataset_bytes", &Project::dataset_bytes, Type::bytes, non_negative, "of all data sets together")
           .add("dataset_files", &Project::dataset_files, "files", non_negative, "as they come, before `lockstep prep`")
@@ -84,7 +84,7 @@ Project parse_project(const base::Json& document) {
   for (size_t i = 0; problems.empty() && i < project.claims.size(); ++i) {
     const Claim& claim = project.claims[i];
     if (claim.kind != ClaimKind::not_checkable && claim.on.empty()) {
-      problems.add(document, base::text("claims[", i, "].on"), "a claim about no card or machine",
+      problems.add(document, base::text("claims[", i, "].on"), "a claim about no GPU or machine",
                    "\"on\": \"v100-32\", or \"kind\": \"not_checkable\"");
     }
   }

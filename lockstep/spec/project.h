@@ -18,10 +18,10 @@ struct Section;  // fields.h
 
 LOCKSTEP_CHOICE(GrantUnit, gpu_hour, node_hour, core_hour)
 // What a statement of the applicant can be checked for.
-//   fits, does_not_fit   on `gpus` cards of `on`
+//   fits, does_not_fit   on `gpus` GPUs of `on`
 //   last_cuda            `value` is the last CUDA that drives `on`
-//   loader_starves       the cores of a node cannot feed `gpus` cards of `on`
-//   batch_is_split       each of `gpus` cards of `on` takes a share of the batch
+//   loader_starves       the cores of a node cannot feed `gpus` GPUs of `on`
+//   batch_is_split       each of `gpus` GPUs of `on` takes a share of the batch
 //   not_checkable        only a person can know; the document says so
 LOCKSTEP_CHOICE(ClaimKind, fits, does_not_fit, last_cuda, loader_starves, batch_is_split, not_checkable)
 
@@ -65,10 +65,10 @@ struct Project {
   std::string applicant;
   std::string supervisor;
   Centre centre;
-  std::string wanted;               // a card or machine: what is asked for
+  std::string wanted;               // a GPU or machine: what is asked for
   int64_t gpus = 1;                 // of it, in a typical run
   std::vector<std::string> lesser;  // machines at hand, and why they will not do
-  int64_t lesser_most = 4;          // cards of a lesser machine that one job may have
+  int64_t lesser_most = 4;          // GPUs of a lesser machine that one job may have
   double failure_margin = 0.15;     // share of the hours that is lost to failures and mistakes
   int64_t dataset_bytes = 0;
   int64_t dataset_files = 0;

@@ -8,8 +8,8 @@
 
 namespace lockstep::spec {
 
-// What this number of ranks cannot do with the job's batch, as a user error with its fix: the same for who trains, who
-// plans and who submits.
+// User error with its fix when this number of ranks cannot share the job's batch. `train`, `plan` and `submit` make the
+// same check.
 void check_batch_on_ranks(const Training& training, int64_t ranks);
 
 // The part of it that is about training.virtual_ranks.

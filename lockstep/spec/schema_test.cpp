@@ -22,7 +22,7 @@ TEST(SchemaTest, SaysOfEachFieldWhatTheTableSays) {
   EXPECT_EQ(schema.at("required").dump(-1), R"(["name","data","model","training"])");
 }
 
-// What the patterns accept is judged by tests/oracles/schema.py, beside the parser.
+// What the patterns accept is checked by tests/oracles/schema.py, beside the parser.
 TEST(SchemaTest, QuantitiesHaveAPatternAndListsTheirLength) {
   const base::Json machine = json_schema(machine_section()).at("properties");
   EXPECT_EQ(machine.at("memory_per_node").at("type").as_string(), "string");

@@ -7,11 +7,11 @@
 
 namespace lockstep::step {
 
-// What training.batch_norm asks of a network on these ranks; none: its own way (local, and sync on one rank). `group`
-// must outlive it.
+// The rule that training.batch_norm asks for on these ranks. None: the network's own (local, or sync on one rank).
+// `group` must outlive it.
 model::BatchNormRule batch_norm_rule(const spec::Training& training, comm::Group& group);
 
-// Whether every rank must take as many passes as the others, rows or not: their batch norms meet.
+// True when every rank must take as many passes as the others, even without rows: the batch norms exchange statistics.
 bool passes_together(const spec::Training& training, const comm::Group& group);
 
 }  // namespace lockstep::step

@@ -8,8 +8,8 @@
 
 namespace lockstep::step {
 
-// Norms whose bits depend on the values alone, never on threads, ranks, shards or vector units: the squares of each
-// stretch of 65,536 elements of a tensor (counted from its first, in the order in which it lies in memory) are added up
+// Norms whose bits depend on the values alone, never on threads, ranks, partitions or vector units: the squares of each
+// chunk of 65,536 elements of a tensor (counted from its first, in the order in which it lies in memory) are added up
 // in one fixed order in double precision, and these sums one after the other. Whoever holds whole chunks of a tensor
 // can compute their sums and hand them on.
 constexpr int64_t kNormChunk = 65536;

@@ -38,7 +38,7 @@ TEST(ChunkNormTest, HasTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_EQ(norms[0], norms[2]);
 }
 
-TEST(ChunkNormTest, ChunksOfAShardAreThoseOfTheWhole) {
+TEST(ChunkNormTest, ChunksOfAPartitionAreThoseOfTheWhole) {
   const at::Tensor tensor = wave(3 * kNormChunk + 17);
   const auto whole = chunk_squares(tensor);
   ASSERT_EQ(whole.size(), 4u);

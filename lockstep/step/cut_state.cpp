@@ -18,15 +18,16 @@ std::set<std::string> state_kinds(const std::vector<model::Named>& state, const 
   return kinds;
 }
 
-CutState::CutState(const Shards& shards, const std::vector<model::Named>& state) : shards_(shards) {
+CutState::CutState(const Partitioning& partitioning, const std::vector<model::Named>& state)
+    : partitioning_(partitioning) {
   for (const auto& entry : state) mine_[entry.name] = entry.tensor;
-  for (const auto& kind : state_kinds(state, shards.rows())) kinds_.push_back(kind);
-  if (shards.level() == 3) {
+  for (const auto& kind : state_kinds(state, partitioning.rows())) kinds_.push_back(kind);
+  if (partitioning.level() == 3) {
     kinds_.emplace_back();
-    for (const auto& piece : shards.weight_pieces()) mine_[piece.name] = piece.tensor;
+    for (const auto& partition : partitioning.weight_partitions()) mine_[partition.name] = partition.tensor;
   }
   int64_t part = 0;
-  for (const auto& block : shards.rows()) part += block.part;
+  for (const auto& block : partitioning.rows()) part += block.part;
   length_ = part * static_cast<int64_t>(kinds_.size());
   std::set<std::string> cut;
   for (const auto& whole : wholes()) cut.insert(whole.name);
@@ -35,11 +36,11 @@ CutState::CutState(const Shards& shards, const std::vector<model::Named>& state)
   }
 }
 
-std::vector<CutState::Place> CutState::places() const {
-  std::vector<Place> all;
+std::vector<CutState::Position> CutState::positions() const {
+  std::vector<Position> all;
   int64_t part = 0;
   for (const auto& kind : kinds_) {
-    for (const auto& block : shards_.rows()) {
+    for (const auto& block : partitioning_.rows()) {
       for (const auto& slot : block.slots) {
         all.push_back({{kind.empty(), base::text(kind, slot.name), &slot}, &block, part});
       }
@@ -51,27 +52,27 @@ std::vector<CutState::Place> CutState::places() const {
 
 std::vector<CutState::Whole> CutState::wholes() const {
   std::vector<Whole> all;
-  for (const auto& place : places()) all.push_back(place.whole);
+  for (const auto& position : positions()) all.push_back(position.whole);
   return all;
 }
 
 void CutState::pack(at::Tensor& row) const {
   const c10::AutoGradMode no_graph(false);
-  base::ensure(row.numel() == length_, "a row has the length of its pieces");
-  for (const auto& place : places()) {
-    const Cut cut = cut_of(*place.block, *place.whole.slot, shards_.rank());
+  base::ensure(row.numel() == length_, "a row has the length of its partitions");
+  for (const auto& position : positions()) {
+    const Cut cut = cut_of(*position.block, *position.whole.slot, partitioning_.rank());
     if (cut.count == 0) continue;
-    row.narrow(0, place.part + cut.at, cut.count).copy_(mine_.at(place.whole.name).flatten());
+    row.narrow(0, position.part + cut.at, cut.count).copy_(mine_.at(position.whole.name).flatten());
   }
 }
 
-std::vector<CutState::Piece> CutState::pieces(const at::Tensor& row, int64_t rank) const {
-  base::ensure(row.numel() == length_, "a row has the length of its pieces");
-  std::vector<Piece> all;
-  for (const auto& place : places()) {
-    const Cut cut = cut_of(*place.block, *place.whole.slot, rank);
+std::vector<CutState::Partition> CutState::partitions(const at::Tensor& row, int64_t rank) const {
+  base::ensure(row.numel() == length_, "a row has the length of its partitions");
+  std::vector<Partition> all;
+  for (const auto& position : positions()) {
+    const Cut cut = cut_of(*position.block, *position.whole.slot, rank);
     if (cut.count == 0) continue;
-    all.push_back({place.whole, cut.first, row.narrow(0, place.part + cut.at, cut.count)});
+    all.push_back({position.whole, cut.first, row.narrow(0, position.part + cut.at, cut.count)});
   }
   return all;
 }

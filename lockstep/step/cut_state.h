@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/step/shards.h"
+#include "lockstep/step/partitioning.h"
 
 namespace lockstep::step {
 
-// What a checkpoint keeps of ranks that have pieces of it (training.zero), without gathering it: a rank's pieces lie in
-// one row of floats, as long on every rank, which another rank can be handed and knows the contents of.
-// The shards and the tensors outlive it.
+// The state that ranks with partitions (training.zero) save, without gathering it. A rank packs its partitions into one
+// row of floats, equally long on every rank; another rank that is given the row knows what is in it.
+// The partitioning and the tensors outlive it.
 class CutState {
  public:
-  // `state`: an optimizer's, of the shards' pieces, and what else every rank has alike.
-  CutState(const Shards& shards, const std::vector<model::Named>& state);
+  // `state`: the optimizer's, of this rank's partitions, and the entries that are the same on every rank.
+  CutState(const Partitioning& partitioning, const std::vector<model::Named>& state);
 
   struct Whole {
     bool weight = false;  // of the network (level 3); else of the optimizer's state
@@ -29,26 +29,26 @@ class CutState {
   const std::vector<model::Named>& shared() const { return shared_; }
 
   int64_t length() const { return length_; }  // of a row, in elements
-  void pack(at::Tensor& row) const;           // this rank's pieces into a row in main memory
-  struct Piece {
+  void pack(at::Tensor& row) const;           // this rank's partitions into a row in main memory
+  struct Partition {
     Whole whole;
     int64_t first = 0;  // element of the whole, in its memory order
     at::Tensor values;  // flat; shares the row's memory
   };
-  // What `rank` has packed into the row; pieces without elements are left out.
-  std::vector<Piece> pieces(const at::Tensor& row, int64_t rank) const;
+  // What `rank` has packed into the row; partitions without elements are left out.
+  std::vector<Partition> partitions(const at::Tensor& row, int64_t rank) const;
 
  private:
-  struct Place {
+  struct Position {
     Whole whole;
     const FlatBlock* block = nullptr;
     int64_t part = 0;  // where the block's part begins in the row
   };
-  std::vector<Place> places() const;
+  std::vector<Position> positions() const;
 
-  const Shards& shards_;
+  const Partitioning& partitioning_;
   std::vector<std::string> kinds_;          // "exp_avg.", ...; "": weights
-  std::map<std::string, at::Tensor> mine_;  // kind and parameter -> this rank's piece
+  std::map<std::string, at::Tensor> mine_;  // kind and parameter -> this rank's partition
   std::vector<model::Named> shared_;
   int64_t length_ = 0;
 };

@@ -23,8 +23,8 @@ std::map<std::string, at::Tensor> put_together(const CutState& cut, comm::Group&
   }
   const auto rows = group.all_gather(row);
   for (int64_t rank = 0; rank < group.size(); ++rank) {
-    for (const auto& piece : cut.pieces(rows[static_cast<size_t>(rank)], rank)) {
-      all.at(piece.whole.name).narrow(0, piece.first, piece.values.numel()).copy_(piece.values);
+    for (const auto& partition : cut.partitions(rows[static_cast<size_t>(rank)], rank)) {
+      all.at(partition.whole.name).narrow(0, partition.first, partition.values.numel()).copy_(partition.values);
     }
   }
   for (const auto& whole : cut.wholes()) {
@@ -39,7 +39,7 @@ void expect_whole(Step& step, const model::Network& network, comm::Group& group)
   const auto all = put_together(cut, group);
   step.assemble();
   std::vector<model::Named> expected = step.state();
-  if (step.shards()->level() == 3) {
+  if (step.partitioning()->level() == 3) {
     for (const auto& entry : network.parameters()) expected.push_back(entry);
   }
   EXPECT_EQ(all.size() + cut.shared().size(), expected.size());
@@ -65,7 +65,7 @@ TEST(CutStateTest, TheRowsOfAllRanksMakeUpTheWholeState) {
   }
 }
 
-// After a rewind, say: the network has the weights, and the shards have not seen them yet.
+// After a rewind, say: the network has the weights, and the partitioning has not seen them yet.
 TEST(CutStateTest, WeightsThatSomebodyPutIntoTheNetworkAreTheOnesThatCount) {
   comm::run_thread_ranks(2, [](comm::Group& group) {
     auto network = tiny::network();

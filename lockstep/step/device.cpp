@@ -56,7 +56,7 @@ at::Device open_device(const std::string& name, int64_t local_rank) {
   open_libtorch_cuda();
   ensure_torch_sees_cuda();
   const auto count = at::detail::getCUDAHooks().deviceCount();
-  // srun --gpus-per-task=1: every rank sees its own card alone, as the first.
+  // srun --gpus-per-task=1: every rank sees its own GPU alone, as the first.
   if (count == 1 && std::getenv("CUDA_VISIBLE_DEVICES")) return {at::kCUDA, 0};
   if (local_rank >= count) {
     throw Error(Blame::user, text("--device cuda: rank ", local_rank, " of this node, but ", count, " GPUs"),

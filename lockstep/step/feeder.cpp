@@ -24,15 +24,15 @@
 namespace lockstep::step {
 
 struct Feeder::State {
-  enum class Stage { free, filled, in_use };
+  enum class Fill { free, filled, in_use };
   struct Slot {
-    Stage stage = Stage::free;
+    Fill fill = Fill::free;
     std::vector<task::Field> fields;
     std::vector<at::Tensor> host, there;  // by field: page-locked, and on the device, [rows or more, ...]
     Samples samples;                      // without tensors
     int64_t rows = 0;
     image::Normalisation normalisation = {};
-    std::optional<c10::Event> copied, used;  // on a card only
+    std::optional<c10::Event> copied, used;  // on a GPU only
     std::exception_ptr error;
   };
 
@@ -41,7 +41,7 @@ struct Feeder::State {
   std::optional<c10::Stream> stream;  // of the copies
   std::array<Slot, run::kFeederSlots> slots;
 
-  std::mutex mutex;  // guards the slots' stages
+  std::mutex mutex;  // guards the slots' `fill`
   std::condition_variable_any changed;
   size_t next_filled = 0;
   std::jthread thread;
@@ -63,7 +63,7 @@ struct Feeder::State {
       try {
         if (slot.copied && slot.copied->was_marked_for_recording()) slot.copied->synchronize();
       } catch (const std::exception&) {
-        // A card that failed copies nothing more; what it said is on its way already.
+        // A GPU that failed copies nothing more; what it said is on its way already.
       }
     }
   }
@@ -125,11 +125,11 @@ struct Feeder::State {
     for (size_t turn = 0;; turn = 1 - turn) {
       Slot& slot = slots[turn];
       std::unique_lock lock(mutex);
-      if (!changed.wait(lock, stop, [&] { return slot.stage == Stage::free; })) return;
+      if (!changed.wait(lock, stop, [&] { return slot.fill == Fill::free; })) return;
       lock.unlock();
       const bool more = fill(slot);
       lock.lock();
-      slot.stage = Stage::filled;
+      slot.fill = Fill::filled;
       changed.notify_all();
       if (!more) return;
     }
@@ -147,18 +147,18 @@ Samples Feeder::next() {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   for (auto& slot : state.slots) {
-    if (slot.stage != State::Stage::in_use) continue;
+    if (slot.fill != State::Fill::in_use) continue;
     if (state.stream) slot.used->record(state.current_stream());
-    slot.stage = State::Stage::free;
+    slot.fill = State::Fill::free;
     state.changed.notify_all();
   }
   State::Slot& slot = state.slots[state.next_filled];
-  state.changed.wait(lock, [&] { return slot.stage == State::Stage::filled; });
+  state.changed.wait(lock, [&] { return slot.fill == State::Fill::filled; });
   wait_seconds_ = base::steady_seconds() - start;
   if (slot.error) std::rethrow_exception(slot.error);
   Samples samples = slot.samples;
   if (samples.global_size == 0) return samples;  // stays filled: asked again it is over again
-  slot.stage = State::Stage::in_use;
+  slot.fill = State::Fill::in_use;
   state.next_filled = 1 - state.next_filled;
   lock.unlock();
   if (state.stream) slot.copied->block(state.current_stream());

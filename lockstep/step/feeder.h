@@ -9,7 +9,7 @@
 namespace lockstep::step {
 
 // The batches of a loader as samples on the device, one step ahead: while a step computes, a thread puts the next batch
-// into page-locked memory and sends it to the card on a stream of its own. On the CPU the same with plain memory (so
+// into page-locked memory and sends it to the GPU on a stream of its own. On the CPU the same with plain memory (so
 // that it can be tested there; training has no use for it).
 class Feeder {
  public:
@@ -19,8 +19,8 @@ class Feeder {
   Feeder(const Feeder&) = delete;
   Feeder& operator=(const Feeder&) = delete;
 
-  // Throws what the loader threw. The samples' memory is theirs until the call after the next; work with them is queued
-  // on the caller's current stream. Past the end of an evaluation global_size is 0.
+  // Throws what the loader threw. The samples stay valid until the second next() after this one; the work with them is
+  // queued on the caller's current stream. Past the end of an evaluation global_size is 0.
   Samples next();
   double wait_seconds() const { return wait_seconds_; }  // of the last next()
 

@@ -52,7 +52,7 @@ TEST_F(FeederTest, PassesTheLoadersErrorOn) {
   const base::TemporaryFolder folder;
   for (const char* name : {"a/1.jpg", "b/2.jpg"}) {
     base::make_folders((folder.path() / name).parent_path());
-    base::write_file(folder.path() / name, "no picture");
+    base::write_file(folder.path() / name, "no image");
   }
   const loader::Collection files = loader::scan_folder(folder.path().string());
   const auto loader = loader::make_loader(files, options_, {1, 0, 0});

@@ -62,13 +62,13 @@ bool lies_as(const at::Tensor& tensor, const Slot& slot) {
   return true;
 }
 
-at::Tensor piece_of_parameter(const at::Tensor& tensor, const Slot& slot, const Cut& cut) {
+at::Tensor partition_of_parameter(const at::Tensor& tensor, const Slot& slot, const Cut& cut) {
   base::ensure(tensor.is_non_overlapping_and_dense(), "a tensor that is read in memory order has no gaps");
   const at::Tensor row = tensor.as_strided({slot.numel}, {1}, tensor.storage_offset());
   return shaped(row.narrow(0, cut.first, cut.count), slot);
 }
 
-at::Tensor piece_of_part(const at::Tensor& part, const Slot& slot, const Cut& cut) {
+at::Tensor partition_of_part(const at::Tensor& part, const Slot& slot, const Cut& cut) {
   return shaped(part.narrow(0, cut.at, cut.count), slot);
 }
 

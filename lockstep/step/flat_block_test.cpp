@@ -52,7 +52,7 @@ TEST(FlatBlockTest, FrozenBlocksHaveNoRow) {
   EXPECT_EQ(rows[0].block, head);
 }
 
-TEST(FlatBlockTest, PiecesPutTogetherAreTheParameterAsItLies) {
+TEST(FlatBlockTest, PartitionsPutTogetherAreTheParameterAsItLies) {
   const at::Tensor kernel = at::arange(2 * 16 * 3 * 3, at::kFloat).view({2, 16, 3, 3});
   auto network = tiny::network();
   auto& parameter = network.blocks()[0]->parameters[0];
@@ -63,9 +63,9 @@ TEST(FlatBlockTest, PiecesPutTogetherAreTheParameterAsItLies) {
   for (int64_t rank = 0; rank < 3; ++rank) {
     const Cut cut = cut_of(rows[0], slot, rank);
     at::Tensor part = row.narrow(0, rank * rows[0].part, rows[0].part);
-    const at::Tensor piece = piece_of_parameter(parameter.tensor, slot, cut);
-    EXPECT_EQ(piece.dim(), 2);
-    piece_of_part(part, slot, cut).copy_(piece);
+    const at::Tensor partition = partition_of_parameter(parameter.tensor, slot, cut);
+    EXPECT_EQ(partition.dim(), 2);
+    partition_of_part(part, slot, cut).copy_(partition);
   }
   EXPECT_TRUE(at::equal(in_row(row, slot), kernel));
   EXPECT_TRUE(in_row(row, slot).is_contiguous(at::MemoryFormat::ChannelsLast));

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "lockstep/comm/group.h"
+#include "lockstep/step/partitioning.h"
 #include "lockstep/step/pass.h"
-#include "lockstep/step/shards.h"
 
 namespace lockstep::step {
 
@@ -30,12 +30,12 @@ class GradientPath {
  public:
   virtual ~GradientPath() = default;
 
-  // Every rank calls it for the same step. Afterwards .grad() of each trained parameter, or the pieces' of shards that
-  // sum gradients, holds `scale` times the gradient of the mean over the batch's rows. REQUIRES: no trained parameter
-  // has a gradient.
+  // Every rank calls it for the same step. Afterwards .grad() of each trained parameter (of this rank's partitions,
+  // where the partitioning sums gradients) holds `scale` times the gradient of the mean over the batch's rows.
+  // REQUIRES: no trained parameter has a gradient.
   virtual BatchSums run(const Samples& samples, double scale, bool want_stop) = 0;
 
-  // Of gradients in the order of the parameters, or of pieces.
+  // Of gradients in the order of the parameters, or of partitions.
   virtual double norm(const std::vector<at::Tensor>& gradients) const = 0;
 
   // After run(), one of the two: the running statistics of the batch norms become those of the whole batch, the same
@@ -44,10 +44,10 @@ class GradientPath {
   virtual void drop_statistics() = 0;
 };
 
-// The path that the job asks for; `parameters` are those that are trained; no `shards`: training.zero is 0, or there is
-// one rank. All must outlive it.
+// The path that the job asks for; `parameters` are those that are trained; no `partitioning`: training.zero is 0, or
+// there is one rank. All must outlive it.
 std::unique_ptr<GradientPath> make_gradient_path(const model::Network& network,
                                                  const std::vector<model::Named>& parameters, comm::Group& group,
-                                                 const StepOptions& options, Shards* shards = nullptr);
+                                                 const StepOptions& options, Partitioning* partitioning = nullptr);
 
 }  // namespace lockstep::step

@@ -14,9 +14,9 @@
 
 namespace lockstep::step {
 
-class LaneThreads::Crew {
+class LaneThreads::Workers {
  public:
-  Crew(int64_t lanes, int64_t threads_each) : errors_(static_cast<size_t>(lanes)) {
+  Workers(int64_t lanes, int64_t threads_each) : errors_(static_cast<size_t>(lanes)) {
     for (int64_t lane = 1; lane < lanes; ++lane) {
       threads_.emplace_back([=, this](const std::stop_token& stop) {
         pthread_setname_np(pthread_self(), base::text("ls-slice-", lane).substr(0, 15).c_str());
@@ -25,12 +25,12 @@ class LaneThreads::Crew {
       });
     }
   }
-  ~Crew() {
+  ~Workers() {
     for (auto& thread : threads_) thread.request_stop();
     threads_.clear();  // joins, before what the threads use is gone
   }
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
 
   int64_t lanes() const { return static_cast<int64_t>(errors_.size()); }
 
@@ -82,15 +82,16 @@ class LaneThreads::Crew {
   std::vector<std::jthread> threads_;
 };
 
-LaneThreads::LaneThreads(int64_t lanes, int64_t threads_each) : crew_(std::make_unique<Crew>(lanes, threads_each)) {}
+LaneThreads::LaneThreads(int64_t lanes, int64_t threads_each)
+    : workers_(std::make_unique<Workers>(lanes, threads_each)) {}
 LaneThreads::~LaneThreads() = default;
 
 int64_t LaneThreads::lanes() const {
-  return crew_->lanes();
+  return workers_->lanes();
 }
 
 void LaneThreads::run(const std::function<void(int64_t lane)>& work) {
-  crew_->run(work);
+  workers_->run(work);
 }
 
 }  // namespace lockstep::step

@@ -7,9 +7,9 @@
 
 namespace lockstep::step {
 
-// Does one piece of work on several threads at once: lane 0 is the caller's own, the others live as long as this, for
-// numerical libraries keep pools and memory by thread. Each lane's operators compute with `threads_each` threads (the
-// caller's are the caller's business).
+// Runs the same work on several threads at once. Lane 0 is the calling thread; the others live as long as this object,
+// because numerical libraries keep pools and memory by thread. The operators of each lane use `threads_each` threads;
+// those of lane 0 are set by the caller.
 class LaneThreads {
  public:
   LaneThreads(int64_t lanes, int64_t threads_each);
@@ -20,8 +20,8 @@ class LaneThreads {
   void run(const std::function<void(int64_t lane)>& work);
 
  private:
-  class Crew;
-  std::unique_ptr<Crew> crew_;
+  class Workers;
+  std::unique_ptr<Workers> workers_;
 };
 
 }  // namespace lockstep::step

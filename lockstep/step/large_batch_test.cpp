@@ -33,9 +33,9 @@ model::Network network_of(const std::string& name, int64_t pixels = kPixels) {
 // Rows [start, start + rows) of an endless, fixed dataset.
 Samples rows_from(int64_t start, int64_t rows, int64_t global_size, int64_t step, int64_t pixels) {
   const int64_t length = 3 * pixels * pixels;
-  const at::Tensor place = at::arange(rows * length, at::kDouble).add(static_cast<double>(start * length));
+  const at::Tensor position = at::arange(rows * length, at::kDouble).add(static_cast<double>(start * length));
   const at::Tensor targets = at::arange(start, start + rows, at::kLong).remainder(tiny::kClasses);
-  const at::Tensor images = (place * 0.37).sin().to(at::kFloat).view({rows, 3, pixels, pixels});
+  const at::Tensor images = (position * 0.37).sin().to(at::kFloat).view({rows, 3, pixels, pixels});
   return {step, 0, global_size, {{"image", images}, {"label", targets}}};
 }
 

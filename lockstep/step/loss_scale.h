@@ -7,9 +7,9 @@
 
 namespace lockstep::step {
 
-// The factor that lifts fp16 gradients out of the numbers that fp16 cannot hold: the loss is multiplied by it, the
-// gradients are divided. It starts high and halves after each step whose gradient overflowed; after 2000 good steps in
-// a row it doubles. The same numbers as torch.amp.GradScaler, whose users' runs it shall equal.
+// The factor that keeps small gradients within the range of fp16: the loss is multiplied by it, the gradients are
+// divided. It starts high and halves after each step whose gradient overflowed; after 2000 good steps in a row it
+// doubles. The same numbers as torch.amp.GradScaler, whose users' runs it shall equal.
 class LossScale {
  public:
   explicit LossScale(bool used);  // not used: 1, for good

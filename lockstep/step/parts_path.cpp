@@ -7,11 +7,12 @@
 
 namespace lockstep::step {
 
-PartsPath::PartsPath(const model::Network& network, comm::Group& group, const StepOptions& options, Shards& shards)
+PartsPath::PartsPath(const model::Network& network, comm::Group& group, const StepOptions& options,
+                     Partitioning& partitioning)
     : group_(group),
       options_(options),
-      shards_(shards),
-      pass_(network, options, shards.level() == 3 ? &shards : nullptr),
+      partitioning_(partitioning),
+      pass_(network, options, partitioning.level() == 3 ? &partitioning : nullptr),
       statistics_(network, options.norms_from(network)) {}
 
 BatchSums PartsPath::run(const Samples& samples, double scale, bool want_stop) {
@@ -28,19 +29,19 @@ PassSums PartsPath::accumulate(const Samples& samples, double scale) {
   const int64_t micro = options_.training.micro_batch > 0 ? options_.training.micro_batch : most;
   for (int64_t start = 0; start < most; start += micro) {
     if (start >= rows) {
-      shards_.pass_nothing();
+      partitioning_.pass_nothing();
       continue;
     }
-    shards_.begin_pass();
+    partitioning_.begin_pass();
     sums += pass_.run(samples.slice(start, std::min(micro, rows - start)),
                       static_cast<double>(samples.global_size) / scale);
-    shards_.end_pass();
+    partitioning_.end_pass();
   }
   return sums;
 }
 
 double PartsPath::norm(const std::vector<at::Tensor>& gradients) const {
-  return shards_.norm(gradients);
+  return partitioning_.norm(gradients);
 }
 
 void PartsPath::take_statistics(const Samples& samples) {

@@ -11,7 +11,7 @@ namespace lockstep::step {
 // in some of them.
 class PartsPath final : public GradientPath {
  public:
-  PartsPath(const model::Network& network, comm::Group& group, const StepOptions& options, Shards& shards);
+  PartsPath(const model::Network& network, comm::Group& group, const StepOptions& options, Partitioning& partitioning);
 
   BatchSums run(const Samples& samples, double scale, bool want_stop) override;
   double norm(const std::vector<at::Tensor>& gradients) const override;
@@ -23,7 +23,7 @@ class PartsPath final : public GradientPath {
 
   comm::Group& group_;
   const StepOptions& options_;
-  Shards& shards_;
+  Partitioning& partitioning_;
   Pass pass_;
   BatchStatistics statistics_;
 };

@@ -23,9 +23,9 @@ TEST(PartsPathTest, LeavesEachRankItsPartOfTheSumOfAllPasses) {
     const BatchSums expected = plain.run(mine, 1, false);
 
     auto cut = tiny::network("mlp");
-    Shards shards(cut, 0, group, 2);
-    PartsPath path(cut, group, options, shards);
-    shards.begin_step();
+    Partitioning partitioning(cut, 0, group, 2);
+    PartsPath path(cut, group, options, partitioning);
+    partitioning.begin_step();
     const BatchSums sums = path.run(mine, 1, group.rank() == 2);
     EXPECT_EQ(sums.samples, 7);
     EXPECT_TRUE(sums.stop);
@@ -33,7 +33,7 @@ TEST(PartsPathTest, LeavesEachRankItsPartOfTheSumOfAllPasses) {
 
     std::vector<at::Tensor> all;
     for (const auto& parameter : parameters) all.push_back(parameter.tensor.grad());
-    EXPECT_NEAR(path.norm(shards.gradients()), plain.norm(all), 1e-5);
+    EXPECT_NEAR(path.norm(partitioning.gradients()), plain.norm(all), 1e-5);
     for (const auto& parameter : cut.parameters()) EXPECT_FALSE(parameter.tensor.grad().defined()) << parameter.name;
   });
 }
@@ -42,8 +42,8 @@ TEST(PartsPathTest, RefusesMoreRowsThanARanksShare) {
   comm::run_thread_ranks(2, [](comm::Group& group) {
     const StepOptions options;
     auto network = tiny::network("mlp");
-    Shards shards(network, 0, group, 2);
-    PartsPath path(network, group, options, shards);
+    Partitioning partitioning(network, 0, group, 2);
+    PartsPath path(network, group, options, partitioning);
     EXPECT_THROW(path.run(tiny::samples(0, 4, 4), 1, false), base::Error);
   });
 }

@@ -39,7 +39,7 @@ void WeightCasts::cast(model::Block& block, spec::Precision precision) {
 }
 
 WeightCasts::~WeightCasts() {
-  for (auto& kept : kept_) *kept.place = kept.master;
+  for (auto& kept : kept_) *kept.position = kept.master;
 }
 
 Autocast::Autocast(at::Device device)

@@ -28,7 +28,7 @@ class WeightCasts {
 
  private:
   struct Kept {
-    at::Tensor* place;
+    at::Tensor* position;
     at::Tensor master;
   };
   void cast(model::Block& block, spec::Precision precision);

@@ -11,7 +11,7 @@ namespace lockstep::step {
 
 // Sums gradients over the ranks while backward runs: libtorch's own c10d::Reducer (the engine of DDP) with a hook that
 // adds where DDP averages. Buckets are fixed by the order of the parameters and never rebuilt from the order seen: a
-// ring adds in an order that depends on the place in the bucket, so a resumed run would otherwise differ in the last
+// ring adds in an order that depends on the position in the bucket, so a resumed run would otherwise differ in the last
 // bit. With bf16, gradients are rounded to bfloat16 on their way and added up as such: half the bytes, an error of at
 // most ranks * 2^-8 of the sum of the ranks' absolute values; what comes out is fp32 again. With one rank it does
 // nothing.

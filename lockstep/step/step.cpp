@@ -34,18 +34,19 @@ const model::Network& with_batch_norm(model::Network& network, const spec::Train
   return network;
 }
 
-std::unique_ptr<Shards> make_shards(model::Network& network, comm::Group& group, const StepOptions& options) {
+std::unique_ptr<Partitioning> make_partitioning(model::Network& network, comm::Group& group,
+                                                const StepOptions& options) {
   if (options.training.zero == 0 || group.size() == 1) return nullptr;
   base::ensure(options.training.zero < 3 || !options.ema, "a moving average has whole weights to follow");
-  return std::make_unique<Shards>(network, options.train_from, group, options.training.zero);
+  return std::make_unique<Partitioning>(network, options.train_from, group, options.training.zero);
 }
 
-// How LARS and LAMB measure layers, also those of which a rank has pieces.
-Norms norms_for(const spec::Training& training, const Shards* shards) {
+// How LARS and LAMB measure layers, also those of which a rank has partitions.
+Norms norms_for(const spec::Training& training, const Partitioning* partitioning) {
   const bool exact = training.virtual_ranks > 0;
-  if (!shards) return exact ? Norms(chunk_norms) : Norms();
-  return [shards, exact](const std::vector<at::Tensor>& pieces) {
-    return exact ? shards->chunk_norms(pieces) : shards->norms(pieces);
+  if (!partitioning) return exact ? Norms(chunk_norms) : Norms();
+  return [partitioning, exact](const std::vector<at::Tensor>& partitions) {
+    return exact ? partitioning->chunk_norms(partitions) : partitioning->norms(partitions);
   };
 }
 
@@ -55,30 +56,30 @@ Step::Step(model::Network& network, comm::Group& group, StepOptions options)
     : group_(group),
       options_(std::move(options)),
       trained_(trained_parameters(network, options_.train_from)),
-      shards_(make_shards(network, group, options_)),
-      optimizer_(options_.training.optimizer, shards_ ? shards_->pieces() : trained_,
-                 norms_for(options_.training, shards_.get())),
+      partitioning_(make_partitioning(network, group, options_)),
+      optimizer_(options_.training.optimizer, partitioning_ ? partitioning_->partitions() : trained_,
+                 norms_for(options_.training, partitioning_.get())),
       path_(make_gradient_path(with_batch_norm(network, options_.training, group), trained_, group, options_,
-                               shards_.get())),
+                               partitioning_.get())),
       scale_(options_.training.precision == spec::Precision::amp && options_.device.is_cuda()) {}
 
 void Step::assemble() {
-  if (shards_) shards_->assemble();
+  if (partitioning_) partitioning_->assemble();
 }
 
 std::vector<model::Named> Step::state(const Wanted& wanted) const {
   auto all = optimizer_.state();
-  if (shards_) all = shards_->whole_state(all, wanted);
+  if (partitioning_) all = partitioning_->whole_state(all, wanted);
   for (auto& entry : scale_.state()) all.push_back(std::move(entry));
   std::erase_if(all, [&](const model::Named& entry) { return !wanted(entry.name); });
   return all;
 }
 
 CutState Step::cut_state() const {
-  base::ensure(shards_ != nullptr, "a state in pieces is one of several ranks with training.zero");
+  base::ensure(partitioning_ != nullptr, "a state in partitions is one of several ranks with training.zero");
   auto all = optimizer_.state();
   for (auto& entry : scale_.state()) all.push_back(std::move(entry));
-  return {*shards_, all};
+  return {*partitioning_, all};
 }
 
 int64_t Step::state_bytes() const {
@@ -96,12 +97,12 @@ int64_t Step::state_bytes() const {
 }
 
 void Step::load_state(const std::vector<model::Named>& state) {
-  optimizer_.load_state(shards_ ? shards_->pieces_of(state) : state);
+  optimizer_.load_state(partitioning_ ? partitioning_->partitions_of(state) : state);
   scale_.load_state(state);
 }
 
 std::vector<at::Tensor> Step::gradients() const {
-  if (shards_ && shards_->sums_gradients()) return shards_->gradients();
+  if (partitioning_ && partitioning_->sums_gradients()) return partitioning_->gradients();
   std::vector<at::Tensor> all;
   for (const auto& parameter : trained_) all.push_back(parameter.tensor.grad());
   return all;
@@ -113,7 +114,7 @@ StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
   // With virtual ranks no operator of a step, the optimizer's included, may see how many threads a rank has.
   const ThreadScope threads(options_.training.virtual_ranks > 0 ? options_.training.threads_per_slice : 0);
   for (auto& parameter : trained_) parameter.tensor.mutable_grad().reset();
-  if (shards_) shards_->begin_step();
+  if (partitioning_) partitioning_->begin_step();
   const BatchSums sums = path_->run(samples, scale_.value(), want_stop);
 
   StepResult result;
@@ -154,15 +155,15 @@ void Step::finish(StepResult& result, const Samples& samples, double lr) {
 }
 
 void Step::update(double lr) {
-  if (!shards_) return optimizer_.step(lr);
-  const auto gradients = shards_->gradients();
+  if (!partitioning_) return optimizer_.step(lr);
+  const auto gradients = partitioning_->gradients();
   for (size_t i = 0; i < gradients.size(); ++i) {
-    at::Tensor piece = optimizer_.parameters()[i].tensor;
-    piece.mutable_grad() = gradients[i];
+    at::Tensor partition = optimizer_.parameters()[i].tensor;
+    partition.mutable_grad() = gradients[i];
   }
   optimizer_.step(lr);
   optimizer_.clear_gradients();
-  shards_->gather();
+  partitioning_->gather();
 }
 
 }  // namespace lockstep::step

@@ -9,10 +9,10 @@
 #include "lockstep/step/gradient_path.h"
 #include "lockstep/step/loss_scale.h"
 #include "lockstep/step/optimizer.h"
+#include "lockstep/step/partitioning.h"
 #include "lockstep/step/pass.h"
 #include "lockstep/step/reducer.h"
 #include "lockstep/step/samples.h"
-#include "lockstep/step/shards.h"
 
 namespace lockstep::step {
 
@@ -51,28 +51,30 @@ class Step {
   // What a resume needs, as whole tensors by name whatever the ranks and training.zero: the optimizer's state and,
   // where there is one, the loss scale. Every rank calls it, and gets those that it `wanted` (a writer all or some, the
   // others none: the memory of one block is needed besides). The tensors are live ones, or copies in main memory.
-  using Wanted = Shards::Wanted;
+  using Wanted = Partitioning::Wanted;
   std::vector<model::Named> state(const Wanted& wanted = [](const std::string&) { return true; }) const;
   int64_t state_bytes() const;  // of all of it
   // The same without gathering anything: what this rank has of it, and with training.zero 3 of the weights. The Step
-  // outlives it. REQUIRES: shards().
+  // outlives it. REQUIRES: partitioning().
   CutState cut_state() const;
   // From whole tensors. User error naming the first that is missing or has another shape.
   void load_state(const std::vector<model::Named>& state);
 
-  // This rank's, of the last step: whole, or with training.zero 2 and 3 those of its pieces.
+  // This rank's, of the last step: whole, or with training.zero 2 and 3 those of its partitions.
   std::vector<at::Tensor> gradients() const;
-  const Shards* shards() const { return shards_.get(); }  // null: nothing is cut (one rank, training.zero 0)
+  const Partitioning* partitioning() const { return partitioning_.get(); }  // null: one rank, or training.zero 0
 
  private:
   void finish(StepResult& result, const Samples& samples, double lr);
   void update(double lr);
-  double seconds_waited() const { return group_.seconds_waited() + (shards_ ? shards_->seconds_waited() : 0); }
+  double seconds_waited() const {
+    return group_.seconds_waited() + (partitioning_ ? partitioning_->seconds_waited() : 0);
+  }
 
   comm::Group& group_;
   StepOptions options_;
   std::vector<model::Named> trained_;
-  std::unique_ptr<Shards> shards_;
+  std::unique_ptr<Partitioning> partitioning_;
   Optimizer optimizer_;
   std::unique_ptr<GradientPath> path_;
   LossScale scale_;

@@ -5,8 +5,8 @@
 
 namespace lockstep::step {
 
-// Whether some pass of a batch may have one sample only: a slice of virtual ranks, or of what else a rank computes at
-// once. Batch norms are to be asked then.
+// True when some pass of a batch may have one sample only: a slice of virtual ranks, or a micro-batch. Then batch norms
+// must be checked.
 bool has_passes_of_one(const spec::Training& training, int64_t num_samples, int64_t ranks);
 
 // Before a run with virtual ranks over `num_samples` images: user error with the fix when some batch, mostly the last

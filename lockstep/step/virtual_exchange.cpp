@@ -19,7 +19,7 @@ class LongRow {
     for (const auto& tensor : tensors) {
       base::ensure(tensor.is_non_overlapping_and_dense(), "a gradient fills its memory");
       starts_.push_back(size_);
-      pieces_.push_back(tensor.as_strided({tensor.numel()}, {1}));
+      flat_.push_back(tensor.as_strided({tensor.numel()}, {1}));
       size_ += tensor.numel();
     }
   }
@@ -27,10 +27,10 @@ class LongRow {
 
   // Elements from `begin` on, as far as there are some.
   void read(int64_t begin, at::Tensor into) const {
-    visit(begin, into.numel(), [&](at::Tensor piece, int64_t at) { into.narrow(0, at, piece.numel()).copy_(piece); });
+    visit(begin, into.numel(), [&](at::Tensor part, int64_t at) { into.narrow(0, at, part.numel()).copy_(part); });
   }
   void write(int64_t begin, const at::Tensor& from) {
-    visit(begin, from.numel(), [&](at::Tensor piece, int64_t at) { piece.copy_(from.narrow(0, at, piece.numel())); });
+    visit(begin, from.numel(), [&](at::Tensor part, int64_t at) { part.copy_(from.narrow(0, at, part.numel())); });
   }
 
  private:
@@ -41,14 +41,14 @@ class LongRow {
     auto i = static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) - starts_.begin() - 1);
     for (int64_t at = begin; at < end; ++i) {
       const int64_t inside = at - starts_[i];
-      const int64_t length = std::min(pieces_[i].numel() - inside, end - at);
-      if (length > 0) use(pieces_[i].narrow(0, inside, length), at - begin);
+      const int64_t length = std::min(flat_[i].numel() - inside, end - at);
+      if (length > 0) use(flat_[i].narrow(0, inside, length), at - begin);
       at += std::max<int64_t>(length, 0);
     }
   }
 
   std::vector<int64_t> starts_;
-  Tensors pieces_;
+  Tensors flat_;
   int64_t size_ = 0;
 };
 

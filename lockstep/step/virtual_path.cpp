@@ -94,20 +94,20 @@ BatchSums VirtualPath::run(const Samples& samples, double scale, bool want_stop)
 
   TreeSum<Tensors> tree(add_tensors);
   std::vector<PassSums> rows;
-  std::vector<Piece> pieces(lanes_.size());
+  std::vector<SliceResult> results(lanes_.size());
   for (int64_t first = mine.begin; first < mine.end; first += threads_.lanes()) {
     const int64_t count = std::min(threads_.lanes(), mine.end - first);
     threads_.run([&](int64_t lane) {
       if (lane >= count) return;
       const run::Range range = slices.rows(first + lane);
       const Samples part = samples.slice(range.begin - first_row, range.size());
-      pieces[static_cast<size_t>(lane)] = run_slice(*lanes_[static_cast<size_t>(lane)], part,
-                                                    static_cast<double>(samples.global_size) / scale, first + lane);
+      results[static_cast<size_t>(lane)] = run_slice(*lanes_[static_cast<size_t>(lane)], part,
+                                                     static_cast<double>(samples.global_size) / scale, first + lane);
     });
     for (int64_t lane = 0; lane < count; ++lane) {
-      Piece& piece = pieces[static_cast<size_t>(lane)];
-      tree.push({first + lane, 1}, std::exchange(piece.sums, std::nullopt));
-      rows.push_back(piece.rows);
+      SliceResult& result = results[static_cast<size_t>(lane)];
+      tree.push({first + lane, 1}, std::exchange(result.sums, std::nullopt));
+      rows.push_back(result.rows);
     }
   }
 
@@ -123,9 +123,10 @@ BatchSums VirtualPath::run(const Samples& samples, double scale, bool want_stop)
 }
 
 // The gradients of one slice, and its statistics weighted by its share of the batch.
-VirtualPath::Piece VirtualPath::run_slice(const Lane& lane, const Samples& part, double divisor, int64_t slice) const {
-  Piece piece;
-  if (part.rows() == 0) return piece;
+VirtualPath::SliceResult VirtualPath::run_slice(const Lane& lane, const Samples& part, double divisor,
+                                                int64_t slice) const {
+  SliceResult result;
+  if (part.rows() == 0) return result;
   // Kernels may choose their way by where a tensor begins, and within a rank's share that depends on the ranks.
   Samples own = part;
   for (auto& field : own.fields) field.tensor = field.tensor.clone();
@@ -134,7 +135,7 @@ VirtualPath::Piece VirtualPath::run_slice(const Lane& lane, const Samples& part,
   if (kept_.defined()) statistics.write(kept_);
   {
     const SliceRandom random(lane.network, options_, part.step, slice);
-    piece.rows = lane.pass.run(own, divisor);
+    result.rows = lane.pass.run(own, divisor);
   }
   Tensors sums;
   for (const at::Tensor& parameter : lane.parameters) {
@@ -147,8 +148,8 @@ VirtualPath::Piece VirtualPath::run_slice(const Lane& lane, const Samples& part,
     const double share = static_cast<double>(part.rows()) / static_cast<double>(part.global_size);
     sums.push_back(at::where(at::isfinite(now), now, kept_).mul_(share));
   }
-  piece.sums = std::move(sums);
-  return piece;
+  result.sums = std::move(sums);
+  return result;
 }
 
 // Every slice's row is zero on all ranks but one, so the sum over the ranks is exact; the tree follows everywhere.

@@ -31,12 +31,12 @@ class VirtualPath final : public GradientPath {
   int64_t lanes() const { return threads_.lanes(); }  // slices at once
 
  private:
-  struct Lane;    // what one thread computes with
-  struct Piece {  // of one slice
+  struct Lane;          // what one thread computes with
+  struct SliceResult {  // of one slice
     std::optional<Tensors> sums;
     PassSums rows;
   };
-  Piece run_slice(const Lane& lane, const Samples& part, double divisor, int64_t slice) const;
+  SliceResult run_slice(const Lane& lane, const Samples& part, double divisor, int64_t slice) const;
   BatchSums sum_rows(const std::vector<PassSums>& mine, const Slices& slices, int64_t first, bool want_stop);
 
   comm::Group& group_;

@@ -58,15 +58,15 @@ std::vector<at::Tensor> state_after(const Case& what, comm::Group& group) {
   options.ema = &ema;
   Step step(network, group, options);
   std::vector<at::Tensor> all;
-  int64_t place = 0;
+  int64_t position = 0;
   for (const int64_t rows : {64, 64, 50, 5}) {
-    const auto mine = run::rank_range({place, place + rows}, group.rank(), group.size(), kSlices);
-    const auto result = step.run(tiny::samples(mine.begin, mine.size(), rows, place), 0.05);
+    const auto mine = run::rank_range({position, position + rows}, group.rank(), group.size(), kSlices);
+    const auto result = step.run(tiny::samples(mine.begin, mine.size(), rows, position), 0.05);
     EXPECT_TRUE(result.finite);
     EXPECT_EQ(result.samples, rows);
     all.push_back(at::full({1}, result.loss, at::kDouble));
     all.push_back(at::full({1}, result.gradient_norm, at::kDouble));
-    place += rows;
+    position += rows;
   }
   for (const auto& entry : network.parameters()) all.push_back(entry.tensor.detach().clone());
   for (const auto& entry : network.buffers()) all.push_back(entry.tensor.clone());

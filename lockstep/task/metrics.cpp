@@ -29,7 +29,7 @@ struct Row {
 };
 
 // Cross entropy by a shifted log-sum-exp in double, which no finite logit overflows.
-Row judge(std::span<const float> logits, int64_t target) {
+Row rate_row(std::span<const float> logits, int64_t target) {
   Row row;
   if (std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); })) {
     return {.predicted = kNone, .above = static_cast<int64_t>(logits.size()), .loss = std::nan(""), .confidence = 0};
@@ -71,7 +71,7 @@ void Metrics::add(std::span<const float> logits, std::span<const int64_t> target
     const int64_t target = targets[i];
     if (target < 0) continue;  // a sample that could not be read
     ensure(target < classes_, "a target is one of the classes");
-    const Row row = judge(logits.subspan(i * width, width), target);
+    const Row row = rate_row(logits.subspan(i * width, width), target);
     if (row.predicted == kNone) {
       ++unanswered_[static_cast<size_t>(target)];
       ++nonfinite_;
@@ -93,9 +93,9 @@ void Metrics::add(std::span<const float> logits, std::span<const int64_t> target
 }
 
 void Metrics::keep(const Mistake& mistake) {
-  const auto place = std::lower_bound(worst_.begin(), worst_.end(), mistake, worse);
-  if (place == worst_.end() && static_cast<int64_t>(worst_.size()) >= keep_) return;
-  worst_.insert(place, mistake);
+  const auto position = std::lower_bound(worst_.begin(), worst_.end(), mistake, worse);
+  if (position == worst_.end() && static_cast<int64_t>(worst_.size()) >= keep_) return;
+  worst_.insert(position, mistake);
   if (static_cast<int64_t>(worst_.size()) > keep_) worst_.pop_back();
 }
 

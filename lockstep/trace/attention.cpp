@@ -8,7 +8,7 @@
 #include "lockstep/trace/operator.h"
 #include "lockstep/trace/simulated_device.h"
 
-// What the kernels keep for the time of a call alone depends on the card: the forecast adds it (forecast/workspace.h).
+// What the kernels keep for the time of a call alone depends on the GPU: the forecast adds it (forecast/workspace.h).
 namespace lockstep::trace {
 namespace {
 

@@ -7,7 +7,7 @@
 
 namespace lockstep::trace {
 
-// Which kernel scaled_dot_product_attention takes on the simulated card from now on.
+// Which kernel scaled_dot_product_attention takes on the simulated GPU from now on.
 void set_attention(Attention attention);
 
 // What scaled_dot_product_attention asks on CUDA: libtorch's code of the kernel.

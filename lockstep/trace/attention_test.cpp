@@ -12,7 +12,7 @@ namespace {
 std::string kernel_of(Attention attention, at::ScalarType type, int64_t head = 64) {
   WatchedDevice watched;
   set_attention(attention);
-  const at::Tensor query = on_card({2, 3, 17, head}, type);
+  const at::Tensor query = on_gpu({2, 3, 17, head}, type);
   EXPECT_EQ(at::scaled_dot_product_attention(query, query, query).sizes(), query.sizes());
   for (const auto& call : watched.finish().operators) {
     if (call.kind == forecast::OperatorClass::attention) return call.name;
@@ -20,7 +20,7 @@ std::string kernel_of(Attention attention, at::ScalarType type, int64_t head = 6
   return "none";
 }
 
-TEST(AttentionTest, TheCardAndTheTypeDecideTheKernel) {
+TEST(AttentionTest, TheGpuAndTheTypeDecideTheKernel) {
   EXPECT_EQ(kernel_of(Attention::flash, at::kBFloat16), "aten::_scaled_dot_product_flash_attention");
   EXPECT_EQ(kernel_of(Attention::cudnn, at::kHalf), "aten::_scaled_dot_product_cudnn_attention");
   EXPECT_EQ(kernel_of(Attention::flash, at::kFloat), "aten::_scaled_dot_product_efficient_attention");
@@ -34,7 +34,7 @@ TEST(AttentionTest, TheCardAndTheTypeDecideTheKernel) {
 TEST(AttentionTest, CountsTwoProductsForwardAndFiveBackward) {
   WatchedDevice watched;
   set_attention(Attention::flash);
-  const at::Tensor query = on_card({2, 3, 17, 64}, at::kBFloat16).requires_grad_(true);
+  const at::Tensor query = on_gpu({2, 3, 17, 64}, at::kBFloat16).requires_grad_(true);
   at::scaled_dot_product_attention(query, query, query).sum().backward();
   double forward = 0;
   double backward = 0;

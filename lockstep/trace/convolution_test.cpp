@@ -25,19 +25,19 @@ TEST(ConvolutionTest, GivesTheSizesOfTheCpu) {
   for (const auto& [input, weight, stride, padding, groups] : cases) {
     const auto host = at::conv2d(at::zeros(input), at::zeros(weight), {}, stride, padding, 1, groups);
     const auto format = at::MemoryFormat::ChannelsLast;
-    const auto card = at::conv2d(on_card(input, at::kFloat, format), on_card(weight, at::kFloat, format), {}, stride,
-                                 padding, 1, groups);
-    EXPECT_EQ(card.sizes(), host.sizes());
-    EXPECT_TRUE(card.is_contiguous(format));
+    const auto gpu = at::conv2d(on_gpu(input, at::kFloat, format), on_gpu(weight, at::kFloat, format), {}, stride,
+                                padding, 1, groups);
+    EXPECT_EQ(gpu.sizes(), host.sizes());
+    EXPECT_TRUE(gpu.is_contiguous(format));
   }
 }
 
 TEST(ConvolutionTest, BackwardIsTwoCallsEachAfterItsOutput) {
   WatchedDevice watched;
   const auto format = at::MemoryFormat::ChannelsLast;
-  const at::Tensor input = on_card({2, 4, 8, 8}, at::kBFloat16, format);
-  const at::Tensor weight = on_card({6, 4, 3, 3}, at::kBFloat16, format);
-  const at::Tensor gradient = on_card({2, 6, 8, 8}, at::kBFloat16, format);
+  const at::Tensor input = on_gpu({2, 4, 8, 8}, at::kBFloat16, format);
+  const at::Tensor weight = on_gpu({6, 4, 3, 3}, at::kBFloat16, format);
+  const at::Tensor gradient = on_gpu({2, 6, 8, 8}, at::kBFloat16, format);
   const auto [of_input, of_weight, of_bias] = at::convolution_backward(
       gradient, input, weight, at::OptionalIntArrayRef({6}), at::IntArrayRef{1, 1}, at::IntArrayRef{1, 1},
       at::IntArrayRef{1, 1}, false, at::IntArrayRef{0, 0}, 1, {true, true, true});

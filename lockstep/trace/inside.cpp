@@ -16,9 +16,9 @@
 namespace lockstep::trace::inside {
 namespace {
 
-constexpr c10::DeviceIndex kCard = 0;
+constexpr c10::DeviceIndex kGpu = 0;
 
-// Asked by everything outside libtorch_cuda that behaves otherwise with a card: the generator's seed, the choice of
+// Asked by everything outside libtorch_cuda that behaves otherwise with a GPU: the generator's seed, the choice of
 // cuDNN for convolutions and batch norms, autograd's threads.
 class Hooks final : public at::CUDAHooksInterface {
  public:
@@ -28,7 +28,7 @@ class Hooks final : public at::CUDAHooksInterface {
     return generator;
   }
   at::Generator getNewGenerator(c10::DeviceIndex) const override { return at::detail::createCPUGenerator(); }
-  c10::Device getDeviceFromPtr(void*) const override { return {c10::kCUDA, kCard}; }
+  c10::Device getDeviceFromPtr(void*) const override { return {c10::kCUDA, kGpu}; }
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
@@ -45,23 +45,23 @@ class Hooks final : public at::CUDAHooksInterface {
   double batchnormMinEpsilonCuDNN() const override { return 0; }
   int getNumGPUs() const override { return 1; }
   c10::DeviceIndex deviceCount() const override { return 1; }
-  c10::DeviceIndex current_device() const override { return kCard; }
-  c10::DeviceIndex getCurrentDevice() const override { return kCard; }
+  c10::DeviceIndex current_device() const override { return kGpu; }
+  c10::DeviceIndex getCurrentDevice() const override { return kGpu; }
   void setCurrentDevice(c10::DeviceIndex) const override {}
-  c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override { return kCard; }
-  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return kCard; }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override { return kGpu; }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return kGpu; }
   void deviceSynchronize(c10::DeviceIndex) const override {}
 
  private:
   static constexpr long kCudnn = 91900;  // 9.19, which comes with the wheel of torch 2.11
 };
 
-// Streams and events of one card on which everything is done at once. Autograd makes its device thread because of it.
+// Streams and events of one GPU on which everything is done at once. Autograd makes its device thread because of it.
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return c10::kCUDA; }
-  c10::Device exchangeDevice(c10::Device) const override { return card(); }
-  c10::Device getDevice() const override { return card(); }
+  c10::Device exchangeDevice(c10::Device) const override { return gpu(); }
+  c10::Device getDevice() const override { return gpu(); }
   void setDevice(c10::Device) const override {}
   void uncheckedSetDevice(c10::Device) const noexcept override {}
   c10::Stream getStream(c10::Device) const override { return stream(); }
@@ -80,8 +80,8 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void synchronizeDevice(c10::DeviceIndex) const override {}
 
  private:
-  static c10::Device card() { return {c10::kCUDA, kCard}; }
-  static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, card()); }
+  static c10::Device gpu() { return {c10::kCUDA, kGpu}; }
+  static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, gpu()); }
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Plugs {
                               std::optional<double> scale, bool grouped);
 };
 
-// Makes libtorch believe in one CUDA card that has cuDNN. Once per process. Bug when torch was asked about CUDA before
+// Makes libtorch believe in one CUDA GPU that has cuDNN. Once per process. Bug when torch was asked about CUDA before
 // or libtorch_cuda is loaded.
 void plug_in(const Plugs& plugs);
 

@@ -10,13 +10,13 @@
 #include "lockstep/trace/operator.h"
 #include "lockstep/trace/simulated_device.h"
 
-// Kernels whose outputs libtorch leaves to the card's library, and the ways between card and host.
+// Kernels whose outputs libtorch leaves to the GPU's library, and the ways between GPU and host.
 namespace lockstep::trace {
 namespace {
 
 using forecast::OperatorClass;
 
-// Within the card a kernel; to the host every byte is zero; from the host nothing is read.
+// Within the GPU a kernel; to the host every byte is zero; from the host nothing is read.
 at::Tensor& copy_(at::Tensor& self, const at::Tensor& source, bool /*non_blocking*/) {
   if (self.is_cuda()) {
     ran("aten::copy_", source.is_cuda() ? OperatorClass::copy : OperatorClass::host, {source}, {self});

@@ -6,7 +6,7 @@
 
 #include "lockstep/forecast/recording.h"
 
-// Inside of the trace room: the operators of the simulated card.
+// Inside of the trace room: the operators of the simulated GPU.
 namespace lockstep::trace {
 
 // What a kernel says of itself beside the tensors that it reads and writes.

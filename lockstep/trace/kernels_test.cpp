@@ -17,14 +17,14 @@ namespace {
 
 TEST(KernelsTest, WhatGoesToTheHostIsZero) {
   const WatchedDevice watched;
-  const at::Tensor host = on_card({3}, at::kLong).to(at::kCPU);
+  const at::Tensor host = on_gpu({3}, at::kLong).to(at::kCPU);
   EXPECT_TRUE(host.is_cpu());
   EXPECT_EQ(host.sum().item<int64_t>(), 0);
 }
 
 TEST(KernelsTest, ACopyFromTheHostIsABirthAndNoKernel) {
   WatchedDevice watched;
-  const at::Tensor card = at::zeros({2, 3}).to(SimulatedDevice::device());
+  const at::Tensor gpu = at::zeros({2, 3}).to(SimulatedDevice::device());
   const auto recording = watched.finish();
   ASSERT_EQ(recording.events.size(), 2);
   EXPECT_EQ(recording.events[0].bytes, 24);
@@ -35,7 +35,7 @@ TEST(KernelsTest, ACopyFromTheHostIsABirthAndNoKernel) {
 TEST(KernelsTest, ResultsLieAsOnTheCpu) {
   const WatchedDevice watched;
   const auto check = [](const auto& op) {
-    EXPECT_EQ(layout(op(on_card({2, 6, 8, 8}, at::kFloat, at::MemoryFormat::ChannelsLast))),
+    EXPECT_EQ(layout(op(on_gpu({2, 6, 8, 8}, at::kFloat, at::MemoryFormat::ChannelsLast))),
               layout(op(at::zeros({2, 6, 8, 8}).contiguous(at::MemoryFormat::ChannelsLast))));
   };
   check([](const at::Tensor& x) { return at::_adaptive_avg_pool2d(x, {4, 4}); });

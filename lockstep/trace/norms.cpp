@@ -117,7 +117,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tenso
                                                                  const Optional& weight, const Optional& bias,
                                                                  double /*epsilon*/) {
   base::ensure(!weight || weight->scalar_type() == input.scalar_type(),
-               "a card's layer norm has weights of its input's type");  // else the real one throws
+               "a GPU's layer norm has weights of its input's type");  // else the real one throws
   const at::Tensor lying = input.contiguous();
   std::vector<int64_t> rows(input.sizes().begin(), input.sizes().end());
   for (size_t i = rows.size() - shape.size(); i < rows.size(); ++i) rows[i] = 1;

@@ -19,7 +19,7 @@ class Recorder {
  public:
   Recorder();
 
-  // Storages. A birth of no bytes is none: the card's allocator gives no block for it; its id is -1.
+  // Storages. A birth of no bytes is none: the GPU's allocator gives no block for it; its id is -1.
   int64_t birth(int64_t bytes);
   void death(int64_t id);
   void classify(int64_t id, forecast::MemoryClass memory);          // what it turned out to be for

@@ -20,7 +20,7 @@ std::shared_ptr<Recorder>& active() {
   return recorder;
 }
 
-// What a storage of the card is made of: no bytes, only who to tell of its end.
+// What a storage of the GPU is made of: no bytes, only who to tell of its end.
 struct Cell {
   std::shared_ptr<Recorder> recorder;
   int64_t id;
@@ -68,7 +68,7 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::op
 
 void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
   throw base::Error(
-      base::Blame::user, base::text("the simulated card does not know the operator ", op.operator_name()),
+      base::Blame::user, base::text("the simulated GPU does not know the operator ", op.operator_name()),
       "the job uses a part that cannot be planned yet; leave it out, or add the operator to lockstep/trace");
 }
 
@@ -94,7 +94,7 @@ void install() {
 
 SimulatedDevice::SimulatedDevice(std::shared_ptr<Recorder> recorder) {
   static const bool installed = (install(), true);
-  base::ensure(installed && !active(), "one simulated card at a time");
+  base::ensure(installed && !active(), "one simulated GPU at a time");
   active() = std::move(recorder);
 }
 
@@ -103,7 +103,7 @@ SimulatedDevice::~SimulatedDevice() {
 }
 
 Recorder& recorder() {
-  base::ensure(active() != nullptr, "a simulated card is there");
+  base::ensure(active() != nullptr, "a simulated GPU is there");
   return *active();
 }
 

@@ -10,8 +10,8 @@
 
 namespace lockstep::trace {
 
-// The simulated card: CUDA tensors whose storages hold nothing, in a process without libtorch_cuda. libtorch's own
-// code above the kernels runs as on a real card (autograd with its device thread, autocast, the choice of cuDNN, every
+// The simulated GPU: CUDA tensors whose storages hold nothing, in a process without libtorch_cuda. libtorch's own code
+// above the kernels runs as on a real GPU (autograd with its device thread, autocast, the choice of cuDNN, every
 // composite operator); a kernel gives outputs of the right size, type and layout and tells the recorder.
 // Every element counts as one, so that a sum is its number of elements and the step finds finite, plausible values.
 //
@@ -28,7 +28,7 @@ class SimulatedDevice {
 
 // For the kernels.
 Recorder& recorder();                          // REQUIRES: a SimulatedDevice lives
-int64_t storage_id(const at::Tensor& tensor);  // -1: it has no bytes, or none on the card
+int64_t storage_id(const at::Tensor& tensor);  // -1: it has no bytes, or none on the GPU
 double value_of(const at::Tensor& tensor);     // of each element
 void set_value(const at::Tensor& tensor, double value);
 at::Tensor make(at::IntArrayRef sizes, at::ScalarType type, at::MemoryFormat format = at::MemoryFormat::Contiguous);

@@ -12,7 +12,7 @@
 namespace lockstep::trace {
 namespace {
 
-// torch asks for CUDA once and remembers the answer: the card must be there before any test of this binary uses torch.
+// torch asks for CUDA once and remembers the answer: the GPU must be there before any test of this binary uses torch.
 class DeviceFirst : public testing::Environment {
   void SetUp() override { const WatchedDevice watched; }
 };
@@ -30,7 +30,7 @@ TEST(SimulatedDeviceTest, TensorsAreCudaTensorsWithoutBytes) {
 TEST(SimulatedDeviceTest, TellsOfBirthsRunsAndDeaths) {
   WatchedDevice watched;
   {
-    const at::Tensor a = on_card({256});
+    const at::Tensor a = on_gpu({256});
     const at::Tensor b = a + a;
   }
   const auto recording = watched.finish();
@@ -45,7 +45,7 @@ TEST(SimulatedDeviceTest, TellsOfBirthsRunsAndDeaths) {
 
 TEST(SimulatedDeviceTest, AViewIsNoStorage) {
   WatchedDevice watched;
-  const at::Tensor a = on_card({4, 6});
+  const at::Tensor a = on_gpu({4, 6});
   const at::Tensor b = a.t().narrow(0, 1, 2).unsqueeze(0).view({1, 2, 4});
   EXPECT_EQ(storage_id(a), storage_id(b));
   EXPECT_EQ(watched.finish().events.size(), 1);
@@ -53,7 +53,7 @@ TEST(SimulatedDeviceTest, AViewIsNoStorage) {
 
 TEST(SimulatedDeviceTest, RefusesAnUnknownOperatorByName) {
   const WatchedDevice watched;
-  const at::Tensor matrix = on_card({4, 4});
+  const at::Tensor matrix = on_gpu({4, 4});
   try {
     at::linalg_inv(matrix);
     FAIL() << "no error";

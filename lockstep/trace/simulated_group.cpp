@@ -111,7 +111,7 @@ class SimulatedGroup final : public comm::Group {
   }
   void all_gather_into(const at::Tensor& in, at::Tensor& out) override {
     finish(CollectiveKind::all_gather, bytes_of({out}));
-    if (!in.device().is_cpu()) return;  // the simulated card has no values
+    if (!in.device().is_cpu()) return;  // the simulated GPU has no values
     for (int64_t r = 0; r < size(); ++r) out.view({size(), -1})[r].copy_(in.view({-1}));
   }
   void reduce_scatter_sum(const at::Tensor& in, at::Tensor& out) override {

@@ -26,7 +26,7 @@ TEST(SimulatedGroupTest, EveryRankDoesTheSame) {
   EXPECT_EQ(recording.events[2].bytes, 64);  // what it leaves
 }
 
-TEST(SimulatedGroupTest, RecordsWhatShardingExchanges) {
+TEST(SimulatedGroupTest, RecordsWhatPartitioningExchanges) {
   WatchedDevice watched;
   const auto group = simulated_group(4, watched.recorder);
   at::Tensor whole = at::ones({8}, at::kFloat);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same operators on the CPU and on the simulated card give results of the same sizes, strides and type.
+// The same operators on the CPU and on the simulated GPU give results of the same sizes, strides and type.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/argmax.h>
@@ -63,22 +63,22 @@ TEST(TableTest, ResultsLieAsOnTheCpu) {
   for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
     for (const auto& op : operators) {
       const at::Tensor host = at::zeros({2, 6, 8, 8}).contiguous(format);
-      EXPECT_EQ(layout(op(on_card({2, 6, 8, 8}, at::kFloat, format))), layout(op(host))) << "operator " << index++;
+      EXPECT_EQ(layout(op(on_gpu({2, 6, 8, 8}, at::kFloat, format))), layout(op(host))) << "operator " << index++;
     }
   }
 }
 
 TEST(TableTest, ASumOfTruthsIsTheirNumber) {
   const WatchedDevice watched;
-  const at::Tensor targets = on_card({12}, at::kLong);
+  const at::Tensor targets = on_gpu({12}, at::kLong);
   EXPECT_EQ(targets.ge(0).sum().item<int64_t>(), 12);
-  EXPECT_TRUE(at::isfinite(on_card({7})).all().item<bool>());
-  EXPECT_EQ(on_card({7}).sum().item<double>(), 1);
+  EXPECT_TRUE(at::isfinite(on_gpu({7})).all().item<bool>());
+  EXPECT_EQ(on_gpu({7}).sum().item<double>(), 1);
 }
 
 TEST(TableTest, AProductCountsItsMatricesAlone) {
   WatchedDevice watched;
-  at::addmm(on_card({5}), on_card({3, 4}), on_card({4, 5}));
+  at::addmm(on_gpu({5}), on_gpu({3, 4}), on_gpu({4, 5}));
   const auto recording = watched.finish();
   ASSERT_EQ(recording.operators.size(), 1);
   EXPECT_EQ(recording.operators[0].shape, (std::vector<int64_t>{1, 3, 5, 4}));
@@ -88,8 +88,8 @@ TEST(TableTest, AProductCountsItsMatricesAlone) {
 
 TEST(TableTest, InPlaceReadsAndWrites) {
   WatchedDevice watched;
-  on_card({256}).relu_();
-  on_card({256}).zero_();
+  on_gpu({256}).relu_();
+  on_gpu({256}).zero_();
   const auto recording = watched.finish();
   ASSERT_EQ(recording.operators.size(), 2);
   EXPECT_EQ(recording.operators[0].bytes, 2048);

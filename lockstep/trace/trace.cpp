@@ -43,7 +43,7 @@ at::Tensor empty_values(const task::Field& field, int64_t rows, at::Device devic
   return at::empty(shape, at::TensorOptions(step::scalar_type(field.element)).device(device));
 }
 
-// One rank's samples, copied to the card as the loader's batch is (step::to_samples). The host's memory is asked for,
+// One rank's samples, copied to the GPU as the loader's batch is (step::to_samples). The host's memory is asked for,
 // but never touched.
 step::Samples make_samples(const std::vector<task::Field>& fields, int64_t rows) {
   const int64_t first = recorder().next_storage();
@@ -63,7 +63,7 @@ step::Samples make_samples(const std::vector<task::Field>& fields, int64_t rows)
 class Inputs {
  public:
   Inputs(const spec::Job& job, int64_t rows) : fields_(task::make_task(job)->fields()), rows_(rows) {
-    if (!run::is_fed(job.data.pixels, /*on_card=*/true)) return;
+    if (!run::is_fed(job.data.pixels, /*on_gpu=*/true)) return;
     const int64_t first = recorder().next_storage();
     for (int64_t i = 0; i < run::kFeederSlots; ++i) {
       Slot& slot = slots_.emplace_back();
@@ -192,8 +192,8 @@ forecast::Recording trace_step(const spec::Job& job, const Simulation& simulatio
                    .ema = ema.get(),
                    .objective = objective::make_objective(job)});
   recorder->classify_from(first, MemoryClass::optimizer);
-  if (step.shards()) {
-    for (const at::Tensor& part : step.shards()->weight_parts())
+  if (step.partitioning()) {
+    for (const at::Tensor& part : step.partitioning()->weight_parts())
       recorder->classify(storage_id(part), MemoryClass::weights);
   }
 

@@ -11,10 +11,10 @@ namespace lockstep::trace {
 
 using forecast::Attention;
 
-// What of a simulated card changes which operators the step calls. Everything else about a card (rates, workspaces,
+// What of a simulated GPU changes which operators the step calls. Everything else about a GPU (rates, workspaces,
 // memory) is the forecast's business and needs no second trace.
 struct Simulation {
-  Attention attention = Attention::flash;  // the kernel that the card's generation takes for 16-bit attention
+  Attention attention = Attention::flash;  // the kernel that the GPU's generation takes for 16-bit attention
   int64_t ranks = 1;                       // data-parallel ranks; the reducer runs over a backend that does nothing
   int64_t rows = 0;                        // samples of this rank a step; 0: global_batch / ranks, rounded up
   int64_t evaluation_rows = 0;             // of an evaluation before the last step; 0: none

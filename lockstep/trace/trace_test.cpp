@@ -249,7 +249,7 @@ TEST(TraceTest, TheMovingAverageHasAClassOfItsOwn) {
   EXPECT_EQ(bytes_born(recording, MemoryClass::averages), bytes_born(recording, MemoryClass::weights));
 }
 
-TEST(TraceTest, AttentionTakesTheKernelOfTheCard) {
+TEST(TraceTest, AttentionTakesTheKernelOfTheGpu) {
   const auto job = job_of("vit_tiny_patch16_224", 4, spec::Precision::bf16);
   const Recording flash = trace_step(job, {.attention = Attention::flash});
   const Recording math = trace_step(job, {.attention = Attention::math});
@@ -291,7 +291,7 @@ int64_t most_alive(const Recording& recording, MemoryClass memory) {
 }
 
 // Two slots of the feeder take turns; of bytes there are floats besides.
-TEST(TraceTest, PixelsLieOnTheCardAsTheFeederKeepsThem) {
+TEST(TraceTest, PixelsLieOnTheGpuAsTheFeederKeepsThem) {
   const std::map<spec::Pixels, int64_t> bytes_of_a_value = {
       {spec::Pixels::fp32, 4}, {spec::Pixels::bf16, 2 * 2}, {spec::Pixels::uint8, 2 * 1 + 4}};
   for (const auto& [pixels, bytes] : bytes_of_a_value) {

@@ -5,7 +5,7 @@
 
 #include "lockstep/trace/simulated_device.h"
 
-// For tests: a simulated card with its recorder.
+// For tests: a simulated GPU with its recorder.
 namespace lockstep::trace {
 
 struct WatchedDevice {
@@ -15,8 +15,8 @@ struct WatchedDevice {
   forecast::Recording finish() { return recorder->finish(); }
 };
 
-inline at::Tensor on_card(at::IntArrayRef sizes, at::ScalarType type = at::kFloat,
-                          at::MemoryFormat format = at::MemoryFormat::Contiguous) {
+inline at::Tensor on_gpu(at::IntArrayRef sizes, at::ScalarType type = at::kFloat,
+                         at::MemoryFormat format = at::MemoryFormat::Contiguous) {
   return make(sizes, type, format);
 }
 

@@ -91,8 +91,8 @@ KeptBytes measured_bytes(const spec::Job& job, int64_t ranks, After after = Afte
     if (after == After::assembled) step.assemble();
     if (group.rank() != 0) return;
     auto weights = tensors_in(network.parameters());
-    if (step.shards()) {
-      const auto& parts = step.shards()->weight_parts();
+    if (step.partitioning()) {
+      const auto& parts = step.partitioning()->weight_parts();
       weights.insert(weights.end(), parts.begin(), parts.end());
     }
     kept = {storage_bytes(weights), storage_bytes(step.gradients()),

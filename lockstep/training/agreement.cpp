@@ -49,7 +49,7 @@ std::string told(const loader::Collection& collection, const std::string& finger
   return text(collection.samples.size(), " samples, SHA-256 ", fingerprint);
 }
 
-at::Tensor digest_of(const Json& terms) {
+at::Tensor compute_digest(const Json& terms) {
   base::Sha256 hash;
   hash.update(terms.dump(-1));
   const auto digest = hash.digest();
@@ -104,7 +104,7 @@ Json terms_of(const spec::Job& job, const loader::Collections& collections, cons
 
 void check_terms(const Json& mine, const std::string& host, comm::Group& group) {
   if (group.size() == 1) return;
-  const auto digests = group.all_gather(digest_of(mine));
+  const auto digests = group.all_gather(compute_digest(mine));
   const auto first =
       std::find_if(digests.begin(), digests.end(), [&](const at::Tensor& digest) { return !digest.equal(digests[0]); });
   if (first == digests.end()) return;

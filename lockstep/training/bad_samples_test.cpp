@@ -15,15 +15,15 @@ namespace {
 // A file of each rank's own that cannot be read, and one with a line end in its name.
 TEST(BadSamplesTest, ANameIsToldOnceAndOnOneLine) {
   SmallTraining small;
-  const base::Path pictures = small.folder.path() / "pictures";
+  const base::Path images = small.folder.path() / "images";
   for (int i = 0; i < 12; ++i) {
-    const auto file = pictures / base::text("class-", i % 3) / base::text(100 + i, ".jpg");
+    const auto file = images / base::text("class-", i % 3) / base::text(100 + i, ".jpg");
     base::make_folders(file.parent_path());
     base::write_file(file, image::encode_jpeg(image::Image(8, 8), 90));
   }
-  base::write_file(pictures / "class-0" / "x\nskipped y.jpg", "no picture");
-  base::write_file(pictures / "class-1" / "z.jpg", "no picture");
-  small.job.data.train = pictures.string();
+  base::write_file(images / "class-0" / "x\nskipped y.jpg", "no image");
+  base::write_file(images / "class-1" / "z.jpg", "no image");
+  small.job.data.train = images.string();
   small.job.data.validate.clear();
   small.job.data.samples = 0;
   small.job.data.on_bad_sample = spec::OnBadSample::skip;
@@ -32,8 +32,9 @@ TEST(BadSamplesTest, ANameIsToldOnceAndOnOneLine) {
   comm::run_thread_ranks(2, [&](comm::Group& group) {
     TrainingContext context(small.job, small.options, group);
     for (int epoch = 0; epoch < 2; ++epoch) {
-      const auto loader = loader::make_loader(
-          context.collections.train, loader::training_loader(context.job, context.seat()), context.data_state());
+      const auto loader =
+          loader::make_loader(context.collections.train,
+                              loader::training_loader(context.job, context.loader_settings()), context.data_state());
       loader->next();
       report_bad_samples(context, loader.get());
       report_bad_samples(context, loader.get());

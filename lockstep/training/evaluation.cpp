@@ -21,7 +21,7 @@ int64_t rows_at_once(const TrainingContext& context) {
 }
 
 std::unique_ptr<loader::Loader> validation_reader(const TrainingContext& context) {
-  loader::LoaderOptions options = loader::validation_loader(context.job, context.seat());
+  loader::LoaderOptions options = loader::validation_loader(context.job, context.loader_settings());
   const auto count = static_cast<int64_t>(context.collections.validate->samples.size());
   run::EvaluationShare share =
       run::evaluation_share(count, options.global_batch, context.group.rank(), context.group.size());

@@ -96,9 +96,9 @@ TEST(EvaluationTest, AStopAtTheEndOfAPhaseLosesNoEvaluation) {
   const auto straight = sit(folder.path() / "straight", job);
   TrainOptions options;
   options.stop = [&] {  // nothing is asked between the step and its evaluation, and it asks in the features too
-    run::Beat beat;
-    options.activity->write_into(beat);
-    return std::string(beat.phase == run::Phase::computing ? "test" : "");
+    run::Heartbeat heartbeat;
+    options.activity->write_into(heartbeat);
+    return std::string(heartbeat.phase == run::Phase::computing ? "test" : "");
   };
   EXPECT_EQ(sit(folder.path() / "run", job, options).step, 1);
   EXPECT_EQ(sit(folder.path() / "run", job).weights_sha256, straight.weights_sha256);
@@ -214,10 +214,10 @@ class LateToFail : public run::Disk {
     const std::string name = path.parent_path().filename().string();
     const int64_t step = name.starts_with(".saving-step-") ? std::stoll(name.substr(13)) : 0;
     if (step <= 1 || step == last_) return real_->create(path);
-    run::Beat beat;
-    for (int tries = 0; tries < 10000 && beat.phase != run::Phase::evaluating; ++tries) {
+    run::Heartbeat heartbeat;
+    for (int tries = 0; tries < 10000 && heartbeat.phase != run::Phase::evaluating; ++tries) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      activity_->write_into(beat);
+      activity_->write_into(heartbeat);
     }
     throw base::Error(base::Blame::machine, "a test of the disk", "");
   }
@@ -278,7 +278,7 @@ TEST(EvaluationTest, OnlyABetterOneIsTheBestOnEveryRank) {
   SmallTraining small;
   comm::run_thread_ranks(2, [&](comm::Group& group) {
     TrainingContext context(small.job, small.options, group);
-    const Feed feed(context, context.timetable.stage_at(0), [] { return std::string(); });
+    const Feed feed(context, context.timetable.phase_at(0), [] { return std::string(); });
     Evaluation evaluation(context);
     Scores& scores = context.state.scores;
     context.state.step = 3;

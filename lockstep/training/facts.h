@@ -32,14 +32,14 @@ struct StepFact {
   int64_t samples = 0;
 };
 
-// The facts of one sitting beside what its plan promised. The first steps choose kernels and grow memory: the plan is
+// The facts of one session beside what its plan promised. The first steps choose kernels and grow memory: the plan is
 // about warm steps, so they do not count; nor do those that `profiled`. A smaller last batch of an epoch counts for
 // samples per second only.
 class Facts {
  public:
   static constexpr int64_t kWarmUp = 5;        // steps that do not count
-  static constexpr int64_t kFirstTable = 20;   // step of this sitting after which the first table is due
-  static constexpr int64_t kProfileFrom = 10;  // steps of the sitting in which operators are timed
+  static constexpr int64_t kFirstTable = 20;   // step of this session after which the first table is due
+  static constexpr int64_t kProfileFrom = 10;  // steps of the session in which operators are timed
   static constexpr int64_t kProfileTo = 12;
 
   Facts(Promise promise, int64_t global_batch) : promise_(std::move(promise)), global_batch_(global_batch) {}

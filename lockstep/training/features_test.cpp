@@ -47,7 +47,7 @@ TEST(FeaturesTest, OneRowForEverySample) {
   EXPECT_EQ(evaluate_features(network, features, 4, *group, tiny_evaluation())->samples(), 10);
 }
 
-// A card holds one piece of them, whatever their number.
+// A GPU holds one piece of them, whatever their number.
 TEST(FeaturesTest, EvaluatesInPiecesOfAnySize) {
   const auto group = comm::single_group();
   const auto network = step::tiny::network();

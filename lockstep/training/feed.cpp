@@ -13,21 +13,22 @@ namespace lockstep::training {
 using base::Json;
 using base::text;
 
-size_t first_trained(const TrainingContext& context, const run::Stage& stage) {
-  return stage.phase.train_from.empty() ? 0 : context.network.index_of(stage.phase.train_from);
+size_t first_trained(const TrainingContext& context, const run::PhaseSpan& span) {
+  return span.phase.train_from.empty() ? 0 : context.network.index_of(span.phase.train_from);
 }
 
-Feed::Feed(TrainingContext& context, const run::Stage& stage, const std::function<std::string()>& wants_stop)
+Feed::Feed(TrainingContext& context, const run::PhaseSpan& span, const std::function<std::string()>& wants_stop)
     : context_(context) {
-  if (!stage.phase.cache_features) {
-    loader_ = loader::make_loader(context.collections.train, loader::training_loader(context.job, context.seat()),
-                                  context.data_state());
+  if (!span.phase.cache_features) {
+    loader_ =
+        loader::make_loader(context.collections.train, loader::training_loader(context.job, context.loader_settings()),
+                            context.data_state());
     if (run::is_fed(context.job.data.pixels, context.options.device.is_cuda()) && !context.history) {
       feeder_ = std::make_unique<step::Feeder>(*loader_, context.options.device);
     }
     return;
   }
-  const size_t from = first_trained(context, stage);
+  const size_t from = first_trained(context, span);
   train_ = compute(context.collections.train, from, "training", wants_stop);
   if (context.collections.validate && !context.stop.is_set()) {
     validate_ = compute(*context.collections.validate, from, "validation", wants_stop);
@@ -37,7 +38,7 @@ Feed::Feed(TrainingContext& context, const run::Stage& stage, const std::functio
 std::optional<Features> Feed::compute(const loader::Collection& collection, size_t to, const char* what,
                                       const std::function<std::string()>& wants_stop) {
   const auto count = static_cast<int64_t>(collection.samples.size());
-  const auto reader = loader::make_loader(collection, loader::feature_loader(context_.job, context_.seat()),
+  const auto reader = loader::make_loader(collection, loader::feature_loader(context_.job, context_.loader_settings()),
                                           {.seed = context_.job.training.seed});
   FeatureRequest request{.to = to, .precision = context_.job.training.precision, .device = context_.options.device};
   if (context_.ledger) {
@@ -96,7 +97,7 @@ void Feed::step_took(double seconds) {
 
 void Feed::say_pace() {
   if (!loader_) return;
-  const loader::StageSeconds now = loader_->stages();
+  const loader::PipelineSeconds now = loader_->pipeline_seconds();
   const auto found = loader::find_bottleneck({now - pace_.before, loader_->num_threads(), pace_.seconds, pace_.waited,
                                               context_.collections.train.shards != nullptr});
   pace_.before = now;
@@ -106,7 +107,8 @@ void Feed::say_pace() {
   fields["step"] = context_.state.step;
   context_.ledger->note("loader_bottleneck", fields);
   constexpr double kMuchMore = 1.5;  // than was said before: a person needs to read it once
-  if (found->stage == pace_.told.stage && found->waited_share < kMuchMore * pace_.told.waited_share) return;
+  if (found->pipeline_stage == pace_.told.pipeline_stage && found->waited_share < kMuchMore * pace_.told.waited_share)
+    return;
   pace_.told = *found;
   context_.ledger->say(found->to_text());
 }

@@ -13,7 +13,7 @@
 namespace lockstep::training {
 
 // The first block that this phase trains.
-size_t first_trained(const TrainingContext& context, const run::Stage& stage);
+size_t first_trained(const TrainingContext& context, const run::PhaseSpan& span);
 
 // Where the batches of one phase come from, from the step on at which the run stands: the loader, on a GPU through a
 // feeder that is one step ahead, or cached features of the frozen blocks.
@@ -21,7 +21,7 @@ class Feed {
  public:
   // Every rank calls it. `wants_stop` is asked while features are computed. When any rank wants to stop, the context's
   // stop is set and no batch may be asked for.
-  Feed(TrainingContext& context, const run::Stage& stage, const std::function<std::string()>& wants_stop);
+  Feed(TrainingContext& context, const run::PhaseSpan& span, const std::function<std::string()>& wants_stop);
 
   step::Samples next();                                           // this rank's, for the next step of the run
   double wait_seconds() const { return waited_; }                 // of the last next()
@@ -45,10 +45,10 @@ class Feed {
   double waited_ = 0;
 
   struct Pace {
-    loader::Bottleneck told = {};      // the last one that was said
-    loader::StageSeconds before = {};  // at the beginning of the epoch, or of this session in it
-    double seconds = 0;                // of the steps since then
-    double waited = 0;                 // of these, for batches
+    loader::Bottleneck told = {};         // the last one that was said
+    loader::PipelineSeconds before = {};  // at the beginning of the epoch, or of this session in it
+    double seconds = 0;                   // of the steps since then
+    double waited = 0;                    // of these, for batches
   } pace_;
 };
 

@@ -16,8 +16,8 @@ TEST(FeedTest, GivesWhatTheLoaderGivesFromWhereTheRunStands) {
   SmallTraining small;
   const auto group = comm::single_group();
   TrainingContext context(small.job, small.options, *group);
-  const run::Stage& stage = context.timetable.stage_at(0);
-  Feed whole(context, stage, never);
+  const run::PhaseSpan& span = context.timetable.phase_at(0);
+  Feed whole(context, span, never);
   for (; context.state.step < 2; ++context.state.step) whole.next();
   const step::Samples third = whole.next();
   EXPECT_EQ(third.step, 2);
@@ -25,11 +25,11 @@ TEST(FeedTest, GivesWhatTheLoaderGivesFromWhereTheRunStands) {
   EXPECT_EQ(whole.batch().size(), 8);
   EXPECT_FALSE(whole.validation().has_value());
 
-  Feed resumed(context, stage, never);
+  Feed resumed(context, span, never);
   EXPECT_TRUE(resumed.next().fields.at("image").equal(third.fields.at("image")));
   context.state.step = 0;
   context.state.data_shift = 2;  // a rewind left two batches out
-  Feed rewound(context, stage, never);
+  Feed rewound(context, span, never);
   const step::Samples again = rewound.next();
   EXPECT_EQ(again.step, 0);
   EXPECT_TRUE(again.fields.at("image").equal(third.fields.at("image")));
@@ -49,16 +49,16 @@ TEST(FeedTest, GivesFeaturesOfFrozenBlocksInTheOrderOfTheLoader) {
   small.job.training.phases = {frozen_phase("head")};
   const auto group = comm::single_group();
   TrainingContext context(small.job, small.options, *group);
-  const run::Stage& stage = context.timetable.stage_at(0);
-  Feed feed(context, stage, never);
+  const run::PhaseSpan& span = context.timetable.phase_at(0);
+  Feed feed(context, span, never);
   EXPECT_EQ(feed.loader(), nullptr);
-  EXPECT_EQ(first_trained(context, stage), context.network.index_of("head"));
+  EXPECT_EQ(first_trained(context, span), context.network.index_of("head"));
   ASSERT_TRUE(feed.validation().has_value());
   EXPECT_EQ(feed.validation()->num_samples(), 24);
   const step::Samples cached = feed.next();
-  EXPECT_EQ(cached.from, first_trained(context, stage));
+  EXPECT_EQ(cached.from, first_trained(context, span));
   EXPECT_EQ(small.events("features").size(), 2U);
-  run::Stage images = stage;
+  run::PhaseSpan images = span;
   images.phase.cache_features = false;
   EXPECT_TRUE(Feed(context, images, never).next().fields.at("label").equal(cached.fields.at("label")));
 }
@@ -69,7 +69,7 @@ TEST(FeedTest, OneRankThatWantsToStopStopsTheFeaturesOfAll) {
   small.job.training.phases = {frozen_phase("head")};
   comm::run_thread_ranks(2, [&](comm::Group& group) {
     TrainingContext context(small.job, small.options, group);
-    const Feed feed(context, context.timetable.stage_at(0),
+    const Feed feed(context, context.timetable.phase_at(0),
                     [&] { return std::string(group.rank() == 1 ? "SIGUSR1" : ""); });
     EXPECT_EQ(context.stop.reason(), "SIGUSR1 on rank 1");
     EXPECT_FALSE(feed.validation().has_value());

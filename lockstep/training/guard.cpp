@@ -73,7 +73,7 @@ Guard::Fate Guard::check_finite(const step::StepResult& result, step::Step& step
 
 Guard::Fate Guard::check_spike(const step::StepResult& result, step::Step& step) {
   if (!result.finite || result.skipped) return Fate::goes_on;
-  const std::string spike = context_.state.spikes.judge(result.loss, result.gradient_norm);
+  const std::string spike = context_.state.spikes.check(result.loss, result.gradient_norm);
   if (spike.empty()) return Fate::goes_on;
   const std::string what = text("step ", context_.state.step, ": ", spike, " (training.spike_factor)");
   const std::string stays = rewind(what, step);
@@ -82,7 +82,7 @@ Guard::Fate Guard::check_spike(const step::StepResult& result, step::Step& step)
               "lower training.optimizer.lr, set training.clip_norm=1, or training.spike_factor=0 to let it pass");
 }
 
-// Back to the newest good checkpoint; when that did not lead beyond the place last time, to the one before it. The run
+// Back to the newest good checkpoint; when that did not lead beyond that step last time, to the one before it. The run
 // goes on with the batches behind those that led here, which are not shown again.
 std::string Guard::rewind(const std::string& why, step::Step& step) {
   saver_.settle(Saver::Wait::yes);

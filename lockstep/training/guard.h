@@ -19,7 +19,7 @@ class Guard {
   Guard(TrainingContext& context, Saver& saver) : context_(context), saver_(saver) {}
 
   // After a step of `rows`. False: the run went back to an earlier step; this phase's Step and Feed are of another
-  // place now.
+  // position now.
   bool accepts(const step::StepResult& result, int64_t rows, step::Step& step, const Feed& feed);
   // Machine error when they do not; asked every training.check_sync_every steps, and before a save.
   void check_ranks_agree(bool saves) const;

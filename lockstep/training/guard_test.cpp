@@ -38,7 +38,7 @@ std::vector<int64_t> samples_of(const base::Path& run, int64_t first, int64_t la
   return ids;
 }
 
-spec::Job pictures_job(const base::Path& pictures) {
+spec::Job images_job(const base::Path& images) {
   spec::Job what;
   what.name = "test";
   what.model.name = "smallcnn";
@@ -46,27 +46,27 @@ spec::Job pictures_job(const base::Path& pictures) {
   what.data.image_size = 16;
   what.data.threads = what.training.threads = 1;
   what.training.optimizer.lr = 0.05;
-  what.data.train = pictures.string();
+  what.data.train = images.string();
   return what;
 }
 
-void write_pictures(const base::Path& pictures, const image::Image& picture, int64_t count) {
+void write_images(const base::Path& images, const image::Image& image, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    const auto file = pictures / base::text("class-", i % 3) / base::text(100 + i, ".jpg");
+    const auto file = images / base::text("class-", i % 3) / base::text(100 + i, ".jpg");
     base::make_folders(file.parent_path());
-    base::write_file(file, image::encode_jpeg(picture, 95));
+    base::write_file(file, image::encode_jpeg(image, 95));
   }
 }
 
 // Who skips bad samples does not want to train through a file system that is gone.
 TEST(GuardTest, AFileSystemThatIsGoneIsNoBadSample) {
   const base::TemporaryFolder folder;
-  const auto pictures = folder.path() / "pictures";
+  const auto images = folder.path() / "images";
   for (const bool validates : {false, true}) {
-    write_pictures(pictures, image::Image(16, 16), 24);
-    write_pictures(folder.path() / "others", image::Image(16, 16), 24);
-    spec::Job what = pictures_job(validates ? folder.path() / "others" : pictures);
-    if (validates) what.data.validate = pictures.string();
+    write_images(images, image::Image(16, 16), 24);
+    write_images(folder.path() / "others", image::Image(16, 16), 24);
+    spec::Job what = images_job(validates ? folder.path() / "others" : images);
+    if (validates) what.data.validate = images.string();
     what.data.on_bad_sample = spec::OnBadSample::skip;
     what.training.global_batch = 4;  // 6 steps an epoch
     what.training.epochs = 8;
@@ -74,7 +74,7 @@ TEST(GuardTest, AFileSystemThatIsGoneIsNoBadSample) {
     options.run = folder.path() / (validates ? "second" : "first");
     int64_t asked = 0;
     options.stop = [&] {
-      if (++asked == 8) std::filesystem::rename(pictures, folder.path() / "gone");
+      if (++asked == 8) std::filesystem::rename(images, folder.path() / "gone");
       return std::string();
     };
     try {
@@ -84,17 +84,17 @@ TEST(GuardTest, AFileSystemThatIsGoneIsNoBadSample) {
       EXPECT_EQ(error.blame(), base::Blame::machine) << error.what();
       EXPECT_NE(std::string(error.what()).find("could be read"), std::string::npos) << error.what();
     }
-    std::filesystem::rename(folder.path() / "gone", pictures);
+    std::filesystem::rename(folder.path() / "gone", images);
   }
 }
 
 // With batches of one, a bad sample is a whole step of them.
 TEST(GuardTest, ABadSampleThatIsAWholeBatchIsSkipped) {
   const base::TemporaryFolder folder;
-  const auto pictures = folder.path() / "pictures";
-  write_pictures(pictures, image::Image(16, 16), 12);
-  base::write_file(pictures / "class-0" / "100.jpg", "no picture");
-  spec::Job what = pictures_job(pictures);
+  const auto images = folder.path() / "images";
+  write_images(images, image::Image(16, 16), 12);
+  base::write_file(images / "class-0" / "100.jpg", "no image");
+  spec::Job what = images_job(images);
   what.model.name = "mlp";
   what.data.on_bad_sample = spec::OnBadSample::skip;
   what.training.global_batch = 1;
@@ -106,12 +106,12 @@ TEST(GuardTest, ABadSampleThatIsAWholeBatchIsSkipped) {
   EXPECT_EQ(result.bad_samples, 1);
 }
 
-// Black pictures; white ones become infinite by a normalisation that black ones do not feel. Three batches of them.
+// Black images; white ones become infinite by a normalisation that black ones do not feel. Three batches of them.
 TEST(GuardTest, DataWithoutAFiniteLossAreLeftOutAndTheRunEnds) {
   const base::TemporaryFolder folder;
-  image::Image picture(16, 16);
-  write_pictures(folder.path() / "pictures", picture, 120);
-  spec::Job what = pictures_job(folder.path() / "pictures");
+  image::Image image(16, 16);
+  write_images(folder.path() / "images", image, 120);
+  spec::Job what = images_job(folder.path() / "images");
   what.data.mean.assign(3, 0), what.data.std.assign(3, 1e-39);
   what.training.global_batch = 4;  // 30 steps an epoch
   what.training.steps = 20;
@@ -124,10 +124,10 @@ TEST(GuardTest, DataWithoutAFiniteLossAreLeftOutAndTheRunEnds) {
   };
   ASSERT_EQ(train_and_note(folder.path() / "sound").rewinds, 0);
 
-  std::fill(picture.pixels.begin(), picture.pixels.end(), uint8_t{255});
+  std::fill(image.pixels.begin(), image.pixels.end(), uint8_t{255});
   const auto collection = loader::scan_folder(what.data.train);
   for (const int64_t id : samples_of(folder.path() / "sound", 9, 11)) {
-    base::write_file(collection.name_of(id), image::encode_jpeg(picture, 95));
+    base::write_file(collection.name_of(id), image::encode_jpeg(image, 95));
   }
   const auto run = folder.path() / "struck";
   const auto result = train_and_note(run);
@@ -273,7 +273,7 @@ struct Guarded {
         saver(context),
         guard(context, saver),
         step(SmallTraining::step_of(context)),
-        feed(context, context.timetable.stage_at(0), [] { return std::string(); }) {}
+        feed(context, context.timetable.phase_at(0), [] { return std::string(); }) {}
 
   bool accepts(const step::StepResult& result, int64_t rows = 8) {
     ++context.state.step;
@@ -330,7 +330,7 @@ TEST(GuardTest, GoesBackToTheCheckpointBeforeAndThenToEarlierOnes) {
   EXPECT_NE(run.complaint(kNotFinite).find("2 rewinds have not led beyond it"), std::string::npos);
 }
 
-TEST(GuardTest, ARunThatGetsBeyondThePlaceMayGoBackAnew) {
+TEST(GuardTest, ARunThatGetsBeyondThatStepMayGoBackAgain) {
   SmallTraining small;
   small.job.training.max_nonfinite_steps = small.job.training.max_rewinds = 1;
   const auto group = comm::single_group();

@@ -26,10 +26,10 @@ double mean(double sum, int64_t count) {
 }  // namespace
 
 Ledger::Ledger(const run::RunPaths& paths, const run::Timetable& timetable,
-               std::shared_ptr<const objective::Objective> objective, Voice voice)
+               std::shared_ptr<const objective::Objective> objective, Logger logger)
     : timetable_(timetable),
       objective_(std::move(objective)),
-      voice_(std::move(voice)),
+      logger_(std::move(logger)),
       journal_(paths.journal()),
       events_(paths.events()),
       phase_end_(timetable.total_steps()) {}
@@ -66,8 +66,8 @@ void Ledger::attempt(const std::function<void()>& write) {
   } catch (const base::Error& error) {
     if (told_of_failure_) return;
     told_of_failure_ = true;
-    voice_.say(text("the history of this run has gaps from here on, training goes on: ", error.what(),
-                    error.fix().empty() ? "" : text("; ", error.fix())));
+    logger_.say(text("the history of this run has gaps from here on, training goes on: ", error.what(),
+                     error.fix().empty() ? "" : text("; ", error.fix())));
   }
 }
 
@@ -83,8 +83,8 @@ void Ledger::sync() {
   attempt([&] { journal_.sync(); });
 }
 
-void Ledger::phase(const run::Stage& stage) {
-  phase_end_ = stage.end;
+void Ledger::phase(const run::PhaseSpan& span) {
+  phase_end_ = span.end;
   step_seconds_ = 0;
 }
 
@@ -156,18 +156,18 @@ void Ledger::end_epoch(int64_t step) {
   for (const auto& [name, value] : figures_of(epoch_)) {
     if (epoch_.samples > 0) means += "  " + objective_->figure_text(name, value);
   }
-  voice_.say(text("epoch ", step / timetable_.steps_per_epoch(), "  ", means, "  ", fixed(rate, 1),
-                  " samples/s  (data wait ", share(epoch_.data), ", compute ", share(epoch_.compute),
-                  ", communication ", share(epoch_.communication), ", save ", share(epoch_.save), ")"));
+  logger_.say(text("epoch ", step / timetable_.steps_per_epoch(), "  ", means, "  ", fixed(rate, 1),
+                   " samples/s  (data wait ", share(epoch_.data), ", compute ", share(epoch_.compute),
+                   ", communication ", share(epoch_.communication), ", save ", share(epoch_.save), ")"));
   epoch_ = {};
 }
 
 void Ledger::show_progress(int64_t step, const step::StepResult& result) {
-  const char* phase = timetable_.stages().size() > 1 ? " in this phase " : " ";
-  voice_.show(text("step ", step, "/", timetable_.total_steps(), "  epoch ", fixed(timetable_.epoch_at(step), 2),
-                   "  loss ", fixed(result.loss, 3), "  lr ", lr_, "  ", fixed(1 / std::max(1e-9, step_seconds_), 2),
-                   " steps/s  left", phase,
-                   base::duration_text(step_seconds_ * static_cast<double>(phase_end_ - step))));
+  const char* phase = timetable_.phases().size() > 1 ? " in this phase " : " ";
+  logger_.show(text("step ", step, "/", timetable_.total_steps(), "  epoch ", fixed(timetable_.epoch_at(step), 2),
+                    "  loss ", fixed(result.loss, 3), "  lr ", lr_, "  ", fixed(1 / std::max(1e-9, step_seconds_), 2),
+                    " steps/s  left", phase,
+                    base::duration_text(step_seconds_ * static_cast<double>(phase_end_ - step))));
 }
 
 void Ledger::evaluate(int64_t step, const task::Score& score, bool ema, double seconds) {
@@ -186,8 +186,8 @@ void Ledger::evaluate(int64_t step, const task::Score& score, bool ema, double s
   for (const auto& member : figures.members()) {
     if (member.value.is_number()) draw("validate/" + member.key, step, member.value.as_double());
   }
-  voice_.say(text("  validation at step ", step, ": ", score.line(), "  (", score.samples(), " samples, ",
-                  base::duration_text(seconds), ")"));
+  logger_.say(text("  validation at step ", step, ": ", score.line(), "  (", score.samples(), " samples, ",
+                   base::duration_text(seconds), ")"));
 }
 
 void Ledger::stalled(int64_t step, double seconds) {

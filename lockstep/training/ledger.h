@@ -20,35 +20,35 @@
 
 namespace lockstep::training {
 
-// Where a verb's words go: `show` is the updating line, `say` stays. Empty: nowhere.
-struct Voice {
+// Where a verb's output goes: `show` updates the progress line, `say` prints a line that stays. Empty: nowhere.
+struct Logger {
   std::function<void(std::string_view)> show = [](std::string_view) {};
   std::function<void(std::string_view)> say = [](std::string_view) {};
 };
 
 // Everything that rank 0 writes down about a run while it goes on: journal, TensorBoard, progress. Other ranks have
 // none. Steps are written in groups of about a second, so that a journal of a million steps stays readable. After
-// begin() a disk that takes nothing more is told once and costs no training.
+// begin() a full or failing disk is reported once and does not stop training.
 class Ledger {
  public:
   Ledger(const run::RunPaths& paths, const run::Timetable& timetable,
-         std::shared_ptr<const objective::Objective> objective, Voice voice);
+         std::shared_ptr<const objective::Objective> objective, Logger logger);
 
   void begin(std::string_view event, const base::Json& fields);  // "start" or "resume"
-  void phase(const run::Stage& stage);                           // before its first step here: another pace
+  void phase(const run::PhaseSpan& span);                        // before its first step here: another pace
   void features(int64_t step, int64_t samples, double seconds);  // computed once for many epochs
   void step(int64_t step, const step::StepResult& result, double lr, double data_seconds, double seconds);
   void evaluate(int64_t step, const task::Score& score, bool ema, double seconds);
   void stalled(int64_t step, double seconds);  // the steps waited for a save, after that step
-  // It is durable; some steps may have passed since its state was copied. `stall` is its part of stalled(), `interval`
-  // the seconds between two where the clock decides.
+  // A checkpoint is durable; some steps may have passed since its state was copied. `stall` is its part of stalled(),
+  // `interval` the seconds between two saves where the clock decides.
   void saved(const run::BackgroundSave::Outcome& save, double stall, std::optional<double> interval);
-  // Back at an earlier step, `from` the one that was reached; what was summed up since belongs to nothing.
+  // The run went back to an earlier step; `from` is the step that it had reached. Sums since then are dropped.
   void rewound(int64_t from, const base::Json& fields);
   void end_epoch(int64_t step);  // after what belongs to its last step: evaluation and save
   void note(std::string_view event, const base::Json& fields);
-  void say(std::string_view line) { voice_.say(line); }
-  void show(std::string_view line) { voice_.show(line); }
+  void say(std::string_view line) { logger_.say(line); }
+  void show(std::string_view line) { logger_.show(line); }
   void sync();
 
  private:
@@ -68,7 +68,7 @@ class Ledger {
 
   const run::Timetable& timetable_;
   std::shared_ptr<const objective::Objective> objective_;
-  Voice voice_;
+  Logger logger_;
   run::Journal journal_;
   run::EventWriter events_;
   Sums group_;  // since the last "step" event

@@ -14,10 +14,10 @@ TEST(LedgerTest, GroupsShortStepsAndWeighsTheirLossBySamples) {
   training.epochs = 1;
   const run::Timetable timetable(training, 15);  // two steps: 10 and 5 samples
   std::vector<std::string> said;
-  Voice voice;
-  voice.say = [&](std::string_view line) { said.emplace_back(line); };
+  Logger logger;
+  logger.say = [&](std::string_view line) { said.emplace_back(line); };
   {
-    Ledger ledger({folder.path()}, timetable, objective::make_objective(spec::Job()), voice);
+    Ledger ledger({folder.path()}, timetable, objective::make_objective(spec::Job()), logger);
     ledger.step(1, {.loss = 1, .figures = {5}, .samples = 10, .compute_seconds = 0.1}, 0.5, 0.01, 0.2);
     ledger.step(2, {.loss = 4, .figures = {1}, .samples = 5, .compute_seconds = 0.1}, 0.25, 0.01, 0.2);
     ledger.stalled(2, 0.6);
@@ -67,13 +67,13 @@ TEST(LedgerTest, TheTimeLeftIsThatOfThePhaseAtItsOwnPace) {
   training.phases[1].epochs = 3;
   const run::Timetable timetable(training, 100);  // 50 steps, then 30
   std::string shown;
-  Voice voice;
-  voice.show = [&](std::string_view line) { shown = line; };
-  Ledger ledger({folder.path()}, timetable, objective::make_objective(spec::Job()), voice);
-  ledger.phase(timetable.stages()[0]);
+  Logger logger;
+  logger.show = [&](std::string_view line) { shown = line; };
+  Ledger ledger({folder.path()}, timetable, objective::make_objective(spec::Job()), logger);
+  ledger.phase(timetable.phases()[0]);
   ledger.step(48, {.loss = 1, .samples = 10}, 0.5, 0, 2);
   EXPECT_NE(shown.find("left in this phase 4"), std::string::npos) << shown;
-  ledger.phase(timetable.stages()[1]);
+  ledger.phase(timetable.phases()[1]);
   ledger.step(51, {.loss = 1, .samples = 10}, 0.5, 0, 1);
   EXPECT_NE(shown.find("left in this phase 29"), std::string::npos) << shown;
 }
@@ -85,9 +85,9 @@ TEST(LedgerTest, AFullDiskIsToldOnceAndStopsNothing) {
   training.epochs = 1;
   const run::Timetable timetable(training, 100);
   std::vector<std::string> said;
-  Voice voice;
-  voice.say = [&](std::string_view line) { said.emplace_back(line); };
-  Ledger ledger({folder.path()}, timetable, objective::make_objective(spec::Job()), voice);
+  Logger logger;
+  logger.say = [&](std::string_view line) { said.emplace_back(line); };
+  Ledger ledger({folder.path()}, timetable, objective::make_objective(spec::Job()), logger);
   ledger.begin("start", base::Json::object());
   {
     const run::SmallDisk full(std::filesystem::file_size(folder.path() / "journal.jsonl") + 30);

@@ -11,7 +11,7 @@
 namespace lockstep::training {
 namespace {
 
-// At a time from a rank to the one that writes: 256 MiB need no more than that beside the rows where they pass a card.
+// At a time from a rank to the one that writes: 256 MiB need no more than that beside the rows where they pass a GPU.
 constexpr int64_t kHandedElements = int64_t{64} << 20;
 constexpr int kTag = 77;
 
@@ -73,11 +73,11 @@ std::optional<run::CheckpointPart> NodePart::take(const step::CutState& state) {
   std::vector<weights::TensorView> views;
   for (size_t i = 0; i < ranks_.size(); ++i) {
     if (i > 0) accept(group_, rows_[i], ranks_[i]);
-    for (const auto& piece : state.pieces(rows_[i], ranks_[i])) {
-      views.push_back({run::piece_name(cut_name_of(piece.whole), piece.first),
+    for (const auto& partition : state.partitions(rows_[i], ranks_[i])) {
+      views.push_back({run::partition_name(cut_name_of(partition.whole), partition.first),
                        weights::Dtype::F32,
-                       {piece.values.numel()},
-                       {static_cast<const std::byte*>(piece.values.const_data_ptr()), piece.values.nbytes()}});
+                       {partition.values.numel()},
+                       {static_cast<const std::byte*>(partition.values.const_data_ptr()), partition.values.nbytes()}});
     }
   }
   return run::safetensors_part(file_of(node_), views);

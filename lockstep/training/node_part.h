@@ -12,17 +12,17 @@
 
 namespace lockstep::training {
 
-// What the ranks of one node have of a state in pieces (step::CutState), as one file of a checkpoint: they hand it to
-// the node's first rank, which writes it. Ranks that give the same name share a node; rank 0's is node 0.
+// The partitions of a state (step::CutState) on the ranks of one node, as one file of a checkpoint. The ranks hand them
+// to the node's first rank, which writes the file. Ranks with the same node name share a node; rank 0 is on node 0.
 class NodePart {
  public:
-  // Every rank calls it. `device` is where the pieces are; copies from a card go through pinned memory.
+  // Every rank calls it. `device` is where the partitions are; copies from a GPU go through pinned memory.
   NodePart(comm::Group& group, const std::string& node, at::Device device = at::kCPU);
 
   bool writes() const { return group_.rank() == ranks_.front(); }
   int64_t num_nodes() const { return num_nodes_; }
-  // Every rank calls it. The file with the pieces of this node's ranks, on its first rank; nothing on the others. The
-  // copy stays as it is until the next call, or this object goes.
+  // Every rank calls it. The file with the partitions of this node's ranks, on its first rank; nothing on the others.
+  // The copy stays as it is until the next call, or this object goes.
   std::optional<run::CheckpointPart> take(const step::CutState& state);
   // For rank 0: the names of the files of all nodes, its own first.
   std::vector<std::string> names() const;
@@ -38,7 +38,7 @@ class NodePart {
   std::vector<at::Tensor> rows_;  // of those, on the first
 };
 
-// What state.json says of the tensors in pieces and of the files they are in.
+// What state.json says of the tensors in partitions and of the files they are in.
 void describe_cut(base::Json& state, const step::CutState& cut, const std::vector<std::string>& parts);
 
 }  // namespace lockstep::training

@@ -15,7 +15,7 @@ namespace {
 std::string content_of(const run::CheckpointPart& part) {
   std::string all;
   part.write(
-      [&](std::span<const std::byte> piece) { all.append(reinterpret_cast<const char*>(piece.data()), piece.size()); });
+      [&](std::span<const std::byte> chunk) { all.append(reinterpret_cast<const char*>(chunk.data()), chunk.size()); });
   return all;
 }
 
@@ -53,7 +53,7 @@ int64_t elements(const std::map<std::string, std::string>& files) {
   return count;
 }
 
-TEST(NodePartTest, ANodeHasOneFileWithThePiecesOfAllItsRanks) {
+TEST(NodePartTest, ANodeHasOneFileWithThePartitionsOfAllItsRanks) {
   const auto apart = files_of({"a", "b", "c", "d"}, 4);
   const auto pairs = files_of({"a", "b", "a", "b"}, 2);
   const auto one = files_of({"a", "a", "a", "a"}, 1);

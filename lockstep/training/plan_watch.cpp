@@ -18,10 +18,10 @@ namespace {
 using base::Json;
 using base::text;
 
-Promise promise_of(const spec::Job& job, const TrainOptions& options, int64_t ranks) {
-  const bool card = options.device.is_cuda();
+Promise read_promise(const spec::Job& job, const TrainOptions& options, int64_t ranks) {
+  const bool gpu = options.device.is_cuda();
   return find_promise(spec::load_plan(*options.plan), options.plan->string(), job,
-                      standing_here(card ? "cuda" : "cpu", card ? options.device.index() : 0, ranks));
+                      standing_here(gpu ? "cuda" : "cpu", gpu ? options.device.index() : 0, ranks));
 }
 
 }  // namespace
@@ -48,14 +48,14 @@ double process_seconds() {
 }
 
 PlanWatch::PlanWatch(const spec::Job& job, const TrainOptions& options, int64_t ranks, Ledger& ledger)
-    : ledger_(ledger), device_(options.device), facts_(promise_of(job, options, ranks), job.training.global_batch) {}
+    : ledger_(ledger), device_(options.device), facts_(read_promise(job, options, ranks), job.training.global_batch) {}
 
 void PlanWatch::before_step(bool begins_epoch) {
   if (begins_epoch) epoch_start_ = base::steady_seconds();
   if (facts_.profiling() && device_.is_cpu() && !profile_) profile_ = std::make_unique<OperatorProfile>();
 }
 
-// The first step of a sitting loads and chooses kernels, on a card for 1 to 12 s: beyond a step's promised length that
+// The first step of a session loads and chooses kernels, on a GPU for 1 to 12 s: beyond a step's promised length that
 // belongs to the start-up, not to the epoch and the total.
 void PlanWatch::begin(double first_step) {
   start_up_left_ = std::max(0.0, first_step - facts_.promise().step_seconds.value_or(first_step));

@@ -11,7 +11,7 @@
 
 namespace lockstep::training {
 
-// Holds a run to its plan: gathers the facts of this sitting, and tells and journals promise against fact after the
+// Holds a run to its plan: gathers the facts of this session, and tells and journals promise against fact after the
 // warm-up and at the end. Rank 0 only.
 class PlanWatch {
  public:
@@ -22,7 +22,7 @@ class PlanWatch {
   void step(int64_t step, const StepFact& fact);  // of the run: 1 = the first
   void saved(double seconds) { facts_.saved(seconds); }
   void end_epoch();
-  void end(int64_t step, std::optional<double> total_seconds);  // no total: the run goes on in another sitting
+  void end(int64_t step, std::optional<double> total_seconds);  // no total: the run goes on in another session
 
  private:
   void begin(double first_step);
@@ -32,14 +32,14 @@ class PlanWatch {
   at::Device device_;
   Facts facts_;
   std::unique_ptr<OperatorProfile> profile_;  // while it runs
-  double epoch_start_ = 0;                    // 0: this sitting was not there
+  double epoch_start_ = 0;                    // 0: this session was not there
   double start_up_left_ = 0;                  // of the first step's seconds: kernels are loaded and chosen
 };
 
 // Since this process was started.
 double process_seconds();
 
-// The most memory this process has had: on a card what libtorch's allocator reserved, else its resident set.
+// The most memory this process has had: on a GPU what libtorch's allocator reserved, else its resident set.
 double peak_memory(at::Device device);
 
 }  // namespace lockstep::training

@@ -31,9 +31,9 @@ std::vector<Json> watch(const base::Path& folder, int64_t steps, std::string& sa
   base::write_json(folder / "plan.json", spec::to_json(plan));
   const run::Timetable timetable(job.training, 80);
   const run::RunPaths paths{folder};
-  Voice voice;
-  voice.say = [&](std::string_view line) { said += line; };
-  Ledger ledger(paths, timetable, objective::make_objective(spec::Job()), voice);
+  Logger logger;
+  logger.say = [&](std::string_view line) { said += line; };
+  Ledger ledger(paths, timetable, objective::make_objective(spec::Job()), logger);
   TrainOptions options;
   options.plan = folder / "plan.json";
   PlanWatch plan_watch(job, options, 1, ledger);

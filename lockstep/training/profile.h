@@ -9,7 +9,7 @@
 namespace lockstep::training {
 
 // For its lifetime, the seconds that this thread spends in operators, by operator class (forecast::OperatorClass): on a
-// processor an operator is done when it returns, and forward and backward run on the thread that asks for them. A card
+// processor an operator is done when it returns, and forward and backward run on the thread that asks for them. A GPU
 // works on after the call: its operators cannot be timed so. One at a time in a thread.
 class OperatorProfile {
  public:

@@ -82,7 +82,7 @@ Promise read_promise(const spec::PlanOption& option, int64_t index, const Standi
               text("plan this job, or train the planned one: --set ", difference.key, "=", difference.planned));
 }
 
-[[noreturn]] void refuse_place(const spec::Plan& plan, const std::string& file, const Standing& standing) {
+[[noreturn]] void refuse_machine(const spec::Plan& plan, const std::string& file, const Standing& standing) {
   std::vector<std::string> titles;
   for (const auto& option : plan.options) {
     if (titles.empty() || titles.back() != option.title) titles.push_back(option.title);
@@ -108,8 +108,8 @@ Standing standing_here(const std::string& device, int64_t index, int64_t ranks) 
     if (const auto* row = catalogue.cpu_by_model_name(standing.name)) standing.id = row->id;
     return standing;
   }
-  const auto cards = site::read_gpus().devices;
-  if (static_cast<size_t>(index) < cards.size()) standing.name = cards[static_cast<size_t>(index)].name;
+  const auto gpus = site::read_gpus().devices;
+  if (static_cast<size_t>(index) < gpus.size()) standing.name = gpus[static_cast<size_t>(index)].name;
   if (const auto* row = catalogue.gpu_by_driver_name(standing.name)) standing.id = row->id;
   return standing;
 }
@@ -129,7 +129,7 @@ Promise find_promise(const spec::Plan& plan, const std::string& file, const spec
   }
   const auto difference = first_difference(settled(*plan.job, job), running);
   if (!same_job && difference) refuse_job(file, *difference);
-  refuse_place(plan, file, standing);
+  refuse_machine(plan, file, standing);
 }
 
 }  // namespace lockstep::training

@@ -10,10 +10,10 @@
 
 namespace lockstep::training {
 
-// Where a run takes place: what decides which option of a plan it can be held to.
+// Where a run runs. It decides which option of a plan the run is held to.
 struct Standing {
   std::string device = "cpu";  // or "cuda"
-  std::string name;            // of the card or the processor, as the driver or the kernel spells it
+  std::string name;            // of the GPU or the processor, as the driver or the kernel spells it
   std::string id;              // its row of the catalogue; empty: none fits
   int64_t ranks = 1;
 };

@@ -26,7 +26,7 @@ spec::PlanOption option(const std::string& title, int64_t gpus) {
   return option;
 }
 
-// The job as written on a processor and on two cards, and with half the micro-batch on two cards.
+// The job as written on a processor and on two GPUs, and with half the micro-batch on two GPUs.
 spec::Plan plan() {
   spec::PlanOption here = option("here", 0);
   here.cpu = "xeon";
@@ -63,7 +63,7 @@ std::string complaint(const spec::Job& job, const Standing& standing) {
   return "accepted";
 }
 
-TEST(PromiseTest, IsThatOfTheOptionForThisPlace) {
+TEST(PromiseTest, IsThatOfTheOptionForThisMachine) {
   const Promise promise = find(plan(), planned_job(), {"cpu", "Some Xeon", "xeon", 1});
   EXPECT_EQ(promise.option, 0);
   EXPECT_EQ(promise.step_high, 0.13);
@@ -107,11 +107,11 @@ TEST(PromiseTest, AnOrderThatWasPlannedIsHeldTo) {
   EXPECT_THROW(find(full, job, {"cpu", "Some Xeon", "xeon", 1}), base::Error);
 }
 
-TEST(PromiseTest, SaysWhatPlacesItHasInstead) {
+TEST(PromiseTest, SaysWhatMachinesItHasInstead) {
   EXPECT_THAT(complaint(planned_job(), {"cuda", "Tesla V100", "v100-16", 4}),
               HasSubstr("no option for 4 ranks on cuda (Tesla V100); it has: here; 2 x v100"));
   EXPECT_THAT(complaint(planned_job(), {"cpu", "Some Epyc", "epyc", 1}), HasSubstr("1 rank on cpu (Some Epyc)"));
-  EXPECT_THAT(complaint(planned_job(), {"cuda", "Odd Card", "", 2}), HasSubstr("which the catalogue does not know"));
+  EXPECT_THAT(complaint(planned_job(), {"cuda", "Odd GPU", "", 2}), HasSubstr("which the catalogue does not know"));
 }
 
 TEST(PromiseTest, RefusesThePlanOfARecordingAndOneWithoutOptions) {

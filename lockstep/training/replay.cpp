@@ -35,7 +35,7 @@ void check_same(bool same, comm::Group& group, int64_t step) {
   throw base::Error(base::Blame::machine,
                     text("step ", step, ", computed twice from the same state, gave other bits on rank ",
                          base::join(others, ", "), " (training.replay_every)"),
-                    "leave that node out and tell its administrators: processor, memory or card computes wrongly; the "
+                    "leave that node out and tell its administrators: processor, memory or GPU computes wrongly; the "
                     "last checkpoint is good");
 }
 

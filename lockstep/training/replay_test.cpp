@@ -22,7 +22,7 @@ at::Tensor weights_after_steps(int64_t replay_every) {
   TrainingContext context(small.job, small.options, *group);
   context.ema = std::make_unique<step::Ema>(0.9, context.network);
   step::Step step = SmallTraining::step_of(context);
-  Feed feed(context, context.timetable.stage_at(0), [] { return std::string(); });
+  Feed feed(context, context.timetable.phase_at(0), [] { return std::string(); });
   for (; context.state.step < 4; ++context.state.step) run_step(context, step, feed.next(), 0.1, false);
   return fingerprints(model::all_tensors(context.network));
 }
@@ -38,7 +38,7 @@ TEST(ReplayTest, OtherBitsNameTheirRank) {
   comm::run_thread_ranks(2, [&](comm::Group& group) {
     TrainingContext context(small.job, small.options, group);
     step::Step step = SmallTraining::step_of(context);
-    Feed feed(context, context.timetable.stage_at(0), [] { return std::string(); });
+    Feed feed(context, context.timetable.phase_at(0), [] { return std::string(); });
     const step::Samples samples = feed.next();
     // A processor that errs: the gradient of the second pass is another one.
     const at::Tensor& weight = context.network.parameters().front().tensor;

@@ -17,8 +17,8 @@ base::Path history_file(const base::Path& run, int64_t rank) {
   return run / "history" / base::text("rank-", rank, ".jsonl");
 }
 
-bool in_pieces(const step::Shards* shards) {
-  return shards && shards->level() == 3;
+bool in_partitions(const step::Partitioning* partitioning) {
+  return partitioning && partitioning->level() == 3;
 }
 
 int64_t checksum(const std::vector<model::Named>& tensors) {
@@ -28,11 +28,11 @@ int64_t checksum(const std::vector<model::Named>& tensors) {
 
 // What this rank has of the weights. A parameter that is cut has nothing of its own in the network between steps; one
 // of a frozen block is whole on every rank.
-std::vector<model::Named> held_weights(const model::Network& network, const step::Shards* shards) {
-  if (!in_pieces(shards)) return model::all_tensors(network);
-  std::vector<model::Named> held = shards->weight_pieces();
+std::vector<model::Named> held_weights(const model::Network& network, const step::Partitioning* partitioning) {
+  if (!in_partitions(partitioning)) return model::all_tensors(network);
+  std::vector<model::Named> held = partitioning->weight_partitions();
   std::set<std::string> cut;
-  for (const auto& piece : held) cut.insert(piece.name);
+  for (const auto& partition : held) cut.insert(partition.name);
   for (const auto& entry : model::all_tensors(network)) {
     if (!cut.contains(entry.name)) held.push_back(entry);
   }
@@ -48,9 +48,9 @@ SampleHistory::SampleHistory(const base::Path& run, int64_t rank, int64_t num_ra
     file_.append("\n");  // ends a line that a kill has torn
 }
 
-void SampleHistory::begin(const std::string& sitting, int64_t step) {
+void SampleHistory::begin(const std::string& session, int64_t step) {
   base::Json line = base::Json::object();
-  line["sitting"] = sitting;
+  line["session"] = session;
   line["begin"] = step;
   line["ranks"] = num_ranks_;
   file_.append(line.dump(-1) + "\n");
@@ -64,14 +64,15 @@ void SampleHistory::rewound(int64_t step, int64_t data_shift) {
 }
 
 void SampleHistory::step(int64_t step, const loader::Batch& batch, const model::Network& network,
-                         const step::Shards* shards) {
+                         const step::Partitioning* partitioning) {
   base::Json line = base::Json::object();
   line["step"] = step;
   line["ranks"] = num_ranks_;
   line["epoch"] = batch.epoch;
   line["samples"] = base::Json::array_of(batch.sample_ids);
-  line["weights"] = checksum(held_weights(network, shards));
-  if (in_pieces(shards)) line["piece"] = base::Json::array_of(std::vector<int64_t>{shards->rank(), num_ranks_});
+  line["weights"] = checksum(held_weights(network, partitioning));
+  if (in_partitions(partitioning))
+    line["partition"] = base::Json::array_of(std::vector<int64_t>{partitioning->rank(), num_ranks_});
   file_.append(line.dump(-1) + "\n");
 }
 

@@ -8,7 +8,7 @@
 #include "lockstep/loader/loader.h"
 #include "lockstep/model/network.h"
 #include "lockstep/run/record_file.h"
-#include "lockstep/step/shards.h"
+#include "lockstep/step/partitioning.h"
 
 namespace lockstep::training {
 
@@ -19,10 +19,12 @@ class SampleHistory {
  public:
   SampleHistory(const base::Path& run, int64_t rank, int64_t num_ranks);
 
-  void begin(const std::string& sitting, int64_t step);  // goes on after that step; one name on all ranks
+  void begin(const std::string& session, int64_t step);  // goes on after that step; one name on all ranks
   void rewound(int64_t step, int64_t data_shift);        // back at it
-  // The step number `step`. With shards of level 3 (null: none) this rank has pieces of the weights: of those.
-  void step(int64_t step, const loader::Batch& batch, const model::Network& network, const step::Shards* shards);
+  // Writes down step number `step`. With a partitioning of level 3 (null: none) the checksum is of this rank's
+  // partitions.
+  void step(int64_t step, const loader::Batch& batch, const model::Network& network,
+            const step::Partitioning* partitioning);
 
  private:
   int64_t num_ranks_;

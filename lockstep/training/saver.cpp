@@ -87,7 +87,7 @@ void Saver::copy_partitions(const step::Step& step, run::Save& save) {
   const int64_t at = context_.state.step;
   const std::string token = comm::broadcast_text(context_.group, text(at, "-", model::name_of_now()));
   if (!context_.folder) {
-    if (part) background_->start_shard(at, token, std::move(*part));
+    if (part) background_->start_partition(at, token, std::move(*part));
     return;
   }
   std::set<std::string> partitioned;
@@ -101,9 +101,9 @@ void Saver::copy_partitions(const step::Step& step, run::Save& save) {
   if (context_.ema) save.parts.push_back(copy_.part("ema.safetensors", context_.ema->averages()));
   save.parts.push_back(std::move(*part));
   save.token = token;
-  save.shards = node_part_->names();
-  describe_cut(save.state, cut, save.shards);
-  save.shards.erase(save.shards.begin());  // its own
+  save.partitions = node_part_->names();
+  describe_cut(save.state, cut, save.partitions);
+  save.partitions.erase(save.partitions.begin());  // its own
 }
 
 void Saver::save(const step::Step& step, const Evaluation::Outcome& evaluated) {

@@ -35,12 +35,12 @@ spec::Job saving_job() {
   return job;
 }
 
-run::History history_of(const spec::Job& job, const Voice& voice = {}) {
+run::History history_of(const spec::Job& job, const Logger& logger = {}) {
   const base::TemporaryFolder folder;
   const auto group = comm::single_group();
   TrainOptions options;
   options.run = folder.path() / "run";
-  options.voice = voice;
+  options.logger = logger;
   train(job, options, *group);
   return run::read_journal(options.run / "journal.jsonl");
 }
@@ -48,7 +48,7 @@ run::History history_of(const spec::Job& job, const Voice& voice = {}) {
 forecast::Length planned(const spec::Job& job) {
   const int64_t validation = job.data.validate.empty() ? 0 : job.data.samples;
   const forecast::Pace pace{.step = 1e-3, .first_save = 60, .save_interval = 60};
-  return forecast::length_of(forecast::workload_of(job, job.data.samples, validation), pace).value();
+  return forecast::estimate_length(forecast::run_amount_of(job, job.data.samples, validation), pace).value();
 }
 
 // Throws what is no error of ours once, within the first save.

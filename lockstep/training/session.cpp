@@ -50,36 +50,36 @@ void Session::resume() {
   staging_.start();
 }
 
-const run::Stage* Session::next_stage() const {
+const run::PhaseSpan* Session::next_phase() const {
   const int64_t step = context_.state.step;
   const run::Timetable& timetable = context_.timetable;
   if (context_.stop.is_set()) return nullptr;
-  if (evaluation_.is_owed()) return &timetable.stage_at(step - 1);  // as the step before it was taken
-  return step < timetable.total_steps() ? &timetable.stage_at(step) : nullptr;
+  if (evaluation_.is_owed()) return &timetable.phase_at(step - 1);  // as the step before it was taken
+  return step < timetable.total_steps() ? &timetable.phase_at(step) : nullptr;
 }
 
-void Session::run(const run::Stage& stage) {
-  const size_t from = first_trained(context_, stage);
+void Session::run(const run::PhaseSpan& span) {
+  const size_t from = first_trained(context_, span);
   if (context_.ledger && from > 0) {
-    context_.ledger->say(text("phase: training from block '", stage.phase.train_from, "' on, ", from,
-                              " blocks frozen, steps ", stage.begin + 1, " to ", stage.end));
+    context_.ledger->say(text("phase: training from block '", span.phase.train_from, "' on, ", from,
+                              " blocks frozen, steps ", span.begin + 1, " to ", span.end));
   }
   const int64_t weights = stored_bytes(model::all_tensors(context_.network));  // whole still, whatever training.zero
   step::Step step(context_.network, context_.group,
                   {.training = context_.job.training,
                    .device = context_.options.device,
                    .train_from = from,
-                   .freeze_norm = stage.phase.freeze_norm,
+                   .freeze_norm = span.phase.freeze_norm,
                    .ema = context_.ema.get(),
                    .objective = context_.objective});
   const TrainingState& state = context_.state;
-  if (state.step > stage.begin) step.load_state(model::read_tensors(context_.checkpoint, "optimizer"));
+  if (state.step > span.begin) step.load_state(model::read_tensors(context_.checkpoint, "optimizer"));
   saver_.say_budget(weights + step.state_bytes() + (context_.ema ? stored_bytes(context_.ema->averages()) : 0));
-  Feed feed(context_, stage, [&] { return wants_stop(/*evaluates=*/false); });
+  Feed feed(context_, span, [&] { return wants_stop(/*evaluates=*/false); });
   save_what_must_not_be_lost(step);
-  if (context_.ledger) context_.ledger->phase(stage);
+  if (context_.ledger) context_.ledger->phase(span);
   catch_up(step, feed);
-  while (state.step < stage.end && !context_.stop.is_set() && !rewound_) take_step(step, feed);
+  while (state.step < span.end && !context_.stop.is_set() && !rewound_) take_step(step, feed);
   step.assemble();  // the next phase, and the end, find whole weights
   if (state.step == context_.timetable.total_steps()) {
     const bool writes = context_.folder != nullptr;
@@ -93,7 +93,7 @@ void Session::save_what_must_not_be_lost(const step::Step& step) {
   const bool stops = context_.stop.is_set();
   // A stop while features were computed: what the phase before has trained is not to be lost.
   const bool phase_before = stops && at > resumed_at_;
-  // A spike before the first save by the clock needs a place to go back to.
+  // A spike before the first save by the clock needs a state to go back to.
   const bool first = at == 0 && context_.checkpoint.empty() && context_.job.training.spike_factor > 0 && !stops;
   // That the data of a rewind are left out must outlive a crash.
   if (phase_before || first || rewound_) saver_.save(step);
@@ -124,7 +124,7 @@ void Session::take_step(step::Step& step, Feed& feed) {
   feed.step_took(seconds);
   if (context_.ledger) context_.ledger->step(state.step, result, lr, waited, seconds);
   if (context_.history) {
-    context_.history->step(state.step, feed.batch(), context_.network, step.shards());
+    context_.history->step(state.step, feed.batch(), context_.network, step.partitioning());
     context_.group.barrier();  // no checkpoint of a step that a rank has not written down
   }
   if (context_.watch) {

@@ -21,13 +21,13 @@ class Session {
   Session(const spec::Job& job, const TrainOptions& options, comm::Group& group);
 
   void resume();  // goes to the newest good checkpoint, if there is one
-  // Where the run goes on; none: there is nothing left to do. A rewind may lead into an earlier stage.
-  const run::Stage* next_stage() const;
-  void run(const run::Stage& stage);  // of next_stage()
-  TrainResult finish();               // exports the weights, unless stopped
+  // Where the run goes on; none: there is nothing left to do. A rewind may lead into an earlier phase.
+  const run::PhaseSpan* next_phase() const;
+  void run(const run::PhaseSpan& span);  // of next_phase()
+  TrainResult finish();                  // exports the weights, unless stopped
 
  private:
-  void save_what_must_not_be_lost(const step::Step& step);  // before the first step of a stage here
+  void save_what_must_not_be_lost(const step::Step& step);  // before the first step of a phase here
   void catch_up(step::Step& step, const Feed& feed);        // on an evaluation that is owed
   void take_step(step::Step& step, Feed& feed);
   void after_step(step::Step& step, Feed& feed);
@@ -41,7 +41,7 @@ class Session {
   Guard guard_;
   Evaluation evaluation_;
   int64_t resumed_at_ = 0;
-  bool rewound_ = false;      // the stage's Step and Feed are of another place now
+  bool rewound_ = false;      // the phase's Step and Feed are of another position now
   std::string state_sha256_;  // at the end of the run
 };
 

@@ -29,7 +29,7 @@ struct SmallTraining {
     job.training.optimizer.lr = 0.1;
     job.checkpoint.every_epochs = 1000;  // nothing by itself
     options.run = folder.path() / "run";
-    options.voice.say = [this](std::string_view line) { said.emplace_back(line); };
+    options.logger.say = [this](std::string_view line) { said.emplace_back(line); };
   }
   SmallTraining(const SmallTraining&) = delete;
   SmallTraining& operator=(const SmallTraining&) = delete;

@@ -27,7 +27,7 @@ void remember(std::deque<double>& values, double value) {
 
 }  // namespace
 
-std::string SpikeDetector::judge(double loss, double gradient_norm) {
+std::string SpikeDetector::check(double loss, double gradient_norm) {
   if (factor_ <= 0) return "";
   if (losses_.size() >= kLeast) {
     const double usual = median(losses_), usual_norm = median(norms_);

@@ -57,9 +57,8 @@ std::string newest_checkpoint(TrainingContext& context) {
   for (const auto& line : newest.passed_over) context.ledger->say(text("passed over a damaged checkpoint: ", line));
   if (newest.checkpoint) return newest.checkpoint->folder.string();
   if (newest.passed_over.empty()) return "";
-  throw base::Error(
-      base::Blame::machine, text(paths.checkpoints().string(), ": every checkpoint is damaged"),
-      text("bring one back from a backup; or begin anew, knowingly: rm -r ", paths.checkpoints().string()));
+  throw base::Error(base::Blame::machine, text(paths.checkpoints().string(), ": every checkpoint is damaged"),
+                    text("bring one back from a backup; or start over: rm -r ", paths.checkpoints().string()));
 }
 
 // One order for all, should nodes see the shards through different file systems.
@@ -74,7 +73,7 @@ void load_given_weights(TrainingContext& context) {
   if (model.weights.empty()) return;
   const auto report = model::load_weights_from(context.network, model.weights);
   if (!context.ledger || report.fresh.empty()) return;
-  context.ledger->say(text("weights: ", report.loaded.size(), " tensors from ", model.weights, "; made anew for ",
+  context.ledger->say(text("weights: ", report.loaded.size(), " tensors from ", model.weights, "; made new for ",
                            model.classes, " classes: ", base::join(report.fresh, ", ")));
 }
 

@@ -26,7 +26,7 @@ double Stop::elapsed() const {
 std::string Stop::wanted(const forecast::Keeping& keeping) const {
   std::string why = options_.stop();
   if (!why.empty() || !options_.seconds_left) return why;
-  return has_time_for(forecast::reserve_of(*options_.seconds_left, keeping)) ? "" : "walltime";
+  return has_time_for(forecast::stop_reserve(*options_.seconds_left, keeping)) ? "" : "walltime";
 }
 
 bool Stop::has_time_for(double seconds) const {
@@ -36,7 +36,7 @@ bool Stop::has_time_for(double seconds) const {
 std::string Stop::check_start(const forecast::Keeping& keeping) const {
   if (!options_.seconds_left) return "";
   const double gone = elapsed();
-  const double needed = gone + forecast::least_of(keeping);
+  const double needed = gone + forecast::least_time(keeping);
   if (needed <= *options_.seconds_left) return "";
   if (options_.restarted) return "walltime";
   const double given = std::max(0.0, *options_.seconds_left + options_.seconds_passed);

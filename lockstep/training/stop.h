@@ -4,7 +4,7 @@
 #include <string>
 
 #include "lockstep/comm/group.h"
-#include "lockstep/forecast/sittings.h"
+#include "lockstep/forecast/sessions.h"
 #include "lockstep/training/train.h"
 
 namespace lockstep::training {

@@ -80,16 +80,16 @@ at::Tensor fingerprints(const std::vector<model::Named>& tensors) {
   std::map<c10::DeviceType, std::vector<size_t>> by_device;
   for (size_t i = 0; i < tensors.size(); ++i) by_device[tensors[i].tensor.device().type()].push_back(i);
   at::Tensor all = at::empty({static_cast<int64_t>(tensors.size())}, at::kLong);
-  for (const auto& [device, places] : by_device) {
+  for (const auto& [device, positions] : by_device) {
     int64_t most = 1;
-    for (const size_t i : places) most = std::max(most, tensors[i].tensor.numel());
-    const auto here = tensors[places[0]].tensor.options().dtype(at::kLong);
+    for (const size_t i : positions) most = std::max(most, tensors[i].tensor.numel());
+    const auto here = tensors[positions[0]].tensor.options().dtype(at::kLong);
     const at::Tensor odd = at::arange(1, 2 * std::min(most, kAtOnce) + 1, 2, here);
     std::vector<at::Tensor> sums;
-    for (const size_t i : places) sums.push_back(fingerprint(tensors[i].tensor, odd));
+    for (const size_t i : positions) sums.push_back(fingerprint(tensors[i].tensor, odd));
     const at::Tensor there = at::stack(sums).cpu();
-    for (size_t i = 0; i < places.size(); ++i) {
-      all.mutable_data_ptr<int64_t>()[places[i]] = there.const_data_ptr<int64_t>()[i];
+    for (size_t i = 0; i < positions.size(); ++i) {
+      all.mutable_data_ptr<int64_t>()[positions[i]] = there.const_data_ptr<int64_t>()[i];
     }
   }
   return all;

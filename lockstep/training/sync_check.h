@@ -9,7 +9,7 @@
 
 namespace lockstep::training {
 
-// Of each tensor one integer, made where the tensor is (of a card's nothing else comes down): its elements' bits times
+// Of each tensor one integer, made where the tensor is (of a GPU's nothing else comes down): its elements' bits times
 // odd numbers, added up modulo 2^64. One element that differs always shows.
 at::Tensor fingerprints(const std::vector<model::Named>& tensors);  // on the host
 

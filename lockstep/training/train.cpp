@@ -31,7 +31,7 @@ base::Json TrainResult::to_json() const {
 TrainResult train(const spec::Job& job, const TrainOptions& options, comm::Group& group) {
   Session session(job, options, group);
   session.resume();
-  while (const run::Stage* stage = session.next_stage()) session.run(*stage);
+  while (const run::PhaseSpan* span = session.next_phase()) session.run(*span);
   return session.finish();
 }
 

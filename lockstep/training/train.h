@@ -29,7 +29,7 @@ struct TrainOptions {
   std::string node = {};                               // the name of this rank's machine; empty: as it says itself
   bool history = false;                                // every rank writes down which samples each of its steps took
   std::shared_ptr<run::Disk> disk = run::real_disk();  // what checkpoints are written to
-  Voice voice = {};                                    // rank 0 only
+  Logger logger = {};                                  // rank 0 only
   // What this rank is doing, told as it goes on; for a supervisor.
   std::shared_ptr<run::Activity> activity = std::make_shared<run::Activity>();
 };
@@ -40,13 +40,13 @@ struct TrainResult {
   int64_t step = 0;
   int64_t total_steps = 0;
   int64_t resumed_at = 0;  // 0: from the start
-  double seconds = 0;      // of training, all sittings
+  double seconds = 0;      // of training, all sessions
   int64_t bad_samples = 0;
-  int64_t saves = 0;           // checkpoints of this sitting
+  int64_t saves = 0;           // checkpoints of this session
   double save_seconds = 0;     // of the last one, until it was durable
-  double stall_seconds = 0;    // how long the steps of this sitting waited for saves
-  double stall_share = 0;      // of this sitting
-  int64_t rewinds = 0;         // of this sitting
+  double stall_seconds = 0;    // how long the steps of this session waited for saves
+  double stall_share = 0;      // of this session
+  int64_t rewinds = 0;         // of this session
   std::string weights_sha256;  // of RUN/weights.safetensors, when finished
   std::string state_sha256;    // of weights, statistics, optimizer, moving average and loader position at the end
   std::optional<task::ScoreSummary> evaluation = {};  // the last one

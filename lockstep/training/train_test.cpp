@@ -434,7 +434,7 @@ TEST(TrainTest, ABestResultThatCouldNotBeSavedIsNotTheBest) {
   EXPECT_TRUE(history.named("save")[0].at("best").as_bool());
 }
 
-TEST(TrainTest, ATakeoverEndsTheSittingAtTheNextSave) {
+TEST(TrainTest, ATakeoverEndsTheSessionAtTheNextSave) {
   const base::TemporaryFolder folder;
   const auto group = comm::single_group();
   TrainOptions options;

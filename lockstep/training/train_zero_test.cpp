@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of several ranks that share what they train (training.zero), as threads: their checkpoints lie in pieces.
+// Runs of several ranks that share what they train (training.zero), as threads: their checkpoints lie in partitions.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,7 +46,7 @@ spec::Job cut_job(int64_t zero) {
 struct World {
   int64_t ranks = 1;
   int64_t nodes = 1;        // rank r is on node r % nodes
-  int64_t stop_after = -1;  // steps of this sitting
+  int64_t stop_after = -1;  // steps of this session
   bool history = false;
   std::function<std::shared_ptr<run::Disk>(int64_t)> disk = [](int64_t) { return run::real_disk(); };  // of a rank
 };
@@ -155,11 +155,12 @@ TEST(TrainZeroTest, TheHistoryOfARankIsOfTheWeightsThatItHas) {
       for (const auto& [step, line] : steps) {
         sums[static_cast<size_t>(rank)].insert(line.at("weights").as_int());
         EXPECT_EQ(again.at(step).dump(-1), line.dump(-1)) << "zero " << zero;
-        EXPECT_EQ(line.contains("piece") ? line.at("piece").dump(-1) : "", zero == 3 ? text('[', rank, ",2]") : "");
+        EXPECT_EQ(line.contains("partition") ? line.at("partition").dump(-1) : "",
+                  zero == 3 ? text('[', rank, ",2]") : "");
       }
       EXPECT_EQ(sums[static_cast<size_t>(rank)].size(), 9U) << "zero " << zero << ": no two steps have the same";
     }
-    EXPECT_EQ(sums[0] == sums[1], zero == 1) << "pieces differ, whole weights do not";
+    EXPECT_EQ(sums[0] == sums[1], zero == 1) << "partitions differ, whole weights do not";
   }
 }
 
@@ -169,7 +170,7 @@ std::vector<model::Named> copies_from(const spec::Model& what, const Path& weigh
   return model::all_tensors(network);
 }
 
-TEST(TrainZeroTest, WeightsToBeginWithMayLieInThePiecesOfACheckpoint) {
+TEST(TrainZeroTest, WeightsToBeginWithMayLieInThePartitionsOfACheckpoint) {
   const base::TemporaryFolder folder;
   const auto job = cut_job(3);
   train_on({.ranks = 2, .nodes = 2}, folder.path() / "cut", job);

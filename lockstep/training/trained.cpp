@@ -28,7 +28,7 @@ struct Source {
 };
 
 // The end result, or while there is none the best checkpoint; of a checkpoint the moving average when there is one,
-// because that is what training was judged by.
+// because that is what training was evaluated by.
 void find_weights(Source& source) {
   const run::RunPaths paths{source.run};
   source.weights = paths.weights();

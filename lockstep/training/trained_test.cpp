@@ -70,12 +70,12 @@ TEST(TrainedTest, TakesTheBestGoodCheckpointWhileThereIsNoResult) {
   EXPECT_EQ(trained.notes.size(), 1U);
 }
 
-TEST(TrainedTest, PutsTogetherWeightsThatNodesWroteInPieces) {
+TEST(TrainedTest, PutsTogetherWeightsThatNodesWroteInPartitions) {
   const SmallRun small;
   const Trained expected = load_trained({small.run()});
   save_plain(small, small.root() / "plain.safetensors");
   const weights::SafetensorsFile plain(small.root() / "plain.safetensors");
-  std::vector<weights::TensorView> whole, pieces;
+  std::vector<weights::TensorView> whole, partitions;
   std::vector<run::CutTensor> cut;
   for (const auto& view : plain.tensors()) {
     const auto numel = static_cast<int64_t>(view.bytes.size() / sizeof(float));
@@ -86,15 +86,16 @@ TEST(TrainedTest, PutsTogetherWeightsThatNodesWroteInPieces) {
     std::vector<int64_t> strides(view.shape.size(), 1);
     for (size_t dim = strides.size() - 1; dim > 0; --dim) strides[dim - 1] = strides[dim] * view.shape[dim];
     cut.push_back({run::cut_name("weights", view.name), view.shape, strides});
-    pieces.push_back({run::piece_name(cut.back().name, 0), view.dtype, {1}, view.bytes.first(sizeof(float))});
-    pieces.push_back({run::piece_name(cut.back().name, 1), view.dtype, {numel - 1}, view.bytes.subspan(sizeof(float))});
+    partitions.push_back({run::partition_name(cut.back().name, 0), view.dtype, {1}, view.bytes.first(sizeof(float))});
+    partitions.push_back(
+        {run::partition_name(cut.back().name, 1), view.dtype, {numel - 1}, view.bytes.subspan(sizeof(float))});
   }
   run::Save save;
   save.step = 1;
   save.state["classes"] = base::Json::array_of(small.classes());
   run::describe_cut(save.state, cut, {"part-0000.safetensors"});
   save.parts = {run::safetensors_part("weights.safetensors", whole),
-                run::safetensors_part("part-0000.safetensors", pieces)};
+                run::safetensors_part("part-0000.safetensors", partitions)};
   run::CheckpointStore(run::RunPaths{small.run()}.checkpoints()).save(save);
   std::filesystem::remove(small.run() / "weights.safetensors");
   const Trained trained = load_trained({small.run()});

@@ -17,7 +17,7 @@ namespace lockstep::training {
 namespace {
 
 std::unique_ptr<run::RunFolder> hold(const TrainOptions& options, const comm::Group& group) {
-  return group.rank() == 0 ? std::make_unique<run::RunFolder>(options.run, options.voice.say) : nullptr;
+  return group.rank() == 0 ? std::make_unique<run::RunFolder>(options.run, options.logger.say) : nullptr;
 }
 
 // The job resolved, before anything is made of it; the same on every rank. An order left to the storage may come out
@@ -52,7 +52,7 @@ TrainingContext::TrainingContext(const spec::Job& given, const TrainOptions& how
       group(ranks),
       folder(hold(options, group)),
       collections(loader::open_collections(given)),
-      fingerprints(loader::fingerprints_of(collections)),
+      fingerprints(loader::compute_fingerprints(collections)),
       keeps_order(given.data.order == spec::SampleOrder::by_storage),
       job(agreed_job(given, collections, fingerprints, options, group)),
       timetable(job.training, static_cast<int64_t>(collections.train.samples.size())),
@@ -66,21 +66,22 @@ TrainingContext::TrainingContext(const spec::Job& given, const TrainOptions& how
                               group.size());
   check_features(*this);
   // Made first when the first epoch is over, which is late to hear of it.
-  if (collections.validate) loader::check_loader_memory(*collections.validate, loader::validation_loader(job, seat()));
+  if (collections.validate)
+    loader::check_loader_memory(*collections.validate, loader::validation_loader(job, loader_settings()));
   if (options.history) history = std::make_unique<SampleHistory>(options.run, group.rank(), group.size());
-  if (folder) ledger = std::make_unique<Ledger>(folder->paths(), timetable, objective, options.voice);
+  if (folder) ledger = std::make_unique<Ledger>(folder->paths(), timetable, objective, options.logger);
 }
 
 run::LoaderState TrainingContext::data_state() const {
   return timetable.loader_state(state.step + state.data_shift);
 }
 
-loader::LoaderSeat TrainingContext::seat() const {
+loader::LoaderSettings TrainingContext::loader_settings() const {
   return {.rank = group.rank(),
           .ranks = group.size(),
           .local_ranks = comm::locality().size,
           .threads = run::compute_threads(job.training),
-          .card = options.device.is_cuda(),
+          .gpu = options.device.is_cuda(),
           .validates = collections.validate.has_value()};
 }
 

@@ -31,7 +31,7 @@ struct TrainingContext {
   TrainingContext& operator=(const TrainingContext&) = delete;
 
   run::LoaderState data_state() const;  // what the loader gives next
-  loader::LoaderSeat seat() const;
+  loader::LoaderSettings loader_settings() const;
 
   TrainOptions options;
   Stop stop;  // early: see there

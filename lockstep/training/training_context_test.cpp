@@ -17,12 +17,12 @@ TEST(TrainingContextTest, RankZeroHoldsTheFolderAndEveryRankTheSameJob) {
     const TrainingContext context(small.job, small.options, group);
     EXPECT_EQ(context.folder != nullptr, group.rank() == 0);
     EXPECT_EQ(context.ledger != nullptr, group.rank() == 0);
-    EXPECT_EQ(context.seat().rank, group.rank());
-    EXPECT_EQ(context.seat().ranks, 2);
-    EXPECT_TRUE(context.seat().validates);
+    EXPECT_EQ(context.loader_settings().rank, group.rank());
+    EXPECT_EQ(context.loader_settings().ranks, 2);
+    EXPECT_TRUE(context.loader_settings().validates);
     jobs[group.rank()] = spec::to_json(context.job).dump();
     group.barrier();  // while rank 0 holds it
-    EXPECT_TRUE(run::holder_of(small.options.run).has_value());
+    EXPECT_TRUE(run::read_holder(small.options.run).has_value());
     group.barrier();
   });
   EXPECT_EQ(jobs[0], jobs[1]);

@@ -30,7 +30,7 @@ TrainingState well_travelled() {
   state.rewound_to = 84;
   state.nonfinite = 1;
   state.spikes = SpikeDetector(4);
-  state.spikes.judge(2.5, 0.5);
+  state.spikes.check(2.5, 0.5);
   state.bad_files = {"a.jpg", "b.jpg"};
   state.scores = {.best = 0.75, .last = summary_of(0.5)};
   return state;
@@ -69,7 +69,7 @@ TEST(TrainingStateTest, ARewindTakesBackWhatTheStepsDidAndKeepsWhatItHasLearnt) 
   earlier.step = 84;
   earlier.evaluated = 81;
   earlier.spikes = SpikeDetector(4);
-  earlier.spikes.judge(1, 1);
+  earlier.spikes.check(1, 1);
   earlier.bad_files = {"a.jpg"};
   earlier.scores = {.best = 0.25, .last = summary_of(0.25)};
   TrainingState expected = well_travelled();

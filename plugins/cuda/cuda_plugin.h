@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-/* The whole interface between Lockstep and what libtorch and CUDA tell about a real card: a versioned struct of C
+/* The whole interface between Lockstep and what libtorch and CUDA tell about a real GPU: a versioned struct of C
  * functions. No torch, no CUDA and no Lockstep headers, so that programs without a GPU hold it too. Opened at run time,
  * after libtorch_cuda.so. Functions return 0, or -1 and `failure()` says why (of the calling thread). */
 
@@ -22,7 +22,7 @@ typedef struct lockstep_cuda_bytes {
 typedef struct lockstep_cuda_memory {
   lockstep_cuda_bytes now;
   lockstep_cuda_bytes peak; /* since the last reset */
-  int64_t retries;          /* times the cache was given back because the card was full */
+  int64_t retries;          /* times the cache was given back because the GPU was full */
 } lockstep_cuda_memory;
 
 /* One act of the caching allocator. */
@@ -53,7 +53,7 @@ typedef enum lockstep_cuda_work {
   LOCKSTEP_CUDA_SET = 2
 } lockstep_cuda_work;
 
-/* One piece of work that the card did. */
+/* One piece of work that the GPU did. */
 typedef struct lockstep_cuda_kernel {
   uint64_t tag; /* the innermost one pushed by the thread that launched it; 0: none */
   int64_t start_ns;
@@ -91,8 +91,8 @@ typedef struct lockstep_cuda {
   int (*event_seconds)(lockstep_cuda_event* from, lockstep_cuda_event* to, double* out); /* both recorded and done */
   int (*event_destroy)(lockstep_cuda_event* event);
 
-  /* What the card executes, from CUPTI: `start`, tag the launches of this thread with push and pop, `take` waits for
-   * the card, ends the watch and hands the pieces out in order of their start; the array lives until the next call. */
+  /* What the GPU executes, from CUPTI: `start`, tag the launches of this thread with push and pop, `take` waits for
+   * the GPU, ends the watch and hands the pieces out in order of their start; the array lives until the next call. */
   int (*kernels_start)(void);
   int (*kernels_push)(uint64_t tag);
   int (*kernels_pop)(void);

@@ -102,10 +102,10 @@ class Block {
     }
     constexpr int64_t kPiece = int64_t{1} << 30;
     int lengths[2] = {static_cast<int>(bytes / kPiece), static_cast<int>(bytes % kPiece)};
-    MPI_Aint places[2] = {0, static_cast<MPI_Aint>(bytes / kPiece * kPiece)};
+    MPI_Aint positions[2] = {0, static_cast<MPI_Aint>(bytes / kPiece * kPiece)};
     MPI_Type_contiguous(static_cast<int>(kPiece), MPI_BYTE, &piece_);
     MPI_Datatype types[2] = {piece_, MPI_BYTE};
-    MPI_Type_create_struct(2, lengths, places, types, &type_);
+    MPI_Type_create_struct(2, lengths, positions, types, &type_);
     MPI_Type_commit(&type_);
   }
   ~Block() {  // MPI keeps it for as long as a request needs it
@@ -172,18 +172,18 @@ int all_to_all(const void* from, const int64_t* bytes_out, void* to, const int64
   return begin(out, [&](lockstep_mpi_request& made) {
     made.lengths.resize(4 * static_cast<size_t>(ranks));
     int* counts_out = made.lengths.data();
-    int* places_out = counts_out + ranks;
-    int* counts_in = places_out + ranks;
-    int* places_in = counts_in + ranks;
+    int* offsets_out = counts_out + ranks;
+    int* counts_in = offsets_out + ranks;
+    int* offsets_in = counts_in + ranks;
     for (int r = 0, away = 0, home = 0; r < ranks; ++r) {
       counts_out[r] = static_cast<int>(bytes_out[r]);
       counts_in[r] = static_cast<int>(bytes_in[r]);
-      places_out[r] = away;
-      places_in[r] = home;
+      offsets_out[r] = away;
+      offsets_in[r] = home;
       away += counts_out[r];
       home += counts_in[r];
     }
-    return MPI_Ialltoallv(from, counts_out, places_out, MPI_BYTE, to, counts_in, places_in, MPI_BYTE, MPI_COMM_WORLD,
+    return MPI_Ialltoallv(from, counts_out, offsets_out, MPI_BYTE, to, counts_in, offsets_in, MPI_BYTE, MPI_COMM_WORLD,
                           &made.request);
   });
 }

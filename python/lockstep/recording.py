@@ -79,8 +79,8 @@ class AllocatorStream:
                 stream = of_stream
                 tokens.append(f"~{stream:x}")
             number = blocks - number if letter in "fqc" else number
-            place = "" if address is None else f"@{(address - base) // UNIT:x}"
-            tokens.append(f"{letter}{number:x}{place}")
+            position = "" if address is None else f"@{(address - base) // UNIT:x}"
+            tokens.append(f"{letter}{number:x}{position}")
             blocks += letter in "ab"
         _seal(path, "allocator", {**header, "base": base, "events": len(self.events)}, _wrap(tokens))
 

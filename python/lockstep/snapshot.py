@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) into an allocator recording, which `lockstep bench
-replay` replays under other card sizes and settings. Plain Python: needs no torch."""
+replay` replays under other GPU sizes and settings. Plain Python: needs no torch."""
 import pickle
 
 from . import recording
@@ -51,11 +51,11 @@ def _before(trace, segments):
 
 
 def from_snapshot(source, path, *, device=0, title="", precision="", optimizer="", batch=0, steps=0, capacity=0,
-                  card="", peaks=None):
+                  gpu="", peaks=None):
     """Writes the allocator's history in `source` (a file, or what torch.cuda.memory._snapshot() returned) to `path`.
 
     The history should begin with the process (torch.cuda.memory._record_memory_history() before the first tensor); what
-    was there before it is kept at its place, as far as the trace shows it. card, capacity: its name and bytes. peaks: {"allocated", "active", "reserved", "requested"} as torch counted.
+    was there before it is kept at its place, as far as the trace shows it. gpu, capacity: its name and bytes. peaks: {"allocated", "active", "reserved", "requested"} as torch counted.
     """
     snapshot = _read(source)
     trace = snapshot["device_traces"][device]
@@ -83,7 +83,7 @@ def from_snapshot(source, path, *, device=0, title="", precision="", optimizer="
             stream.out_of_memory(entry["size"], handle)
     peaks = peaks or {}
     stream.write(path, {
-        "source": "snapshot", "title": title, "device": card, "precision": precision, "optimizer": optimizer,
+        "source": "snapshot", "title": title, "device": gpu, "precision": precision, "optimizer": optimizer,
         "batch": batch, "steps": steps,
         "settings": {"expandable_segments": bool(settings.get("expandable_segments", False)),
                      "max_split_size": max(0, settings.get("max_split_size", 0) or 0) % (1 << 62),

@@ -3,7 +3,7 @@
 """Seeded faults on supervised runs of 2 to 4 ranks: campaign.py [SECONDS] [SEED]
 
 Each round trains one small job to its end through SIGKILL, SIGSTOP, SIGTERM and SIGUSR1 on random ranks, on mpirun and
-on the supervisor, at random moments. What the supervisor can mend it must mend by itself; an orderly stop must end with
+on the supervisor, at random moments. What the supervisor can repair it must repair by itself; an orderly stop must end with
 exit code 85 everywhere and go on with the same command; after a killed supervisor nothing may be left running. The
 weights must be those of the run that nobody disturbed on as many ranks, to the bit: a sample that was lost or taken
 twice would change them. The seed is printed; the same seed tries the same faults again.
@@ -25,8 +25,8 @@ JOB = {
     "checkpoint": {"every_epochs": 0.25, "keep": 2},
 }
 # (who, signal, weight, what must follow)
-FAULTS = [("rank", signal.SIGKILL, 6, "mended"), ("rank", signal.SIGSTOP, 2, "mended"), ("rank", signal.SIGTERM, 2, "stopped"),
-          ("rank", signal.SIGUSR1, 2, "stopped"), ("mpirun", signal.SIGKILL, 1, "mended"), ("mpirun", signal.SIGTERM, 1, "stopped"),
+FAULTS = [("rank", signal.SIGKILL, 6, "repaired"), ("rank", signal.SIGSTOP, 2, "repaired"), ("rank", signal.SIGTERM, 2, "stopped"),
+          ("rank", signal.SIGUSR1, 2, "stopped"), ("mpirun", signal.SIGKILL, 1, "repaired"), ("mpirun", signal.SIGTERM, 1, "stopped"),
           ("mpirun", signal.SIGUSR1, 1, "stopped"), ("supervisor", signal.SIGTERM, 1, "stopped"),
           ("supervisor", signal.SIGUSR1, 1, "stopped"), ("supervisor", signal.SIGKILL, 1, "all gone")]
 LIMIT = 120  # seconds for anything to happen
@@ -45,7 +45,7 @@ def victim(run, who, rng):
 
 
 def may_restart(run):
-    """Whether the supervisor would mend one more fault: progress since its last restarts is a newer checkpoint."""
+    """Whether the supervisor would repair one more fault: progress since its last restarts is a newer checkpoint."""
     last = [row["saved_step"] for row in run.events("restart")[-FRUITLESS:]]
     return len(last) < FRUITLESS or len(set(last)) > 1 or run.saved() > last[-1]
 
@@ -53,7 +53,7 @@ def may_restart(run):
 def suffer(run, rng, times):
     """One fault and what follows. Returns what was done, or None when the run was over before."""
     who, number, _, outcome = rng.choices(FAULTS, weights=[fault[2] for fault in FAULTS])[0]
-    if outcome == "mended" and not until(lambda: not run.running() or may_restart(run), LIMIT):
+    if outcome == "repaired" and not until(lambda: not run.running() or may_restart(run), LIMIT):
         raise Wrong(f"no checkpoint after {FRUITLESS} restarts")
     if not until(lambda: not run.running() or len(run.living_ranks()) == run.ranks, LIMIT):
         raise Wrong("the ranks did not come up")
@@ -64,7 +64,7 @@ def suffer(run, rng, times):
     if pid is None or not send(pid, number):
         return None
     done = f"{signal.Signals(number).name} on {who}"
-    if outcome == "mended":
+    if outcome == "repaired":
         if not until(lambda: not run.running() or len(run.events("restart")) > before, LIMIT):
             raise Wrong(f"{done}: no restart")
         if not run.running() and run.process.returncode != 0:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves from what every rank of a run wrote down (train --history) that each sample was taken once an epoch.
 
-check_history.py RUN [LIKE]: the steps that count are those of the last sitting that took them. Of these: no step is
-missing, the ranks of a step held the same weights (those with training.zero 3: each its own piece), every sample of an epoch was taken exactly once (of an epoch that a
+check_history.py RUN [LIKE]: the steps that count are those of the last session that took them. Of these: no step is
+missing, the ranks of a step held the same weights (those with training.zero 3: each its own partition), every sample of an epoch was taken exactly once (of an epoch that a
 rewind cut into: at most once; of a last epoch that is cut short: as many as its steps hold), and with LIKE, another run
 folder, the samples of each step and the weights after it were those of that run.
 """
@@ -22,17 +22,17 @@ def lines_of(path):
 
 
 def effective_steps(run):
-    """step -> {rank: line}, of the sittings that count; and how many steps were taken in all."""
-    sittings = {}  # id -> (first step, ranks, {rank: lines})
+    """step -> {rank: line}, of the sessions that count; and how many steps were taken in all."""
+    sessions = {}  # id -> (first step, ranks, {rank: lines})
     for path in sorted(pathlib.Path(run, "history").glob("rank-*.jsonl")):
         rank, current = int(path.stem.split("-")[1]), None
         for line in lines_of(path):
             if "begin" in line:
-                current = sittings.setdefault(line["sitting"], (line["begin"], line["ranks"], {}))[2].setdefault(rank, [])
+                current = sessions.setdefault(line["session"], (line["begin"], line["ranks"], {}))[2].setdefault(rank, [])
             elif current is not None:
                 current.append(line)
     steps, taken, rewinds = {}, 0, 0
-    for _, (begin, ranks, by_rank) in sorted(sittings.items()):
+    for _, (begin, ranks, by_rank) in sorted(sessions.items()):
         steps = {step: lines for step, lines in steps.items() if step <= begin}
         for rank, lines in by_rank.items():
             for line in lines:
@@ -45,39 +45,39 @@ def effective_steps(run):
                     taken += rank == 0
         for step in [step for step, lines in steps.items() if step > begin and len(lines) != ranks]:
             del steps[step]  # a kill came while the ranks wrote it down; it was taken again, or the end is missing
-    return steps, taken, rewinds, [ranks for _, (_, ranks, _) in sorted(sittings.items())]
+    return steps, taken, rewinds, [ranks for _, (_, ranks, _) in sorted(sessions.items())]
 
 
 def samples_of(lines):
     return sorted(sample for line in lines.values() for sample in line["samples"])
 
 
-def piece_of(line):
+def partition_of(line):
     """What of the weights the line's checksum is of: None, all of them; else (rank, ranks) of training.zero 3."""
-    return tuple(line["piece"]) if "piece" in line else None
+    return tuple(line["partition"]) if "partition" in line else None
 
 
 def weights_of(lines):
-    """piece -> the checksums that the ranks of a step wrote down for it."""
+    """partition -> the checksums that the ranks of a step wrote down for it."""
     weights = collections.defaultdict(set)
     for line in lines.values():
-        weights[piece_of(line)].add(line["weights"])
+        weights[partition_of(line)].add(line["weights"])
     return weights
 
 
-def pieces_amiss(lines):
-    """Whether some ranks of a step hold pieces and others do not, or not one piece each, or not that of their own rank."""
-    pieces = {rank: piece_of(line) for rank, line in lines.items()}
-    return any(pieces.values()) and pieces != {rank: (rank, len(lines)) for rank in lines}
+def partitions_amiss(lines):
+    """Whether some ranks of a step hold partitions and others do not, or not one partition each, or not that of their own rank."""
+    partitions = {rank: partition_of(line) for rank, line in lines.items()}
+    return any(partitions.values()) and partitions != {rank: (rank, len(lines)) for rank in lines}
 
 
 def stuck(steps):
-    """Pieces that have the same checksum after every step: then it is not of weights that are trained."""
-    by_piece = collections.defaultdict(list)
+    """Partitions that have the same checksum after every step: then it is not of weights that are trained."""
+    by_partition = collections.defaultdict(list)
     for lines in steps.values():
-        for piece, weights in weights_of(lines).items():
-            by_piece[piece] += weights
-    return [piece for piece, weights in by_piece.items() if len(weights) > 1 and len(set(weights)) == 1]
+        for partition, weights in weights_of(lines).items():
+            by_partition[partition] += weights
+    return [partition for partition, weights in by_partition.items() if len(weights) > 1 and len(set(weights)) == 1]
 
 
 def compare(steps, like, same_weights):
@@ -88,7 +88,7 @@ def compare(steps, like, same_weights):
         if other is None or samples_of(other) != samples_of(lines):
             wrong.append(f"step {step}: other samples than the undisturbed run")
         elif same_weights and weights_of(other).keys() != weights_of(lines).keys():
-            wrong.append(f"step {step}: other pieces of the weights than in the undisturbed run, nothing to compare")
+            wrong.append(f"step {step}: other partitions of the weights than in the undisturbed run, nothing to compare")
         elif same_weights and weights_of(other) != weights_of(lines):
             wrong.append(f"step {step}: other weights than the undisturbed run")
     return wrong
@@ -103,11 +103,11 @@ def check(run, like=None, same_weights=True):
     if sorted(steps) != list(range(1, start["total_steps"] + 1)):
         wrong.append(f"steps {len(steps)} of {start['total_steps']}")
     wrong += compare(steps, like, same_weights) if like else []
-    wrong += [f"the weights (piece {piece}) are the same after every step" for piece in stuck(steps)]
+    wrong += [f"the weights (partition {partition}) are the same after every step" for partition in stuck(steps)]
     seen, steps_in = collections.defaultdict(collections.Counter), collections.Counter()
     for step, lines in sorted(steps.items()):
-        if pieces_amiss(lines):
-            wrong.append(f"step {step}: the ranks do not hold one piece of the weights each")
+        if partitions_amiss(lines):
+            wrong.append(f"step {step}: the ranks do not hold one partition of the weights each")
         if any(len(weights) != 1 for weights in weights_of(lines).values()):
             wrong.append(f"step {step}: the ranks hold different weights")
         steps_in[lines[0]["epoch"]] += 1

@@ -65,7 +65,7 @@ saves() { grep -c '"event":"save"' "$LAB/run/journal.jsonl" 2> /dev/null || true
 while kill -0 $run 2> /dev/null && ! [ "$(saves)" -ge 2 ] 2> /dev/null; do sleep 0.2; done
 expect "it has saved before the cut" "$LAB/run/journal.jsonl" '"event":"save"'
 lost=$(ip netns pids $B | tr '\n' ' ')
-expect "ranks on both nodes train" "$LAB/run/ranks/3.beat" '"host":"nodb"'
+expect "ranks on both nodes train" "$LAB/run/ranks/3.heartbeat" '"host":"nodb"'
 cut=$(date +%s)
 ip -n $B link set cutB down
 for _ in $(seq 600); do grep -q '"event":"restart"' "$LAB/run/journal.jsonl" && break; kill -0 $run 2> /dev/null || break; sleep 0.2; done

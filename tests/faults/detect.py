@@ -3,7 +3,7 @@
 """How soon faults are noticed and training goes on, with the supervisor's own defaults: detect.py [RESULTS.json]
 
 Four faults, each on a run of two ranks: a rank killed (SIGKILL), stopped (SIGSTOP), its training thread alone stopped
-(the process lives and beats: a hang), mpirun killed. The message must name rank, host and step. With a file, the
+(the process lives and its heartbeat goes on: a hang), mpirun killed. The message must name rank, host and step. With a file, the
 figures are written there as rows for results/.
 """
 import ctypes
@@ -58,7 +58,7 @@ def one(folder, fault):
         if not until(lambda: run.saved() > 0 and len(run.living_ranks()) == 2, 120):
             return "did not begin\n" + run.tail()
         processes = run.descendants()
-        time.sleep(2.5)  # some steps beyond the checkpoint, known to the beats
+        time.sleep(2.5)  # some steps beyond the checkpoint, known to the heartbeats
         rank, at = inject(run, fault), time.time()
         restart = until(lambda: run.events("restart"), 120)
         if not restart:

@@ -35,7 +35,7 @@ static int inside_fd(int fd) {
 }
 
 // Counts a call: 0 go on, 1 fail with errno set, 2 die after (half of) it.
-static int judge(const char* name) {
+static int decide(const char* name) {
   const char* how = getenv("SHIM_HOW");
   const char* at = getenv("SHIM_AT");
   const char* count = getenv("SHIM_COUNT");
@@ -71,7 +71,7 @@ static void die(void) { kill(getpid(), SIGKILL); }
   ssize_t name parameters {                                                             \
     static ssize_t(*real) parameters;                                                   \
     if (!real) real = dlsym(RTLD_NEXT, #name);                                          \
-    const int verdict = inside_fd(fd) ? judge(#name) : 0;                               \
+    const int verdict = inside_fd(fd) ? decide(#name) : 0;                               \
     if (verdict == 0) return real arguments;                                            \
     if (size > 1 && real half < 0) return -1; /* half of it reaches the disk either way */ \
     if (verdict == 2) die();                                                            \
@@ -86,7 +86,7 @@ ONE_WRITE(pwrite64, (int fd, const void* bytes, size_t size, off_t at), (fd, byt
   int name parameters {                                   \
     static int(*real) parameters;                         \
     if (!real) real = dlsym(RTLD_NEXT, #name);            \
-    const int verdict = (is_inside) ? judge(#name) : 0;   \
+    const int verdict = (is_inside) ? decide(#name) : 0;   \
     if (verdict == 1) return -1;                          \
     const int result = real arguments;                    \
     if (verdict == 2) die();                              \
@@ -116,7 +116,7 @@ ONE_CALL(mkdirat, (int folder, const char* path, mode_t mode), (folder, path, mo
 static int open_at(int folder, const char* path, int flags, mode_t mode) {
   static int (*real)(int, const char*, int, ...);
   if (!real) real = dlsym(RTLD_NEXT, "openat");
-  const int verdict = (flags & (O_CREAT | O_TRUNC)) && (inside(path) || inside_fd(folder)) ? judge("open") : 0;
+  const int verdict = (flags & (O_CREAT | O_TRUNC)) && (inside(path) || inside_fd(folder)) ? decide("open") : 0;
   if (verdict == 1) return -1;
   const int fd = real(folder, path, flags, mode);
   if (verdict == 2) die();

@@ -77,9 +77,9 @@ class Killer:
                 self.saved = json.loads(line)["step"]
 
     def living(self):
-        """Beats of the ranks that were started since the last kill."""
-        beats = self.run.beats()
-        return [beat for beat in beats.values() if beat["world"] not in self.dead_worlds]
+        """Heartbeats of the ranks that were started since the last kill."""
+        heartbeats = self.run.heartbeats()
+        return [heartbeat for heartbeat in heartbeats.values() if heartbeat["world"] not in self.dead_worlds]
 
     def await_ranks(self):
         """False when the run has ended. Killed all together, they need not be waited for: nothing old is left."""
@@ -100,18 +100,18 @@ class Killer:
         """True when something was there to be killed."""
         time.sleep(self.rng.uniform(0, 0.5) * self.step_seconds)
         if self.ranks is not None:
-            alive, beats = self.run.running(), self.run.beats()
-            world = beats.get(0, {}).get("world")
-            for beat in beats.values():  # at once: to look for the others takes longer than a step
-                if beat["world"] == world:
-                    send(beat["pid"], signal.SIGKILL)
+            alive, heartbeats = self.run.running(), self.run.heartbeats()
+            world = heartbeats.get(0, {}).get("world")
+            for heartbeat in heartbeats.values():  # at once: to look for the others takes longer than a step
+                if heartbeat["world"] == world:
+                    send(heartbeat["pid"], signal.SIGKILL)
             self.run.kill()
             return alive
         victims = self.living()
         victim = self.rng.choice(victims)["pid"] if victims else None
         if victim is None or not process(victim) or not send(victim, signal.SIGKILL):
             return False
-        self.dead_worlds = {beat["world"] for beat in victims}
+        self.dead_worlds = {heartbeat["world"] for heartbeat in victims}
         return True
 
     def kill_through(self):
@@ -136,7 +136,7 @@ def weights(run):
     return array.array("f", content[begin:])
 
 
-def judge(run, straight, way, kills):
+def check(run, straight, way, kills):
     """What is wrong with a run that has come to its end, as a list of texts."""
     if way.same_bits:
         wrong = [] if run.digest() == straight.digest() else ["other weights"]
@@ -164,7 +164,7 @@ def one_pass(folder, name, wanted, rng, step_seconds, straight, way):
         killer = Killer(run, wanted, rng, step_seconds, way.ranks)
         killer.kill_through()
         code = run.wait(300)
-        wrong = [f"exit code {code}"] if code != 0 else judge(run, straight, way, killer.kills)
+        wrong = [f"exit code {code}"] if code != 0 else check(run, straight, way, killer.kills)
         return killer.hit, killer.kills, f"{name}: {'; '.join(wrong[:10])}\n{run.tail()}\n" if wrong else ""
     finally:
         run.end()

@@ -4,7 +4,7 @@
 
 First a small set of each kind is made again and again; disk_shim.c, preloaded, lets the N-th such call go wrong: SIGKILL
 before it, SIGKILL in the middle of it or right behind it, ENOSPC, EIO. The same command must then complete the set.
-Then rounds until SECONDS are over: each packs the same folder of pictures through as many kills as fall into it, on one
+Then rounds until SECONDS are over: each packs the same folder of images through as many kills as fall into it, on one
 to four threads, and finished shards are not written again; the seed is printed. In both, every file must be that of the
 set that nobody disturbed, to the byte, and nothing else is left in the folder.
 """
@@ -50,7 +50,7 @@ def must_run(where, words, **variables):
 
 
 def shards(to, threads):
-    return ["pictures/train", "--to", to, "--shard-size", "64 KiB", "--validate", "0.2", "--threads", str(threads)]
+    return ["images/train", "--to", to, "--shard-size", "64 KiB", "--validate", "0.2", "--threads", str(threads)]
 
 
 SMALL = ["--count", "10", "--classes", "2", "--image-size", "32", "--threads", "1"]
@@ -124,7 +124,7 @@ def main():
     rng = random.Random(seed_from(sys.argv, 2))
     with folder_for("prep") as where, concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         end = time.monotonic() + seconds
-        must_run(where, ["--synthesize", "shapes", "--count", "600", "--image-size", "64", "--to", "pictures"])
+        must_run(where, ["--synthesize", "shapes", "--count", "600", "--image-size", "64", "--to", "images"])
         must_run(where, ["--synthesize", "shapes", "--count", "24", "--classes", "2", "--image-size", "128", "--to", "few"])
         passed, failed = every_call(where, build_shim(where), pool)
         faults = passed + failed

@@ -51,7 +51,7 @@ def run_kind(folder, kind):
     expected, seen = losses(straight), losses(killed)
     both = expected.keys() & seen.keys()  # a line that a kill cut off tells of fewer steps
     worst = max(abs(seen[steps] - expected[steps]) for steps in both)
-    print(f"{kind}: ranks {ranks}, {len(both)} of {len(expected)} stretches of steps compared, "
+    print(f"{kind}: ranks {ranks}, {len(both)} of {len(expected)} intervals of steps compared, "
           f"largest difference of a loss {worst:.2e}")
     return ranks == [2, 3, 1] and len(both) >= len(expected) - 4 and worst < 1e-3, list(expected.values()), len(ranks) - 1
 

@@ -59,7 +59,7 @@ def main():
         subprocess.run(drawn + ["--image-size", "40", "--to", "set"], cwd=folder, check=True, capture_output=True)
         found = len(list((folder / "set/train").rglob("*.*")))
         if found != SAMPLES:
-            sys.exit(f"{found} pictures to train with, {SAMPLES} are expected")
+            sys.exit(f"{found} images to train with, {SAMPLES} are expected")
         for name in sys.argv[1:] or JOBS:
             (folder / f"{name}.json").write_text(json.dumps(job(*JOBS[name])))
             named = lambda what: Run(folder, f"{name}-{what}", 1, job=f"{name}.json")

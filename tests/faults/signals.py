@@ -34,7 +34,7 @@ def one(run, target, number):
     """What went wrong; None: nothing."""
     steps = max((row["step"] for row in run.events("save", "stop")), default=0)
     run.start()
-    if not until(lambda: len(run.living_ranks()) == RANKS and min(beat["step"] for beat in run.beats().values()) > steps, 120, 0.1):
+    if not until(lambda: len(run.living_ranks()) == RANKS and min(heartbeat["step"] for heartbeat in run.heartbeats().values()) > steps, 120, 0.1):
         return "did not begin\n" + run.tail()
     processes = run.descendants()
     pid = {"mpirun": run.launcher, "supervisor": lambda: run.process.pid}.get(target, lambda: until(lambda: run.living_ranks().get(target), 5))()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fault tests share: a run as it is seen from outside (its processes, its journal, the beats of its ranks), a
+"""What the fault tests share: a run as it is seen from outside (its processes, its journal, the heartbeats of its ranks), a
 folder to work in, and the last lines that every one of them prints."""
 import atexit
 import contextlib
@@ -76,13 +76,13 @@ class Run:
         self.folder, self.name, self.path, self.ranks = folder, name, folder / name, ranks
         self.job, self.log = job, folder / f"{name}.log"
         self.words = [LOCKSTEP, "train", job, "--run", name, *words]
-        self.process, self.sittings_before = None, 0
+        self.process, self.sessions_before = None, 0
         STARTED.append(self)
 
     def start(self, ranks=None):
         self.ranks = ranks or self.ranks
         words = self.words + (["--ranks", str(self.ranks)] if self.ranks > 1 else [])
-        self.sittings_before = len(self.events("start", "resume"))
+        self.sessions_before = len(self.events("start", "resume"))
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(words, cwd=self.folder, env=own_environment(self.folder), stdout=log, stderr=log,
                                             start_new_session=True)
@@ -121,20 +121,20 @@ class Run:
                 return pid
         return None
 
-    def beats(self):
+    def heartbeats(self):
         found = {}
         for rank in range(self.ranks):
             try:
-                text = (self.path / "ranks" / f"{rank}.beat").read_text()
+                text = (self.path / "ranks" / f"{rank}.heartbeat").read_text()
                 found[rank] = json.loads(text[9:])
             except (OSError, ValueError):
                 pass
         return found
 
     def living_ranks(self):
-        """rank -> pid of those that beat and have not ended."""
+        """rank -> pid of those with a heartbeat that have not ended."""
         up = parents()
-        return {rank: beat["pid"] for rank, beat in self.beats().items() if "end" not in beat and beat["pid"] in up}
+        return {rank: heartbeat["pid"] for rank, heartbeat in self.heartbeats().items() if "end" not in heartbeat and heartbeat["pid"] in up}
 
     def events(self, *names):
         journal = self.path / "journal.jsonl"
@@ -149,11 +149,11 @@ class Run:
         return rows
 
     def since_start(self, *names):
-        """Events of what was started last, not of earlier sittings; none before its own `start` or `resume`."""
-        rows, sittings = [], 0
+        """Events of what was started last, not of earlier sessions; none before its own `start` or `resume`."""
+        rows, sessions = [], 0
         for row in self.events():
-            sittings += row["event"] in ("start", "resume")
-            if sittings > self.sittings_before and row["event"] in names:
+            sessions += row["event"] in ("start", "resume")
+            if sessions > self.sessions_before and row["event"] in names:
                 rows.append(row)
         return rows
 
@@ -229,8 +229,8 @@ def seed_from(words, position):
 @contextlib.contextmanager
 def folder_for(name, job=None):
     """A folder for the length of a test, with job.json in it."""
-    with tempfile.TemporaryDirectory(prefix=f"lockstep-{name}-") as place:
-        folder = pathlib.Path(place)
+    with tempfile.TemporaryDirectory(prefix=f"lockstep-{name}-") as path:
+        folder = pathlib.Path(path)
         if job is not None:
             (folder / "job.json").write_text(json.dumps(job))
         yield folder

@@ -1,6 +1,6 @@
 // sources: lockstep/base/*.cpp lockstep/image/augment*.cpp lockstep/image/decode*.cpp lockstep/image/exif*.cpp lockstep/image/jpeg_*.cpp lockstep/image/png_*.cpp lockstep/image/policy.cpp lockstep/image/re*.cpp libraries: -ljpeg -lpng
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes give a picture or a user error; a part of it, at every scale, its rows with restart markers, and the pixels
+// Any bytes give an image or a user error; a part of it, at every scale, its rows with restart markers, and the pixels
 // of both views likewise.
 #include <cstdint>
 #include <cstdlib>

@@ -1,7 +1,6 @@
 // sources: lockstep/base/*.cpp lockstep/image/mask.cpp lockstep/image/augment*.cpp lockstep/image/decode*.cpp lockstep/image/exif*.cpp lockstep/image/jpeg_*.cpp lockstep/image/png_*.cpp lockstep/image/policy.cpp lockstep/image/re*.cpp libraries: -ljpeg -lpng
 // SPDX-License-Identifier: Apache-2.0
-// Any JSON is an outline of COCO's, whose pixels lie in the picture, or a user error; any text likewise compressed
-// runs.
+// Any JSON is an outline of COCO's, whose pixels lie in the image, or a user error; any text likewise compressed runs.
 #include <cstdint>
 #include <cstdlib>
 
@@ -19,11 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     }
   };
   refused([&] {
-    const image::Mask mask = image::mask_of(base::parse_json(text, "fuzz"), 40, 30);
+    const image::Mask mask = image::rasterize_mask(base::parse_json(text, "fuzz"), 40, 30);
     if (mask.inside.size() != 1200 || mask.area() > 1200) std::abort();
-    image::ObjectsPicture picture(40, 30);
-    picture.add(&mask);
-    (void)picture.png();
+    image::ObjectsImage image(40, 30);
+    image.add(&mask);
+    (void)image.png();
   });
   refused([&] {
     if (image::parse_runs(text).size() > size) std::abort();

@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
         if (member.offset < 0 || member.size < 0 || member.offset + member.size > index.tar_bytes()) std::abort();
         for (const char c : member.extension) sum += static_cast<unsigned char>(c);
       }
-      if (sample.picture && sample.picture->member >= sample.num_members) std::abort();
+      if (sample.image && sample.image->member >= sample.num_members) std::abort();
     }
     if (sum == 1) return 0;  // reading must not be optimised away
   } catch (const base::Error& error) {

@@ -26,11 +26,11 @@ at::Tensor trained(comm::Group& group, int64_t num_slices) {
   options.training.virtual_ranks = num_slices;
   options.training.clip_norm = 0.1;
   Step step(network, group, options);
-  int64_t place = 0;
+  int64_t position = 0;
   for (const int64_t rows : {32, 32, 25, 3}) {
-    const auto mine = run::rank_range({place, place + rows}, group.rank(), group.size(), num_slices);
-    EXPECT_EQ(step.run(tiny::samples(mine.begin, mine.size(), rows, place), 0.1).samples, rows);
-    place += rows;
+    const auto mine = run::rank_range({position, position + rows}, group.rank(), group.size(), num_slices);
+    EXPECT_EQ(step.run(tiny::samples(mine.begin, mine.size(), rows, position), 0.1).samples, rows);
+    position += rows;
   }
   return all_bits(network, step);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract of every group, on a card through NCCL: `test_nccl` alone is one rank; several are started with
-// LOCKSTEP_RENDEZVOUS, LOCKSTEP_RANK and LOCKSTEP_SIZE, a card each. Exit code 77: no card here.
+// The contract of every group, on a GPU through NCCL: `test_nccl` alone is one rank; several are started with
+// LOCKSTEP_RENDEZVOUS, LOCKSTEP_RANK and LOCKSTEP_SIZE, a GPU each. Exit code 77: no GPU here.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -14,16 +14,16 @@
 namespace lockstep::comm {
 namespace {
 
-Group* cards = nullptr;
+Group* gpus = nullptr;
 
 class NcclContractTest : public ::testing::TestWithParam<ContractCase> {};
 
-TEST_P(NcclContractTest, HoldsOnTheCard) {
-  GetParam().run(*cards, c10::DeviceType::CUDA);
+TEST_P(NcclContractTest, HoldsOnTheGpu) {
+  GetParam().run(*gpus, c10::DeviceType::CUDA);
 }
 
 TEST_P(NcclContractTest, HoldsForTensorsOfTheHost) {
-  GetParam().run(*cards, c10::DeviceType::CPU);
+  GetParam().run(*gpus, c10::DeviceType::CPU);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NcclContractTest, ::testing::ValuesIn(kGroupContract),
@@ -35,7 +35,7 @@ int run_contract() {
   const base::TemporaryFolder folder;
   const auto group = launch.has_company ? join_cuda_group(device, folder.path())
                                         : nccl_group(device, {folder.path() / "meeting", 0, 1});
-  cards = group.get();
+  gpus = group.get();
   std::printf("rank %lld of %lld on %s\n", static_cast<long long>(group->rank()), static_cast<long long>(group->size()),
               device.str().c_str());
   return RUN_ALL_TESTS();

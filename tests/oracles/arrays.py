@@ -4,7 +4,7 @@
 
 HDF5 files of h5py (plain, in groups, compressed, big-endian) and MNIST's files packed by gzip come out as the same
 numbers; the outlines of a COCO list (polygons, runs, compressed runs) come out as the pixels that pycocotools takes,
-turned as PIL turns the picture (EXIF), and so do the runs and boxes in the json members.
+turned as PIL turns the image (EXIF), and so do the runs and boxes in the json members.
 """
 import gzip
 import io
@@ -59,20 +59,20 @@ def pixels(png):
 
 
 def hdf5(folder, rng):
-    pictures = rng.integers(0, 256, (20, 9, 7, 3), dtype=np.uint8)
+    images = rng.integers(0, 256, (20, 9, 7, 3), dtype=np.uint8)
     sequences = rng.standard_normal((6, 4, 5, 3)).astype(">f4")
     labels = rng.integers(0, 4, 20)
     with h5py.File(folder / "grouped.h5", "w") as file:
-        file.create_dataset("train/images", data=pictures[:12], compression="gzip", chunks=(5, 9, 7, 3))
+        file.create_dataset("train/images", data=images[:12], compression="gzip", chunks=(5, 9, 7, 3))
         file.create_dataset("train/labels", data=labels[:12].astype(">i2"))
-        file.create_dataset("test/images", data=pictures[12:])
+        file.create_dataset("test/images", data=images[12:])
         file.create_dataset("test/labels", data=labels[12:])
         file.create_dataset("notes", data="of somebody")
     prep(folder / "grouped.h5", folder / "grouped")
     found, parts = samples(folder / "grouped")
     order = list(range(12, 20)) + list(range(12))  # by name: test before train
     for number, row in enumerate(order):
-        check(np.array_equal(pixels(found[number]["png"]), pictures[row]), f"picture {row} out of HDF5")
+        check(np.array_equal(pixels(found[number]["png"]), images[row]), f"image {row} out of HDF5")
         check(int(found[number]["cls"]) == labels[row], f"label {row} out of HDF5")
         check(parts[number] == ("train" if row < 12 else "test"), f"part of {row}")
     with h5py.File(folder / "radar.h5", "w") as file:
@@ -104,7 +104,7 @@ def hdf5(folder, rng):
     done = subprocess.run([LOCKSTEP, "prep", str(folder / "cut.h5"), "--to", str(folder / "cut")], capture_output=True)
     check(done.returncode == 2, "half an HDF5 file is a user error")
     with h5py.File(folder / "lzf.h5", "w") as file:  # a filter of h5py's own
-        file.create_dataset("images", data=np.zeros_like(pictures), compression="lzf", chunks=(5, 9, 7, 3))
+        file.create_dataset("images", data=np.zeros_like(images), compression="lzf", chunks=(5, 9, 7, 3))
     done = subprocess.run([LOCKSTEP, "prep", str(folder / "lzf.h5"), "--to", str(folder / "lzf"), "--threads", "4"],
                           capture_output=True, text=True)
     check(done.returncode == 2 and 'packed by the filter "lzf"' in done.stderr, "a filter that is not there: named")
@@ -124,10 +124,10 @@ def hdf5(folder, rng):
     noise = rng.integers(0, 256, (40, 64, 64, 3), dtype=np.uint8)
     with h5py.File(folder / "damaged.h5", "w") as file:
         data = file.create_dataset("images", data=noise, compression="gzip", chunks=(1, 64, 64, 3))
-        places = [data.id.get_chunk_info(i).byte_offset for i in range(20)]
+        positions = [data.id.get_chunk_info(i).byte_offset for i in range(20)]
     with open(folder / "damaged.h5", "r+b") as file:
-        for place in places:
-            file.seek(place)
+        for position in positions:
+            file.seek(position)
             file.write(b"\0" * 64)
     done = subprocess.run([LOCKSTEP, "prep", str(folder / "damaged.h5"), "--to", str(folder / "damaged"), "--validate",
                            "0", "--threads", "4"], capture_output=True, text=True)
@@ -146,7 +146,7 @@ def mnist(folder, rng):
     prep(source, folder / "mnist-shards")
     found, _ = samples(folder / "mnist-shards")
     for i in range(30):
-        check(np.array_equal(pixels(found[i]["png"]), images[i]), f"MNIST picture {i}")
+        check(np.array_equal(pixels(found[i]["png"]), images[i]), f"MNIST image {i}")
         check(int(found[i]["cls"]) == labels[i], f"MNIST label {i}")
 
 
@@ -173,9 +173,9 @@ def outline(rng, width, height):
 
 def turned(array, orientation):
     """What is seen of a stored array, by PIL."""
-    picture = Image.fromarray(array.astype(np.int32))
-    picture.getexif()[274] = orientation
-    return np.asarray(ImageOps.exif_transpose(picture)).astype(int)
+    image = Image.fromarray(array.astype(np.int32))
+    image.getexif()[274] = orientation
+    return np.asarray(ImageOps.exif_transpose(image)).astype(int)
 
 
 def coco(folder, rng):
@@ -209,10 +209,10 @@ def coco(folder, rng):
         got = pixels(found[i]["seg.png"]).astype(int)
         if got.ndim == 3:
             got = got[..., 0] + 256 * got[..., 1]
-        check(np.array_equal(got, canvas), f"outlines of picture {i}: pixels differ")
+        check(np.array_equal(got, canvas), f"outlines of image {i}: pixels differ")
         sample = json.loads(found[i]["json"])
-        check((sample["height"], sample["width"]) == canvas.shape, f"size of picture {i}")
-        check(sample["image_id"] == i, f"number of picture {i}")
+        check((sample["height"], sample["width"]) == canvas.shape, f"size of image {i}")
+        check(sample["image_id"] == i, f"number of image {i}")
         for one in sample.get("objects", []):
             check(one["category_id"] == 18 and one["label"] == 0, f"category of {one['id']}")
             inside = np.asfortranarray(by_id[one["id"]].astype(np.uint8))

@@ -25,7 +25,7 @@ OPERATIONS = ("Identity", "ShearX", "ShearY", "TranslateX", "TranslateY", "Rotat
 PROBE = str(BUILD / "bin/decode_probe")
 
 
-def picture(width, height, channels, seed=0):
+def make_image(width, height, channels, seed=0):
     """Smooth shapes plus noise: both chroma interpolation and high frequencies matter."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width]
@@ -49,12 +49,12 @@ def cases(folder):
             image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
         return np.asarray(image.convert("RGB"))
 
-    rgb = Image.fromarray(picture(251, 187, 3))
-    gray = Image.fromarray(picture(251, 187, 1))
+    rgb = Image.fromarray(make_image(251, 187, 3))
+    gray = Image.fromarray(make_image(251, 187, 1))
     paths = [save(f"rgb_{s}.jpg", rgb, quality=90, subsampling=s) for s in ("4:4:4", "4:2:2", "4:2:0")]
     paths.append(save("progressive.jpg", rgb, quality=85, progressive=True))
     paths.append(save("gray.jpg", gray, quality=90))
-    paths.append(save("cmyk.jpg", Image.fromarray(picture(251, 187, 4), "CMYK"), quality=95))
+    paths.append(save("cmyk.jpg", Image.fromarray(make_image(251, 187, 4), "CMYK"), quality=95))
     for orientation in range(1, 9):
         exif = Image.Exif()
         exif[0x0112] = orientation
@@ -63,11 +63,11 @@ def cases(folder):
     paths.append(save("gray.png", gray))
     paths.append(save("bilevel.png", gray.convert("1")))
     paths.append(save("palette.png", rgb.quantize(64)))
-    paths.append(save("rgba.png", Image.fromarray(picture(251, 187, 4), "RGBA")))
-    paths.append(save("gray_alpha.png", Image.fromarray(picture(251, 187, 2), "LA")))
+    paths.append(save("rgba.png", Image.fromarray(make_image(251, 187, 4), "RGBA")))
+    paths.append(save("gray_alpha.png", Image.fromarray(make_image(251, 187, 2), "LA")))
     for path in paths:
         yield path, seen(path)
-    deep = picture(251, 187, 1).astype(np.uint16) * 257 + 40  # PIL cuts 16-bit gray: the truth is computed here
+    deep = make_image(251, 187, 1).astype(np.uint16) * 257 + 40  # PIL cuts 16-bit gray: the truth is computed here
     Image.fromarray(deep).save(folder / "gray16.png")
     yield folder / "gray16.png", np.repeat(np.round(deep / 257).astype(np.uint8)[..., None], 3, -1)
 
@@ -101,7 +101,7 @@ def check_parts(folder):
 
 def check_changes(folder):
     """Every operation of RandAugment and TrivialAugment against torchvision's own, at each of its 31 strengths."""
-    values = picture(96, 80, 3, seed=4)
+    values = make_image(96, 80, 3, seed=4)
     path = folder / "change.png"
     Image.fromarray(values).save(path)
     tensor = torch.from_numpy(values.copy()).permute(2, 0, 1)
@@ -130,7 +130,7 @@ def check_center(folder):
     for width, height, size, crop in ((500, 375, 224, 0.875), (375, 500, 224, 0.875), (180, 240, 224, 1.0),
                                       (1600, 1201, 224, 0.875), (97, 64, 64, 0.9)):
         path = folder / f"center_{width}.jpg"
-        Image.fromarray(picture(width, height, 3)).save(path, quality=92)
+        Image.fromarray(make_image(width, height, 3)).save(path, quality=92)
         run("center", path, size, crop, folder / "out")
         ours = np.frombuffer((folder / "out").read_bytes(), np.float32).reshape(size, size, 3)
         shown = T.Compose([T.Resize(round(size / crop)), T.CenterCrop(size)])(Image.open(path))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// memory_probe RECORDING GPU [--expandable]: the peaks that the forecast gives the recorded step on that card, as JSON.
+// memory_probe RECORDING GPU [--expandable]: the peaks that the forecast gives the recorded step on that GPU, as JSON.
 #include <cstdio>
 #include <string>
 

@@ -32,10 +32,10 @@ int print_schedule(char** words) {
   document["training"]["epochs"] = 1000;
   document["training"]["schedule"] = base::parse_json(words[2], "schedule");
   const auto schedule = spec::parse_job(document).training.schedule;
-  const run::Stretch stretch{
+  const run::StepInterval interval{
       .lr = std::stod(words[3]), .num_steps = std::stoll(words[4]), .steps_per_epoch = std::stoll(words[5])};
-  for (int64_t i = 0; i < stretch.num_steps; ++i) {
-    std::printf("%.17g\n", run::learning_rate(schedule, stretch, i));
+  for (int64_t i = 0; i < interval.num_steps; ++i) {
+    std::printf("%.17g\n", run::learning_rate(schedule, interval, i));
   }
   return 0;
 }

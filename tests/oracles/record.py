@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds python/lockstep/record.py to a real card: record.py [--all] [--json FILE]
+"""Holds python/lockstep/record.py to a real GPU: record.py [--all] [--json FILE]
 
 Steps of torchvision models, recorded here without a GPU, against what an H200's allocator did with the same steps
-(results/recordings). Every storage of a step must be in the card's stream, as often as there are steps; what the card has
-besides is scratch of its kernels. Then the forecast of the recording must have the card's peaks: allocated and
+(results/recordings). Every storage of a step must be in the GPU's stream, as often as there are steps; what the GPU has
+besides is scratch of its kernels. Then the forecast of the recording must have the GPU's peaks: allocated and
 reserved within 1 %.
 """
 import collections
@@ -28,7 +28,7 @@ CASES = [("resnet18", 32, "fp32", "sgd", ""), ("resnet50", 128, "amp", "sgd", ""
 SLOW = [("densenet121", 64, "amp", "sgd", ""), ("resnet152", 32, "fp32", "sgd", ""), ("vit_b_16", 64, "amp", "adamw", ""),
         ("mobilenet_v2", 128, "amp", "sgd", ""), ("efficientnet_b0", 64, "amp", "sgd", "-expandable")]
 
-# Storages of a step that the card does not have: at::linear adds the bias out of place to tensors of a subclass, and
+# Storages of a step that the GPU does not have: at::linear adds the bias out of place to tensors of a subclass, and
 # under autocast that cannot be helped. One a layer, freed at once.
 KNOWN = {("vit_b_16", 64, "amp"): {58097664: 12}}
 
@@ -73,7 +73,7 @@ def recorded_step(path, number):
     return events
 
 
-def card_stream(path):
+def gpu_stream(path):
     events, sizes = [], []
     for token in " ".join(path.read_text().splitlines()[1:-1]).split():
         if token[0] == "a":
@@ -92,14 +92,14 @@ def forecast(path, mode):
                                      capture_output=True, text=True).stdout)
 
 
-def result_row(card, found, peaks):
-    head = json.loads(card.open().readline())
+def result_row(gpu, found, peaks):
+    head = json.loads(gpu.open().readline())
     commit = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return {"what": "forecast of a PyTorch step recorded without a GPU", "model": head["title"], "batch": head["batch"],
             "precision": head["precision"], "optimizer": head["optimizer"],
             "expandable_segments": head["settings"]["expandable_segments"],
             "peak_allocated_bytes": found["allocated"], "peak_reserved_bytes": found["reserved"],
-            "peer": f"the card, {head['source']}", "peer_peak_allocated_bytes": peaks["allocated"],
+            "peer": f"the GPU, {head['source']}", "peer_peak_allocated_bytes": peaks["allocated"],
             "peer_peak_reserved_bytes": peaks["reserved"], "ratio": round(found["reserved"] / peaks["reserved"], 5),
             "ratio_allocated": round(found["allocated"] / peaks["allocated"], 5),
             "ratio_live_bytes": round(found["live_bytes"] / peaks["reserved"], 5),
@@ -114,21 +114,21 @@ def check(model, batch, precision, optimizer, mode, folder):
     path = folder / "x.rec"
     lockstep.record(build(model, batch, precision, optimizer), path, title=model, precision=precision,
                     optimizer=optimizer, micro_batch=batch, image_size=224, attention="cudnn")
-    card = ROOT / f"results/recordings/{model}-{batch}-{precision}-{optimizer}{mode}.rec"
-    stream = card_stream(card)
+    gpu = ROOT / f"results/recordings/{model}-{batch}-{precision}-{optimizer}{mode}.rec"
+    stream = gpu_stream(gpu)
     ours = collections.Counter(size for born, _, size in recorded_step(path, 2) if born and size >= 512)
     there = collections.Counter(size for born, _, size in stream if born)
     known = KNOWN.get((model, batch, precision), {})
     missing = {size: count for size, count in ours.items() if 3 * (count - known.get(size, 0)) > there[size]}
-    peaks, found = json.loads(card.open().readline())["peaks"], forecast(path, mode)
+    peaks, found = json.loads(gpu.open().readline())["peaks"], forecast(path, mode)
     errors = {key: found[key] / peaks[key] - 1 for key in ("allocated", "reserved")}
     good = not missing and abs(errors["allocated"]) < 0.01 and abs(errors["reserved"]) < 0.01
-    print(f"{'ok  ' if good else 'FAIL'} {model} {batch} {precision}: {ours.total()} storages a step, all on the card; "
+    print(f"{'ok  ' if good else 'FAIL'} {model} {batch} {precision}: {ours.total()} storages a step, all on the GPU; "
           f"allocated {found['allocated']} ({errors['allocated']:+.3%}), reserved {found['reserved']} "
           f"({errors['reserved']:+.3%})", flush=True)
     if missing:
-        print(f"     not on the card: {missing}")
-    return good, result_row(card, found, peaks)
+        print(f"     not on the GPU: {missing}")
+    return good, result_row(gpu, found, peaks)
 
 
 def main():

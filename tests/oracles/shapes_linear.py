@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far a linear model gets on the drawn shapes: it must stay below 45 %, so that what a network reaches was learnt.
 
-shapes_linear.py [FOLDER] takes a set that exists; without it one of 4000 pictures is drawn.
+shapes_linear.py [FOLDER] takes a set that exists; without it one of 4000 images is drawn.
 """
 import os
 import pathlib
@@ -50,7 +50,7 @@ def main():
             subprocess.run([BUILD / "bin/lockstep", "prep", "--synthesize", "shapes", "--to", f"{name}/shapes",
                             "--json", f"{name}/result.json"], check=True, capture_output=True)
             reached = accuracy(pathlib.Path(name) / "shapes")
-    print(f"linear model on the drawn shapes: {reached:.3f} of the validation pictures right, at most {MOST} allowed")
+    print(f"linear model on the drawn shapes: {reached:.3f} of the validation images right, at most {MOST} allowed")
     return 0 if reached <= MOST else 1
 
 

@@ -22,7 +22,7 @@ LOCKSTEP = str(pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")) / 
 CLASSES = ["ant", "bee", "cow"]
 
 
-def picture(i):
+def make_image(i):
     rng = np.random.default_rng(i)
     y, x = np.mgrid[0:40 + i % 7, 0:50 + i % 11]
     planes = [127 + 80 * np.sin(x / (5 + c) + y / (9 + 2 * c)) + 25 * rng.standard_normal(x.shape) for c in range(3)]
@@ -35,8 +35,8 @@ def write_source(folder, count):
              dict(quality=80, subsampling=1), dict(quality=75, optimize=True, restart_marker_blocks=3)]
     paths = {}
     for i in range(count):
-        image = picture(i)
-        path = folder / CLASSES[i % 3] / f"picture {i}.{'png' if i % 6 == 5 else 'jpg'}"
+        image = make_image(i)
+        path = folder / CLASSES[i % 3] / f"image {i}.{'png' if i % 6 == 5 else 'jpg'}"
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".png":
             image.save(path)
@@ -49,7 +49,7 @@ def write_source(folder, count):
                 exif[0x112] = 6
                 options["exif"] = exif
             image.save(path, **options)
-        paths[f"picture_{i}"] = path
+        paths[f"image_{i}"] = path
     return paths
 
 
@@ -91,10 +91,10 @@ def by_wids(folder, cache):
 
 
 def by_dali(shards, expected):
-    """DALI gives no keys: as many samples as there are, each picture's bytes once."""
+    """DALI gives no keys: as many samples as there are, each image's bytes once."""
     import nvidia.dali.fn as fn
     from nvidia.dali import pipeline_def
-    pictures = {s["jpg"] for s in expected.values() if "jpg" in s} | {s["png"] for s in expected.values() if "png" in s}
+    images = {s["jpg"] for s in expected.values() if "jpg" in s} | {s["png"] for s in expected.values() if "png" in s}
 
     @pipeline_def(batch_size=4, num_threads=1, device_id=None)
     def pipeline():
@@ -113,9 +113,9 @@ def by_dali(shards, expected):
             found.append((bytes(np.asarray(files.at(i)).tobytes()), bytes(np.asarray(labels.at(i)).tobytes())))
     found = found[:count]
     assert count == len(expected), f"DALI sees {count} samples of {len(expected)}"
-    assert {f for f, _ in found} == pictures and len({f for f, _ in found}) == count, "DALI gives each picture once"
+    assert {f for f, _ in found} == images and len({f for f, _ in found}) == count, "DALI gives each image once"
     labels = {s.get("jpg", s.get("png")): s["cls"] for s in expected.values()}
-    assert all(labels[f] == label for f, label in found), "DALI gives each picture its label"
+    assert all(labels[f] == label for f, label in found), "DALI gives each image its label"
 
 
 def check_pixels(samples, paths):

@@ -45,13 +45,13 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         path = folder / "mine.rec"
-        lockstep.from_snapshot(HERE / "snapshot.pickle", path, title="resnet18", card="NVIDIA H200")
+        lockstep.from_snapshot(HERE / "snapshot.pickle", path, title="resnet18", gpu="NVIDIA H200")
         own = replay(path)
         small = replay(path, "--capacity", "256 MiB")
         other = replay(path, "--expandable-segments", "yes")
         good = [
             check(f"{own['blocks']} blocks, none at another address", own["exact"] and own["misplaced_blocks"] == 0),
-            check(f"a card of 256 MiB runs out ({own['peak_reserved_bytes']} bytes were reserved)",
+            check(f"a GPU of 256 MiB runs out ({own['peak_reserved_bytes']} bytes were reserved)",
                   small["other_out_of_memory"]),
             check(f"with expandable segments {other['other_peak_reserved_bytes']}: another figure, within a page or two",
                   0 < abs(other["other_peak_reserved_bytes"] - own["peak_reserved_bytes"]) < 40 << 20),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sync_norm_torch_probe [cpu|cuda]: holds step::sync_batch_norm on a device against libtorch's batch norm of the whole
 // batch there. One rank runs on the device; what the other one sends was written down in a run of both on the CPU, so
-// one card is enough (autograd has one thread a card: two ranks in one process would wait for each other). Prints one
+// one GPU is enough (autograd has one thread a GPU: two ranks in one process would wait for each other). Prints one
 // line a case with the worst difference; exit code 1 when one is above its bound.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

@@ -47,7 +47,7 @@ def check_all(folder):
     page, document = plan(folder, "--on", "all", "--no-search")
     dom = open_page(page)
     assert dom.classes.get("machine", 0) == len(document["options"]) > 30, dom.classes
-    print(f"plan.py: all {len(document['options'])} cards: drawn")
+    print(f"plan.py: all {len(document['options'])} GPUs: drawn")
 
 
 def check_nowhere(folder):

@@ -13,7 +13,7 @@ namespace {
 struct HashedSample {
   uint64_t hash = 0;
   int32_t label = 0;
-  uint32_t part = 0;  // place in the list of sets
+  uint32_t part = 0;  // position in the list of sets
   uint64_t id = 0;
 
   bool operator<(const HashedSample& other) const {
@@ -29,8 +29,8 @@ Duplicates find_duplicates(const base::Path& folder, const std::vector<Part>& pa
   for (const Part part : parts) {
     const shards::ShardSet& set = sets.emplace_back(folder / kPartNames[static_cast<size_t>(part)]);
     for (int64_t id = 0; id < set.size(); ++id) {
-      const auto place = set.place_of(id);
-      const shards::IndexedSample sample = set.index(place.shard).sample(place.sample);
+      const auto position = set.position_of(id);
+      const shards::IndexedSample sample = set.index(position.shard).sample(position.sample);
       if (sample.content_hash == 0) continue;
       entries.push_back(
           {sample.content_hash, sample.label, static_cast<uint32_t>(sets.size() - 1), static_cast<uint64_t>(id)});
@@ -44,9 +44,9 @@ Duplicates find_duplicates(const base::Path& folder, const std::vector<Part>& pa
     DuplicateGroup group;
     for (size_t i = begin; i < end; ++i) {
       const shards::ShardSet& set = sets[entries[i].part];
-      const auto place = set.place_of(static_cast<int64_t>(entries[i].id));
+      const auto position = set.position_of(static_cast<int64_t>(entries[i].id));
       group.samples.push_back(base::text(kPartNames[static_cast<size_t>(parts[entries[i].part])], "/",
-                                         set.index(place.shard).sample(place.sample).key));
+                                         set.index(position.shard).sample(position.sample).key));
       group.across_parts |= entries[i].part != entries[begin].part;
       group.across_labels |= entries[i].label != entries[begin].label;
     }

@@ -11,7 +11,7 @@
 
 namespace lockstep::sources {
 
-// Samples whose pictures had the same bytes in the source.
+// Samples whose images had the same bytes in the source.
 struct DuplicateGroup {
   std::vector<std::string> samples;  // "train/00000012-cat", sorted
   bool across_parts = false;         // leakage: what is tested on was trained on
@@ -30,7 +30,7 @@ struct Duplicates {
   base::Json to_json() const;
 };
 
-// Out of the indexes of the finished parts of a dataset: no picture is read again.
+// Out of the indexes of the finished parts of a dataset: no image is read again.
 Duplicates find_duplicates(const base::Path& folder, const std::vector<Part>& parts, size_t most_groups = 1000);
 
 }  // namespace lockstep::sources

@@ -21,7 +21,7 @@ using base::Path;
 using base::text;
 
 // "photos", "photos/" and "./photos" are one source.
-bool is_same_place(const base::Json& one, const base::Json& other) {
+bool is_same_folder(const base::Json& one, const base::Json& other) {
   if (!one.is_string() || !other.is_string()) return false;
   std::error_code error;
   const bool same = std::filesystem::equivalent(one.as_string(), other.as_string(), error);
@@ -46,7 +46,7 @@ std::optional<Difference> difference(const base::Json& file, const base::Json& d
   const auto found = [&](std::string_view key) { return file.is_object() ? file.find(key) : nullptr; };
   for (const auto& member : description.members()) {
     const base::Json* was = found(member.key);
-    if (!was || !(*was == member.value || (member.key == "source" && is_same_place(*was, member.value)))) {
+    if (!was || !(*was == member.value || (member.key == "source" && is_same_folder(*was, member.value)))) {
       return Difference{member.key, was, &member.value};
     }
   }

@@ -92,7 +92,7 @@ class Packer {
 
   Made make(int64_t id) const {
     try {
-      Made made{finish_sample(source_.load(id), request_.picture), {}, ""};
+      Made made{finish_sample(source_.load(id), request_.image), {}, ""};
       made.objects = count_objects(*made.sample, source_.classes().size());
       return made;
     } catch (const Error& error) {
@@ -227,7 +227,7 @@ void check_shards_are_there(const Path& folder, const base::Json& dataset) {
       shards::ShardSet(folder / part.key);
     } catch (const Error& error) {
       throw Error(error.blame(), text(folder.string(), " was complete and is damaged: ", error.what()),
-                  text("the same command with --mend makes damaged shards again; lockstep prep --verify ",
+                  text("the same command with --repair makes damaged shards again; lockstep prep --verify ",
                        folder.string(), " names them"));
     }
   }
@@ -250,7 +250,7 @@ Packed pack(const PackRequest& request, const std::function<void(const PackProgr
     remove_work(request.folder);  // killed between dataset.json and this
     return packed;
   }
-  const double growth = expected_growth(source, request.picture);
+  const double growth = expected_growth(source, request.image);
   const std::vector<PlannedShard> shards = plan_shards(source, request, growth);
   std::optional<FolderLock> lock;
   if (team.rank == 0) begin(request.folder, description, shards, lock);
@@ -289,7 +289,7 @@ std::map<std::string, shards::ShardSummary> listed_shards(const Path& folder, co
   }
   throw Error(
       Blame::user, text(folder.string(), ": its lists of shards are lost: ", fault),
-      text("copy the folder again, or make it anew: rm -r ", folder.string(), ", then the command without --mend"));
+      text("copy the folder again, or make it again: rm -r ", folder.string(), ", then the command without --repair"));
 }
 
 std::vector<PlannedShard> find_damaged(const PackRequest& request, const std::vector<PlannedShard>& planned,
@@ -310,45 +310,45 @@ std::vector<PlannedShard> find_damaged(const PackRequest& request, const std::ve
 
 }  // namespace
 
-Mended mend(const PackRequest& request, const std::function<void(const PackProgress&)>& progress) {
+Repaired repair(const PackRequest& request, const std::function<void(const PackProgress&)>& progress) {
   const double start = base::steady_seconds();
   check_request(request);
   const OpenedSource opened = open_source(request.source);
   const Source& source = *opened.source;
   check_samples(request, source);
   if (!is_complete(request.folder, describe(request, opened))) {
-    throw Error(Blame::user, text(request.folder.string(), ": no complete dataset, there is nothing to mend"),
-                "the command without --mend makes or completes it");
+    throw Error(Blame::user, text(request.folder.string(), ": no complete dataset, there is nothing to repair"),
+                "the command without --repair makes or completes it");
   }
   const auto listed =
       listed_shards(request.folder, base::read_json(request.folder / kDatasetComplete, {.max_bytes = size_t{1} << 30}));
   const int64_t threads = request.threads > 0 ? request.threads : site::usable_cores();
   const auto damaged =
-      find_damaged(request, plan_shards(source, request, expected_growth(source, request.picture)), listed, threads);
-  Mended mended;
-  mended.num_shards = std::ssize(listed);
+      find_damaged(request, plan_shards(source, request, expected_growth(source, request.image)), listed, threads);
+  Repaired repaired;
+  repaired.num_shards = std::ssize(listed);
   if (!damaged.empty()) {
     const FolderLock lock(request.folder);
     for (const auto& shard : damaged) {
       std::error_code ignored;
       base::make_folders(part_folder(request.folder, shard));
       remove_litter(part_folder(request.folder, shard));
-      std::filesystem::remove(note_path(request.folder, shard), ignored);  // of a mending that was killed
+      std::filesystem::remove(note_path(request.folder, shard), ignored);  // of a repair that was killed
     }
     Packer packer(request, source, damaged, {});
     packer.run(threads, progress);
     for (const auto& report : packer.reports()) {
-      mended.damaged.push_back(report.summary.name);
+      repaired.damaged.push_back(report.summary.name);
       if (report.summary == listed.at(report.summary.name)) continue;
       throw Error(Blame::user,
                   text(request.source.path.string(), ": ", report.summary.name,
                        " comes out otherwise than when the set was prepared: the source has changed, or the program"),
-                  text("prepare it anew: rm -r ", request.folder.string(), ", then the command without --mend"));
+                  text("prepare it again: rm -r ", request.folder.string(), ", then the command without --repair"));
     }
   }
   remove_work(request.folder);
-  mended.seconds = base::steady_seconds() - start;
-  return mended;
+  repaired.seconds = base::steady_seconds() - start;
+  return repaired;
 }
 
 }  // namespace lockstep::sources

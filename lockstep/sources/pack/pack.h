@@ -14,7 +14,7 @@
 namespace lockstep::sources {
 
 struct PackProgress {
-  int64_t samples_done = 0;  // in this sitting
+  int64_t samples_done = 0;  // in this session
   int64_t samples_left = 0;
   int64_t bytes_in = 0;
   double seconds = 0;
@@ -30,7 +30,7 @@ struct Team {
 struct Packed {
   base::Json dataset;         // dataset.json; rank 0 only
   bool was_complete = false;  // nothing had to be done
-  int64_t shards_kept = 0;    // finished in an earlier sitting
+  int64_t shards_kept = 0;    // finished in an earlier session
   double seconds = 0;
 };
 
@@ -40,7 +40,7 @@ struct Packed {
 Packed pack(const PackRequest& request, const std::function<void(const PackProgress&)>& progress,
             const Team& team = {});
 
-struct Mended {
+struct Repaired {
   int64_t num_shards = 0;            // of the dataset
   std::vector<std::string> damaged;  // those that were made again
   double seconds = 0;
@@ -48,7 +48,7 @@ struct Mended {
 
 // Makes the damaged and missing shards of a complete dataset again, out of the source it was made of. User error: the
 // dataset is another one or not complete, its lists are lost, or the source gives other bytes by now.
-Mended mend(const PackRequest& request, const std::function<void(const PackProgress&)>& progress);
+Repaired repair(const PackRequest& request, const std::function<void(const PackProgress&)>& progress);
 
 // What was complete once may have lost files since: an error that says so. `dataset`: what dataset.json says.
 void check_shards_are_there(const base::Path& folder, const base::Json& dataset);

@@ -82,7 +82,7 @@ class Shares {
 };
 
 // The part of every sample: its own, or by a seeded shuffle within its class.
-std::vector<Part> parts_of(const Source& source, const PackRequest& request) {
+std::vector<Part> assign_parts(const Source& source, const PackRequest& request) {
   check_parts(source);
   const auto& samples = source.samples();
   std::vector<Part> parts;
@@ -111,18 +111,18 @@ std::vector<Part> parts_of(const Source& source, const PackRequest& request) {
     const int64_t num_test = test_shares.next(count, spare - num_validate);
     const run::Order order(count, static_cast<int64_t>(seed >> 1), label + 1);
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t place = order(i);
-      parts[members[static_cast<size_t>(i)]] = place < num_validate              ? Part::validate
-                                               : place < num_validate + num_test ? Part::test
-                                                                                 : Part::train;
+      const int64_t position = order(i);
+      parts[members[static_cast<size_t>(i)]] = position < num_validate              ? Part::validate
+                                               : position < num_validate + num_test ? Part::test
+                                                                                    : Part::train;
     }
   }
   return parts;
 }
 
-int64_t tar_bytes_of(const SourceSample& sample, double growth) {
-  const auto picture = static_cast<int64_t>(static_cast<double>(sample.bytes) * growth);
-  return 2 * shards::kTarBlock + shards::padded_to_block(picture) +
+int64_t estimate_tar_bytes(const SourceSample& sample, double growth) {
+  const auto image = static_cast<int64_t>(static_cast<double>(sample.bytes) * growth);
+  return 2 * shards::kTarBlock + shards::padded_to_block(image) +
          (sample.label == shards::kNoLabel ? 0 : shards::kTarBlock);
 }
 
@@ -130,7 +130,7 @@ int64_t tar_bytes_of(const SourceSample& sample, double growth) {
 
 std::vector<PlannedShard> plan_shards(const Source& source, const PackRequest& request, double growth) {
   std::array<std::vector<int64_t>, 3> members;
-  const std::vector<Part> parts = parts_of(source, request);
+  const std::vector<Part> parts = assign_parts(source, request);
   for (size_t i = 0; i < parts.size(); ++i) {
     members[static_cast<size_t>(parts[i])].push_back(static_cast<int64_t>(i));
   }
@@ -143,7 +143,7 @@ std::vector<PlannedShard> plan_shards(const Source& source, const PackRequest& r
     int64_t number = 0;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t id = members[part][static_cast<size_t>(request.keep_order ? i : order(i))];
-      const int64_t bytes = tar_bytes_of(source.samples()[static_cast<size_t>(id)], growth);
+      const int64_t bytes = estimate_tar_bytes(source.samples()[static_cast<size_t>(id)], growth);
       if (i == 0 || shards.back().expected_bytes + bytes > request.shard_bytes) {
         shards.push_back({static_cast<Part>(part), text(kPartNames[part], "-", padded_number(number++, 6)), {}, 0});
       }
@@ -187,9 +187,9 @@ base::Json describe(const PackRequest& request, const OpenedSource& opened) {
   all["test_share"] = request.test;
   all["shard_bytes"] = request.shard_bytes;
   if (request.source.masks) all["masks"] = true;  // absent before there were any
-  all["max_side"] = request.picture.max_side;
-  all["quality"] = request.picture.quality;
-  all["restart_markers"] = request.picture.restarts;
+  all["max_side"] = request.image.max_side;
+  all["quality"] = request.image.quality;
+  all["restart_markers"] = request.image.restarts;
   return all;
 }
 
@@ -218,7 +218,7 @@ void check_samples(const PackRequest& request, const Source& source) {
   throw Error(Blame::user, text(request.source.path.string(), ": no sample in it", first),
               refused.empty() ? "check SOURCE"
               : leads_out     ? kPathsFix
-                              : "mend that, or say with --images where the pictures lie");
+                              : "correct that, or say with --images where the images lie");
 }
 
 void check_request(const PackRequest& request) {
@@ -231,8 +231,8 @@ void check_request(const PackRequest& request) {
   within("--validate", validate, 0, 0.9, "a share from 0 to 0.9");
   within("--test", request.test, 0, 0.9, "a share from 0 to 0.9");
   within("--validate and --test together", validate + request.test, 0, 0.95, "up to 0.95");
-  within("--max-side", static_cast<double>(request.picture.max_side), 0, 1 << 16, "0 to 65536 pixels");
-  within("--quality", request.picture.quality, 1, 100, "1 to 100");
+  within("--max-side", static_cast<double>(request.image.max_side), 0, 1 << 16, "0 to 65536 pixels");
+  within("--quality", request.image.quality, 1, 100, "1 to 100");
   within("--shard-size", static_cast<double>(request.shard_bytes), 1 << 16, 1e12, "64 KiB to 1 TB");
   within("--threads", static_cast<double>(request.threads), 0, 1024, "0 to 1024");
 }

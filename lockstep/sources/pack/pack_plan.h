@@ -8,7 +8,7 @@
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
-#include "lockstep/sources/picture_work.h"
+#include "lockstep/sources/image_work.h"
 #include "lockstep/sources/source.h"
 
 namespace lockstep::sources {
@@ -16,7 +16,7 @@ namespace lockstep::sources {
 struct PackRequest {
   SourceOptions source;
   base::Path folder;
-  PictureOptions picture;
+  ImageOptions image;
   int64_t shard_bytes = int64_t{256} << 20;
   std::optional<double> validate;  // share of what the source leaves open; nothing: the source's own custom
   double test = 0;

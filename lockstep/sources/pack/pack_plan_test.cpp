@@ -70,8 +70,8 @@ TEST(PrepPlanTest, SmallClassesGetAValidationPartAsWell) {
   const ListedSource source(std::move(samples));
   const auto found = counts(source, plan_shards(source, {}, 1));
   int64_t validated = 0;
-  for (const auto& [place, count] : found) {
-    if (place.first != Part::validate) continue;
+  for (const auto& [position, count] : found) {
+    if (position.first != Part::validate) continue;
     EXPECT_EQ(count, 1);
     validated += count;
   }
@@ -103,9 +103,9 @@ TEST(PrepPlanTest, EveryClassIsTrainedOnHoweverSmallItIs) {
     request.test = one.test;
     const auto found = counts(source, plan_shards(source, request, 1));
     int64_t num_validate = 0, num_test = 0;
-    for (const auto& [place, count] : found) {
-      num_validate += place.first == Part::validate ? count : 0;
-      num_test += place.first == Part::test ? count : 0;
+    for (const auto& [position, count] : found) {
+      num_validate += position.first == Part::validate ? count : 0;
+      num_test += position.first == Part::test ? count : 0;
     }
     for (int label = 0; label < one.classes; ++label) EXPECT_TRUE(found.contains({Part::train, label})) << label;
     EXPECT_EQ(num_validate, one.num_validate) << one.classes << "x" << one.size << " " << one.validate;
@@ -158,7 +158,7 @@ TEST(PrepPlanTest, EveryMemberOfADescriptionThatMayBeAbsentIsKnownAsSuch) {
   OpenedSource opened{"folder", std::make_unique<ListedSource>(two_classes())};
   PackRequest request;
   const base::Json plain = describe(request, opened);
-  request.keep_order = request.source.masks = request.picture.restarts = true;
+  request.keep_order = request.source.masks = request.image.restarts = true;
   request.validate = request.test = 0.1;
   std::vector<std::string_view> optional{"source_lists_crc32c"};
   const base::Json all = describe(request, opened);
@@ -210,7 +210,7 @@ TEST(PrepPlanTest, RefusesSharesOutOfRange) {
   EXPECT_THROW(check_request(request), base::Error);
   request.validate = 0.2;
   EXPECT_NO_THROW(check_request(request));
-  request.picture.quality = 0;
+  request.image.quality = 0;
   EXPECT_THROW(check_request(request), base::Error);
 }
 

@@ -23,21 +23,21 @@ namespace {
 using base::text;
 using testing::HasSubstr;
 
-// 60 pictures in three classes; one of them damaged, two alike.
+// 60 images in three classes; one of them damaged, two alike.
 class PackTest : public testing::Test {
  protected:
   PackTest() {
     for (int i = 0; i < 60; ++i)
-      put(text("source/", i % 3 == 0 ? "ant" : i % 3 == 1 ? "bee" : "cow", "/", i, ".jpg"), picture(i));
-    put("source/bee/1.jpg", picture(1).substr(0, 300));
-    put("source/cow/2.jpg", picture(5));
+      put(text("source/", i % 3 == 0 ? "ant" : i % 3 == 1 ? "bee" : "cow", "/", i, ".jpg"), encoded_image(i));
+    put("source/bee/1.jpg", encoded_image(1).substr(0, 300));
+    put("source/cow/2.jpg", encoded_image(5));
     request_.source.path = folder_.path() / "source";
     request_.folder = folder_.path() / "set";
     request_.shard_bytes = 1 << 16;
     request_.validate = 0.2;
     request_.threads = 2;
   }
-  static std::string picture(int number) {
+  static std::string encoded_image(int number) {
     image::Image image(32 + number, 40);
     base::Random random(7, 0, static_cast<uint64_t>(number));
     for (auto& value : image.pixels) value = static_cast<uint8_t>(random.bits());
@@ -86,17 +86,17 @@ TEST_F(PackTest, WritesEverySampleOnceIntoVerifiedShards) {
     return image::decode_image(std::as_bytes(std::span(bytes.data(), bytes.size())));
   };
   for (int64_t id = 0; id < train.size(); ++id) {
-    const auto [shard, place] = train.place_of(id);
-    const shards::IndexedSample sample = train.index(shard).sample(place);
+    const auto [shard, position] = train.position_of(id);
+    const shards::IndexedSample sample = train.index(shard).sample(position);
     const std::string key(sample.key);  // "00000041-43"
     const int number = std::stoi(key.substr(key.rfind('-') + 1));
     EXPECT_EQ(sample.label, number % 3);
     EXPECT_FALSE(sample.row_offsets.empty());
-    const auto member = train.index(shard).find(place, "jpg");
+    const auto member = train.index(shard).find(position, "jpg");
     ASSERT_TRUE(member);
     const std::string tar = base::read_file(train.tar_path(shard));
     EXPECT_EQ(decoded(tar.substr(static_cast<size_t>(member->offset), static_cast<size_t>(member->size))),
-              decoded(picture(number == 2 ? 5 : number)));
+              decoded(encoded_image(number == 2 ? 5 : number)));
   }
   const VerifyResult verified = verify(request_.folder, 2, {});
   EXPECT_EQ(verified.faults, std::vector<std::string>{});
@@ -166,7 +166,7 @@ TEST_F(PackTest, LeavesACompleteSetAloneAndRefusesAnother) {
   request_.seed = 2;
   EXPECT_THAT(complaint(), HasSubstr("the folder holds another dataset (seed)"));
   request_.seed = 1;
-  put("source/ant/new.jpg", picture(99));
+  put("source/ant/new.jpg", encoded_image(99));
   EXPECT_THAT(complaint(), HasSubstr("the folder holds another dataset (source_samples)"));
 }
 
@@ -179,11 +179,11 @@ TEST_F(PackTest, CompletesAnInterruptedSetWithTheSameOptionsOnly) {
                         if (state.samples_done == 40) throw std::string("killed");
                       }),
                  std::string);
-    for (int sitting = 0; sitting < 2; ++sitting) {  // begun, then complete
+    for (int session = 0; session < 2; ++session) {  // begun, then complete
       request_.keep_order = !keep_order;
       EXPECT_THAT(complaint(), HasSubstr("the folder holds another dataset (order)"));
       request_.keep_order = keep_order;
-      EXPECT_EQ(pack(request_, {}).was_complete, sitting == 1);
+      EXPECT_EQ(pack(request_, {}).was_complete, session == 1);
     }
     EXPECT_EQ(verify(request_.folder, 2, {}).faults, std::vector<std::string>{});
   }
@@ -211,37 +211,37 @@ TEST_F(PackTest, SaysThatACompleteSetHasLostAShard) {
   EXPECT_THAT(complaint(), HasSubstr("was complete and is damaged"));
 }
 
-TEST_F(PackTest, MendsDamagedAndMissingShardsToTheSameBytes) {
+TEST_F(PackTest, RepairsDamagedAndMissingShardsToTheSameBytes) {
   pack(request_, {});
   const auto whole = content(request_.folder);
-  EXPECT_EQ(mend(request_, {}).damaged, std::vector<std::string>{});
+  EXPECT_EQ(repair(request_, {}).damaged, std::vector<std::string>{});
   std::string bytes = base::read_file(request_.folder / "train/train-000001.tar");
   bytes[1000] ^= 1;
   put("set/train/train-000001.tar", bytes);
   put("set/train/train-000002.idx", "v1.2 0");
   std::filesystem::remove(request_.folder / "validate/validate-000000.sxi");
-  const Mended mended = mend(request_, {});
-  EXPECT_EQ(mended.damaged, (std::vector<std::string>{"train-000001", "train-000002", "validate-000000"}));
-  EXPECT_GT(mended.num_shards, 3);
+  const Repaired repaired = repair(request_, {});
+  EXPECT_EQ(repaired.damaged, (std::vector<std::string>{"train-000001", "train-000002", "validate-000000"}));
+  EXPECT_GT(repaired.num_shards, 3);
   EXPECT_EQ(content(request_.folder), whole);
   std::filesystem::remove_all(request_.folder / "validate");  // with its list
-  const auto mend_complaint = [this]() -> std::string {
+  const auto repair_complaint = [this]() -> std::string {
     try {
-      mend(request_, {});
+      repair(request_, {});
     } catch (const base::Error& error) {
       EXPECT_EQ(error.blame(), base::Blame::user);
       return error.message();
     }
     return "no complaint";
   };
-  EXPECT_THAT(mend_complaint(), HasSubstr("its lists of shards are lost"));
+  EXPECT_THAT(repair_complaint(), HasSubstr("its lists of shards are lost"));
   request_.folder = folder_.path() / "new";
-  EXPECT_THAT(mend_complaint(), HasSubstr("there is nothing to mend"));
+  EXPECT_THAT(repair_complaint(), HasSubstr("there is nothing to repair"));
 }
 
-TEST_F(PackTest, MendingNoticesThatTheSourceHasChanged) {
+TEST_F(PackTest, RepairNoticesThatTheSourceHasChanged) {
   pack(request_, {});
-  std::string changed = picture(0);
+  std::string changed = encoded_image(0);
   for (size_t i = changed.size() / 2; i < changed.size() / 2 + 4; ++i) changed[i] = changed[i] == 'a' ? 'b' : 'a';
   put("source/ant/0.jpg", changed);  // of the same length
   for (const char* part : {"train", "validate"}) {
@@ -250,7 +250,7 @@ TEST_F(PackTest, MendingNoticesThatTheSourceHasChanged) {
     }
   }
   try {
-    mend(request_, {});
+    repair(request_, {});
     FAIL() << "other bytes";
   } catch (const base::Error& error) {
     EXPECT_THAT(error.message(), HasSubstr("comes out otherwise than when the set was prepared"));
@@ -264,7 +264,7 @@ TEST_F(PackTest, SaysWhenNothingCanBeRead) {
 }
 
 TEST_F(PackTest, ShrinksToTheSideAskedFor) {
-  request_.picture.max_side = 24;
+  request_.image.max_side = 24;
   const Packed packed = pack(request_, {});
   const base::Json& train = packed.dataset.at("parts").at("train");
   EXPECT_LE(train.at("width_max").as_int(), 24);

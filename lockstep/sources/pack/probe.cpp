@@ -28,14 +28,14 @@ struct Probed {
   int64_t count = 0;
   int64_t bytes_in = 0;
   int64_t bytes_out = 0;
-  int64_t bytes_listed = 0;     // of the samples that could be read, as the source lists them: their pictures, mostly
+  int64_t bytes_listed = 0;     // of the samples that could be read, as the source lists them: their images, mostly
   int64_t members_further = 0;  // beyond the first
   int64_t num_read = 0;
   double seconds = 0;
   std::vector<Refused> refused;
 };
 
-Probed probe(const Source& source, const PictureOptions& options, double max_seconds) {
+Probed probe(const Source& source, const ImageOptions& options, double max_seconds) {
   const double start = base::steady_seconds();
   const auto count = static_cast<int64_t>(source.samples().size());
   const int64_t probes = std::min(count, kProbes);
@@ -59,7 +59,7 @@ Probed probe(const Source& source, const PictureOptions& options, double max_sec
   return all;
 }
 
-double growth_of(const Probed& probed) {
+double estimate_growth(const Probed& probed) {
   if (probed.bytes_in == 0) return 1;
   return static_cast<double>(probed.bytes_out) / static_cast<double>(probed.bytes_in);
 }
@@ -87,8 +87,8 @@ base::Path existing_parent(base::Path folder) {
 
 }  // namespace
 
-double expected_growth(const Source& source, const PictureOptions& options) {
-  return options.max_side > 0 ? growth_of(probe(source, options, 0)) : 1;
+double expected_growth(const Source& source, const ImageOptions& options) {
+  return options.max_side > 0 ? estimate_growth(probe(source, options, 0)) : 1;
 }
 
 namespace {
@@ -114,7 +114,7 @@ bool check_target(const PackRequest& request, const OpenedSource& opened) {
   return true;
 }
 
-// Without what an earlier sitting has finished.
+// Without what an earlier session has finished.
 void leave_out_finished(const base::Path& folder, const std::vector<PlannedShard>& shards, PackForecast& all) {
   int64_t planned = 0, left = 0;
   for (const auto& shard : shards) {
@@ -131,7 +131,7 @@ void leave_out_finished(const base::Path& folder, const std::vector<PlannedShard
 
 // Of a shard the tar file, two indexes and the note of its counts; of the set: folder, three parts and their lists,
 // .work and its lock, dataset.begun.json, dataset.json, contact.jpg; each rank and the first write one file aside.
-int64_t inodes_of(const PackForecast& all) {
+int64_t count_inodes(const PackForecast& all) {
   constexpr int64_t kOfShard = 4, kOfSet = 12;
   return kOfShard * (all.num_shards - all.shards_kept) + kOfSet + all.ranks + 1;
 }
@@ -151,15 +151,15 @@ PackForecast forecast_pack(const PackRequest& request, int64_t ranks) {
   all.threads = request.threads > 0 ? request.threads : site::usable_cores();
   all.is_complete = check_target(request, opened);
   if (all.is_complete) return all;
-  const Probed probed = probe(source, request.picture, kMaxSeconds);
-  const auto shards = plan_shards(source, request, request.picture.max_side > 0 ? growth_of(probed) : 1);
+  const Probed probed = probe(source, request.image, kMaxSeconds);
+  const auto shards = plan_shards(source, request, request.image.max_side > 0 ? estimate_growth(probed) : 1);
   all.num_shards = static_cast<int64_t>(shards.size());
   expect_bytes(source, request, probed, all);
   all.num_probed = probed.count;
   all.seconds = probed.seconds / static_cast<double>(std::max<int64_t>(probed.count, 1)) *
                 static_cast<double>(all.num_samples) / static_cast<double>(all.threads * ranks);
   leave_out_finished(request.folder, shards, all);
-  all.num_inodes = inodes_of(all);
+  all.num_inodes = count_inodes(all);
   all.refused = probed.refused;
   all.refused.insert(all.refused.end(), source.refused().begin(), source.refused().end());
   const site::Storage storage = site::read_storage("to", existing_parent(request.folder));

@@ -11,9 +11,9 @@
 
 namespace lockstep::sources {
 
-// The size of finished samples over that in the source, from some samples spread over it; 1 when pictures are not
-// shrunk. The same on every machine.
-double expected_growth(const Source& source, const PictureOptions& options);
+// The size of finished samples over that in the source, from some samples spread over it; 1 when images are not shrunk.
+// The same on every machine.
+double expected_growth(const Source& source, const ImageOptions& options);
 
 // What `prep --dry-run` says.
 struct PackForecast {
@@ -22,7 +22,7 @@ struct PackForecast {
   int64_t num_classes = 0;
   bool is_complete = false;  // nothing is left to do
   int64_t num_shards = 0;
-  int64_t shards_kept = 0;  // finished in an earlier sitting; what follows is without them
+  int64_t shards_kept = 0;  // finished in an earlier session; what follows is without them
   int64_t bytes_in = 0;
   int64_t bytes_out = 0;   // shards and their indexes
   int64_t num_inodes = 0;  // files and folders, those of unfinished work among them

@@ -11,21 +11,21 @@
 namespace lockstep::sources {
 namespace {
 
-class OnePicture final : public Source {
+class OneImage final : public Source {
  public:
-  explicit OnePicture(std::string picture) : picture_(std::move(picture)) {
-    samples_.assign(100, {"x.jpg", 0, Part::open, static_cast<int64_t>(picture_.size())});
+  explicit OneImage(std::string image) : image_(std::move(image)) {
+    samples_.assign(100, {"x.jpg", 0, Part::open, static_cast<int64_t>(image_.size())});
   }
-  std::vector<SourceMember> load(int64_t) const override { return {{"", picture_}}; }
+  std::vector<SourceMember> load(int64_t) const override { return {{"", image_}}; }
 
  private:
-  std::string picture_;
+  std::string image_;
 };
 
-TEST(ProbeTest, ExpectsSmallerFilesOnlyWhenPicturesAreShrunk) {
+TEST(ProbeTest, ExpectsSmallerFilesOnlyWhenImagesAreShrunk) {
   image::Image image(400, 300);
   for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(i * 7919 >> 5);
-  const OnePicture source(image::encode_jpeg(image, 90));
+  const OneImage source(image::encode_jpeg(image, 90));
   EXPECT_EQ(expected_growth(source, {}), 1);
   EXPECT_EQ(expected_growth(source, {.max_side = 100}), expected_growth(source, {.max_side = 100}));
   EXPECT_LT(expected_growth(source, {.max_side = 100}), 0.3);

@@ -51,7 +51,7 @@ base::Json description(const ShapesRequest& request) {
   return all;
 }
 
-// Which picture is which: labels in turn, so that classes are of equal size; of each class a fifth is drawn for
+// Which image is which: labels in turn, so that classes are of equal size; of each class a fifth is drawn for
 // validation by a seeded shuffle.
 class Plan {
  public:
@@ -84,7 +84,7 @@ bool holds(const Path& path, const std::string& content) {
   return std::filesystem::file_size(path, error) == content.size() && !error && base::read_file(path) == content;
 }
 
-// Draws every picture on `num_threads` threads; digests come back in order.
+// Draws every image on `num_threads` threads; digests come back in order.
 std::vector<base::Sha256::Digest> draw_all(const ShapesRequest& request, const Plan& plan, int64_t num_threads,
                                            const std::function<void(int64_t, int64_t)>& progress) {
   std::vector<base::Sha256::Digest> digests(static_cast<size_t>(request.count));

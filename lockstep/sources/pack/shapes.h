@@ -26,7 +26,7 @@ struct Dataset {
   std::vector<std::string> classes;
   int64_t num_train = 0;
   int64_t num_validate = 0;
-  std::string fingerprint = {};  // SHA-256 over the SHA-256 of every picture, in order
+  std::string fingerprint = {};  // SHA-256 over the SHA-256 of every image, in order
   bool was_complete = false;     // nothing had to be done
   double seconds = 0;
 

@@ -17,7 +17,7 @@ std::string part_name(Part part);
 base::Path part_folder(const base::Path& folder, const PlannedShard& shard);
 base::Path note_path(const base::Path& folder, const PlannedShard& shard);
 
-// What the note of a shard says that an earlier sitting has finished; nothing where it has not.
+// What the note of a shard says that an earlier session has finished; nothing where it has not.
 std::optional<ShardReport> finished_before(const base::Path& folder, const PlannedShard& shard);
 
 }  // namespace lockstep::sources

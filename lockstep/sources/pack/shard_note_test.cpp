@@ -28,7 +28,7 @@ TEST(ShardNoteTest, AShardOfRefusedSamplesHasNoTarFile) {
   const PlannedShard shard{Part::train, "train-000000", {1}, 100};
   base::make_folders(folder.path() / kWork);
   ShardReport report;
-  report.refused = {{"a.jpg", "no picture"}};
+  report.refused = {{"a.jpg", "no image"}};
   base::write_json(note_path(folder.path(), shard), report.to_json());
   EXPECT_EQ(finished_before(folder.path(), shard), report);
 }

@@ -45,7 +45,7 @@ base::Json told_by(std::string_view json) {
   }
 }
 
-// The boxes of a sample's .json member, in pixels of a picture of the size that it names. What does not look like boxes
+// The boxes of a sample's .json member, in pixels of an image of the size that it names. What does not look like boxes
 // has no frames.
 void draw_boxes(image::Image& image, std::string_view json) {
   const base::Json all = told_by(json);
@@ -71,27 +71,27 @@ void draw_boxes(image::Image& image, std::string_view json) {
 
 std::string draw_sheet(const base::Path& shard_folder) {
   const shards::ShardSet set(shard_folder);
-  std::map<int32_t, std::vector<shards::ShardSet::Place>> chosen;  // by label
+  std::map<int32_t, std::vector<shards::ShardSet::Position>> chosen;  // by label
   for (int64_t id = 0; id < set.size(); ++id) {
-    const auto place = set.place_of(id);
-    const shards::IndexedSample sample = set.index(place.shard).sample(place.sample);
-    if (!sample.picture || sample.label >= static_cast<int32_t>(kRows)) continue;
+    const auto position = set.position_of(id);
+    const shards::IndexedSample sample = set.index(position.shard).sample(position.sample);
+    if (!sample.image || sample.label >= static_cast<int32_t>(kRows)) continue;
     auto& row = chosen[sample.label];
     if (row.size() >= (sample.label < 0 ? kColumns * kRowsWithoutClass : kColumns)) continue;
-    row.push_back(place);
+    row.push_back(position);
   }
   std::vector<image::SheetRow> rows;
   std::map<int64_t, PlainFile> tars;
-  for (const auto& [label, places] : chosen) {
-    for (size_t i = 0; i < places.size(); ++i) {
+  for (const auto& [label, positions] : chosen) {
+    for (size_t i = 0; i < positions.size(); ++i) {
       if (i % kColumns == 0) {
         rows.push_back({label < 0 ? "" : set.classes().at(static_cast<size_t>(label)).substr(0, kLetters), {}});
       }
-      const auto [shard, sample] = places[i];
+      const auto [shard, sample] = positions[i];
       const shards::ShardIndex& index = set.index(shard);
       const PlainFile& tar = tars.try_emplace(shard, set.tar_path(shard)).first->second;
-      const shards::IndexedMember picture = index.member(sample, index.sample(sample).picture->member);
-      image::Image image = image::decode_image(tar.read(picture.offset, picture.size));
+      const shards::IndexedMember stored = index.member(sample, index.sample(sample).image->member);
+      image::Image image = image::decode_image(tar.read(stored.offset, stored.size));
       if (const auto json = index.find(sample, "json")) {
         const std::vector<std::byte> told = tar.read(json->offset, json->size);
         draw_boxes(image, {reinterpret_cast<const char*>(told.data()), told.size()});

@@ -23,9 +23,9 @@ int64_t num_red(const image::Image& image) {
 
 TEST(SheetTest, ShowsARowAClass) {
   const base::TemporaryFolder folder;
-  const std::string picture = image::encode_jpeg(image::Image(50, 40), 90);
+  const std::string encoded = image::encode_jpeg(image::Image(50, 40), 90);
   shards::ShardWriter writer(folder.path(), "shard-000000");
-  for (int32_t i = 0; i < 30; ++i) writer.add({std::to_string(i), i % 2, 0}, {{"jpg", picture}});
+  for (int32_t i = 0; i < 30; ++i) writer.add({std::to_string(i), i % 2, 0}, {{"jpg", encoded}});
   shards::write_shard_list(folder.path(), {"", {"cat", "dog"}, {writer.finish()}});
   const image::Image sheet = drawn(folder.path());
   EXPECT_GT(sheet.width, 10 * 96);
@@ -36,11 +36,11 @@ TEST(SheetTest, ShowsARowAClass) {
 TEST(SheetTest, DrawsTheBoxesOfSamplesWithoutAClass) {
   const base::TemporaryFolder folder;
   image::Image image(100, 80);
-  const std::string picture = image::encode_jpeg(image, 90);
+  const std::string encoded = image::encode_jpeg(image, 90);
   for (const char* objects : {"[]", R"([{"bbox": [20, 20, 100, 80]}])"}) {
     const std::string json = std::string(R"({"width": 200, "height": 160, "objects": )") + objects + "}";
     shards::ShardWriter writer(folder.path(), "shard-000000");
-    writer.add({"0", shards::kNoLabel, 0}, {{"jpg", picture}, {"json", json}});
+    writer.add({"0", shards::kNoLabel, 0}, {{"jpg", encoded}, {"json", json}});
     shards::write_shard_list(folder.path(), {"", {"cat"}, {writer.finish()}});
     const int64_t red = num_red(drawn(folder.path()));
     if (objects[1] == ']') {
@@ -53,11 +53,11 @@ TEST(SheetTest, DrawsTheBoxesOfSamplesWithoutAClass) {
 
 TEST(SheetTest, JsonThatIsNotOursHasNoFrames) {
   const base::TemporaryFolder folder;
-  const std::string picture = image::encode_jpeg(image::Image(100, 80), 90);
+  const std::string encoded = image::encode_jpeg(image::Image(100, 80), 90);
   for (const char* json : {R"({"similarity": NaN})", R"({"objects": [{"bbox": ["a", 1, 2, 3]}]})",
                            R"({"width": "wide", "objects": [{"bbox": [200, 1, 2, {}]}]})", "no JSON", "[1]"}) {
     shards::ShardWriter writer(folder.path(), "shard-000000");
-    writer.add({"0", shards::kNoLabel, 0}, {{"jpg", picture}, {"json", json}});
+    writer.add({"0", shards::kNoLabel, 0}, {{"jpg", encoded}, {"json", json}});
     shards::write_shard_list(folder.path(), {"", {}, {writer.finish()}});
     EXPECT_EQ(num_red(drawn(folder.path())), 0) << json;
   }
@@ -70,14 +70,14 @@ int64_t peak_memory() {
   return std::stoll(status.substr(status.find("VmHWM:") + 6));
 }
 
-TEST(SheetTest, KeepsNoPictureInItsFullSize) {
+TEST(SheetTest, KeepsNoImageInItsFullSize) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer holds freed memory back";
 #endif
   const base::TemporaryFolder folder;
-  const std::string picture = image::encode_png(image::Image(3000, 2000));  // 17 MiB of pixels
+  const std::string encoded = image::encode_png(image::Image(3000, 2000));  // 17 MiB of pixels
   shards::ShardWriter writer(folder.path(), "shard-000000");
-  for (int i = 0; i < 10; ++i) writer.add({std::to_string(i), 0, 0}, {{"png", picture}});
+  for (int i = 0; i < 10; ++i) writer.add({std::to_string(i), 0, 0}, {{"png", encoded}});
   shards::write_shard_list(folder.path(), {"", {"a"}, {writer.finish()}});
   peak_memory();
   const int64_t before = peak_memory();

@@ -90,11 +90,11 @@ void Statistics::add(const FinishedSample& sample, int32_t label, const std::vec
     one.per_class.back() = 1;
   }
   if (sample.width > 0) {
-    one.num_pictures = 1;
+    one.num_images = 1;
     one.min_width = one.max_width = one.sum_width = sample.width;
     one.min_height = one.max_height = one.sum_height = sample.height;
-  } else if (without_picture.empty() && !sample.members.empty()) {
-    one.without_picture = in_words(sample.members.front());
+  } else if (without_image.empty() && !sample.members.empty()) {
+    one.without_image = in_words(sample.members.front());
   }
   one.bytes_in = sample.bytes_in;
   for (const auto& member : sample.members) one.bytes_out += static_cast<int64_t>(member.bytes.size());
@@ -107,13 +107,13 @@ void Statistics::add(const FinishedSample& sample, int32_t label, const std::vec
 void Statistics::add(const Statistics& other) {
   add_counts(per_class, other.per_class);
   add_counts(objects_per_class, other.objects_per_class);
-  if (other.num_pictures > 0) {
-    widen(min_width, max_width, num_pictures == 0, other.min_width, other.max_width);
-    widen(min_height, max_height, num_pictures == 0, other.min_height, other.max_height);
+  if (other.num_images > 0) {
+    widen(min_width, max_width, num_images == 0, other.min_width, other.max_width);
+    widen(min_height, max_height, num_images == 0, other.min_height, other.max_height);
   }
-  if (without_picture.empty()) without_picture = other.without_picture;  // shards come in order
+  if (without_image.empty()) without_image = other.without_image;  // shards come in order
   num_samples += other.num_samples;
-  num_pictures += other.num_pictures;
+  num_images += other.num_images;
   sum_width += other.sum_width;
   sum_height += other.sum_height;
   bytes_in += other.bytes_in;
@@ -128,8 +128,8 @@ base::Json Statistics::to_json() const {
   all["samples"] = num_samples;
   all["per_class"] = base::Json::array_of(per_class);
   all["objects_per_class"] = base::Json::array_of(objects_per_class);
-  all["pictures"] = num_pictures;
-  if (!without_picture.empty()) all["without_picture"] = without_picture;
+  all["images"] = num_images;
+  if (!without_image.empty()) all["without_image"] = without_image;
   all["width"] = base::Json::array_of(std::array{min_width, max_width, sum_width});
   all["height"] = base::Json::array_of(std::array{min_height, max_height, sum_height});
   all["bytes_in"] = bytes_in;
@@ -149,8 +149,8 @@ Statistics Statistics::from_json(const base::Json& value) {
   if (const base::Json* objects = value.find("objects_per_class")) {  // notes of before have none
     for (const auto& item : objects->items()) all.objects_per_class.push_back(item.as_int());
   }
-  all.num_pictures = value.at("pictures").as_int();
-  all.without_picture = value.string_or("without_picture", "");
+  all.num_images = value.at("images").as_int();
+  all.without_image = value.string_or("without_image", "");
   std::array<int64_t, 3> width = {}, height = {};
   read_into(value.at("width"), width);
   read_into(value.at("height"), height);
@@ -168,7 +168,7 @@ Statistics Statistics::from_json(const base::Json& value) {
 
 base::Json Statistics::for_people() const {
   base::Json all = base::Json::object();
-  const double count = static_cast<double>(std::max<int64_t>(num_pictures, 1));
+  const double count = static_cast<double>(std::max<int64_t>(num_images, 1));
   all["samples"] = num_samples;
   all["per_class"] = base::Json::array_of(per_class);
   if (!objects_per_class.empty()) all["objects_per_class"] = base::Json::array_of(objects_per_class);
@@ -176,11 +176,11 @@ base::Json Statistics::for_people() const {
   all["bytes_out"] = bytes_out;
   all["shrunk"] = num_shrunk;
   all["turned_upright"] = num_turned;
-  if (num_pictures < num_samples) {
-    all["without_picture"] = num_samples - num_pictures;
-    all["first_without_picture"] = without_picture;
+  if (num_images < num_samples) {
+    all["without_image"] = num_samples - num_images;
+    all["first_without_image"] = without_image;
   }
-  if (num_pictures == 0) return all;
+  if (num_images == 0) return all;
   all["width_min"] = min_width;
   all["width_mean"] = rounded(static_cast<double>(sum_width) / count);
   all["width_max"] = max_width;

@@ -7,7 +7,7 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/shards/shard_writer.h"
-#include "lockstep/sources/picture_work.h"
+#include "lockstep/sources/image_work.h"
 
 namespace lockstep::sources {
 
@@ -20,8 +20,8 @@ struct Statistics {
   int64_t num_samples = 0;
   std::vector<int64_t> per_class;          // samples by label
   std::vector<int64_t> objects_per_class;  // objects in samples, by label
-  int64_t num_pictures = 0;
-  std::string without_picture;  // what the first sample holds that has no picture: "array 3x32x32 of u1", ".webp"
+  int64_t num_images = 0;
+  std::string without_image;  // what the first sample holds that has no image: "array 3x32x32 of u1", ".webp"
   int64_t min_width = 0, max_width = 0, sum_width = 0;
   int64_t min_height = 0, max_height = 0, sum_height = 0;
   int64_t bytes_in = 0;   // of all members in the source

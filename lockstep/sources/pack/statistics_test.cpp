@@ -39,10 +39,10 @@ TEST(StatisticsTest, TheSumOverShardsIsThatOverTheSamples) {
   EXPECT_EQ(all.for_people().at("width_mean").as_double(), 45);
 }
 
-TEST(StatisticsTest, TellsWhatASampleWithoutAPictureHolds) {
+TEST(StatisticsTest, TellsWhatASampleWithoutAnImageHolds) {
   Statistics all, later;
   all.add(sample(20, 30), 0);
-  EXPECT_FALSE(all.for_people().contains("without_picture"));
+  EXPECT_FALSE(all.for_people().contains("without_image"));
   const std::vector<int64_t> shape{3, 4, 5};
   FinishedSample array;
   array.members = {{"npy", npy_file("u1", shape, std::string(60, 'x'))}};
@@ -50,11 +50,11 @@ TEST(StatisticsTest, TellsWhatASampleWithoutAPictureHolds) {
   FinishedSample foreign;
   foreign.members = {{"npy", "a pickle"}};
   later.add(foreign, 0);
-  EXPECT_EQ(later.without_picture, ".npy");
+  EXPECT_EQ(later.without_image, ".npy");
   all.add(later);
   EXPECT_EQ(Statistics::from_json(all.to_json()), all);
-  EXPECT_EQ(all.for_people().at("without_picture").as_int(), 2);
-  EXPECT_EQ(all.for_people().at("first_without_picture").as_string(), "array 3x4x5 of u1");
+  EXPECT_EQ(all.for_people().at("without_image").as_int(), 2);
+  EXPECT_EQ(all.for_people().at("first_without_image").as_string(), "array 3x4x5 of u1");
 }
 
 TEST(StatisticsTest, CountsTheObjectsOfASampleByTheirClass) {

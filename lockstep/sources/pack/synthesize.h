@@ -11,7 +11,7 @@
 namespace lockstep::sources {
 
 // Drawn scenes in the layouts of real datasets, to be prepared like these. A fifth is for validation (KITTI: its own
-// split by seed, when it is prepared); every picture has a number of its own over both parts.
+// split by seed, when it is prepared); every image has a number of its own over both parts.
 //   kitti     FOLDER/training/{image_2,label_2,calib}/NNNNNN.*: shapes stand for KITTI's types
 //   coco      FOLDER/{train,val}/*.jpg, FOLDER/annotations/instances_{train,val}.json: boxes and polygons
 //   captions  FOLDER/images/*.jpg, FOLDER/captions.json: "a star, then a disk"
@@ -21,7 +21,7 @@ struct ScenesRequest {
   int64_t count = 4000;
   int64_t classes = 8;  // 2 to 8
   int64_t seed = 1;
-  int64_t image_size = 96;  // height of a picture
+  int64_t image_size = 96;  // height of an image
   int64_t threads = 0;
 };
 

@@ -28,7 +28,7 @@ using base::Path;
 using base::text;
 using Faults = std::vector<std::string>;
 
-base::Json dataset_of(const Path& folder) {
+base::Json read_dataset(const Path& folder) {
   return base::read_json(folder / kDatasetComplete, {.max_bytes = size_t{1} << 30});
 }
 
@@ -41,7 +41,7 @@ std::vector<Path> shard_folders(const Path& folder) {
   }
   const bool is_complete = std::filesystem::exists(folder / kDatasetComplete, error);
   const bool is_ours =
-      is_complete ? dataset_of(folder).contains("parts") : std::filesystem::exists(folder / kDatasetBegun, error);
+      is_complete ? read_dataset(folder).contains("parts") : std::filesystem::exists(folder / kDatasetBegun, error);
   if (!found.empty() || is_ours) return found;  // check_dataset names what is missing of ours
   throw Error(Blame::user, text(folder.string(), ": no folder of shards (", shards::kShardList, ") in it"),
               "give the folder that lockstep prep SOURCE --to DIR wrote");
@@ -59,7 +59,7 @@ void check_dataset(const Path& folder, Faults& faults) {
     }
     return;
   }
-  const base::Json dataset = dataset_of(folder);
+  const base::Json dataset = read_dataset(folder);
   base::Sha256 fingerprint;
   for (const auto& part : dataset.at("parts").members()) {
     if (std::find(std::begin(kPartNames), std::end(kPartNames), part.key) == std::end(kPartNames)) {
@@ -153,16 +153,16 @@ void check_sample(const OpenShard& shard, int64_t position, int64_t num_classes,
     if (words != std::to_string(sample.label) || sample.label >= num_classes)
       faults.push_back(text(name, ".cls: not the label of the index, or no class of the list"));
   }
-  if (!sample.picture) return;
-  const auto file = shard.bytes_of(shard.index.member(position, sample.picture->member));
-  if (image::read_image_info(file) != sample.picture->info)
-    faults.push_back(text(name, ": a picture of another size than the index says"));
+  if (!sample.image) return;
+  const auto file = shard.bytes_of(shard.index.member(position, sample.image->member));
+  if (image::read_image_info(file) != sample.image->info)
+    faults.push_back(text(name, ": an image of another size than the index says"));
   (void)image::decode_image(file);
 }
 
 // Runs a check; what is wrong with the input becomes a fault, and so does what the disk does not give.
 template <class Check>
-Faults faults_of(const std::string& name, const Check& check) {
+Faults collect_faults(const std::string& name, const Check& check) {
   Faults faults;
   try {
     check(faults);
@@ -206,7 +206,7 @@ class PartVerifier {
   }
 
  private:
-  struct Place {
+  struct Position {
     const OpenShard* shard;
     int64_t sample;
   };
@@ -235,7 +235,7 @@ class PartVerifier {
         static_cast<int64_t>(open_.size()), {threads_, threads_},
         [this](int64_t i) {
           const OpenShard& shard = open_[static_cast<size_t>(i)];
-          return faults_of(shard.path, [&](Faults& faults) { check_shard(shard, faults); });
+          return collect_faults(shard.path, [&](Faults& faults) { check_shard(shard, faults); });
         },
         [this](int64_t, Faults&& faults) { append(faults); });
   }
@@ -245,9 +245,9 @@ class PartVerifier {
     work_in_order<Faults>(
         static_cast<int64_t>(samples_.size()), {threads_, threads_ * 16},
         [&](int64_t i) {
-          const Place& at = samples_[static_cast<size_t>(i)];
-          return faults_of(at.shard->name_of(at.sample),
-                           [&](Faults& faults) { check_sample(*at.shard, at.sample, num_classes, faults); });
+          const Position& at = samples_[static_cast<size_t>(i)];
+          return collect_faults(at.shard->name_of(at.sample),
+                                [&](Faults& faults) { check_sample(*at.shard, at.sample, num_classes, faults); });
         },
         [&](int64_t i, Faults&& faults) {
           append(faults);
@@ -268,14 +268,14 @@ class PartVerifier {
   std::unordered_set<std::string>& keys_;
   int64_t total_ = 0, done_ = 0;  // samples
   std::vector<OpenShard> open_;
-  std::vector<Place> samples_;  // of the open shards
+  std::vector<Position> samples_;  // of the open shards
 };
 
 }  // namespace
 
 std::vector<std::string> shard_faults(const Path& folder, const shards::ShardSummary& shard) {
-  return faults_of((folder / shard.name).string(),
-                   [&](Faults& faults) { check_shard(read_shard(folder, shard), faults); });
+  return collect_faults((folder / shard.name).string(),
+                        [&](Faults& faults) { check_shard(read_shard(folder, shard), faults); });
 }
 
 VerifyResult verify(const Path& folder, int64_t threads, const std::function<void(int64_t, int64_t)>& progress) {
@@ -283,7 +283,7 @@ VerifyResult verify(const Path& folder, int64_t threads, const std::function<voi
   VerifyResult result;
   std::unordered_set<std::string> keys;
   const std::vector<Path> parts = shard_folders(folder);
-  result.faults = faults_of(folder.string(), [&](Faults& faults) { check_dataset(folder, faults); });
+  result.faults = collect_faults(folder.string(), [&](Faults& faults) { check_dataset(folder, faults); });
   for (const auto& part : parts) {
     try {
       PartVerifier(part, threads > 0 ? threads : site::usable_cores(), result, keys).run(progress);

@@ -24,8 +24,8 @@ struct VerifyResult {
 
 // Checks a dataset (DIR/{train,validate,test}) or one folder of shards: every tar file's checksum and headers, that all
 // three indexes tell the same, that dataset.json and the lists tell of these very shards and all are there, every
-// member's checksum, every picture decoded, every label, every key once. User error when there is no such folder; what
-// is wrong within comes back in `faults`.
+// member's checksum, every image decoded, every label, every key once. User error when there is no such folder; what is
+// wrong within comes back in `faults`.
 VerifyResult verify(const base::Path& folder, int64_t threads,
                     const std::function<void(int64_t done, int64_t total)>& progress);
 

@@ -20,7 +20,7 @@ class VerifyTest : public testing::Test {
   void write(const std::string& part, const std::string& key, int32_t label, const std::string& written_label) {
     base::make_folders(folder_.path() / part);
     shards::ShardWriter writer(folder_.path() / part, "shard-000000");
-    writer.add({key, label, 0}, {{"jpg", picture_}, {"cls", written_label}});
+    writer.add({key, label, 0}, {{"jpg", image_}, {"cls", written_label}});
     shards::write_shard_list(folder_.path() / part, {"", {"cat", "dog"}, {writer.finish()}});
   }
   std::vector<std::string> faults() const { return verify(folder_.path(), 1, {}).faults; }
@@ -43,7 +43,7 @@ class VerifyTest : public testing::Test {
   }
 
   base::TemporaryFolder folder_;
-  std::string picture_ = image::encode_jpeg(image::Image(20, 20), 90);
+  std::string image_ = image::encode_jpeg(image::Image(20, 20), 90);
 };
 
 TEST_F(VerifyTest, FindsNoFaultInAGoodSet) {
@@ -82,7 +82,7 @@ TEST_F(VerifyTest, NamesEveryDamagedShardAndChecksTheOthers) {
   shards::ShardList list{"", {"cat", "dog"}, {}};
   for (int i = 0; i < 4; ++i) {
     shards::ShardWriter writer(folder_.path() / "train", base::text("shard-00000", i));
-    writer.add({base::text("key", i), 1, 0}, {{"jpg", picture_}, {"cls", i == 3 ? "0" : "1"}});
+    writer.add({base::text("key", i), 1, 0}, {{"jpg", image_}, {"cls", i == 3 ? "0" : "1"}});
     list.shards.push_back(writer.finish());
   }
   shards::write_shard_list(folder_.path() / "train", list);
@@ -101,8 +101,8 @@ TEST_F(VerifyTest, NamesAShardThatIsCutWhileItIsRead) {
   shards::ShardWriter writer(folder_.path() / "train", "shard-000000");
   image::Image noise(200, 200);
   for (size_t i = 0; i < noise.pixels.size(); ++i) noise.pixels[i] = static_cast<uint8_t>(i * i % 251);
-  picture_ = image::encode_png(noise);  // some pages each
-  for (int i = 0; i < 3; ++i) writer.add({base::text("key", i), 1, 0}, {{"png", picture_}, {"cls", "1"}});
+  image_ = image::encode_png(noise);  // some pages each
+  for (int i = 0; i < 3; ++i) writer.add({base::text("key", i), 1, 0}, {{"png", image_}, {"cls", "1"}});
   shards::write_shard_list(folder_.path() / "train", {"", {"cat", "dog"}, {writer.finish()}});
   const base::Path tar = folder_.path() / "train/shard-000000.tar";
   const VerifyResult result =
@@ -158,8 +158,8 @@ TEST_F(VerifyTest, NamesAForeignIndexOfDali) {
   EXPECT_THAT(train_faults(), ElementsAre(HasSubstr("shard-000000.idx: does not tell what the tar file holds")));
 }
 
-TEST_F(VerifyTest, NamesADamagedPictureWithARightChecksum) {
-  picture_ = picture_.substr(0, picture_.size() - 2);
+TEST_F(VerifyTest, NamesADamagedImageWithARightChecksum) {
+  image_ = image_.substr(0, image_.size() - 2);
   write("train", "0-a", 1, "1");
   EXPECT_THAT(train_faults(), ElementsAre(HasSubstr("shard-000000.tar/0-a: truncated JPEG")));
 }

@@ -22,7 +22,7 @@ namespace lockstep::verbs::bench {
 // Where a bench says how far it is: standard error.
 void say_progress(std::string_view line);
 
-// The document of a job on synthetic pictures, by --model, --batch, --image-size, --optimizer and --precision as far as
+// The document of a job on synthetic images, by --model, --batch, --image-size, --optimizer and --precision as far as
 // the bench takes them.
 base::Json synthetic_job(const base::Arguments& arguments, int64_t batch, int64_t pixels);
 

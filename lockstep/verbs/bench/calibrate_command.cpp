@@ -26,7 +26,7 @@ base::CommandLine calibrate_line() {
       "times single operators of every class over their sizes on this device: what `bench fit` makes a calibration of",
       {{"--device", "NAME", "cpu (default) or cuda"},
        {"--threads", "N", "compute threads (default: the cores)"},
-       {"--seconds", "N", "start no further case after this time (default 60, with a card 240)"},
+       {"--seconds", "N", "start no further case after this time (default 60, with a GPU 240)"},
        {"--seed", "N", "of the order of the cases (default 1)"},
        {"--here", "", "also on a login node"},
        {"--json", "FILE", "the rows, written now and then (- = standard output, at the end)"}},

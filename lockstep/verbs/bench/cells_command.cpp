@@ -32,7 +32,7 @@ base::CommandLine cells_line() {
            {"--threads", "N", "compute threads (default: the cores)"},
            {"--steps", "N", "timed steps, at least (default 10)"},
            {"--operators", "FILE", "also time each operator; rows for `bench fit`"},
-           {"--allocator", "DIR", "card: a recording of the allocator's first 3 steps for each cell"},
+           {"--allocator", "DIR", "GPU: a recording of the allocator's first 3 steps for each cell"},
            {"--seconds", "N", "start no further cell after this time (default: none)"},
            {"--cell-seconds", "N", "kill a cell after this time (default 180)"},
            {"--one", "JSON", "this cell alone, in this process: what the fresh processes are started with"},

@@ -30,11 +30,11 @@ base::CommandLine fit_line() {
   return {"bench fit",
           "ROWS...",
           "a calibration from timed operators (of bench cells --operators, bench calibrate)",
-          {{"--gpu", "ID", "the card they were timed on, as the catalogue has it"},
+          {{"--gpu", "ID", "the GPU they were timed on, as the catalogue has it"},
            {"--cpu", "ID", "or the processor"},
            {"--cores", "N", "of that processor"},
-           {"--cells", "FILE", "rows of bench cells of the same card: what the host pays, power, the interval"},
-           {"--published", "FILE", "published steps: the interval of other cards"},
+           {"--cells", "FILE", "rows of bench cells of the same GPU: what the host pays, power, the interval"},
+           {"--published", "FILE", "published steps: the interval of other GPUs"},
            {"--machine", "TEXT", "what it was, in words (default: what the cells say)"},
            {"--date", "YYYY-MM-DD", "when it was measured"},
            {"--out", "FILE", "the calibration; catalogue/calibration/<id>.json travels with the program"},
@@ -88,8 +88,8 @@ void scale_host(forecast::HostCosts& host, double factor) {
   for (auto& [kind, seconds] : host.by_class) seconds *= factor;
 }
 
-// Two numbers for the whole card: what a kernel waits for the one before it, and what the host pays when nobody
-// watches it. One after the other, twice, in steps finer than the spread of the cells.
+// Two numbers for the whole GPU: what a kernel waits for the one before it, and what the host pays when nobody watches
+// it. One after the other, twice, in steps finer than the spread of the cells.
 void fit_gap_and_host(forecast::DeviceCalibration& device, const std::vector<measure::CellForecast>& cells,
                       const catalogue::Gpu& gpu) {
   const forecast::HostCosts watched = device.host;
@@ -117,7 +117,7 @@ void fit_gap_and_host(forecast::DeviceCalibration& device, const std::vector<mea
   say(text("gap ", device.gap * 1e6, " us; host ", scale, " of what it paid while watched"));
 }
 
-// Host, power and interval, from whole steps of the same card.
+// Host, power and interval, from whole steps of the same GPU.
 void fit_cells(forecast::DeviceCalibration& device, const base::Json& operators, const base::Json& cells,
                const catalogue::Gpu& gpu) {
   const auto first = measure::forecast_cells(cells, gpu, forecast::Calibration({device}), measure::trace_cell, say);
@@ -138,7 +138,7 @@ void fit_cells(forecast::DeviceCalibration& device, const base::Json& operators,
   fit_gap_and_host(device, first, gpu);
   std::vector<double> ratios;
   step_error(device, first, gpu, &ratios);
-  device.measured = forecast::spread_of(ratios);
+  device.measured = forecast::estimate_spread(ratios);
 }
 
 void fit_published(forecast::DeviceCalibration& device, const base::Path& path, const catalogue::Catalogue& catalogue) {
@@ -149,7 +149,7 @@ void fit_published(forecast::DeviceCalibration& device, const base::Path& path, 
        measure::forecast_published(rows, names, catalogue, forecast::Calibration({device}), measure::trace_published)) {
     if (one.row->id != device.rates.id) ratios.push_back(1 / one.ratio());
   }
-  device.carried_over = forecast::spread_of(ratios);
+  device.carried_over = forecast::estimate_spread(ratios);
 }
 
 }  // namespace
@@ -180,7 +180,7 @@ LOCKSTEP_BENCH(fit)(const std::vector<std::string>& words) {
   const bool gpu = device.rates.kind == forecast::DeviceKind::gpu;
   device.floor = gpu ? shortest_kernel(device.samples) : 0;
   const auto errors = forecast::leave_one_out(device);
-  device.measured = forecast::spread_of(errors);
+  device.measured = forecast::estimate_spread(errors);
   device.carried_over = {std::min(0.8, device.measured.low), std::max(1.25, device.measured.high)};
   if (const auto cells = arguments.value("--cells"); cells && gpu) {
     const base::Json rows = base::read_json(*cells, kRowLimits);
@@ -201,7 +201,7 @@ LOCKSTEP_BENCH(fit)(const std::vector<std::string>& words) {
   row["carried_over_high"] = device.carried_over.high;
   row["command"] = device.command;
   if (base::give_json(arguments, base::Json::array({row}))) return base::kExitDone;
-  const auto operators_alone = forecast::spread_of(errors);
+  const auto operators_alone = forecast::estimate_spread(errors);
   std::printf(
       "%zu samples; an operator left out is foretold within %.2f to %.2f of its time (80 %% of them); a step of "
       "this device within %.2f to %.2f, of others within %.2f to %.2f\n",

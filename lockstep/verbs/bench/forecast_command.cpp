@@ -24,8 +24,8 @@ base::CommandLine forecast_line() {
   return {"bench forecast",
           "",
           "the forecast beside measured cells, or beside what others published",
-          {{"--cells", "FILE", "rows of bench cells, measured on a card"},
-           {"--gpu", "ID", "the card of these cells (default: the one that the rows name)"},
+          {{"--cells", "FILE", "rows of bench cells, measured on a GPU"},
+           {"--gpu", "ID", "the GPU of these cells (default: the one that the rows name)"},
            {"--operators", "FILE", "their timed operators too: where forecast and fact differ, by class"},
            {"--published", "FILE", "CSV of published measurements (results/published_training.csv)"},
            {"--fit", "", "print the factor of each framework era that these rows ask for"},
@@ -49,7 +49,7 @@ void print_rows(const std::vector<measure::PublishedForecast>& forecasts, const 
   constexpr auto kRight = base::Align::right;
   base::Table table({{"line", kRight},
                      {"model"},
-                     {"card"},
+                     {"GPU"},
                      {"n", kRight},
                      {"type"},
                      {"batch", kRight},
@@ -69,7 +69,7 @@ void print_rows(const std::vector<measure::PublishedForecast>& forecasts, const 
   std::printf("%s", table.to_text().c_str());
   std::printf(
       "  ratio: foretold / published seconds of a step; *: sources differ by more than 15 %%, and the forecast "
-      "lies among them\n  bare: without the factor of the era; roofline: every operator at the card's rates\n");
+      "lies among them\n  bare: without the factor of the era; roofline: every operator at the GPU's rates\n");
 }
 
 void print_left_out(const std::vector<measure::Published>& rows, bool each) {
@@ -98,7 +98,7 @@ void print_summary(const std::vector<measure::PublishedForecast>& forecasts, con
     inside.push_back(one.disputed ? 1 : one.ratio());
   }
   std::printf(
-      "cards left out of the calibration, %zu rows: median error %s; disputed rows counted as met %s; without "
+      "GPUs left out of the calibration, %zu rows: median error %s; disputed rows counted as met %s; without "
       "era factors %s; pure roofline %s\n",
       ratios.size(), base::percent(median_error(ratios)).c_str(), base::percent(median_error(inside)).c_str(),
       base::percent(median_error(bare)).c_str(), base::percent(median_error(roofline)).c_str());
@@ -108,7 +108,7 @@ void print_scaling(const std::vector<measure::Scaling>& scaling) {
   constexpr auto kRight = base::Align::right;
   base::Table table({{"line", kRight},
                      {"model"},
-                     {"card"},
+                     {"GPU"},
                      {"type"},
                      {"GPUs", kRight},
                      {"published", kRight},
@@ -188,14 +188,14 @@ int compare_published(const base::Arguments& arguments, const std::vector<std::s
   return base::kExitDone;
 }
 
-const catalogue::Gpu& card_of(const base::Json& rows, const base::Arguments& arguments,
-                              const catalogue::Catalogue& catalogue) {
+const catalogue::Gpu& gpu_of(const base::Json& rows, const base::Arguments& arguments,
+                             const catalogue::Catalogue& catalogue) {
   if (const auto id = arguments.value("--gpu")) return catalogue.gpu(*id, "--gpu");
   for (const auto& row : rows.items()) {
     const std::string machine = row.string_or("machine", "");
     if (const auto* gpu = catalogue.gpu_by_driver_name(machine.substr(0, machine.find(',')))) return *gpu;
   }
-  throw base::Error(base::Blame::user, "the rows do not name a card of the catalogue", "say which: --gpu h200");
+  throw base::Error(base::Blame::user, "the rows do not name a GPU of the catalogue", "say which: --gpu h200");
 }
 
 void print_cells(const std::vector<measure::CellForecast>& cells) {
@@ -217,7 +217,7 @@ void print_cells(const std::vector<measure::CellForecast>& cells) {
     const auto bytes = static_cast<double>(one.memory.peak_reserved);
     table.add({one.cell.name(), fixed(one.seconds() * 1e3, 2), fixed(one.time.step.value * 1e3, 2),
                signed_percent(one.time_error()), signed_percent(one.roofline_error()),
-               one.time.host_bound ? "host" : "card", fixed(one.reserved() / 1e9, 2), fixed(bytes / 1e9, 2),
+               one.time.host_bound ? "host" : "GPU", fixed(one.reserved() / 1e9, 2), fixed(bytes / 1e9, 2),
                signed_percent(one.memory_error(bytes)), signed_percent(one.memory_error(one.weights_only)),
                signed_percent(one.memory_error(one.live_bytes)), signed_percent(one.memory_error(one.deepsim))});
   }
@@ -273,9 +273,9 @@ int compare_cells(const base::Arguments& arguments, const std::vector<std::strin
   const base::Json rows = base::read_json(*arguments.value("--cells"), {.max_bytes = 64 << 20});
   const auto catalogue = catalogue::load_catalogue();
   const auto cells = measure::forecast_cells(
-      rows, card_of(rows, arguments, catalogue), forecast::load_calibration(), measure::trace_cell,
+      rows, gpu_of(rows, arguments, catalogue), forecast::load_calibration(), measure::trace_cell,
       [](const std::string& words) { std::fprintf(stderr, "%s\n", words.c_str()); });
-  if (cells.empty()) throw base::Error(base::Blame::user, "no cell of the file was measured on a card", "");
+  if (cells.empty()) throw base::Error(base::Blame::user, "no cell of the file was measured on a GPU", "");
   base::Json out = base::Json::array();
   for (const auto& one : cells) out.push_back(measure::cell_forecast_row(one, bench_line("forecast", words)));
   if (base::give_json(arguments, out)) return base::kExitDone;

@@ -21,11 +21,11 @@ base::CommandLine loader_line() {
   return {
       "bench loader",
       "",
-      "our loader beside other people's, the same pictures on the same cores, in turns",
+      "our loader beside other people's, the same images on the same cores, in turns",
       {{"--peers", "", "also time torchvision, Pillow, webdataset, DALI and FFCV, as far as --python has them"},
        {"--python", "FILE", "the peers' Python (default .deps/oracles/bin/python)"},
-       {"--images", "DIR", "make the pictures from the photographs under DIR (default: made up)"},
-       {"--pictures", "N", "how many (default 512)"},
+       {"--images", "DIR", "make the images from the photographs under DIR (default: made up)"},
+       {"--count", "N", "how many (default 512)"},
        {"--batch", "N", "samples of a batch (default 64)"},
        {"--threads", "N", "decode threads and cores of each (default 1)"},
        {"--rounds", "N", "epochs of each, in turns (default 7)"},
@@ -100,12 +100,12 @@ LOCKSTEP_BENCH(loader)(const std::vector<std::string>& words) {
   refuse_bench_on_login_node("loader", words, arguments);
   if (arguments.has("--shards")) return read_shards(words, arguments);
   measure::LoaderBench bench;
-  bench.pictures = arguments.int_or("--pictures", bench.pictures);
+  bench.images = arguments.int_or("--count", bench.images);
   bench.batch = arguments.int_or("--batch", bench.batch);
   bench.threads = arguments.int_or("--threads", bench.threads);
   bench.rounds = arguments.int_or("--rounds", bench.rounds);
-  if (std::min({bench.pictures - 1, bench.batch, bench.threads, bench.rounds}) < 1) {
-    throw base::Error(base::Blame::user, "--pictures counts from 2; --batch, --threads and --rounds from 1",
+  if (std::min({bench.images - 1, bench.batch, bench.threads, bench.rounds}) < 1) {
+    throw base::Error(base::Blame::user, "--count counts from 2; --batch, --threads and --rounds from 1",
                       "leave them out for the defaults");
   }
   if (bench.threads > site::usable_cores()) {

@@ -19,13 +19,13 @@ base::CommandLine replay_line() {
   return {
       "bench replay",
       "RECORDING...",
-      "recorded allocator streams against the card's own peaks; with settings: what another card would have done",
-      {{"--capacity", "SIZE", "a card of this size: \"24 GiB\""},
+      "recorded allocator streams against the GPU's own peaks; with settings: what another GPU would have done",
+      {{"--capacity", "SIZE", "a GPU of this size: \"24 GiB\""},
        {"--expandable-segments", "yes|no", "the allocator's setting"},
        {"--max-split-size", "SIZE", "likewise"},
        {"--roundup-power2-divisions", "N", "likewise"},
        {"--garbage-collection-threshold", "SHARE", "likewise, with --memory-fraction"},
-       {"--memory-fraction", "SHARE", "of the card that the process may take"},
+       {"--memory-fraction", "SHARE", "of the GPU that the process may take"},
        {"--json", "FILE", "the result as JSON rows (- = standard output)"}},
       "A folder stands for its *.rec files. Record a run of your own with lockstep.from_snapshot (python/README.md).\n"
       "lockstep bench replay results/recordings\n"

@@ -149,7 +149,7 @@ LOCKSTEP_BENCH(scaling)(const std::vector<std::string>& words) {
                   text("--ranks 1,", arguments.value_or("--ranks", "")));
     }
     if (!report.simulated.empty() && report.bench.device != "cpu" && report.inter_rate <= 0) {
-      throw Error(Blame::user, "--simulate: the link between cards is not measured", "--inter-rate \"10 GB/s\"");
+      throw Error(Blame::user, "--simulate: the link between GPUs is not measured", "--inter-rate \"10 GB/s\"");
     }
     refuse_bench_on_login_node("scaling", words, arguments);
     for (const int64_t ranks : report.bench.ranks)

@@ -7,8 +7,8 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/machine_here.h"
+#include "lockstep/verbs/doctor/catalogue_table.h"
 #include "lockstep/verbs/doctor/doctor.h"
-#include "lockstep/verbs/doctor/shelf.h"
 #include "lockstep/verbs/verb.h"
 
 namespace lockstep::verbs::doctor {
@@ -18,7 +18,7 @@ const base::CommandLine& doctor_line() {
   static const base::CommandLine line{
       "doctor",
       "[KIND]",
-      "what this machine has, and for each wrong thing the command that mends it",
+      "what this machine has, and for each wrong thing the command that fixes it",
       {{"--save", "FILE", "write a machine document of this machine"},
        {"--catalogue", "", "list the catalogue instead; KIND is gpus, cpus, machines, clouds, parts or all (default)"},
        {"--json", "FILE", "write the result as JSON (- = standard output, without the text)"}},
@@ -41,7 +41,7 @@ void examine_here(const base::Arguments& arguments) {
   const auto catalogue = catalogue::load_catalogue();
   const auto probe = site::probe_site();
   const DoctorReport report = examine(probe, catalogue);
-  const spec::Machine machine = site::machine_of(probe, catalogue, today());
+  const spec::Machine machine = site::describe_machine(probe, catalogue, today());
   std::string shown = to_text(report);
   if (const auto file = arguments.value("--save")) {
     spec::save_machine(*file, machine);
@@ -68,7 +68,7 @@ LOCKSTEP_VERB(doctor)(const std::vector<std::string>& words) {
   }
   const std::string kind = arguments.positional.empty() ? "all" : arguments.only("kind of row");
   const auto catalogue = catalogue::load_catalogue();
-  base::give(arguments, shelf_json(catalogue, kind), shelf_text(catalogue, kind));
+  base::give(arguments, catalogue_json(catalogue, kind), catalogue_text(catalogue, kind));
   return 0;
 }
 

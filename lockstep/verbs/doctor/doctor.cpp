@@ -19,9 +19,9 @@ using site::Probe;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 constexpr int kDriverForCuda13 = 580;  // CUDA 13.0 release notes: driver 580 or newer
 
-// A figure beside its threshold: good when it holds, otherwise `bad` with the command that mends it.
-Finding judged(bool good, Mark bad, std::string what, std::string mend) {
-  return good ? Finding{Mark::ok, std::move(what), ""} : Finding{bad, std::move(what), std::move(mend)};
+// A figure beside its threshold: good when it holds, otherwise `bad` with the command that fixes it.
+Finding checked(bool good, Mark bad, std::string what, std::string fix) {
+  return good ? Finding{Mark::ok, std::move(what), ""} : Finding{bad, std::move(what), std::move(fix)};
 }
 
 std::string counted(int64_t number, const std::string& thing) {
@@ -32,8 +32,8 @@ bool is_kepler(const site::GpuDevice& device) {
   return device.capability_major == 3;
 }
 
-// How the driver of libtorch's CUDA 13 wheel treats a card.
-Finding judge_device(const site::GpuDevice& device, int64_t count, const catalogue::Catalogue& catalogue) {
+// How the driver of libtorch's CUDA 13 wheel treats a GPU.
+Finding check_device(const site::GpuDevice& device, int64_t count, const catalogue::Catalogue& catalogue) {
   const catalogue::Gpu* row = catalogue.gpu_by_driver_name(device.name);
   std::string what = text(count, " x ", device.name, ", ", format_bytes(static_cast<double>(device.memory_bytes)),
                           ", compute capability ", device.capability_major, ".", device.capability_minor,
@@ -54,29 +54,29 @@ Finding judge_device(const site::GpuDevice& device, int64_t count, const catalog
   return {row ? Mark::ok : Mark::note, what, ""};
 }
 
-FindingGroup judge_gpus(const Probe& probe, const catalogue::Catalogue& catalogue) {
+FindingGroup check_gpus(const Probe& probe, const catalogue::Catalogue& catalogue) {
   FindingGroup group{"GPUs", {}};
   std::map<std::string, int64_t> counts;
   for (const auto& device : probe.gpus.devices) ++counts[device.name];
   for (const auto& [name, count] : counts) {
     const auto first = std::find_if(probe.gpus.devices.begin(), probe.gpus.devices.end(),
                                     [&name = name](const auto& device) { return device.name == name; });
-    group.findings.push_back(judge_device(*first, count, catalogue));
+    group.findings.push_back(check_device(*first, count, catalogue));
   }
   if (!probe.gpus.driver.empty()) {
     const bool recent = std::atoi(probe.gpus.driver.c_str()) >= kDriverForCuda13;
-    group.findings.push_back(judged(recent, Mark::wrong,
-                                    text("driver ", probe.gpus.driver, ", CUDA up to ", probe.gpus.cuda_major, ".",
-                                         probe.gpus.cuda_minor, recent ? "" : "; libtorch's CUDA 13 needs driver 580"),
-                                    "install NVIDIA driver 580 or newer (or ask the site for it)"));
+    group.findings.push_back(checked(recent, Mark::wrong,
+                                     text("driver ", probe.gpus.driver, ", CUDA up to ", probe.gpus.cuda_major, ".",
+                                          probe.gpus.cuda_minor, recent ? "" : "; libtorch's CUDA 13 needs driver 580"),
+                                     "install NVIDIA driver 580 or newer (or ask the site for it)"));
   }
   if (probe.gpus.devices.empty()) {
-    const bool card = probe.gpus.nvidia_on_bus > 0;
+    const bool gpu = probe.gpus.nvidia_on_bus > 0;
     group.findings.push_back(
-        card ? Finding{Mark::wrong,
-                       text(counted(probe.gpus.nvidia_on_bus, "NVIDIA card"), " on the bus, but ", probe.gpus.absent),
-                       "apt-get install nvidia-driver    # then reboot"}
-             : Finding{Mark::note, text("none: ", probe.gpus.absent), ""});
+        gpu ? Finding{Mark::wrong,
+                      text(counted(probe.gpus.nvidia_on_bus, "NVIDIA GPU"), " on the bus, but ", probe.gpus.absent),
+                      "apt-get install nvidia-driver    # then reboot"}
+            : Finding{Mark::note, text("none: ", probe.gpus.absent), ""});
   }
   if (probe.gpus.amd_on_bus > 0) {
     group.findings.push_back(
@@ -97,7 +97,7 @@ std::string partition_text(const site::Partition& partition) {
                   : std::string("no time limit"));
 }
 
-FindingGroup judge_place(const Probe& probe) {
+FindingGroup check_place(const Probe& probe) {
   const site::Scheduler& scheduler = probe.scheduler;
   FindingGroup group{"place", {}};
   if (scheduler.login_node()) {
@@ -138,7 +138,7 @@ FindingGroup judge_place(const Probe& probe) {
   return group;
 }
 
-FindingGroup judge_processor(const Probe& probe, const catalogue::Catalogue& catalogue) {
+FindingGroup check_processor(const Probe& probe, const catalogue::Catalogue& catalogue) {
   const site::Processor& cpu = probe.processor;
   const catalogue::Cpu* row = catalogue.cpu_by_model_name(cpu.model);
   FindingGroup group{"processor", {}};
@@ -151,10 +151,10 @@ FindingGroup judge_processor(const Probe& probe, const catalogue::Catalogue& cat
     group.findings.push_back(
         {Mark::note, text("this process may use ", cpu.usable, " of them (affinity or cgroup quota)"), ""});
   }
-  group.findings.push_back(judged(cpu.has("avx2"), Mark::warn,
-                                  cpu.vector_units.empty() ? "no AVX2: training on this CPU is several times slower"
-                                                           : "vector units " + base::join(cpu.vector_units, ", "),
-                                  "train on a machine with AVX2 or a GPU"));
+  group.findings.push_back(checked(cpu.has("avx2"), Mark::warn,
+                                   cpu.vector_units.empty() ? "no AVX2: training on this CPU is several times slower"
+                                                            : "vector units " + base::join(cpu.vector_units, ", "),
+                                   "train on a machine with AVX2 or a GPU"));
   const bool fast_bf16 = cpu.has("avx512_bf16") || cpu.has("amx_bf16");
   group.findings.push_back({Mark::note,
                             fast_bf16 ? "bf16 runs in hardware: \"precision\": \"bf16\" pays"
@@ -163,44 +163,45 @@ FindingGroup judge_processor(const Probe& probe, const catalogue::Catalogue& cat
   return group;
 }
 
-FindingGroup judge_memory(const Probe& probe) {
+FindingGroup check_memory(const Probe& probe) {
   const site::Memory& memory = probe.memory;
   FindingGroup group{"memory", {}};
   const bool limited = memory.group_limit && *memory.group_limit < memory.total;
-  group.findings.push_back(judged(memory.usable() >= 4 * kGiB, Mark::warn,
-                                  text(format_bytes(static_cast<double>(memory.usable())), " usable",
-                                       limited ? text(" (limit of the job or container; the machine has ",
-                                                      format_bytes(static_cast<double>(memory.total)), ")")
-                                               : std::string(),
-                                       ", ", format_bytes(static_cast<double>(memory.available)), " free now"),
-                                  "ask the scheduler for more: --mem=16G"));
+  group.findings.push_back(checked(memory.usable() >= 4 * kGiB, Mark::warn,
+                                   text(format_bytes(static_cast<double>(memory.usable())), " usable",
+                                        limited ? text(" (limit of the job or container; the machine has ",
+                                                       format_bytes(static_cast<double>(memory.total)), ")")
+                                                : std::string(),
+                                        ", ", format_bytes(static_cast<double>(memory.available)), " free now"),
+                                   "ask the scheduler for more: --mem=16G"));
   if (!memory.shared) {
     group.findings.push_back({Mark::warn, "no /dev/shm: ranks of one node exchange through slower ways",
                               "mount -t tmpfs -o size=2G tmpfs /dev/shm"});
   } else {
-    group.findings.push_back(judged(memory.shared_free >= kGiB, Mark::warn,
-                                    text("/dev/shm ", format_bytes(static_cast<double>(*memory.shared)), ", ",
-                                         format_bytes(static_cast<double>(memory.shared_free)), " free"),
-                                    "mount -o remount,size=2G /dev/shm    # docker: --shm-size=2g"));
+    group.findings.push_back(checked(memory.shared_free >= kGiB, Mark::warn,
+                                     text("/dev/shm ", format_bytes(static_cast<double>(*memory.shared)), ", ",
+                                          format_bytes(static_cast<double>(memory.shared_free)), " free"),
+                                     "mount -o remount,size=2G /dev/shm    # docker: --shm-size=2g"));
   }
   return group;
 }
 
-FindingGroup judge_software(const Probe& probe) {
+FindingGroup check_software(const Probe& probe) {
   const site::Software& software = probe.software;
   FindingGroup group{"software", {}};
-  group.findings.push_back(judged(software.mpirun.has_value(), Mark::warn,
-                                  software.mpirun ? text("MPI: ", software.mpi_version, " (", *software.mpirun, ")")
-                                                  : std::string("no MPI: training runs on one process only"),
-                                  "apt-get install openmpi-bin libopenmpi-dev    # on a cluster: module load openmpi"));
-  group.findings.push_back(judged(software.mpi_plugin.has_value(), Mark::warn,
-                                  software.mpi_plugin ? "our MPI plug-in: " + *software.mpi_plugin
-                                                      : "our MPI plug-in is not built: --ranks needs it",
-                                  "make build    # with mpicxx on PATH (libopenmpi-dev)"));
-  group.findings.push_back(judged(software.torch_rooms.has_value(), Mark::wrong,
-                                  software.torch_rooms ? "training rooms: " + *software.torch_rooms
-                                                       : "built without libtorch: train, eval and predict are missing",
-                                  "make deps build"));
+  group.findings.push_back(
+      checked(software.mpirun.has_value(), Mark::warn,
+              software.mpirun ? text("MPI: ", software.mpi_version, " (", *software.mpirun, ")")
+                              : std::string("no MPI: training runs on one process only"),
+              "apt-get install openmpi-bin libopenmpi-dev    # on a cluster: module load openmpi"));
+  group.findings.push_back(checked(software.mpi_plugin.has_value(), Mark::warn,
+                                   software.mpi_plugin ? "our MPI plug-in: " + *software.mpi_plugin
+                                                       : "our MPI plug-in is not built: --ranks needs it",
+                                   "make build    # with mpicxx on PATH (libopenmpi-dev)"));
+  group.findings.push_back(checked(software.torch_rooms.has_value(), Mark::wrong,
+                                   software.torch_rooms ? "training rooms: " + *software.torch_rooms
+                                                        : "built without libtorch: train, eval and predict are missing",
+                                   "make deps build"));
   const bool needs_nccl = probe.gpus.devices.size() > 1;
   group.findings.push_back(
       {software.nccl ? Mark::ok
@@ -211,7 +212,7 @@ FindingGroup judge_software(const Probe& probe) {
   return group;
 }
 
-Finding judge_storage(const site::Storage& storage, bool login_node) {
+Finding check_storage(const site::Storage& storage, bool login_node) {
   std::string what = text(storage.role, ": ", storage.folder, " on ", storage.type.empty() ? "?" : storage.type, ", ",
                           format_bytes(static_cast<double>(storage.free_bytes)), " of ",
                           format_bytes(static_cast<double>(storage.total_bytes)), " free");
@@ -232,10 +233,10 @@ Finding judge_storage(const site::Storage& storage, bool login_node) {
   return {Mark::ok, what, ""};
 }
 
-FindingGroup judge_storages(const Probe& probe) {
+FindingGroup check_storages(const Probe& probe) {
   FindingGroup group{"disks", {}};
   for (const auto& storage : probe.storages) {
-    group.findings.push_back(judge_storage(storage, probe.scheduler.login_node()));
+    group.findings.push_back(check_storage(storage, probe.scheduler.login_node()));
   }
   for (const auto& line : probe.quota) {
     const bool exceeded = line.find('*') != std::string::npos;  // how quota marks it
@@ -250,26 +251,26 @@ std::string limit_text(const site::Limit& limit, bool bytes) {
   return bytes ? format_bytes(static_cast<double>(*limit.soft)) : std::to_string(*limit.soft);
 }
 
-FindingGroup judge_limits(const Probe& probe) {
+FindingGroup check_limits(const Probe& probe) {
   constexpr uint64_t kFiles = 4096;
   const site::Limits& limits = probe.limits;
   FindingGroup group{"limits", {}};
   const uint64_t best = limits.open_files.can_allow(65536) ? 65536 : *limits.open_files.hard;
   const bool own_means = limits.open_files.can_allow(kFiles);
-  group.findings.push_back(
-      judged(limits.open_files.allows(kFiles), Mark::warn,
-             text("open files ", limit_text(limits.open_files, false),
-                  limits.open_files.allows(kFiles) ? "" : ": many ranks and readers need more"),
-             own_means ? text("ulimit -n ", best) : std::string("ask the site to raise the hard limit of open files")));
+  group.findings.push_back(checked(
+      limits.open_files.allows(kFiles), Mark::warn,
+      text("open files ", limit_text(limits.open_files, false),
+           limits.open_files.allows(kFiles) ? "" : ": many ranks and readers need more"),
+      own_means ? text("ulimit -n ", best) : std::string("ask the site to raise the hard limit of open files")));
   const bool gpu_or_cluster = !probe.gpus.devices.empty() || probe.scheduler.name != site::SchedulerName::none;
-  group.findings.push_back(judged(!gpu_or_cluster || !limits.locked_bytes.soft || *limits.locked_bytes.soft >= kGiB,
-                                  Mark::warn, "locked memory " + limit_text(limits.locked_bytes, true),
-                                  "ulimit -l unlimited    # InfiniBand and pinned buffers need it"));
-  group.findings.push_back(judged(limits.stack_bytes.allows(uint64_t{1} << 20), Mark::warn,
-                                  "stack " + limit_text(limits.stack_bytes, true), "ulimit -s 8192"));
-  group.findings.push_back(judged(!limits.address_bytes.soft, Mark::warn,
-                                  "address space " + limit_text(limits.address_bytes, true),
-                                  "ulimit -v unlimited    # CUDA reserves far more than it uses"));
+  group.findings.push_back(checked(!gpu_or_cluster || !limits.locked_bytes.soft || *limits.locked_bytes.soft >= kGiB,
+                                   Mark::warn, "locked memory " + limit_text(limits.locked_bytes, true),
+                                   "ulimit -l unlimited    # InfiniBand and pinned buffers need it"));
+  group.findings.push_back(checked(limits.stack_bytes.allows(uint64_t{1} << 20), Mark::warn,
+                                   "stack " + limit_text(limits.stack_bytes, true), "ulimit -s 8192"));
+  group.findings.push_back(checked(!limits.address_bytes.soft, Mark::warn,
+                                   "address space " + limit_text(limits.address_bytes, true),
+                                   "ulimit -v unlimited    # CUDA reserves far more than it uses"));
   return group;
 }
 
@@ -300,10 +301,10 @@ DoctorReport examine(const Probe& probe, const catalogue::Catalogue& catalogue) 
   DoctorReport report;
   report.headline = text(probe.software.host, ": ", probe.software.system, ", kernel ", probe.software.kernel);
   report.verdict = verdict_of(probe);
-  report.groups = {judge_place(probe),    judge_processor(probe, catalogue),
-                   judge_memory(probe),   judge_gpus(probe, catalogue),
-                   judge_software(probe), judge_storages(probe),
-                   judge_limits(probe)};
+  report.groups = {check_place(probe),    check_processor(probe, catalogue),
+                   check_memory(probe),   check_gpus(probe, catalogue),
+                   check_software(probe), check_storages(probe),
+                   check_limits(probe)};
   return report;
 }
 

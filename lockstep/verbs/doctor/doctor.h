@@ -7,7 +7,7 @@
 
 namespace lockstep::verbs::doctor {
 
-// Judges what the probe found: each wrong thing with the command that mends it.
+// Checks what the probe found: each wrong thing with the command that fixes it.
 DoctorReport examine(const site::Probe& probe, const catalogue::Catalogue& catalogue);
 
 }  // namespace lockstep::verbs::doctor

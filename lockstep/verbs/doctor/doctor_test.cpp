@@ -42,23 +42,22 @@ site::GpuDevice device(const char* name, int major, int minor) {
           .power_limit_w = 0};
 }
 
-DoctorReport judged_report(const site::Probe& probe) {
+DoctorReport checked_report(const site::Probe& probe) {
   return examine(probe, catalogue::load_embedded());
 }
 
-// The mark and mend of the first finding that holds `words`.
+// The mark and fix of the first finding that holds `words`.
 std::string found(const DoctorReport& report, const std::string& words) {
   for (const auto& group : report.groups) {
     for (const auto& finding : group.findings) {
-      if (finding.what.find(words) != std::string::npos)
-        return std::string(name_of(finding.mark)) + ": " + finding.mend;
+      if (finding.what.find(words) != std::string::npos) return std::string(name_of(finding.mark)) + ": " + finding.fix;
     }
   }
   return "nothing";
 }
 
-TEST(DoctorTest, HasNothingToMendOnAHealthyMachine) {
-  const DoctorReport report = judged_report(healthy_probe());
+TEST(DoctorTest, HasNothingToFixOnAHealthyMachine) {
+  const DoctorReport report = checked_report(healthy_probe());
   EXPECT_EQ(report.count(Mark::wrong), 0) << to_text(report);
   EXPECT_EQ(report.count(Mark::warn), 0) << to_text(report);
   EXPECT_EQ(found(report, "catalogue id epyc-7742"), "ok: ");
@@ -68,7 +67,7 @@ TEST(DoctorTest, SaysFirstThatNoCudaDrivesAKepler) {
   site::Probe probe = healthy_probe();
   probe.gpus.devices = {device("Tesla K80", 3, 7), device("Tesla K80", 3, 7)};
   probe.gpus.driver = "470.256.02";
-  const DoctorReport report = judged_report(probe);
+  const DoctorReport report = checked_report(probe);
   EXPECT_EQ(report.verdict.front().substr(0, 73),
             "The Tesla K40/K80 here cannot be driven by any CUDA since 11.8: Lockstep ");
   EXPECT_EQ(found(report, "2 x Tesla K80").substr(0, 40), "wrong: lockstep train JOB --device cpu  ");
@@ -78,15 +77,15 @@ TEST(DoctorTest, SaysFirstThatNoCudaDrivesAKepler) {
 TEST(DoctorTest, AsksForAnOlderLibtorchForPascalAndVolta) {
   site::Probe probe = healthy_probe();
   probe.gpus.devices = {device("Tesla V100-SXM2-32GB", 7, 0)};
-  EXPECT_NE(found(judged_report(probe), "CUDA 13 no longer drives it").find("libtorch-cu126"), std::string::npos);
+  EXPECT_NE(found(checked_report(probe), "CUDA 13 no longer drives it").find("libtorch-cu126"), std::string::npos);
 }
 
-TEST(DoctorTest, TakesACurrentCard) {
+TEST(DoctorTest, TakesACurrentGpu) {
   site::Probe probe = healthy_probe();
   probe.gpus.devices = {device("NVIDIA H200", 9, 0)};
   probe.gpus.driver = "580.95.05";
   probe.gpus.cuda_major = 13;
-  const DoctorReport report = judged_report(probe);
+  const DoctorReport report = checked_report(probe);
   EXPECT_EQ(report.count(Mark::wrong), 0) << to_text(report);
   EXPECT_EQ(found(report, "catalogue id h200"), "ok: ");
   EXPECT_EQ(report.verdict.front(), "Training runs on 1 GPU here (--device cuda).");
@@ -107,7 +106,7 @@ TEST(DoctorTest, NamesTheCommandForEachThingThatIsMissing) {
                      .writable = true,
                      .write_rate = std::nullopt,
                      .read_rate = std::nullopt}};
-  const DoctorReport report = judged_report(probe);
+  const DoctorReport report = checked_report(probe);
   EXPECT_EQ(found(report, "open files 1024"), "warn: ulimit -n 65536");
   EXPECT_NE(found(report, "no MPI").find("apt-get install openmpi-bin"), std::string::npos);
   EXPECT_NE(found(report, "/dev/shm").find("remount"), std::string::npos);
@@ -120,7 +119,7 @@ TEST(DoctorTest, SendsThemAwayFromALoginNode) {
   probe.scheduler.commands = true;
   probe.threads = 2;
   probe.niceness = 19;
-  const DoctorReport report = judged_report(probe);
+  const DoctorReport report = checked_report(probe);
   EXPECT_EQ(report.verdict.front(), "This is a login node: plan and submit here, train on compute nodes.");
   EXPECT_NE(found(report, "2 threads at nice 19 here, probes no disk"), "nothing");
   EXPECT_NE(found(report, "look at a compute node: sbatch"), "nothing");
@@ -138,7 +137,7 @@ TEST(DoctorTest, SaysHowLongTheAllocationLasts) {
                      .restarts = 1,
                      .submit_dir = ""};
   probe.seconds_left = std::chrono::seconds(5400);
-  EXPECT_NE(found(judged_report(probe),
+  EXPECT_NE(found(checked_report(probe),
                   "inside an allocation: slurm job 42 in main, 1 node, 2 tasks, 1 h 30 min left, "
                   "restarted 1 time"),
             "nothing");

@@ -35,13 +35,12 @@ std::string folded(const std::string& words, size_t indent, size_t width) {
   return out;
 }
 
-std::string mending_text(const DoctorReport& report) {
+std::string fixes_text(const DoctorReport& report) {
   std::string out;
   for (const Mark mark : {Mark::wrong, Mark::warn}) {
     for (const auto& group : report.groups) {
       for (const auto& finding : group.findings) {
-        if (finding.mark == mark && !finding.mend.empty())
-          out += base::text(" ", sign_of(mark), " ", finding.mend, "\n");
+        if (finding.mark == mark && !finding.fix.empty()) out += base::text(" ", sign_of(mark), " ", finding.fix, "\n");
       }
     }
   }
@@ -87,11 +86,11 @@ std::string to_text(const DoctorReport& report) {
       title.clear();
     }
   }
-  const std::string mending = mending_text(report);
+  const std::string fixes = fixes_text(report);
   const int64_t wrong = report.count(Mark::wrong);
   const int64_t warned = report.count(Mark::warn);
   out += base::text("\n", wrong, " wrong (XX), ", warned, " to improve (!)");
-  return out + (mending.empty() ? "; nothing to mend here\n" : "; what mends them:\n" + mending);
+  return out + (fixes.empty() ? "; nothing to fix here\n" : "; what fixes them:\n" + fixes);
 }
 
 base::Json to_json(const DoctorReport& report) {
@@ -107,7 +106,7 @@ base::Json to_json(const DoctorReport& report) {
       row["group"] = group.title;
       row["mark"] = name_of(finding.mark);
       row["what"] = finding.what;
-      row["mend"] = finding.mend;
+      row["fix"] = finding.fix;
       findings.push_back(std::move(row));
     }
   }

@@ -10,11 +10,11 @@ namespace lockstep::verbs::doctor {
 
 enum class Mark { ok, note, warn, wrong };  // wrong: something will fail; warn: it will be slow or fragile
 
-// One thing found out, and the command that mends it where something can be mended.
+// One thing found out, and the command that fixes it where something can be fixed.
 struct Finding {
   Mark mark = Mark::ok;
   std::string what;
-  std::string mend;
+  std::string fix;
 
   bool operator==(const Finding&) const = default;
 };

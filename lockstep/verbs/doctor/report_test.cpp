@@ -20,14 +20,14 @@ TEST(DoctorReportTest, PutsTheCommandsAtTheEndTheMostImportantFirst) {
             "               !  slow\n\n"
             "disks         XX  full\n"
             "               .  by the way\n\n"
-            "1 wrong (XX), 1 to improve (!); what mends them:\n"
+            "1 wrong (XX), 1 to improve (!); what fixes them:\n"
             " XX  empty it\n"
             "  !  make fast\n");
 }
 
 TEST(DoctorReportTest, SaysWhenNothingIsWrong) {
   const DoctorReport report{.headline = "h", .verdict = {}, .groups = {{"place", {{Mark::ok, "fine", ""}}}}};
-  EXPECT_NE(to_text(report).find("0 wrong (XX), 0 to improve (!); nothing to mend here"), std::string::npos);
+  EXPECT_NE(to_text(report).find("0 wrong (XX), 0 to improve (!); nothing to fix here"), std::string::npos);
 }
 
 TEST(DoctorReportTest, FoldsLongLines) {
@@ -41,7 +41,7 @@ TEST(DoctorReportTest, TellsProgramsTheSame) {
   EXPECT_EQ(all.at("wrong").as_int(), 1);
   EXPECT_EQ(all.at("findings").size(), 4u);
   EXPECT_EQ(all.at("findings").items()[2].at("mark").as_string(), "wrong");
-  EXPECT_EQ(all.at("findings").items()[2].at("mend").as_string(), "empty it");
+  EXPECT_EQ(all.at("findings").items()[2].at("fix").as_string(), "empty it");
 }
 
 }  // namespace

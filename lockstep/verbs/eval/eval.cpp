@@ -39,7 +39,7 @@ std::string folder_of(const std::string& data, const spec::Job& job) {
   throw Error(Blame::user, text("the job has no data.", data), "add --data FOLDER");
 }
 
-loader::Collection collection_of(const std::string& folder, const training::Trained& trained) {
+loader::Collection open_collection(const std::string& folder, const training::Trained& trained) {
   if (folder == "synthetic") return loader::synthetic_collection(trained.job.data.samples, trained.job.model.classes);
   return trained.task->learns_classes() ? loader::scan_folder(folder, trained.classes) : loader::scan_images(folder);
 }
@@ -75,7 +75,7 @@ std::string picture_name(size_t rank) {
 EvalResult evaluate_trained(const training::Trained& trained, const EvalOptions& options, comm::Group& group) {
   const double begin = base::steady_seconds();
   const std::string folder = folder_of(options.data, trained.job);
-  const loader::Collection collection = collection_of(folder, trained);
+  const loader::Collection collection = open_collection(folder, trained);
   const auto count = static_cast<int64_t>(collection.samples.size());
   const auto share = run::evaluation_share(count, run::evaluation_batch(trained.job), group.rank(), group.size());
   const auto loader = loader_of(collection, trained, share);

@@ -26,7 +26,7 @@ const task::Metrics& metrics_of(const EvalResult& result) {
   return dynamic_cast<const task::ClassifyScore&>(*result.score).metrics();
 }
 
-TEST(EvalTest, JudgesEverySampleOnce) {
+TEST(EvalTest, EvaluatesEverySampleOnce) {
   const training::SmallRun small(21);  // two batches of 32, the last one smaller
   const EvalResult result = evaluate_small(small);
   EXPECT_EQ(result.score->samples(), 42);
@@ -35,7 +35,7 @@ TEST(EvalTest, JudgesEverySampleOnce) {
   EXPECT_DOUBLE_EQ(metrics_of(result).top5(), 1);  // of two classes
 }
 
-TEST(EvalTest, RanksJudgeEverySampleOnceAndAgreeWithOneRank) {
+TEST(EvalTest, RanksEvaluateEverySampleOnceAndAgreeWithOneRank) {
   const training::SmallRun small(21);
   const training::Trained trained =
       training::load_trained({small.run(), {}, {"evaluation.batch=8"}});  // six batches, the last one of 2

@@ -57,7 +57,7 @@ void list(const base::Arguments& arguments) {
   base::give(arguments, result, table.to_text());
 }
 
-// What the job must say so that the pictures arrive as the weights know them.
+// What the job must say so that the images arrive as the weights know them.
 std::string job_keys(const Source& source) {
   Json data;
   data["image_size"] = source.image_size;

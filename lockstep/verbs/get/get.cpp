@@ -20,7 +20,7 @@ using base::text;
 constexpr std::chrono::hours kPatience{6};
 
 bool succeeds(const std::vector<std::string>& words) {
-  return site::find_on_path(words[0]) && site::output_of(words, kPatience).has_value();
+  return site::find_on_path(words[0]) && site::run_for_output(words, kPatience).has_value();
 }
 
 std::string pinned(const Source& source) {
@@ -73,7 +73,7 @@ Path download_package(const Source& source, const SourceFile& file, const Path& 
 }
 
 std::string md5_of(const Path& path) {
-  const auto line = site::output_of({"md5sum", "--", path.string()}, kPatience);
+  const auto line = site::run_for_output({"md5sum", "--", path.string()}, kPatience);
   if (!line) throw Error(Blame::machine, text("cannot run md5sum on ", path.string()), "install coreutils");
   return line->substr(0, 32);
 }

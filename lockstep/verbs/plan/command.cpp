@@ -33,8 +33,8 @@ const base::CommandLine& plan_line() {
       "plan",
       "[JOB]",
       "what a job will need, which machine, how long, how much: before the queue",
-      {{"--on", "PLACES", "cards, machines, processors of the catalogue; machine.json; here, cpu, all; with commas"},
-       {"--gpus", "N,N...", "how many cards; default 1, and of a machine also a whole node"},
+      {{"--on", "MACHINES", "GPUs, machines, processors of the catalogue; machine.json; here, cpu, all; with commas"},
+       {"--gpus", "N,N...", "how many GPUs; default 1, and of a machine also a whole node"},
        {"--set", "KEY=VALUE", "override a key of the job; may be repeated"},
        {"--json", "FILE", "the plan as JSON (- = standard output, without the text)"},
        {"--report", "FILE", "a page about it: FILE.html or FILE.md; may be repeated"},
@@ -62,7 +62,7 @@ const base::CommandLine& plan_line() {
       "          lockstep plan job.json --on all --report plan.html\n"
       "          lockstep plan job.json --advise cpu-or-gpu\n"
       "          lockstep plan --advise buy --budget 9800GBP --jobs a.json,b.json\n"
-      "Nothing is trained and no GPU is needed: the job's own step runs on a simulated card.\n"
+      "Nothing is trained and no GPU is needed: the job's own step runs on a simulated GPU.\n"
       "Exit codes: 0 some option fits and ends, 3 none does.\n"};
   return line;
 }
@@ -122,19 +122,19 @@ void check_ending(const planning::Plan& plan) {
   for (const auto& option : plan.options) {
     if (!option.trial.fits || option.host_fits()) continue;
     throw Error(Blame::machine,
-                text("it fits the cards of ", planning::label_of(option), ", but not the main memory of a node: ",
+                text("it fits the GPUs of ", planning::label_of(option), ", but not the main memory of a node: ",
                      base::format_bytes(static_cast<double>(option.host.total)), " of ",
-                     base::format_bytes(static_cast<double>(option.place.machine.memory_per_node))),
-                "fewer cards a node, a smaller data.memory, or a node with more memory");
+                     base::format_bytes(static_cast<double>(option.machine_option.machine.memory_per_node))),
+                "fewer GPUs a node, a smaller data.memory, or a node with more memory");
   }
   for (const auto& option : plan.options) {
     if (!option.trial.fits || option.trial.time) continue;
     throw Error(Blame::machine,
                 text("it fits ", planning::label_of(option), ", but its speed is not known: ", option.trial.no_time),
-                "complete the card's row in ~/.config/lockstep/catalogue/gpus.json, or ask for another");
+                "complete the GPU's row in ~/.config/lockstep/catalogue/gpus.json, or ask for another");
   }
   throw Error(Blame::machine, text("none of the ", plan.options.size(), " options fits"),
-              "a card with more memory, a smaller data.image_size or network: --on all shows every card");
+              "a GPU with more memory, a smaller data.image_size or network: --on all shows every GPU");
 }
 
 void deliver_advice(const base::Arguments& arguments, const advice::Advice& advice) {
@@ -144,7 +144,7 @@ void deliver_advice(const base::Arguments& arguments, const advice::Advice& advi
 
 }  // namespace
 
-// The step runs on a simulated card, which changes libtorch for good: nothing in this process opens real CUDA.
+// The step runs on a simulated GPU, which changes libtorch for good: nothing in this process opens real CUDA.
 LOCKSTEP_VERB(plan)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(plan_line(), words);
   if (arguments.has("--help")) return std::fputs(base::help_text(plan_line()).c_str(), stdout), 0;

@@ -8,7 +8,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/group.h"
-#include "lockstep/planning/places.h"
+#include "lockstep/planning/machine_options.h"
 #include "lockstep/planning/plan.h"
 #include "lockstep/trace/trace.h"
 #include "lockstep/training/features.h"
@@ -45,16 +45,16 @@ std::string refusal_of_train(const spec::Job& job, int64_t ranks) {
 }
 
 planning::Plan plan_on(const spec::Job& job, int64_t gpus) {
-  const auto shelf = catalogue::load_embedded();
+  const auto catalogue = catalogue::load_embedded();
   planning::PlanRequest request;
   request.job = job;
-  request.lengths = planning::lengths_of(job, 0, 0);
-  request.places =
-      planning::places_of({.on = {"h200"}, .gpus = {gpus}, .here = [] { return planning::Here{}; }}, shelf);
+  request.lengths = planning::find_lengths(job, 0, 0);
+  request.machine_options = planning::find_machine_options(
+      {.on = {"h200"}, .gpus = {gpus}, .here = [] { return planning::Here{}; }}, catalogue);
   request.search = false;
   SimulatedTracer tracer;
   request.tracer = &tracer;
-  return planning::make_plan(request, shelf, forecast::load_calibration());
+  return planning::make_plan(request, catalogue, forecast::load_calibration());
 }
 
 struct Case {
@@ -134,11 +134,12 @@ TEST(RunRulesTest, TellsOfFeaturesThatANodeCannotKeep) {
   job.training.phases = {{.epochs = 1, .train_from = "layer4.0", .cache_features = true}};
   SimulatedTracer tracer;
   forecast::RunRules rules(job, 1281167, 0, {tracer.features(job, 1281167), tracer.norm_check()});
-  forecast::Place place{.name = "node", .gpu = catalogue::load_embedded().gpu("a100-40"), .gpus = 4, .per_node = 4};
-  place.machine.memory_per_node = int64_t{256} << 30;
-  const auto says = rules.says(place, {.precision = "fp32"});
-  ASSERT_TRUE(says.refusal);
-  EXPECT_THAT(says.refusal->what(), HasSubstr("before block 'layer4"));
+  forecast::MachineOption machine_option{
+      .name = "node", .gpu = catalogue::load_embedded().gpu("a100-40"), .gpus = 4, .per_node = 4};
+  machine_option.machine.memory_per_node = int64_t{256} << 30;
+  const auto requirements = rules.requirements(machine_option, {.precision = "fp32"});
+  ASSERT_TRUE(requirements.refusal);
+  EXPECT_THAT(requirements.refusal->what(), HasSubstr("before block 'layer4"));
 }
 
 // 256 samples are one batch of 256: seven of eight ranks wait for the one that has it.

@@ -28,7 +28,7 @@ class Norms {
  public:
   void check(const spec::Job& job, int64_t samples, int64_t ranks) {
     if (!step::has_passes_of_one(job.training, samples, ranks)) return;
-    // Real work before the first simulation would let torch look for a real card.
+    // Real work before the first simulation would let torch look for a real GPU.
     const trace::SimulatedDevice simulated(std::make_shared<trace::Recorder>());
     const auto made = [&](at::Device device, model::Values values) {
       return model::make_network(job.model, job.data.image_size, job.training.seed, device, values);

@@ -5,7 +5,7 @@
 
 namespace lockstep::verbs::plan {
 
-// Builds the job's network on a simulated card and runs the very step of training there. The process must not have
+// Builds the job's network on a simulated GPU and runs the very step of training there. The process must not have
 // opened real CUDA and never may afterwards.
 class SimulatedTracer final : public planning::Tracer {
  public:

@@ -7,7 +7,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/forecast/collective.h"
-#include "lockstep/planning/places.h"
+#include "lockstep/planning/machine_options.h"
 #include "lockstep/planning/plan.h"
 #include "lockstep/run/save_clock.h"
 #include "lockstep/trace/trace.h"
@@ -25,18 +25,18 @@ spec::Job small_job() {
 }
 
 planning::Plan plan_of(const spec::Job& job, std::vector<std::string> on, std::vector<int64_t> gpus = {1}) {
-  const auto shelf = catalogue::load_embedded();
+  const auto catalogue = catalogue::load_embedded();
   planning::PlanRequest request;
   request.job = job;
-  request.lengths = planning::lengths_of(job, 0, 0);
-  request.places = planning::places_of(
-      {.on = std::move(on), .gpus = std::move(gpus), .here = [] { return planning::Here{}; }}, shelf);
+  request.lengths = planning::find_lengths(job, 0, 0);
+  request.machine_options = planning::find_machine_options(
+      {.on = std::move(on), .gpus = std::move(gpus), .here = [] { return planning::Here{}; }}, catalogue);
   SimulatedTracer tracer;
   request.tracer = &tracer;
-  return planning::make_plan(request, shelf, forecast::load_calibration());
+  return planning::make_plan(request, catalogue, forecast::load_calibration());
 }
 
-TEST(SimulatedTracerTest, PlansAJobOnEveryCard) {
+TEST(SimulatedTracerTest, PlansAJobOnEveryGpu) {
   const planning::Plan plan = plan_of(small_job(), {"all"});
   EXPECT_GE(plan.options.size(), catalogue::load_embedded().gpus.size());
   EXPECT_GE(plan.best.fastest, 0);
@@ -70,22 +70,22 @@ TEST(SimulatedTracerTest, ForetellsManyPassesAsTheirOwnTraceDoes) {
   job.data.image_size = 64;
   job.training.global_batch = 256;
   job.training.micro_batch = 32;
-  const auto shelf = catalogue::load_embedded();
+  const auto catalogue = catalogue::load_embedded();
   const forecast::Calibration calibration = forecast::load_calibration();
   for (const int64_t ranks : {1, 2}) {
     const planning::Plan plan = plan_of(job, {"a100-80"}, {ranks});
     const forecast::Trial& trial = plan.options[0].trial;
     EXPECT_EQ(trial.passes, 8 / ranks);
     const auto traced = trace::trace_step(job, {.ranks = ranks, .rows = 256 / ranks});
-    const auto memory = forecast::forecast_memory(traced, forecast::memory_rules(shelf.gpu("a100-80")));
+    const auto memory = forecast::forecast_memory(traced, forecast::memory_rules(catalogue.gpu("a100-80")));
     EXPECT_NEAR(static_cast<double>(trial.memory.peak_allocated), static_cast<double>(memory.peak_allocated),
                 0.01 * static_cast<double>(memory.peak_allocated));
     EXPECT_NEAR(static_cast<double>(trial.memory.total), static_cast<double>(memory.total),
                 0.02 * static_cast<double>(memory.total));
-    const auto& gpu = shelf.gpu("a100-80");
-    const auto network = ranks > 1 ? forecast::network_of(gpu, ranks, ranks) : forecast::Network{};
+    const auto& gpu = catalogue.gpu("a100-80");
+    const auto network = ranks > 1 ? forecast::derive_network(gpu, ranks, ranks) : forecast::Network{};
     const double seconds = forecast::forecast_time(traced, gpu, calibration, network).step.value;
-    // Before the step its pictures go to the card: 3 channels of 64 x 64 floats a sample.
+    // Before the step its images go to the GPU: 3 channels of 64 x 64 floats a sample.
     const double upload = 256.0 / static_cast<double>(ranks) * 3 * 64 * 64 * 4 / plan.assumptions.upload_rate;
     EXPECT_NEAR(trial.time->step.value, seconds + upload, 0.02 * seconds);
   }
@@ -108,7 +108,7 @@ TEST(SimulatedTracerTest, CountsTheMemoryAndTheTimeOfTheEvaluationThatTheJobAsks
   EXPECT_EQ(plan_of(job, {"a100-80"}).options[0].trial.memory.total, large.options[0].trial.memory.total);
 }
 
-TEST(SimulatedTracerTest, PixelsOfOtherTypesTakeOtherMemoryAndTimeToGoToACard) {
+TEST(SimulatedTracerTest, PixelsOfOtherTypesTakeOtherMemoryAndTimeToGoToAGpu) {
   spec::Job job = small_job();
   job.data.image_size = 224;  // large enough that what the allocator rounds up is nothing
   job.training.global_batch = 1024;
@@ -134,14 +134,14 @@ TEST(SimulatedTracerTest, PlansVirtualRanksAsTheirOwnTraceDoes) {
   job.data.image_size = 64;
   job.training.global_batch = 256;
   job.training.virtual_ranks = 8;
-  const auto shelf = catalogue::load_embedded();
+  const auto catalogue = catalogue::load_embedded();
   for (const int64_t ranks : {1, 4}) {
     const planning::Plan plan = plan_of(job, {"a100-80"}, {ranks});
     const forecast::Trial& trial = plan.options[0].trial;
     EXPECT_EQ(trial.micro_batch, 32);
     EXPECT_EQ(trial.passes, 8 / ranks);
     const auto traced = trace::trace_step(job, {.ranks = ranks, .rows = 256 / ranks});
-    const auto memory = forecast::forecast_memory(traced, forecast::memory_rules(shelf.gpu("a100-80")));
+    const auto memory = forecast::forecast_memory(traced, forecast::memory_rules(catalogue.gpu("a100-80")));
     EXPECT_EQ(trial.memory.total, memory.total);
     for (const auto& option : plan.options) EXPECT_EQ(option.levers.micro_batch, 0);
   }

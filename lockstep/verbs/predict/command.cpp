@@ -18,15 +18,15 @@ const base::CommandLine& predict_line_of_words() {
   static const base::CommandLine line{
       "predict",
       "RUN IMAGE|FOLDER...",
-      "what a trained network sees in pictures",
-      {{"--top", "N", "classes per picture, most probable first (default 5)"},
+      "what a trained network sees in images",
+      {{"--top", "N", "classes per image, most probable first (default 5)"},
        {"--job", "JOB", "for weights outside a run folder"},
        {"--set", "KEY=VALUE", "override a key of the job"},
        {"--ranks", "N", "share the work over N ranks on this machine, with mpirun; the order stays"},
        {"--device", "NAME", "cpu (default) or cuda"},
        {"--json", "FILE", "write the result as JSON (- = standard output, without the text)"}},
       "RUN is a run folder or a weights file; a folder stands for all .jpg, .jpeg and .png files below it.\n"
-      "A picture that cannot be read is reported and counted; only when all of them fail, the exit code is 2.\n"
+      "An image that cannot be read is reported and counted; only when all of them fail, the exit code is 2.\n"
       "examples: lockstep predict runs/pets cat.jpg\n"
       "          lockstep predict runs/pets photos --top 1 --json -"};
   return line;
@@ -42,7 +42,7 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
   PredictOptions options;
   options.top = arguments.int_or("--top", 5);
   if (options.top < 1) throw base::Error(base::Blame::user, "--top must be at least 1");
-  const auto images = pictures_of({arguments.positional.begin() + 1, arguments.positional.end()});
+  const auto images = image_collection({arguments.positional.begin() + 1, arguments.positional.end()});
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   const training::Trained trained = training::load_trained(
       {arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"), options.device});
@@ -54,7 +54,7 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
     rank.activity->enter(run::Phase::evaluating);
     rank.activity->step_done(++batches);
   };
-  const auto predictions = predict_pictures(trained, images, options, rank.group);
+  const auto predictions = predict_collection(trained, images, options, rank.group);
   if (rank.group.rank() != 0) return 0;
   const base::Json result = predict_json(predictions);
   base::give_json(arguments, result);

@@ -69,7 +69,7 @@ std::vector<std::string> images_of(const std::vector<std::string>& paths) {
   return images;
 }
 
-loader::Collection pictures_of(const std::vector<std::string>& paths) {
+loader::Collection image_collection(const std::vector<std::string>& paths) {
   if (paths.size() == 1 && loader::is_shard_folder(paths.front())) return loader::scan_images(paths.front());
   loader::Collection collection{.root = ""};
   for (const auto& path : images_of(paths)) collection.samples.push_back({path, 0});
@@ -81,11 +81,11 @@ std::vector<Prediction> predict_images(const training::Trained& trained, const s
   loader::Collection collection{.root = ""};
   for (const auto& path : images) collection.samples.push_back({path, 0});
   const auto alone = comm::single_group();
-  return predict_pictures(trained, collection, options, *alone);
+  return predict_collection(trained, collection, options, *alone);
 }
 
-std::vector<Prediction> predict_pictures(const training::Trained& trained, const loader::Collection& collection,
-                                         const PredictOptions& options, comm::Group& group) {
+std::vector<Prediction> predict_collection(const training::Trained& trained, const loader::Collection& collection,
+                                           const PredictOptions& options, comm::Group& group) {
   const auto share =
       run::evaluation_share(static_cast<int64_t>(collection.samples.size()), kBatch, group.rank(), group.size());
   loader::LoaderOptions reading = loader_options(trained);

@@ -24,8 +24,8 @@ struct Prediction {
 // User error for a path that does not exist and for a folder without an image.
 std::vector<std::string> images_of(const std::vector<std::string>& paths);
 
-// The same as a collection without classes; a folder of shards, given alone, with all its pictures.
-loader::Collection pictures_of(const std::vector<std::string>& paths);
+// The same as a collection without classes; a folder of shards, given alone, with all its images.
+loader::Collection image_collection(const std::vector<std::string>& paths);
 
 struct PredictOptions {
   int64_t top = 5;
@@ -39,8 +39,8 @@ std::vector<Prediction> predict_images(const training::Trained& trained, const s
                                        const PredictOptions& options);
 
 // Over the ranks of `group`, each with whole batches; every rank gets all predictions, rank 0 tells them.
-std::vector<Prediction> predict_pictures(const training::Trained& trained, const loader::Collection& pictures,
-                                         const PredictOptions& options, comm::Group& group);
+std::vector<Prediction> predict_collection(const training::Trained& trained, const loader::Collection& collection,
+                                           const PredictOptions& options, comm::Group& group);
 
 // {"images": [{"path", members of the record} or {"path", "error"}], "failed": 0}
 base::Json predict_json(const std::vector<Prediction>& predictions);

@@ -90,7 +90,7 @@ TEST(PredictTest, TakesAFolderOfShardsAsWell) {
   shards::write_shard_list(shards, {"", {}, {writer.finish()}});
   const auto from_files = predict_images(trained, images, {});
   const auto alone = comm::single_group();
-  const auto from_shards = predict_pictures(trained, pictures_of({shards.string()}), {}, *alone);
+  const auto from_shards = predict_collection(trained, image_collection({shards.string()}), {}, *alone);
   ASSERT_EQ(from_shards.size(), images.size());
   for (size_t i = 0; i < images.size(); ++i) {
     EXPECT_EQ(from_shards[i].path, base::text(shards.string(), "/part-000000.tar/k", i, ".jpg"));
@@ -101,16 +101,16 @@ TEST(PredictTest, TakesAFolderOfShardsAsWell) {
 TEST(PredictTest, RanksGiveThePredictionsOfOneInTheSameOrder) {
   const training::SmallRun small(21);  // 42 images: three batches of 16
   const training::Trained trained = training::load_trained({small.run()});
-  const auto pictures = pictures_of({(small.root() / "data").string()});
+  const auto collection = image_collection({(small.root() / "data").string()});
   base::write_file(small.root() / "data" / "red" / "2.jpg", "");
   const auto alone = comm::single_group();
-  const auto one = predict_pictures(trained, pictures, {}, *alone);
+  const auto one = predict_collection(trained, collection, {}, *alone);
   for (const int64_t ranks : {2, 4}) {
     comm::run_thread_ranks(ranks, [&](comm::Group& group) {
       std::vector<std::string> told;
       PredictOptions options;
       options.each = [&](const Prediction& prediction) { told.push_back(prediction.path); };
-      const auto many = predict_pictures(trained, pictures, options, group);
+      const auto many = predict_collection(trained, collection, options, group);
       EXPECT_EQ(told.size(), group.rank() == 0 ? 42U : 0U);
       ASSERT_EQ(many.size(), one.size());
       for (size_t i = 0; i < many.size(); ++i) {

@@ -30,7 +30,7 @@ using base::Blame;
 using base::Error;
 using base::text;
 
-constexpr int64_t kLongCount = 10000;  // pictures; more is work for a compute node
+constexpr int64_t kLongCount = 10000;  // images; more is work for a compute node
 
 base::CommandLine command_line() {
   std::string formats = "formats of SOURCE (--format NAME; found out without it):\n";
@@ -43,25 +43,25 @@ base::CommandLine command_line() {
           "turn a collection into verified shards, check them, or draw a synthetic set",
           {{"--to", "DIR", "where it goes; a complete set there is left alone, an interrupted one is completed"},
            {"--format", "NAME", "layout of SOURCE, see below"},
-           {"--images", "DIR", "where the pictures of a list lie; beside the list"},
-           {"--path-column", "NAME", "of a table: which column names the picture"},
+           {"--images", "DIR", "where the images of a list lie; beside the list"},
+           {"--path-column", "NAME", "of a table: which column names the image"},
            {"--label-column", "NAME", "of a table: which column is the class; none: there are no classes"},
-           {"--split-column", "NAME", "of a table: which column says train, validate or test (none: split anew)"},
-           {"--masks", "", "of coco and pets: the outlines of the objects as a picture besides (seg.png)"},
+           {"--split-column", "NAME", "of a table: which column says train, validate or test (none: split at random)"},
+           {"--masks", "", "of coco and pets: the outlines of the objects as an image besides (seg.png)"},
            {"--validate", "SHARE", "of each class for validation; 0.1, or the source's own parts"},
            {"--test", "SHARE", "of each class for a test part; 0"},
-           {"--max-side", "PIXELS", "shrink larger pictures to this; as they are"},
-           {"--quality", "Q", "of JPEGs that are encoded anew; 90"},
+           {"--max-side", "PIXELS", "shrink larger images to this; as they are"},
+           {"--quality", "Q", "of JPEGs that are encoded again; 90"},
            {"--plain", "", "leave JPEGs byte for byte: no restart markers, not turned upright"},
            {"--shard-size", "BYTES", "of a shard, about; 256 MiB"},
            {"--dry-run", "", "forecast time, bytes and files; check the space; write nothing"},
-           {"--mend", "", "make damaged and missing shards of a complete set again; SOURCE and options as they were"},
+           {"--repair", "", "make damaged and missing shards of a complete set again; SOURCE and options as they were"},
            {"--verify", "DIR", "check every checksum and sample of a prepared set"},
            {"--synthesize", "KIND",
             "draw a set: shapes (a folder of 10 classes), or scenes laid out as kitti, coco or captions"},
-           {"--count", "N", "pictures to draw, a fifth of them for validation; 4000"},
+           {"--count", "N", "images to draw, a fifth of them for validation; 4000"},
            {"--classes", "K", "kinds to draw, 2 to 10 (scenes: 8); as many as there are"},
-           {"--image-size", "PIXELS", "side of each drawn picture; 96"},
+           {"--image-size", "PIXELS", "side of each drawn image; 96"},
            {"--keep-order", "", "samples as SOURCE lists them: training gives the very weights it gives from SOURCE"},
            {"--seed", "N", "of the split, the order or the drawing; 1"},
            {"--threads", "N", "as many as there are cores"},
@@ -107,9 +107,9 @@ sources::PackRequest pack_request(const Arguments& arguments) {
   request.folder = folder_of(arguments);
   request.validate = share_of(arguments, "--validate");
   request.test = share_of(arguments, "--test").value_or(0);
-  request.picture.max_side = arguments.int_or("--max-side", 0);
-  request.picture.quality = static_cast<int>(arguments.int_or("--quality", request.picture.quality));
-  request.picture.restarts = !arguments.has("--plain");
+  request.image.max_side = arguments.int_or("--max-side", 0);
+  request.image.quality = static_cast<int>(arguments.int_or("--quality", request.image.quality));
+  request.image.restarts = !arguments.has("--plain");
   if (const auto size = arguments.value("--shard-size")) request.shard_bytes = base::parse_bytes(*size);
   request.seed = arguments.int_or("--seed", request.seed);
   request.keep_order = arguments.has("--keep-order");
@@ -159,17 +159,18 @@ int run_forecast(sources::PackRequest request, const Arguments& arguments) {
   return forecast.fits() ? 0 : static_cast<int>(Blame::machine);
 }
 
-int run_mend(const sources::PackRequest& request, const Arguments& arguments) {
-  sources::Mended mended;
+int run_repair(const sources::PackRequest& request, const Arguments& arguments) {
+  sources::Repaired repaired;
   {
     base::Progress progress(base::progress_for_stderr());
-    mended = sources::mend(request, [&](const sources::PackProgress& state) { progress.show(progress_text(state)); });
+    repaired =
+        sources::repair(request, [&](const sources::PackProgress& state) { progress.show(progress_text(state)); });
   }
   base::Json all = base::Json::object();
-  all["shards"] = mended.num_shards;
-  all["mended"] = base::Json::array_of(mended.damaged);
-  all["seconds"] = mended.seconds;
-  base::give(arguments, all, mended_text(mended, request.folder));
+  all["shards"] = repaired.num_shards;
+  all["repaired"] = base::Json::array_of(repaired.damaged);
+  all["seconds"] = repaired.seconds;
+  base::give(arguments, all, repaired_text(repaired, request.folder));
   return 0;
 }
 
@@ -177,7 +178,7 @@ int run_pack(const Arguments& arguments, const std::vector<std::string>& words) 
   const sources::PackRequest request = pack_request(arguments);
   if (arguments.has("--dry-run")) return run_forecast(request, arguments);
   site::refuse_on_login_node("prep", words, arguments.has("--here"));
-  if (arguments.has("--mend")) return run_mend(request, arguments);
+  if (arguments.has("--repair")) return run_repair(request, arguments);
   if (site::read_launch().has_company) return run_pack_among(request, arguments);
   sources::Packed packed;
   {
@@ -233,7 +234,7 @@ int run_synthesize(const Arguments& arguments, const std::vector<std::string>& w
 // Ranks share the packing; everything else is the work of one, the first, and the others have nothing to do.
 bool is_work_of_another(const Arguments& arguments) {
   bool is_shared = true;
-  for (const char* option : {"--verify", "--synthesize", "--dry-run", "--mend"}) is_shared &= !arguments.has(option);
+  for (const char* option : {"--verify", "--synthesize", "--dry-run", "--repair"}) is_shared &= !arguments.has(option);
   return !is_shared && site::read_launch().rank > 0;
 }
 

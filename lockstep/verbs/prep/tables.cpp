@@ -33,7 +33,7 @@ std::string parts_table(const Json& parts) {
                      {"bytes out", base::Align::right},
                      {"width (mean)"},
                      {"height (mean)"}});
-  for (const auto& [name, part, place] : parts.members()) {
+  for (const auto& [name, part, position] : parts.members()) {
     table.add({name, format_count(part.at("samples").as_int()), format_count(part.at("shards").as_int()),
                format_bytes(part.at("bytes_in").as_double()), format_bytes(part.at("tar_bytes").as_double()),
                range_text(part, "width"), range_text(part, "height")});
@@ -133,9 +133,9 @@ std::string refused_text(const Json& dataset, const char* key, const char* what)
 }
 
 std::string duplicates_text(const Json& all) {
-  if (all.at("groups").as_int() == 0) return "  no picture comes twice\n";
+  if (all.at("groups").as_int() == 0) return "  no image comes twice\n";
   std::string out =
-      text("  ", format_count(all.at("samples_beyond_the_first").as_int()), " pictures are copies of others; in ",
+      text("  ", format_count(all.at("samples_beyond_the_first").as_int()), " images are copies of others; in ",
            format_count(all.at("groups_across_parts").as_int()), " cases a copy lies in another part (leakage), in ",
            format_count(all.at("groups_across_labels").as_int()), " with another label:\n");
   const auto& groups = all.at("first").items();
@@ -147,18 +147,18 @@ std::string duplicates_text(const Json& all) {
   return out;
 }
 
-// Right for sequences; not what somebody expects who trains on pictures next.
-std::string without_picture_text(const Json& parts) {
+// Right for sequences; not what somebody expects who trains on images next.
+std::string without_image_text(const Json& parts) {
   int64_t count = 0;
   std::string first;
   for (const auto& part : parts.members()) {
-    count += part.value.int_or("without_picture", 0);
-    if (first.empty()) first = part.value.string_or("first_without_picture", "");
+    count += part.value.int_or("without_image", 0);
+    if (first.empty()) first = part.value.string_or("first_without_image", "");
   }
   if (count == 0) return "";
   return text("\n  ", format_count(count), count == 1 ? " sample holds" : " samples hold",
-              " no picture (the first: ", first,
-              "), kept as it is: pictures are .jpg, .png, and arrays of bytes, HxW, HxWx1 or HxWx3\n");
+              " no image (the first: ", first,
+              "), kept as it is: images are .jpg, .png, and arrays of bytes, HxW, HxWx1 or HxWx3\n");
 }
 
 std::string triple(const Json& values) {
@@ -189,14 +189,14 @@ std::string packed_text(const sources::Packed& packed, const base::Path& folder)
   if (first.contains("mean")) {
     out += text("\n  mean ", triple(first.at("mean")), "; std ", triple(first.at("std")), "\n");
   }
-  out += without_picture_text(dataset.at("parts"));
+  out += without_image_text(dataset.at("parts"));
   int64_t turned = 0, shrunk = 0;
   for (const auto& part : dataset.at("parts").members()) {
     turned += part.value.at("turned_upright").as_int();
     shrunk += part.value.at("shrunk").as_int();
   }
-  if (turned > 0) out += text("  ", format_count(turned), " pictures turned upright (EXIF)\n");
-  if (shrunk > 0) out += text("  ", format_count(shrunk), " pictures shrunk\n");
+  if (turned > 0) out += text("  ", format_count(turned), " images turned upright (EXIF)\n");
+  if (shrunk > 0) out += text("  ", format_count(shrunk), " images shrunk\n");
   out += duplicates_text(dataset.at("duplicates"));
   out += refused_text(dataset, "unreadable", "samples could not be read and are left out");
   out += refused_text(dataset, "left_out", "files or entries of lists are left out");
@@ -240,14 +240,14 @@ std::string forecast_text(const sources::PackForecast& forecast, const base::Pat
   return out;
 }
 
-std::string mended_text(const sources::Mended& mended, const base::Path& folder) {
-  if (mended.damaged.empty()) {
-    return text(folder.string(), ": ", format_count(mended.num_shards),
-                " shards, all as they were written: nothing to mend\n");
+std::string repaired_text(const sources::Repaired& repaired, const base::Path& folder) {
+  if (repaired.damaged.empty()) {
+    return text(folder.string(), ": ", format_count(repaired.num_shards),
+                " shards, all as they were written: nothing to repair\n");
   }
-  return text(folder.string(), ": ", format_count(std::ssize(mended.damaged)), " of ", format_count(mended.num_shards),
-              " shards made again in ", base::duration_text(mended.seconds),
-              ", as they were: ", base::join(mended.damaged, ", "), "\n");
+  return text(folder.string(), ": ", format_count(std::ssize(repaired.damaged)), " of ",
+              format_count(repaired.num_shards), " shards made again in ", base::duration_text(repaired.seconds),
+              ", as they were: ", base::join(repaired.damaged, ", "), "\n");
 }
 
 std::string verify_text(const sources::VerifyResult& result) {
@@ -258,7 +258,8 @@ std::string verify_text(const sources::VerifyResult& result) {
   out += text(format_count(static_cast<int64_t>(result.faults.size())),
               result.faults.size() == 1 ? " fault\n" : " faults\n");
   for (const auto& fault : result.faults) out += text("  ", fault, "\n");
-  return out + "  fix: copy what is damaged again, or make damaged shards again: the command of this set with --mend\n";
+  return out +
+         "  fix: copy what is damaged again, or make damaged shards again: the command of this set with --repair\n";
 }
 
 std::string shapes_text(const sources::Dataset& dataset) {
@@ -269,8 +270,8 @@ std::string shapes_text(const sources::Dataset& dataset) {
   };
   std::string out = dataset.was_complete ? text(folder, " is complete already: nothing to do\n")
                                          : text("drawn in ", base::duration_text(dataset.seconds), "\n");
-  out += line(folder + "/train", text(dataset.num_train, " pictures"));
-  out += line(folder + "/validate", text(dataset.num_validate, " pictures"));
+  out += line(folder + "/train", text(dataset.num_train, " images"));
+  out += line(folder + "/validate", text(dataset.num_validate, " images"));
   out += line(text(dataset.classes.size(), " classes"), base::join(dataset.classes, ", "));
   return out + line(folder + "/contact.jpg", "a look at each class");
 }

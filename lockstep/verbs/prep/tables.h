@@ -13,7 +13,7 @@ namespace lockstep::verbs::prep {
 // What the verb prints.
 std::string packed_text(const sources::Packed& packed, const base::Path& folder);
 std::string forecast_text(const sources::PackForecast& forecast, const base::Path& folder);
-std::string mended_text(const sources::Mended& mended, const base::Path& folder);
+std::string repaired_text(const sources::Repaired& repaired, const base::Path& folder);
 std::string verify_text(const sources::VerifyResult& result);
 std::string shapes_text(const sources::Dataset& dataset);
 std::string scenes_text(const sources::Dataset& dataset, const std::string& kind);

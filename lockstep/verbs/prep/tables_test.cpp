@@ -21,12 +21,12 @@ TEST(PrepTablesTest, VerifyNamesEveryFault) {
   EXPECT_THAT(verify_text({1, 2, 3000, {}, 1}), HasSubstr("all is as it was written"));
   const std::string bad = verify_text({1, 2, 3000, {"a.tar/b: changed", "c.sxi: missing"}, 1});
   EXPECT_THAT(bad, HasSubstr("2 faults\n  a.tar/b: changed\n  c.sxi: missing\n"));
-  EXPECT_THAT(bad, HasSubstr("the command of this set with --mend"));
+  EXPECT_THAT(bad, HasSubstr("the command of this set with --repair"));
 }
 
-TEST(PrepTablesTest, MendingNamesWhatWasMadeAgain) {
-  EXPECT_THAT(mended_text({7, {}, 1}, "set"), HasSubstr("set: 7 shards, all as they were written"));
-  EXPECT_EQ(mended_text({7, {"train-000001", "test-000000"}, 2}, "set"),
+TEST(PrepTablesTest, RepairNamesWhatWasMadeAgain) {
+  EXPECT_THAT(repaired_text({7, {}, 1}, "set"), HasSubstr("set: 7 shards, all as they were written"));
+  EXPECT_EQ(repaired_text({7, {"train-000001", "test-000000"}, 2}, "set"),
             "set: 2 of 7 shards made again in 2.0 s, as they were: train-000001, test-000000\n");
 }
 
@@ -65,15 +65,15 @@ TEST(PrepTablesTest, NamesClassesThatAreNotTrainedOn) {
   EXPECT_THAT(report("[1, 2, 1]", ""), Not(HasSubstr("no validation part")));
 }
 
-TEST(PrepTablesTest, CountsSamplesWithoutAPicture) {
+TEST(PrepTablesTest, CountsSamplesWithoutAnImage) {
   sources::Packed packed;
   packed.dataset = base::parse_json(R"({"source": "x", "source_format": "npy", "classes": ["0"], "parts": {
       "train": {"samples": 1500, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0, "shrunk": 0,
-                "per_class": [1500], "without_picture": 1200, "first_without_picture": "array 3x32x32 of u1"}},
+                "per_class": [1500], "without_image": 1200, "first_without_image": "array 3x32x32 of u1"}},
       "duplicates": {"groups": 0}, "num_unreadable": 0, "num_left_out": 0})",
                                     "dataset.json");
   EXPECT_THAT(packed_text(packed, "out"),
-              HasSubstr("1,200 samples hold no picture (the first: array 3x32x32 of u1), kept as it is"));
+              HasSubstr("1,200 samples hold no image (the first: array 3x32x32 of u1), kept as it is"));
 }
 
 TEST(PrepTablesTest, NamesWhatIsLeftOutOnce) {

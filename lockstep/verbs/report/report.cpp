@@ -97,7 +97,7 @@ Json time_split(const std::vector<Json>& events) {
   return split;
 }
 
-// Each stretch from a start or resume to the event that ended it; the last line seen stands for its end.
+// Each interval from a start or resume to the event that ended it; the last line seen stands for its end.
 Json sessions_of(const std::vector<Json>& events) {
   std::vector<Json> sessions;
   for (const auto& line : events) {
@@ -114,7 +114,7 @@ Json sessions_of(const std::vector<Json>& events) {
     if (sessions.empty()) continue;
     Json& session = sessions.back();
     session["ended"] = number(line, "t");
-    if (line.contains("step")) {  // a restart tells the last beat's, which may be older than the journal's own
+    if (line.contains("step")) {  // a restart tells the last heartbeat's, which may be older than the journal's own
       session["to_step"] = std::max(session.int_or("to_step", 0), line.int_or("step", 0));
     }
     if (is_event(line, "restart") || is_event(line, "gave_up")) {
@@ -126,8 +126,8 @@ Json sessions_of(const std::vector<Json>& events) {
   return Json::array(std::move(sessions));
 }
 
-std::string status_of(const run::RunPaths& paths, const std::vector<Json>& events) {
-  if (run::holder_of(paths.root)) return "running";
+std::string read_status(const run::RunPaths& paths, const std::vector<Json>& events) {
+  if (run::read_holder(paths.root)) return "running";
   for (auto line = events.rbegin(); line != events.rend(); ++line) {
     if (is_event(*line, "end")) return "finished";
     if (is_event(*line, "stop")) return "stopped";
@@ -159,7 +159,7 @@ std::optional<std::string> thumbnail(const run::RunPaths& paths, const std::stri
   return "data:image/jpeg;base64," + base64(bytes);
 }
 
-Json evaluation_of(const run::RunPaths& paths) {
+Json read_evaluation(const run::RunPaths& paths) {
   Json evaluation = base::read_json(paths.evaluation(), kLargeJson);
   if (const Json* classes = evaluation.find("classes"); classes && classes->size() > kMostClasses) {
     evaluation.erase("confusion");
@@ -201,7 +201,7 @@ Json gather_report(const run::RunPaths& paths) {
   data["name"] = std::filesystem::absolute(paths.root).lexically_normal().filename().string();
   data["version"] = LOCKSTEP_VERSION;
   data["made"] = static_cast<int64_t>(std::time(nullptr));
-  data["status"] = status_of(paths, events);
+  data["status"] = read_status(paths, events);
   for (const auto& line : events) {  // the latest start or resume describes the run
     if (is_event(line, "start") || is_event(line, "resume")) data["start"] = line;
     if (is_event(line, "end")) data["end"] = line;
@@ -219,7 +219,7 @@ Json gather_report(const run::RunPaths& paths) {
   data["bad_samples"] = array_of_events(events, "bad_sample", 100);
   data["time"] = time_split(events);
   data["sessions"] = sessions_of(history.events);
-  if (std::filesystem::exists(paths.evaluation())) data["evaluation"] = evaluation_of(paths);
+  if (std::filesystem::exists(paths.evaluation())) data["evaluation"] = read_evaluation(paths);
   if (std::filesystem::exists(paths.job())) data["job"] = base::read_json(paths.job());
   return data;
 }

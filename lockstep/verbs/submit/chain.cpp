@@ -123,7 +123,7 @@ bool has_chain(const base::Path& run) {
   return std::filesystem::exists(chain_file(run));
 }
 
-Chain chain_of(const run::History& history) {
+Chain rebuild_chain(const run::History& history) {
   Chain chain;
   for (const auto& event : history.events) take_in(chain, event);
   return chain;
@@ -134,7 +134,7 @@ Chain read_chain(const base::Path& run) {
     throw base::Error(base::Blame::user, text(run.string(), ": no chain of jobs was submitted for this run"),
                       "lockstep submit JOB --on MACHINE --run DIR begins one; `ls runs` shows the runs");
   }
-  return chain_of(run::read_journal(chain_file(run)));
+  return rebuild_chain(run::read_journal(chain_file(run)));
 }
 
 void ChainRecord::append(const char* event, const Json& fields) {

@@ -71,8 +71,8 @@ base::Path chain_file(const base::Path& run);
 bool has_chain(const base::Path& run);
 // User error when the run has none.
 Chain read_chain(const base::Path& run);
-// From the events of a journal file: each event `chain` begins anew.
-Chain chain_of(const run::History& history);
+// From the events of a journal file: each event `chain` starts over.
+Chain rebuild_chain(const run::History& history);
 
 // Appends to RUN/chain.jsonl.
 class ChainRecord {

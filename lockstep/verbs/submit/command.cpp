@@ -35,8 +35,8 @@ const base::CommandLine& submit_line() {
        {"--run", "DIR", "the run folder (default runs/<name of the job>); a run in it goes on"},
        {"--set", "KEY=VALUE", "override a key of the job; may be repeated"},
        {"--nodes", "N", "nodes of each job (default 1); with --earliest several: 1,2,4"},
-       {"--ranks-per-node", "N", "default: one a card, or one a processor package"},
-       {"--device", "NAME", "cpu or cuda; default cuda where the machine has cards"},
+       {"--ranks-per-node", "N", "default: one a GPU, or one a processor package"},
+       {"--device", "NAME", "cpu or cuda; default cuda where the machine has GPUs"},
        {"--walltime", "TIME",
         "of each job, 24:00:00; default: the limit of job or machine, less where the plan is short"},
        {"--links", "N", "jobs expected, in place of the plan's number"},
@@ -202,7 +202,7 @@ int submit_job(const base::Arguments& arguments) {
 
 int show_status(const base::Arguments& arguments, const std::string& run) {
   const double now = base::unix_seconds();
-  const ChainStatus status = status_of(std::filesystem::absolute(run), now);
+  const ChainStatus status = read_status(std::filesystem::absolute(run), now);
   base::give(arguments, to_json(status, now), to_text(status, now));
   return base::kExitDone;
 }

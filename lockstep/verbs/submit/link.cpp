@@ -101,7 +101,7 @@ class Link {
     begun_ = base::unix_seconds();
     options_.say(text("link ", number_, " of at most ", chain_.terms.max_links, ", job ", job_, " on ",
                       site::host_name(), ", after step ", step_));
-    // Before all else: a node that dies here leaves somebody to go on. Started anew by the scheduler this job may have
+    // Before all else: a node that dies here leaves somebody to go on. Started again by the scheduler this job may have
     // one already; where nobody answers whether it still stands, none is better than two.
     const bool followed = std::count(chain_.followed.begin(), chain_.followed.end(), job_) > 0;
     const auto successor = (rest ? rest->empty() : !followed) ? queue_successor() : std::nullopt;
@@ -179,7 +179,7 @@ class Link {
       cancel_others();
       return code == base::kExitRequeue ? base::kExitDone : code;
     }
-    switch (judge(code)) {
+    switch (verdict_of(code)) {
       case Verdict::done:
         end("done");
         return base::kExitDone;
@@ -259,7 +259,7 @@ class Link {
 
 }  // namespace
 
-Verdict judge(int code) {
+Verdict verdict_of(int code) {
   if (code == base::kExitDone) return Verdict::done;
   const bool told = code == static_cast<int>(Blame::user) || code == static_cast<int>(Blame::machine) ||
                     code == static_cast<int>(Blame::bug) || code == 127;
@@ -274,8 +274,8 @@ std::vector<std::string> with_environment(std::vector<std::string> command) {
 }
 
 bool free_dead_lock(const base::Path& run, const Chain& chain, const std::vector<site::BatchJob>& alive) {
-  const auto holder = run::holder_of(run);
-  // Somebody else's process is not ours to judge, nor is one of a job that is still on its way out.
+  const auto holder = run::read_holder(run);
+  // We decide nothing about somebody else's process, nor about one of a job that is still on its way out.
   if (!holder || holder->host == site::host_name() || !chain.find(holder->job)) return false;
   if (std::any_of(alive.begin(), alive.end(), [&](const site::BatchJob& job) { return job.id == holder->job; })) {
     return false;

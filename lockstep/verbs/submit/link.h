@@ -15,7 +15,7 @@ namespace lockstep::verbs::submit {
 // What a job of the chain does when its training has ended with `code`.
 enum class Verdict { done, next, failed };
 // 0: done. 2, 3, 4: a person must act. All else (85, a killed rank, a dead node) the next link goes on from.
-Verdict judge(int code);
+Verdict verdict_of(int code);
 
 struct LinkOptions {
   std::function<int(const std::vector<std::string>&)> run;  // the command; returns its exit code

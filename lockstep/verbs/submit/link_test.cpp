@@ -141,7 +141,7 @@ TEST_F(LinkTest, CancelsItOnPbsByTheNumberItGot) {
 
 TEST_F(LinkTest, CancelsItAlsoWhenAPersonMustAct) {
   command("squeue", "echo '12|PENDING|Dependency|N/A|N/A|'");
-  for (const int code : {2, 3, 4}) EXPECT_EQ(judge(code), Verdict::failed);
+  for (const int code : {2, 3, 4}) EXPECT_EQ(verdict_of(code), Verdict::failed);
   EXPECT_EQ(link(2), 2);
   EXPECT_THAT(calls(), HasSubstr("scancel 12\n"));
   EXPECT_EQ(read_chain(run()).over, "failed");

@@ -45,7 +45,7 @@ const spec::PlanOption* one_node_option(const spec::Plan& plan) {
 // Jobs and seconds from what the plan of one node has measured out for its parts.
 PlannedShape estimated(const spec::PlanOption& option, int64_t nodes, double all_reduce, double walltime) {
   const auto share = static_cast<double>(nodes);
-  forecast::Workload work;
+  forecast::RunAmount work;
   work.span.steps = option.steps.value_or(0);
   work.save_every = 0;
   forecast::Pace pace;
@@ -61,7 +61,7 @@ PlannedShape estimated(const spec::PlanOption& option, int64_t nodes, double all
   PlannedShape shape;
   shape.nodes = nodes;
   shape.feasible = true;
-  const auto length = forecast::length_of(work, pace);
+  const auto length = forecast::estimate_length(work, pace);
   if (!length || length->jobs == 0) {
     shape.note = "in no job of this walltime would a step be saved";
     return shape;
@@ -79,7 +79,7 @@ const PlannedShape* Planned::of(int64_t nodes) const {
   return found == shapes.end() ? nullptr : &*found;
 }
 
-Planned shapes_of(const spec::Plan& plan) {
+Planned parse_shapes(const spec::Plan& plan) {
   Planned planned;
   for (const auto& option : plan.options) {
     const PlannedShape shape = shape_of(option);
@@ -149,7 +149,7 @@ Planned ask_plan(const PlanQuestion& question) {
   // With exit code 3 (nothing fits) the document is there as well: it has the reasons.
   if (std::filesystem::exists(answer)) {
     const spec::Plan plan = spec::load_plan(answer);
-    planned = shapes_of(plan);
+    planned = parse_shapes(plan);
     estimate_nodes(plan, question, planned);
   }
   if (!said.good()) {

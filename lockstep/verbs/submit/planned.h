@@ -16,9 +16,9 @@ namespace lockstep::verbs::submit {
 // How long a run is on so many nodes, by the plan or by the user.
 struct PlannedShape {
   int64_t nodes = 1;
-  bool feasible = false;  // it fits, and jobs under the walltime come forward
+  bool feasible = false;  // it fits, and jobs under the walltime make progress
   double seconds = 0;     // of the whole run with start-ups and saves, without the queue; 0: not known
-  int64_t jobs = 0;       // under the walltime; 0: not known, or none would come forward
+  int64_t jobs = 0;       // under the walltime; 0: not known, or none would make progress
   std::string why_not;    // where it is not feasible
   std::string note = {};  // how an estimate was made, or what is missing to make one
 
@@ -36,16 +36,16 @@ struct Planned {
 struct PlanQuestion {
   std::string program;  // this program
   spec::Job job;
-  spec::Machine machine;       // as the chain will use it: without its cards when the processors compute
+  spec::Machine machine;       // as the chain will use it: without its GPUs when the processors compute
   std::vector<int64_t> nodes;  // whole nodes
   double walltime = 0;         // of one job; 0: as job and machine say
 };
-// Runs `lockstep plan` as a child: the step is traced on a simulated card, which no other verb may have in its process.
+// Runs `lockstep plan` as a child: the step is traced on a simulated GPU, which no other verb may have in its process.
 Planned ask_plan(const PlanQuestion& question);
 
 // The shapes in a plan document: the job as written; the best option where a node count stands
 // there more than once.
-Planned shapes_of(const spec::Plan& plan);
+Planned parse_shapes(const spec::Plan& plan);
 
 // Several nodes whose processors compute, from the plan of one node: its steps and evaluations shared by all of them,
 // and after each step the sum of the gradients over the link between nodes, as nothing hid it. A shape with a note: an

@@ -23,7 +23,7 @@ TEST(PlannedTest, ReadsTheShapesOfAPlan) {
   spec::Plan plan;
   plan.options = {option(1, {}, 0), option(2, 7200, 2), option(2, 5400, 2)};
   plan.options[0].why = {"a walltime of 60 s ends first"};
-  const Planned planned = shapes_of(plan);
+  const Planned planned = parse_shapes(plan);
   ASSERT_EQ(planned.shapes.size(), 2u);
   EXPECT_EQ(planned.of(1)->why_not, "a walltime of 60 s ends first");
   EXPECT_EQ(planned.of(2)->seconds, 5400);
@@ -69,7 +69,7 @@ TEST(PlannedTest, EstimatesSeveralNodesOfProcessorsFromOne) {
   question.machine.links.inter.rate = 1e9;
   question.machine.links.inter.latency = 1e-9;
   const spec::Plan plan = one_node();
-  Planned planned = shapes_of(plan);
+  Planned planned = parse_shapes(plan);
   estimate_nodes(plan, question, planned);
   EXPECT_EQ(planned.of(1)->seconds, 4145);
   EXPECT_EQ(planned.of(1)->note, "");
@@ -80,22 +80,22 @@ TEST(PlannedTest, EstimatesSeveralNodesOfProcessorsFromOne) {
   EXPECT_LT(planned.of(4)->seconds, planned.of(2)->seconds);
   EXPECT_THAT(planned.of(4)->note, testing::HasSubstr("an estimate: the steps of one node shared by 4"));
   question.walltime = 600;
-  Planned short_jobs = shapes_of(plan);
+  Planned short_jobs = parse_shapes(plan);
   estimate_nodes(plan, question, short_jobs);
   EXPECT_EQ(short_jobs.of(4)->jobs, 3);
 }
 
 TEST(PlannedTest, WithoutALinkItSaysWhatToGive) {
   const spec::Plan plan = one_node();
-  Planned planned = shapes_of(plan);
+  Planned planned = parse_shapes(plan);
   estimate_nodes(plan, nodes_asked(), planned);
   EXPECT_EQ(planned.of(2)->seconds, 0);
   EXPECT_THAT(planned.of(2)->note, testing::HasSubstr("--site links.inter.rate="));
-  PlanQuestion cards = nodes_asked();
-  cards.machine.gpus_per_node = 4;
-  Planned of_cards = shapes_of(plan);
-  estimate_nodes(plan, cards, of_cards);  // the plan itself knows those
-  EXPECT_EQ(of_cards.of(2), nullptr);
+  PlanQuestion gpus = nodes_asked();
+  gpus.machine.gpus_per_node = 4;
+  Planned of_gpus = parse_shapes(plan);
+  estimate_nodes(plan, gpus, of_gpus);  // the plan itself knows those
+  EXPECT_EQ(of_gpus.of(2), nullptr);
 }
 
 TEST(PlannedTest, TellsWhyThereIsNoPlan) {
@@ -112,13 +112,13 @@ TEST(PlannedTest, NamesTheUsersMachineAndNotTheFileMadeForTheQuestion) {
   const base::TemporaryFolder folder;
   const base::Path program = folder.path() / "lockstep";
   base::write_file(program,
-                   "#!/bin/sh\necho \"lockstep: user error: $4: no such card; $2: no such model\" >&2\nexit 2\n");
+                   "#!/bin/sh\necho \"lockstep: user error: $4: no such GPU; $2: no such model\" >&2\nexit 2\n");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   PlanQuestion question = nodes_asked();
   question.program = program.string();
   const Planned planned = ask_plan(question);
   EXPECT_TRUE(planned.is_users_fault);
-  EXPECT_EQ(planned.why_not, "lockstep: user error: site: no such card; the job: no such model");
+  EXPECT_EQ(planned.why_not, "lockstep: user error: site: no such GPU; the job: no such model");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ std::string checked_device(const SubmitRequest& request, const catalogue::Catalo
   if (device == "cpu") return device;
   if (device != "cuda") throw Error(Blame::user, text("--device ", device), "cpu or cuda");
   if (machine.gpus_per_node == 0) {
-    throw Error(Blame::user, text("--device cuda: ", machine.name, " states no cards"),
+    throw Error(Blame::user, text("--device cuda: ", machine.name, " states no GPUs"),
                 "--device cpu, or --site gpu=NAME --site gpus_per_node=N");
   }
   const catalogue::Gpu& gpu = catalogue.gpu(machine.gpu, machine.name);
@@ -40,7 +40,7 @@ std::string checked_device(const SubmitRequest& request, const catalogue::Catalo
   const bool by_cuda_12 = gpu.last_cuda && gpu.last_cuda->starts_with("12.");
   if (gpu.planning_only() && !(by_cuda_12 && request.device == "cuda")) {
     throw Error(Blame::user,
-                text(machine.name, " has the card ", gpu.name, ", which no current CUDA drives",
+                text(machine.name, " has the GPU ", gpu.name, ", which no current CUDA drives",
                      gpu.last_cuda ? text(" (the last was ", *gpu.last_cuda, ")") : "", ": jobs there would fail"),
                 text(by_cuda_12 ? "--device cuda where libtorch was built with CUDA 12.6 (README); " : "",
                      "--device cpu trains on its processors; `lockstep plan JOB --on all` shows other machines"));
@@ -85,7 +85,7 @@ void check_nodes(const SubmitRequest& request) {
   }
 }
 
-int64_t ranks_per_node_of(const SubmitRequest& request, const std::string& device) {
+int64_t choose_ranks_per_node(const SubmitRequest& request, const std::string& device) {
   const spec::Machine& machine = request.machine;
   if (device != "cuda") {
     return request.ranks_per_node > 0 ? request.ranks_per_node : std::max<int64_t>(1, machine.sockets_per_node);
@@ -93,13 +93,13 @@ int64_t ranks_per_node_of(const SubmitRequest& request, const std::string& devic
   if (request.ranks_per_node > machine.gpus_per_node) {
     throw Error(Blame::user,
                 text("--ranks-per-node ", request.ranks_per_node, ": ", machine.name, " has ", machine.gpus_per_node,
-                     machine.gpus_per_node == 1 ? " card" : " cards", " a node, and a rank has one"),
+                     machine.gpus_per_node == 1 ? " GPU" : " GPUs", " a node, and a rank has one"),
                 text("--ranks-per-node ", machine.gpus_per_node, " or fewer"));
   }
   return request.ranks_per_node > 0 ? request.ranks_per_node : machine.gpus_per_node;
 }
 
-// What training would refuse after the time in the queue. The plan of processors is of one rank, and a plan of cards
+// What training would refuse after the time in the queue. The plan of processors is of one rank, and a plan of GPUs
 // speaks of options that are its own.
 void check_ranks(const SubmitRequest& request, int64_t ranks_per_node) {
   for (const int64_t nodes : request.nodes) {
@@ -135,7 +135,7 @@ void check_run(const SubmitRequest& request) {
                 "submit the same job, or name another folder: --run OTHER_FOLDER");
   }
   check_chain(request);
-  if (const auto holder = run::holder_of(request.run)) {
+  if (const auto holder = run::read_holder(request.run)) {
     throw Error(Blame::user,
                 text(request.run.string(), ": process ", holder->pid, " on host ", holder->host, " is training in it"),
                 "wait for it, end it, or name another folder: --run OTHER_FOLDER");
@@ -143,21 +143,21 @@ void check_run(const SubmitRequest& request) {
 }
 
 // A folder that most sites have on every node, each its own: a job there cannot even open its output.
-std::string own_place_of_a_node(const base::Path& run) {
+std::string node_local_folder(const base::Path& run) {
   const auto whole = [](const base::Path& path) {
     std::error_code unresolved;
     const base::Path resolved = std::filesystem::weakly_canonical(path, unresolved);
     return ((unresolved ? path.lexically_normal() : resolved) / "").string();
   };
   const char* told = std::getenv("TMPDIR");
-  for (const std::string place : {"/tmp", "/var/tmp", "/dev/shm", told ? told : ""}) {
-    if (!place.empty() && whole(run).starts_with(whole(place))) return place;
+  for (const std::string folder : {"/tmp", "/var/tmp", "/dev/shm", told ? told : ""}) {
+    if (!folder.empty() && whole(run).starts_with(whole(folder))) return folder;
   }
   return "";
 }
 
 // Asking for no more than a run needs starts it earlier; a plan may be wrong by a third, and the chain goes on anyway.
-double walltime_of(const SubmitRequest& request, const PlannedShape& planned, double limit) {
+double choose_walltime(const SubmitRequest& request, const PlannedShape& planned, double limit) {
   constexpr double kGrain = 600;
   if (request.walltime > 0 || planned.seconds <= 0) return limit;
   return std::min(limit, std::ceil((1.5 * planned.seconds + kGrain) / kGrain) * kGrain);
@@ -176,8 +176,8 @@ Candidate candidate_of(const SubmitRequest& request, const std::string& device, 
   script.device = device;
   script.shape.nodes = nodes;
   script.shape.gpus = device == "cuda";
-  script.shape.ranks_per_node = ranks_per_node_of(request, device);
-  script.shape.walltime = walltime_of(request, planned, limit);
+  script.shape.ranks_per_node = choose_ranks_per_node(request, device);
+  script.shape.walltime = choose_walltime(request, planned, limit);
   return candidate;
 }
 
@@ -205,7 +205,7 @@ std::string unknown_processor(const spec::Machine& machine, const catalogue::Cat
 
 // Whether training would take the job at all does not depend on the processor: asked with one that is known. How long
 // it takes does, and is left out.
-Planned only_faults_of(PlanQuestion question, const std::string& unknown, const catalogue::Catalogue& catalogue) {
+Planned plan_for_faults(PlanQuestion question, const std::string& unknown, const catalogue::Catalogue& catalogue) {
   const auto& rows = catalogue.cpus;
   const auto known = std::find_if(rows.begin(), rows.end(), [](const catalogue::Cpu& row) {
     return row.cores && row.base_ghz && row.fp32_flops_per_cycle && row.bandwidth_gbs;
@@ -229,9 +229,9 @@ Planned planned_of(const SubmitRequest& request, const catalogue::Catalogue& cat
     question.machine.gpu.clear();
     question.machine.gpus_per_node = 0;
     const std::string unknown = unknown_processor(request.machine, catalogue);
-    if (!unknown.empty()) return only_faults_of(question, unknown, catalogue);
+    if (!unknown.empty()) return plan_for_faults(question, unknown, catalogue);
   } else {
-    question.machine.gpus_per_node = ranks_per_node_of(request, device);  // the cards that the job asks for
+    question.machine.gpus_per_node = choose_ranks_per_node(request, device);  // the GPUs that the job asks for
   }
   return ask_plan(question);
 }
@@ -294,10 +294,10 @@ spec::Machine find_machine(const std::string& word, const std::vector<std::strin
   if (file) {
     document = base::read_json(word);
   } else if (word == "here") {
-    document = spec::changed_json(site::machine_of(site::probe_site(), catalogue, ""));
+    document = spec::changed_json(site::describe_machine(site::probe_site(), catalogue, ""));
   } else {
     document = spec::changed_json(catalogue::to_machine(catalogue.machine(word, "--on")));
-    document.set_place({}, text("the catalogue's ", word));
+    document.set_position({}, text("the catalogue's ", word));
   }
   spec::Machine machine = spec::parse_machine(document, sites);
   catalogue::check_machine(machine, catalogue, document);
@@ -350,7 +350,7 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
   }
   const std::string device = checked_device(request, catalogue);
   check_nodes(request);
-  check_ranks(request, ranks_per_node_of(request, device));
+  check_ranks(request, choose_ranks_per_node(request, device));
   const double limit = walltime_limit(request);
   if (request.earliest && !site::find_on_path("sbatch")) {
     throw Error(Blame::machine,
@@ -365,13 +365,13 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
   const Planned planned = planned_of(request, catalogue, device, limit);
   if (planned.shapes.empty() && planned.is_users_fault) {
     throw Error(Blame::user, text("the job would fail after its time in the queue: ", planned.why_not),
-                "mend the job; --no-plan submits it all the same");
+                "correct the job; --no-plan submits it all the same");
   }
   if (planned.shapes.empty() && !planned.why_not.empty()) {
     prepared.notes.push_back(text("not planned: ", planned.why_not));
   }
-  if (const std::string place = own_place_of_a_node(request.run); !place.empty()) {
-    prepared.notes.push_back(text("WARNING: ", request.run.string(), " is in ", place,
+  if (const std::string folder = node_local_folder(request.run); !folder.empty()) {
+    prepared.notes.push_back(text("WARNING: ", request.run.string(), " is in ", folder,
                                   ", which at most sites each node has to itself: jobs would end before they begin; "
                                   "--run on a file system that the nodes share"));
   }

@@ -23,9 +23,9 @@ struct SubmitRequest {
   base::Path run;                    // absolute
   base::Path folder;                 // where the user stands, absolute
   std::string program;               // this program, absolute
-  std::string device;                // "cpu", "cuda"; empty: cuda where the machine has cards
+  std::string device;                // "cpu", "cuda"; empty: cuda where the machine has GPUs
   std::vector<int64_t> nodes = {1};  // several: with earliest
-  int64_t ranks_per_node = 0;        // 0: one a card, or one a processor package
+  int64_t ranks_per_node = 0;        // 0: one a GPU, or one a processor package
   double walltime = 0;               // of one job; 0: from job, machine and plan
   int64_t links = 0;                 // 0: by the plan
   int64_t max_links = 0;             // 0: twice the planned, at least 5 more; 50 without a plan
@@ -61,8 +61,8 @@ struct Prepared {
 spec::Machine find_machine(const std::string& word, const std::vector<std::string>& sites,
                            const catalogue::Catalogue& catalogue);
 
-// User errors: a machine without a scheduler, with cards that no current CUDA drives, no walltime, one too short or
-// longer than the machine's, more nodes than a job may have, more ranks than a node has cards or than the job can share
+// User errors: a machine without a scheduler, with GPUs that no current CUDA drives, no walltime, one too short or
+// longer than the machine's, more nodes than a job may have, more ranks than a node has GPUs or than the job can share
 // its batch among, another job's run folder, a run whose chain still lives.
 // Unless it is a dry run the scheduler's commands must be here; with `earliest` always.
 Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catalogue);

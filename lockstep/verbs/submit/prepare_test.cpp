@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const catalogue::Catalogue& shelf() {
+const catalogue::Catalogue& shipped_catalogue() {
   static const catalogue::Catalogue catalogue = catalogue::load_embedded();
   return catalogue;
 }
@@ -23,7 +23,7 @@ SubmitRequest request_on(const std::string& machine, const std::vector<std::stri
   request.job = spec::parse_job(base::parse_json(R"({"name": "pets", "data": {"train": "synthetic", "samples": 100},
     "model": {"name": "resnet18", "classes": 4}, "training": {"global_batch": 40, "epochs": 1}})",
                                                  "job.json"));
-  request.machine = find_machine(machine, sites, shelf());
+  request.machine = find_machine(machine, sites, shipped_catalogue());
   request.run = "/no/such/run/pets";
   request.folder = "/no/such/run";
   request.program = "/opt/lockstep";
@@ -34,7 +34,7 @@ SubmitRequest request_on(const std::string& machine, const std::vector<std::stri
 
 std::string complaint(const SubmitRequest& request) {
   try {
-    prepare(request, shelf());
+    prepare(request, shipped_catalogue());
   } catch (const base::Error& error) {
     return error.message();
   }
@@ -45,16 +45,16 @@ TEST(PrepareTest, DecidesShapeAndLengthOfAChain) {
   SubmitRequest request = request_on("leonardo");
   request.nodes = {3};
   request.hours = "3=60";
-  const Prepared prepared = prepare(request, shelf());
+  const Prepared prepared = prepare(request, shipped_catalogue());
   EXPECT_EQ(prepared.choice().script.shape,
             (Shape{.nodes = 3, .ranks_per_node = 4, .gpus = true, .walltime = 24 * 3600}));
   EXPECT_EQ(prepared.terms.planned_links, 3);
   EXPECT_EQ(prepared.terms.max_links, 8);
   EXPECT_EQ(prepared.queue_now, 1);
   request.machine.submit_from = spec::SubmitFrom::login;
-  EXPECT_EQ(prepare(request, shelf()).queue_now, 5);  // two to spare
+  EXPECT_EQ(prepare(request, shipped_catalogue()).queue_now, 5);  // two to spare
   request.links = 4;
-  EXPECT_EQ(prepare(request, shelf()).queue_now, 4);
+  EXPECT_EQ(prepare(request, shipped_catalogue()).queue_now, 4);
 }
 
 TEST(PrepareTest, SaysWhenTheCapEndsAChainBeforeItsRunIsDone) {
@@ -62,13 +62,14 @@ TEST(PrepareTest, SaysWhenTheCapEndsAChainBeforeItsRunIsDone) {
   request.hours = "1=100";
   request.walltime = 2 * 3600;
   request.max_links = 10;
-  EXPECT_THAT(prepare(request, shelf()).notes, testing::ElementsAre(HasSubstr("ends after 10 of about 50 jobs")));
+  EXPECT_THAT(prepare(request, shipped_catalogue()).notes,
+              testing::ElementsAre(HasSubstr("ends after 10 of about 50 jobs")));
   request.max_links = 50;
-  EXPECT_TRUE(prepare(request, shelf()).notes.empty());
+  EXPECT_TRUE(prepare(request, shipped_catalogue()).notes.empty());
   request.machine.submit_from = spec::SubmitFrom::login;
   request.links = 5;
   request.max_links = 2;
-  const Prepared login = prepare(request, shelf());
+  const Prepared login = prepare(request, shipped_catalogue());
   EXPECT_THAT(login.notes, testing::ElementsAre(HasSubstr("ends after 2 of about 5 jobs (--max-links)")));
   EXPECT_EQ(login.queue_now, 2);
 }
@@ -76,9 +77,9 @@ TEST(PrepareTest, SaysWhenTheCapEndsAChainBeforeItsRunIsDone) {
 TEST(PrepareTest, AsksForNoMoreTimeThanTheRunNeeds) {
   SubmitRequest request = request_on("leonardo");
   request.hours = "1=2";
-  EXPECT_EQ(prepare(request, shelf()).choice().script.shape.walltime, 3 * 3600 + 600);
+  EXPECT_EQ(prepare(request, shipped_catalogue()).choice().script.shape.walltime, 3 * 3600 + 600);
   request.walltime = 7200;
-  EXPECT_EQ(prepare(request, shelf()).choice().script.shape.walltime, 7200);
+  EXPECT_EQ(prepare(request, shipped_catalogue()).choice().script.shape.walltime, 7200);
 }
 
 TEST(PrepareTest, NamesWhatIsMissing) {
@@ -101,7 +102,7 @@ TEST(PrepareTest, NamesWhatIsMissing) {
   SubmitRequest pbs = request_on("leonardo", {"scheduler.kind=pbs"});
   pbs.earliest = true;
   EXPECT_THAT(complaint(pbs), HasSubstr("PBS cannot be asked"));
-  EXPECT_THROW(find_machine("leonrado", {}, shelf()), base::Error);
+  EXPECT_THROW(find_machine("leonrado", {}, shipped_catalogue()), base::Error);
 }
 
 TEST(PrepareTest, RefusesTheRunFolderOfAnotherJob) {
@@ -157,18 +158,18 @@ TEST(PrepareTest, HoldsTheRanksAgainstTheJob) {
   EXPECT_THAT(complaint(request), HasSubstr("training.ghost_batch is 12"));
 }
 
-TEST(PrepareTest, ARankHasACard) {
+TEST(PrepareTest, ARankHasAGpu) {
   SubmitRequest request = request_on("leonardo");
   request.ranks_per_node = 8;
-  EXPECT_THAT(complaint(request), HasSubstr("--ranks-per-node 8: leonardo has 4 cards a node"));
+  EXPECT_THAT(complaint(request), HasSubstr("--ranks-per-node 8: leonardo has 4 GPUs a node"));
   request.ranks_per_node = 2;
   request.job.training.virtual_ranks = 2;
   EXPECT_EQ(complaint(request), "");
-  EXPECT_EQ(prepare(request, shelf()).choice().script.shape.ranks_per_node, 2);
+  EXPECT_EQ(prepare(request, shipped_catalogue()).choice().script.shape.ranks_per_node, 2);
 }
 
 // A stand-in for `lockstep plan` that keeps the machine it was asked about.
-TEST(PrepareTest, PlansTheCardsThatTheJobAsksFor) {
+TEST(PrepareTest, PlansTheGpusThatTheJobAsksFor) {
   const base::TemporaryFolder folder;
   const base::Path program = folder.path() / "lockstep";
   base::write_file(program, base::text("#!/bin/sh\ncp \"$4\" '", (folder.path() / "asked.json").string(),
@@ -179,7 +180,7 @@ TEST(PrepareTest, PlansTheCardsThatTheJobAsksFor) {
   request.plan = true;
   request.nodes = {3};
   request.ranks_per_node = 1;
-  prepare(request, shelf());
+  prepare(request, shipped_catalogue());
   EXPECT_EQ(base::read_json(folder.path() / "asked.json").at("gpus_per_node").as_int(), 1);
   EXPECT_THAT(base::read_file(folder.path() / "words"), HasSubstr("--gpus 3 "));
 }
@@ -189,26 +190,29 @@ TEST(PrepareTest, AProcessorThatNobodyKnowsIsNoFaultOfTheJob) {
   request.device = "cpu";
   request.plan = true;
   request.program = "/bin/false";
-  ASSERT_EQ(prepare(request, shelf()).notes.size(), 1u);
-  EXPECT_THAT(prepare(request, shelf()).notes[0], HasSubstr("not planned: the catalogue has no processor 'AMD EPYC'"));
+  ASSERT_EQ(prepare(request, shipped_catalogue()).notes.size(), 1u);
+  EXPECT_THAT(prepare(request, shipped_catalogue()).notes[0],
+              HasSubstr("not planned: the catalogue has no processor 'AMD EPYC'"));
   request.machine.cpu.clear();
-  EXPECT_THAT(prepare(request, shelf()).notes.at(0), HasSubstr("not planned: leonardo does not state its processor"));
+  EXPECT_THAT(prepare(request, shipped_catalogue()).notes.at(0),
+              HasSubstr("not planned: leonardo does not state its processor"));
 }
 
 TEST(PrepareTest, WarnsOfARunThatOtherNodesDoNotSee) {
   SubmitRequest request = request_on("leonardo");
-  EXPECT_TRUE(prepare(request, shelf()).notes.empty());
+  EXPECT_TRUE(prepare(request, shipped_catalogue()).notes.empty());
   for (const char* run : {"/tmp/pets", "/dev/shm/me/pets", "/no/../tmp/pets"}) {
     request.run = run;
-    EXPECT_THAT(prepare(request, shelf()).notes, testing::ElementsAre(HasSubstr("which at most sites each node has")));
+    EXPECT_THAT(prepare(request, shipped_catalogue()).notes,
+                testing::ElementsAre(HasSubstr("which at most sites each node has")));
   }
   request.run = "/tmpfiles/pets";
-  EXPECT_TRUE(prepare(request, shelf()).notes.empty());
+  EXPECT_TRUE(prepare(request, shipped_catalogue()).notes.empty());
   const char* before = std::getenv("TMPDIR");
   const std::string kept = before ? before : "";
   ::setenv("TMPDIR", "/scratch/local", 1);
   request.run = "/scratch/local/pets";
-  EXPECT_THAT(prepare(request, shelf()).notes, testing::ElementsAre(HasSubstr("is in /scratch/local,")));
+  EXPECT_THAT(prepare(request, shipped_catalogue()).notes, testing::ElementsAre(HasSubstr("is in /scratch/local,")));
   before ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
 }
 
@@ -219,7 +223,7 @@ TEST(PrepareTest, WhereSbatchIsMissingTheEarliestIsToldOnTheLoginNode) {
   request.hours = "1=2,2=1";
   request.earliest = true;
   try {
-    prepare(request, shelf());
+    prepare(request, shipped_catalogue());
     FAIL() << "accepted";
   } catch (const base::Error& error) {
     EXPECT_EQ(error.blame(), base::Blame::machine);

@@ -32,10 +32,10 @@ constexpr Rule kRules[] = {
     {"nvalid feature", Blame::user, "--site scheduler.constraint=NAME; features: sinfo -o '%P %f'"},
     {"reservation is invalid", Blame::user, "--site scheduler.reservation=NAME; yours: scontrol show reservation"},
     {"nvalid generic resource", Blame::user,
-     "--site scheduler.resources=gres|gpus_per_node and scheduler.gpu_type; cards: sinfo -o '%P %G'"},
+     "--site scheduler.resources=gres|gpus_per_node and scheduler.gpu_type; GPUs: sinfo -o '%P %G'"},
     {"time limit", Blame::user, "a shorter --walltime: the chain needs more links then"},
     {"node configuration is not available", Blame::user,
-     "fewer --nodes or --ranks-per-node, or what the site calls its cards (scheduler.gpu_type): sinfo -o '%P %D %c "
+     "fewer --nodes or --ranks-per-node, or what the site calls its GPUs (scheduler.gpu_type): sinfo -o '%P %D %c "
      "%G'"},
     {"ode count specification", Blame::user, "fewer --nodes"},
     {"QOSMax", Blame::user, "fewer --nodes or a shorter --walltime: limits of the QOS: sacctmgr show qos"},

@@ -8,7 +8,7 @@
 
 namespace lockstep::verbs::submit {
 
-// What the scheduler said when it refused a job, as an error with the key of the machine document that mends it.
+// What the scheduler said when it refused a job, as an error with the key of the machine document that fixes it.
 base::Error refusal_error(const std::string& words, const spec::Scheduler& scheduler);
 
 // The lines of a complaint, with "; " between them.

@@ -29,7 +29,7 @@ std::string complaint(const spec::Machine& machine, int64_t nodes, double wallti
   return "";
 }
 
-TEST(RefusalTest, NamesTheKeyThatMendsIt) {
+TEST(RefusalTest, NamesTheKeyThatFixesIt) {
   spec::Scheduler slurm;
   slurm.kind = spec::SchedulerKind::slurm;
   const auto error =

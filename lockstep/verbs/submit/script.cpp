@@ -33,12 +33,12 @@ std::string directive_path(const base::Path& path, bool double_percent) {
   return quoted + "\"";
 }
 
-// Whole nodes come with all their cores. On shared ones a card comes with its share of them: who takes more leaves
-// cards that nobody else can use, waits for an empty node, and is charged for it.
+// Whole nodes come with all their cores. On shared ones a GPU comes with its share of them: who takes more leaves GPUs
+// that nobody else can use, waits for an empty node, and is charged for it.
 int64_t cores_per_rank(const Shape& shape, const spec::Machine& machine) {
   if (machine.cores_per_node <= 0) return 0;
-  const bool by_card = shape.gpus && !machine.scheduler.exclusive_nodes && machine.gpus_per_node > 0;
-  return site::cores_per_rank(machine.cores_per_node, by_card ? machine.gpus_per_node : shape.ranks_per_node);
+  const bool by_gpu = shape.gpus && !machine.scheduler.exclusive_nodes && machine.gpus_per_node > 0;
+  return site::cores_per_rank(machine.cores_per_node, by_gpu ? machine.gpus_per_node : shape.ranks_per_node);
 }
 
 // PBS is asked for the cores of a node, also for those that no rank could have a whole share of.
@@ -48,8 +48,8 @@ int64_t cores_on_node(const Shape& shape, const spec::Machine& machine) {
   return std::max(cores, shape.ranks_per_node);
 }
 
-// The cards of a node as a request names them: "v100:4".
-std::string cards(const Shape& shape, const Scheduler& scheduler) {
+// The GPUs of a node as a request names them: "v100:4".
+std::string gpus(const Shape& shape, const Scheduler& scheduler) {
   return text(scheduler.gpu_type, scheduler.gpu_type.empty() ? "" : ":", shape.ranks_per_node);
 }
 
@@ -70,9 +70,9 @@ std::string slurm_directives(const ScriptRequest& request, const spec::Machine& 
   add("--ntasks-per-node=", shape.ranks_per_node);
   if (const int64_t cores = cores_per_rank(shape, machine); cores > 0) add("--cpus-per-task=", cores);
   if (shape.gpus && scheduler.resources == ResourceForm::gpus_per_node) {
-    add("--gpus-per-node=", cards(shape, scheduler));
+    add("--gpus-per-node=", gpus(shape, scheduler));
   } else if (shape.gpus) {
-    add("--gres=gpu:", cards(shape, scheduler));
+    add("--gres=gpu:", gpus(shape, scheduler));
   }
   if (scheduler.exclusive_nodes) add("--exclusive");
   add("--no-requeue");  // the chain goes on after a failed node; both would run twice

@@ -14,7 +14,7 @@ namespace lockstep::verbs::submit {
 struct Shape {
   int64_t nodes = 1;
   int64_t ranks_per_node = 1;
-  bool gpus = false;    // one card a rank
+  bool gpus = false;    // one GPU a rank
   double walltime = 0;  // seconds
 
   int64_t ranks() const { return nodes * ranks_per_node; }

@@ -66,24 +66,24 @@ exec /opt/lockstep/bin/lockstep submit --link /home/me/runs/pets -- /opt/lockste
 )");
 }
 
-TEST(ScriptTest, AsksForCardsInTheFormOfTheSite) {
-  ScriptRequest cards = request();
-  cards.device = "cuda";
-  cards.shape.gpus = true;
-  EXPECT_THAT(batch_script(cards, machine(R"("kind": "slurm")")), HasSubstr("#SBATCH --gres=gpu:4\n"));
-  EXPECT_THAT(batch_script(cards, machine(R"("kind": "slurm", "gpu_type": "v100")")),
+TEST(ScriptTest, AsksForGpusInTheFormOfTheSite) {
+  ScriptRequest gpus = request();
+  gpus.device = "cuda";
+  gpus.shape.gpus = true;
+  EXPECT_THAT(batch_script(gpus, machine(R"("kind": "slurm")")), HasSubstr("#SBATCH --gres=gpu:4\n"));
+  EXPECT_THAT(batch_script(gpus, machine(R"("kind": "slurm", "gpu_type": "v100")")),
               HasSubstr("#SBATCH --gres=gpu:v100:4\n"));
-  EXPECT_THAT(batch_script(cards, machine(R"("kind": "slurm", "resources": "gpus_per_node", "gpu_type": "a100")")),
+  EXPECT_THAT(batch_script(gpus, machine(R"("kind": "slurm", "resources": "gpus_per_node", "gpu_type": "a100")")),
               HasSubstr("#SBATCH --gpus-per-node=a100:4\n"));
-  EXPECT_THAT(batch_script(cards, machine(R"("kind": "pbs")")),
+  EXPECT_THAT(batch_script(gpus, machine(R"("kind": "pbs")")),
               HasSubstr("#PBS -l select=5:ncpus=16:mpiprocs=4:ngpus=4\n#PBS -l place=scatter:excl\n"));
-  EXPECT_THAT(batch_script(cards, machine(R"("kind": "pbs", "gpu_type": "v100", "constraint": "mem=64gb")")),
+  EXPECT_THAT(batch_script(gpus, machine(R"("kind": "pbs", "gpu_type": "v100", "constraint": "mem=64gb")")),
               HasSubstr(":ngpus=4:gpu_type=v100:mem=64gb\n"));
-  EXPECT_THAT(batch_script(cards, machine(R"("kind": "pbs", "resources": "nodes", "constraint": "fast")")),
+  EXPECT_THAT(batch_script(gpus, machine(R"("kind": "pbs", "resources": "nodes", "constraint": "fast")")),
               HasSubstr("#PBS -l nodes=5:ppn=16:gpus=4:fast\n#PBS -n\n"));
 }
 
-TEST(ScriptTest, TakesTheCoresOfItsCardsAloneOnASharedNode) {
+TEST(ScriptTest, TakesTheCoresOfItsGpusAloneOnASharedNode) {
   ScriptRequest one = request();
   one.device = "cuda";
   one.shape = {.nodes = 1, .ranks_per_node = 1, .gpus = true, .walltime = 3600};
@@ -155,7 +155,7 @@ TEST(ScriptTest, QuotesFoldersOfAnyName) {
   EXPECT_THAT(script, HasSubstr(R"(--output="/home/me/it's \"100 %%\"/link-%j.out")"));
   // A real shell takes the words as they were meant.
   const std::string last = script.substr(script.find("\nexec ") + 6);
-  const auto words = site::output_of({"bash", "-c", "printf '%s\\n' " + last}, std::chrono::seconds(5));
+  const auto words = site::run_for_output({"bash", "-c", "printf '%s\\n' " + last}, std::chrono::seconds(5));
   ASSERT_TRUE(words);
   EXPECT_THAT(base::split(*words, '\n'), Contains(odd.run.string()).Times(2));
   EXPECT_THAT(script, HasSubstr("cd '/home/me/it'\\''s $HOME' || exit 3\n"));

@@ -183,7 +183,7 @@ QueueView view_queue(const base::Path& run, const Chain& chain, double now) {
   return view;
 }
 
-ChainStatus status_of(const base::Path& run, double now) {
+ChainStatus read_status(const base::Path& run, double now) {
   ChainStatus status;
   status.run = run;
   status.chain = read_chain(run);
@@ -214,7 +214,7 @@ std::string to_text(const ChainStatus& status, double now) {
       all += text(site::name_of(chain.terms.scheduler), " did not answer", age, "\n");
     } else if (status.queue.jobs.empty()) {
       all += text("no job of it is in the queue", age,
-                  ends_alike(status) ? "; submitted again it would end alike until that is mended"
+                  ends_alike(status) ? "; submitted again it would end alike until that is fixed"
                                      : ": submit it again to go on",
                   "\n");
     }

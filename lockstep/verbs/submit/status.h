@@ -32,7 +32,7 @@ struct ChainStatus {
   int64_t step = 0;         // saved
   int64_t total_steps = 0;  // 0: not known yet
 };
-ChainStatus status_of(const base::Path& run, double now);
+ChainStatus read_status(const base::Path& run, double now);
 std::string to_text(const ChainStatus& status, double now);
 base::Json to_json(const ChainStatus& status, double now);
 

@@ -44,21 +44,21 @@ class StatusTest : public testing::Test {
 
 TEST_F(StatusTest, AsksTheSchedulerOnceAMinuteAtMost) {
   const double now = base::unix_seconds();
-  for (int i = 0; i < 100; ++i) status_of(run(), now + 0.5 * i);
+  for (int i = 0; i < 100; ++i) read_status(run(), now + 0.5 * i);
   EXPECT_EQ(times_asked(), 1u);
-  EXPECT_THAT(to_text(status_of(run(), now + 42), now + 42), HasSubstr("asked 42 s ago"));
+  EXPECT_THAT(to_text(read_status(run(), now + 42), now + 42), HasSubstr("asked 42 s ago"));
   EXPECT_EQ(times_asked(), 1u);
-  status_of(run(), now + kAskEverySeconds);
+  read_status(run(), now + kAskEverySeconds);
   EXPECT_EQ(times_asked(), 2u);
 }
 
 TEST_F(StatusTest, TellsLinksAndQueue) {
   const double now = base::unix_seconds();
-  const std::string shown = to_text(status_of(run(), now), now);
+  const std::string shown = to_text(read_status(run(), now), now);
   EXPECT_THAT(shown, HasSubstr("link 2 of at most 5, step 0 saved"));
   EXPECT_THAT(shown, HasSubstr("stopped in time"));
   EXPECT_THAT(shown, HasSubstr("job 13 PENDING (Dependency), asked 0 s ago"));
-  const base::Json json = to_json(status_of(run(), now), now);
+  const base::Json json = to_json(read_status(run(), now), now);
   EXPECT_EQ(json.at("links").size(), 2u);
   EXPECT_EQ(json.at("queue").at("jobs").items()[0].string_or("state", ""), "running");
 }
@@ -66,7 +66,7 @@ TEST_F(StatusTest, TellsLinksAndQueue) {
 TEST_F(StatusTest, SaysWhenTheSchedulerIsSilent) {
   slurm_.install_script("squeue", "exit 1");
   const double now = base::unix_seconds();
-  const std::string shown = to_text(status_of(run(), now), now);
+  const std::string shown = to_text(read_status(run(), now), now);
   EXPECT_THAT(shown, HasSubstr("slurm did not answer"));
   EXPECT_THAT(shown, HasSubstr("not known"));  // link 2 may well be running
   EXPECT_THAT(shown, testing::Not(HasSubstr("killed")));
@@ -81,20 +81,20 @@ TEST_F(StatusTest, TellsOfJobsThatEndedBeforeTheirScriptBegan) {
   slurm_.install_script("squeue", "");
   slurm_.install("scontrol", "JobId=2 JobState=FAILED Reason=JobLaunchFailure ExitCode=0:53");
   const double now = base::unix_seconds();
-  std::string shown = to_text(status_of(run(), now), now);
+  std::string shown = to_text(read_status(run(), now), now);
   EXPECT_THAT(shown, HasSubstr("no link of at most 50 has begun, step 0 saved"));
   EXPECT_THAT(
       shown, HasSubstr(base::text("job 2 ended before its script began (FAILED, JobLaunchFailure, exit code 0:53): is ",
                                   run().string(), " on a file system that the nodes see?")));
   EXPECT_THAT(shown, testing::Not(HasSubstr("to go on")));  // it would fail alike for ever
-  EXPECT_THAT(to_json(status_of(run(), now), now).at("queue").at("gone").items()[0].as_string(), "2");
+  EXPECT_THAT(to_json(read_status(run(), now), now).at("queue").at("gone").items()[0].as_string(), "2");
 
   // One queued since the scheduler was asked is not gone, and what it said is kept when it has forgotten the job.
   record.queued("3", "");
-  EXPECT_THAT(status_of(run(), now + 1).queue.gone, ElementsAre("2"));
+  EXPECT_THAT(read_status(run(), now + 1).queue.gone, ElementsAre("2"));
   queue("3|PENDING|Priority|N/A|N/A|");
   slurm_.install_script("scontrol", "exit 1");
-  shown = to_text(status_of(run(), now + kAskEverySeconds), now + kAskEverySeconds);
+  shown = to_text(read_status(run(), now + kAskEverySeconds), now + kAskEverySeconds);
   EXPECT_THAT(shown, HasSubstr("JobLaunchFailure"));
   EXPECT_THAT(shown, HasSubstr("job 3 PENDING (Priority)"));
 }
@@ -107,7 +107,7 @@ TEST_F(StatusTest, AJobThatSomebodyCancelledMayBeSubmittedAgain) {
   slurm_.install_script("squeue", "");
   slurm_.install("scontrol", "JobState=CANCELLED Reason=None ExitCode=0:0");
   const double now = base::unix_seconds();
-  const std::string shown = to_text(status_of(run(), now), now);
+  const std::string shown = to_text(read_status(run(), now), now);
   EXPECT_THAT(shown, HasSubstr("jobs 2, 3 ended before their script began (3: CANCELLED)\n"));
   EXPECT_THAT(shown, HasSubstr("submit it again to go on"));
 }
@@ -117,7 +117,7 @@ TEST_F(StatusTest, SendsToTheOutputOfAScriptThatFailedByItself) {
   queue("12|RUNNING|None|2026-11-15T17:00:00|N/A|n2");
   const double now = base::unix_seconds();
   EXPECT_THAT(
-      to_text(status_of(run(), now), now),
+      to_text(read_status(run(), now), now),
       HasSubstr(base::text("job 13 ended before its training began: ", run().string(), "/link-13.out says why")));
 }
 

@@ -37,7 +37,7 @@ base::CommandLine command_line() {
       "job -> run folder: weights, checkpoints, journal, TensorBoard events",
       {{"--run", "DIR", "the run folder (default runs/<name of the job>); goes on from a checkpoint in it"},
        {"--ranks", "N",
-        "start N ranks with mpirun (cards: also without), on all nodes of an allocation, and watch over them"},
+        "start N ranks with mpirun (GPUs: also without), on all nodes of an allocation, and watch over them"},
        {"--restarts", "K", "start dead or hung ranks again from the last checkpoint, K times at most (default 10)"},
        {"--patience", "SECONDS", "without progress until ranks count as hung (default 50; longer steps are learnt)"},
        {"--device", "NAME", "cpu (default) or cuda"},
@@ -107,8 +107,8 @@ int train_as_rank(const spec::Job& job, const base::Arguments& arguments, const 
   comm::Group& group = rank.group;
   base::Progress progress(base::progress_for_stderr());
   if (group.rank() == 0) {
-    options.voice.show = [&](std::string_view line) { progress.show(line); };
-    options.voice.say = [&](std::string_view line) { progress.print(line); };
+    options.logger.show = [&](std::string_view line) { progress.show(line); };
+    options.logger.say = [&](std::string_view line) { progress.print(line); };
     options.seconds_passed = seconds_passed();
     options.seconds_left = seconds_left(job, options.seconds_passed);
   }
@@ -149,15 +149,15 @@ int supervise_here(const spec::Job& job, const base::Arguments& arguments, const
                    int64_t ranks) {
   const bool on_gpus = arguments.value_or("--device", "cpu") == "cuda";
   if (on_gpus) {
-    ranks::check_cards(ranks, static_cast<int64_t>(site::allocated_hosts(site::read_scheduler()).size()),
-                       static_cast<int64_t>(site::read_gpus().devices.size()));
+    ranks::check_gpus(ranks, static_cast<int64_t>(site::allocated_hosts(site::read_scheduler()).size()),
+                      static_cast<int64_t>(site::read_gpus().devices.size()));
   }
   ranks::Supervision order;
   order.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
   order.command.insert(order.command.end(), words.begin(), words.end());
   order.run = run_folder(job, arguments);
   order.ranks = ranks;
-  if (on_gpus) order.meet = ranks::Meet::on_cards;
+  if (on_gpus) order.meet = ranks::Meet::on_gpus;
   order.restarts = arguments.int_or("--restarts", order.restarts);
   if (order.restarts < 0) throw base::Error(base::Blame::user, text("--restarts ", order.restarts), "give 0 or more");
   const auto patience = arguments.int_or("--patience", static_cast<int64_t>(order.patience.hang));

@@ -52,7 +52,7 @@ function drawHead() {
   const undriven = [...new Set(options.filter(option => !option.drivable).map(option =>
     `${option.gpu}: ${option.last_cuda ? `no current CUDA drives it (last: ${option.last_cuda})` : "CUDA does not drive it"}`))];
   for (const line of undriven.slice(0, 4)) page.append(element("p", {class: "warn"}, line));
-  if (undriven.length > 4) page.append(element("p", {class: "warn"}, `and ${undriven.length - 4} more cards that are planned for, not driven`));
+  if (undriven.length > 4) page.append(element("p", {class: "warn"}, `and ${undriven.length - 4} more GPUs that are planned for, not driven`));
 }
 
 function drawCards() {
@@ -122,7 +122,7 @@ function timeSide(option) {
   const step = option.step_seconds;
   return panel(element("div", {class: "head"}, element("h3", {}, `One step: ${seconds(step.value)} (${seconds(step.low)} \u2013 ${seconds(step.high)}, ${option.basis.replace("_", " ")})`)),
     split, legend, element("p", {class: "quiet", style: {marginTop: "10px"}},
-      `The card is busy ${seconds(option.time.device_seconds)}, the launching thread ${seconds(option.time.host_seconds)}${option.time.host_bound ? ": the thread is the limit" : ""}. ` +
+      `The GPU is busy ${seconds(option.time.device_seconds)}, the launching thread ${seconds(option.time.host_seconds)}${option.time.host_bound ? ": the thread is the limit" : ""}. ` +
       `A pass takes ${option.levers.micro_batch} samples, a step ${option.levers.accumulation} ${option.levers.accumulation === 1 ? "pass" : "passes"} on each of ${Math.max(1, option.gpus)}.`));
 }
 

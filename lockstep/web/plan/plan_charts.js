@@ -46,7 +46,7 @@ function drawMemory(option, width) {
   if (near) {
     svg.append(shape("line", {class: "limit", x1: margin.left, x2: width - margin.right, y1: y(capacity - outside), y2: y(capacity - outside)}));
     svg.append(shape("text", {x: width - margin.right, y: y(capacity - outside) - 6, "text-anchor": "end"},
-      `the card: ${gigabytes(capacity)} less ${gigabytes(outside)} outside`));
+      `the GPU: ${gigabytes(capacity)} less ${gigabytes(outside)} outside`));
   }
   svg.append(shape("circle", {class: "peak", cx: x(peak), cy: y(totals[peak]), r: 4, fill: "var(--ink)", stroke: "var(--surface)", "stroke-width": 1.5}));
   const side = x(peak) > width * .62 ? "end" : "start";

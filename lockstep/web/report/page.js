@@ -62,15 +62,15 @@ function drawCards() {
   const cards = element("div", {class: "cards"});
   const add = (label, value, note, code) => cards.append(element("div", {class: cards.children.length ? "card" : "card first"},
     element("div", {class: "label"}, label), element("div", {class: code ? "value code" : "value"}, value), element("div", {class: "note"}, note || "")));
-  const judged = evaluation && isNumber(headlineOf(evaluation)) ? evaluation : lastCheck;
-  if (judged) {
-    const note = judged === evaluation ? [`${whole(evaluation.samples)} images`, alsoText(evaluation)].filter(Boolean).join(", ")
-      : bestCheck !== lastCheck ? `best ${shown(headlineOf(bestCheck))} at step ${bestCheck.step}` : alsoText(judged);
-    add(words.title, shown(headlineOf(judged)), note);
-    add("Validation loss", isNumber(judged.loss) ? judged.loss.toFixed(3) : "not finite", lastCheck && isNumber(lastCheck.epoch) ? `epoch ${compact(lastCheck.epoch)}` : "");
+  const shown = evaluation && isNumber(headlineOf(evaluation)) ? evaluation : lastCheck;
+  if (shown) {
+    const note = shown === evaluation ? [`${whole(evaluation.samples)} images`, alsoText(evaluation)].filter(Boolean).join(", ")
+      : bestCheck !== lastCheck ? `best ${shown(headlineOf(bestCheck))} at step ${bestCheck.step}` : alsoText(shown);
+    add(words.title, shown(headlineOf(shown)), note);
+    add("Validation loss", isNumber(shown.loss) ? shown.loss.toFixed(3) : "not finite", lastCheck && isNumber(lastCheck.epoch) ? `epoch ${compact(lastCheck.epoch)}` : "");
   }
   const lastStep = data.steps[data.steps.length - 1];
-  if (!judged && lastStep && isNumber(lastStep.loss)) add("Training loss", lastStep.loss.toFixed(3), "no evaluation yet");
+  if (!shown && lastStep && isNumber(lastStep.loss)) add("Training loss", lastStep.loss.toFixed(3), "no evaluation yet");
   const spent = Object.values(data.time).reduce((a, b) => a + b, 0);
   if (spent > 0) add("Training time", duration(isNumber(end.seconds) ? end.seconds : spent), lastStep ? `${whole(lastStep.step)} steps` : "");
   if (isNumber(data.samples_per_second)) add("Throughput", `${compact(data.samples_per_second)}/s`, "images, all ranks");

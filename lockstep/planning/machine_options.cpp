@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/planning/machine_options.h"
+
+#include <algorithm>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/site/machine_here.h"
+
+namespace lockstep::planning {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+using forecast::MachineOption;
+
+class Finder {
+ public:
+  Finder(const MachineRequest& request, const catalogue::Catalogue& catalogue)
+      : request_(request), catalogue_(catalogue) {}
+
+  void find(const std::string& word) {
+    if (word == "all") {
+      for (const auto& gpu : catalogue_.gpus) add_gpu(gpu);
+    } else if (word == "here" || word == "cpu") {
+      Here here = request_.here();
+      if (word == "cpu") here.machine.gpu.clear(), here.machine.gpus_per_node = 0;
+      add_document(word, here.machine, Origin::own, &here.processor);
+    } else if (word.ends_with(".json") || word.find('/') != std::string::npos) {
+      const base::Json document = base::read_json(word);
+      const spec::Machine machine = spec::parse_machine(document);
+      catalogue::check_machine(machine, catalogue_, document);
+      add_document(word, machine, Origin::own);
+    } else {
+      find_row(word);
+    }
+  }
+
+  std::vector<MachineOption> take() { return std::move(machine_options_); }
+
+ private:
+  enum class Origin { own, catalogue };
+
+  template <class Row>
+  static const Row* row_of(const std::vector<Row>& rows, const std::string& id) {
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.id == id; });
+    return found == rows.end() ? nullptr : &*found;
+  }
+
+  void find_row(const std::string& word) {
+    if (const auto* gpu = row_of(catalogue_.gpus, word)) return add_gpu(*gpu);
+    if (const auto* machine = row_of(catalogue_.machines, word)) return add_machine(*machine);
+    if (const auto* cpu = row_of(catalogue_.cpus, word)) return add_processor(*cpu);
+    std::vector<std::string> names{"here", "cpu", "all"};
+    for (const auto& row : catalogue_.gpus) names.push_back(row.id);
+    for (const auto& row : catalogue_.machines) names.push_back(row.id);
+    for (const auto& row : catalogue_.cpus) names.push_back(row.id);
+    throw Error(Blame::user, text("--on: the catalogue has no GPU or machine '", word, "'"),
+                text(base::did_you_mean(word, names), "; all: lockstep doctor --catalogue"));
+  }
+
+  void add_gpu(const catalogue::Gpu& gpu) {
+    MachineOption machine_option;
+    machine_option.name = gpu.id;
+    machine_option.gpu = gpu;
+    machine_option.per_node = request_.per_node;
+    machine_option.machine.name = gpu.id;
+    machine_option.machine.gpu = gpu.id;
+    const std::vector<int64_t> one{1};
+    for (const int64_t count : request_.gpus.empty() ? one : request_.gpus) {
+      machine_option.gpus = count;
+      add(machine_option);
+    }
+  }
+
+  void add_machine(const catalogue::MachineRow& row) {
+    spec::Machine machine = catalogue::to_machine(row);
+    if (row.gpus.empty()) return add_document(row.id, machine, Origin::catalogue);
+    for (const auto& gpu : row.gpus) {
+      machine.gpu = gpu;
+      machine.gpus_per_node = std::max<int64_t>(1, row.gpus_per_node.value_or(1));
+      add_document(row.id, machine, Origin::catalogue);
+    }
+  }
+
+  void add_processor(const catalogue::Cpu& cpu) {
+    spec::Machine machine;
+    machine.name = cpu.id;
+    machine.cpu = cpu.id;
+    machine.sockets_per_node = 1;
+    machine.cores_per_node = cpu.cores.value_or(0);
+    add_document(cpu.id, machine, Origin::catalogue);
+  }
+
+  void add_document(const std::string& name, const spec::Machine& machine, Origin origin,
+                    const catalogue::Cpu* otherwise = nullptr) {
+    MachineOption machine_option;
+    machine_option.name = name;
+    machine_option.named = true;
+    machine_option.own = origin == Origin::own;
+    machine_option.machine = machine;
+    if (const auto* cpu = row_of(catalogue_.cpus, machine.cpu)) {
+      machine_option.cpu = *cpu;
+    } else if (otherwise) {
+      machine_option.cpu = *otherwise;
+      if (machine.gpus_per_node == 0) machine_option.notes.push_back(otherwise->notes);
+    }
+    if (machine.gpus_per_node > 0) return add_counts(machine_option);
+    if (machine.cpu.empty()) {
+      throw Error(Blame::user, text(name, " states neither its GPUs nor its processors"),
+                  "write a machine document that says what it must have: {\"name\": ..., \"gpu\": \"a100-80\", "
+                  "\"gpus_per_node\": 4}, and give its name to --on");
+    }
+    if (!machine_option.cpu) {
+      throw Error(Blame::user, text(name, ": the catalogue has no processor '", machine.cpu, "'"),
+                  "add a row to ~/.config/lockstep/catalogue/cpus.json: cores, base_ghz, fp32_flops_per_cycle, "
+                  "bandwidth_gbs, source, date");
+    }
+    machine_option.gpus = 0;
+    add(machine_option);
+  }
+
+  void add_counts(MachineOption machine_option) {
+    const spec::Machine& machine = machine_option.machine;
+    machine_option.gpu = catalogue_.gpu(machine.gpu, machine_option.name);
+    machine_option.per_node = machine.gpus_per_node;
+    std::vector<int64_t> counts = request_.gpus;
+    if (counts.empty()) counts = {1, machine.gpus_per_node};
+    const int64_t nodes = machine.scheduler.max_nodes > 0 ? machine.scheduler.max_nodes : machine.nodes;
+    for (const int64_t count : counts) {
+      if (nodes > 0 && count > nodes * machine.gpus_per_node) {
+        throw Error(Blame::user,
+                    text("--gpus ", count, ": ", machine_option.name, " gives a job ", nodes * machine.gpus_per_node,
+                         " at most, ", nodes, " nodes of ", machine.gpus_per_node),
+                    text("--gpus ", nodes * machine.gpus_per_node, " or fewer"));
+      }
+      machine_option.gpus = count;
+      add(machine_option);
+    }
+  }
+
+  void add(const MachineOption& machine_option) {
+    if (machine_option.gpus % machine_option.nodes() != 0) {
+      throw Error(Blame::user,
+                  text("--gpus ", machine_option.gpus, ": they do not fill ", machine_option.nodes(), " nodes of ",
+                       machine_option.per_node, " in ", machine_option.name, " evenly"),
+                  text("--gpus ", machine_option.nodes() * (machine_option.gpus / machine_option.nodes()), " or ",
+                       machine_option.nodes() * machine_option.per_node));
+    }
+    const bool there = std::any_of(machine_options_.begin(), machine_options_.end(), [&](const MachineOption& other) {
+      return other.name == machine_option.name && other.machine == machine_option.machine &&
+             other.gpus == machine_option.gpus;
+    });
+    if (!there) machine_options_.push_back(machine_option);
+  }
+
+  const MachineRequest& request_;
+  const catalogue::Catalogue& catalogue_;
+  std::vector<MachineOption> machine_options_;
+};
+
+}  // namespace
+
+Here describe_here(const site::Probe& probe, const catalogue::Catalogue& catalogue, const std::string& date) {
+  constexpr double kClock = 2.6;       // GHz: of servers, all cores busy
+  constexpr double kBandwidth = 15.0;  // GB/s a core: of servers with their cores busy
+  Here here{site::describe_machine(probe, catalogue, date), {}};
+  catalogue::Cpu& row = here.processor;
+  row.id = "this-processor";
+  row.name = probe.processor.model;
+  row.cores = std::max<int64_t>(1, std::min(probe.processor.cores, probe.processor.usable));
+  row.base_ghz = kClock;
+  // Two units for multiply-add, each 8 numbers wide; AVX-512 processors of one maker take two turns for 16.
+  row.fp32_flops_per_cycle = 32;
+  row.vector = probe.processor.has("avx512f") ? "avx512" : "avx2";
+  row.bandwidth_gbs = kBandwidth * static_cast<double>(*row.cores);
+  row.notes = text("the catalogue has no processor '", row.name, "': ", kClock, " GHz, 32 operations a cycle and ",
+                   kBandwidth, " GB/s a core assumed");
+  row.source = "lockstep doctor";
+  row.date = date;
+  return here;
+}
+
+std::vector<MachineOption> find_machine_options(const MachineRequest& request, const catalogue::Catalogue& catalogue) {
+  Finder finder(request, catalogue);
+  for (const auto& word : request.on) finder.find(word);
+  return finder.take();
+}
+
+}  // namespace lockstep::planning

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/planning/machine_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+
+namespace lockstep::planning {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<forecast::MachineOption> find(std::vector<std::string> on, std::vector<int64_t> gpus = {}) {
+  Here here;
+  here.machine.name = "laptop";
+  here.machine.cpu = "i7-8700";
+  here.machine.cores_per_node = 6;
+  return find_machine_options({.on = std::move(on), .gpus = std::move(gpus), .here = [=] { return here; }},
+                              catalogue::load_embedded());
+}
+
+std::string complaint(std::vector<std::string> on, std::vector<int64_t> gpus = {}) {
+  try {
+    find(std::move(on), std::move(gpus));
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    return error.message();
+  }
+  return "nothing thrown";
+}
+
+TEST(MachineOptionsTest, PutsAGpuIntoAnUnnamedNodeAndMultipliesIt) {
+  const auto machine_options = find({"a100-80"}, {1, 8, 16});
+  ASSERT_EQ(machine_options.size(), 3U);
+  EXPECT_EQ(machine_options[0].gpu->id, "a100-80");
+  EXPECT_FALSE(machine_options[0].named);
+  EXPECT_EQ(machine_options[1].nodes(), 1);
+  EXPECT_EQ(machine_options[2].nodes(), 2);
+}
+
+TEST(MachineOptionsTest, TakesOneGpuAndAWholeNodeOfAMachine) {
+  const auto machine_options = find({"minotauro"});
+  ASSERT_EQ(machine_options.size(), 2U);
+  EXPECT_EQ(machine_options[0].gpus, 1);
+  EXPECT_EQ(machine_options[1].gpus, 4);
+  EXPECT_EQ(machine_options[1].per_node, 4);
+  EXPECT_EQ(machine_options[1].machine.scheduler.walltime, 48 * 3600);
+  EXPECT_EQ(machine_options[1].cpu->id, "xeon-e5-2630-v3");
+}
+
+TEST(MachineOptionsTest, MakesAMachineOptionForEachGpuThatTheSourceLeavesOpen) {
+  const auto machine_options = find({"delta"}, {4});
+  ASSERT_EQ(machine_options.size(), 3U);
+  EXPECT_EQ(machine_options[0].gpu->id, "v100-16");
+  EXPECT_EQ(machine_options[2].gpu->id, "k80");
+}
+
+TEST(MachineOptionsTest, KnowsEveryGpuProcessorsAndThisMachine) {
+  const auto catalogue = catalogue::load_embedded();
+  EXPECT_EQ(find({"all"}).size(), catalogue.gpus.size());
+  EXPECT_EQ(find({"all", "h200"}).size(), catalogue.gpus.size());  // each once
+  const auto here = find({"cpu"});
+  ASSERT_EQ(here.size(), 1U);
+  EXPECT_EQ(here[0].gpus, 0);
+  EXPECT_EQ(here[0].ranks(), 1);
+  EXPECT_EQ(find({"archer2"})[0].cpu->id, "epyc-7742");
+  EXPECT_EQ(find({"epyc-7742"})[0].machine.cores_per_node, 64);
+}
+
+TEST(MachineOptionsTest, AssumesWhatTheProbeCannotTellOfAnUnknownProcessorAndSaysSo) {
+  const auto catalogue = catalogue::load_embedded();
+  site::Probe probe;
+  probe.processor = {.model = "Virtual CPU", .sockets = 1, .cores = 4, .usable = 2, .vector_units = {"avx2"}};
+  const auto machine_options = find_machine_options(
+      {.on = {"here"}, .gpus = {}, .here = [&] { return describe_here(probe, catalogue, "2026-11-15"); }}, catalogue);
+  ASSERT_EQ(machine_options.size(), 1U);
+  EXPECT_EQ(machine_options[0].cpu->cores, 2);
+  ASSERT_EQ(machine_options[0].notes.size(), 1U);
+  EXPECT_THAT(machine_options[0].notes[0], HasSubstr("the catalogue has no processor 'Virtual CPU': 2.6 GHz"));
+}
+
+TEST(MachineOptionsTest, ReadsAMachineDocument) {
+  base::TemporaryFolder folder;
+  const std::string file = (folder.path() / "mine.json").string();
+  base::write_file(file, R"({"name": "mine", "nodes": 2, "gpu": "a6000", "gpus_per_node": 2})");
+  const auto machine_options = find({file}, {4});
+  ASSERT_EQ(machine_options.size(), 1U);
+  EXPECT_TRUE(machine_options[0].own);
+  EXPECT_EQ(machine_options[0].nodes(), 2);
+  EXPECT_THAT(complaint({file}, {8}), HasSubstr("gives a job 4 at most, 2 nodes of 2"));
+}
+
+TEST(MachineOptionsTest, RefusesGpusThatDoNotFillTheirNodesEvenly) {
+  EXPECT_THAT(complaint({"minotauro"}, {5}),
+              HasSubstr("--gpus 5: they do not fill 2 nodes of 4 in minotauro evenly\n  fix: --gpus 4 or 8"));
+  EXPECT_EQ(find({"minotauro"}, {6})[0].nodes(), 2);
+}
+
+TEST(MachineOptionsTest, NamesTheNearestOfAnUnknownGpu) {
+  EXPECT_THAT(complaint({"a100_80"}), HasSubstr("did you mean 'a100-80'"));
+}
+
+TEST(MachineOptionsTest, RefusesAMachineThatNoDocumentDescribes) {
+  EXPECT_THAT(complaint({"hilda"}), HasSubstr("hilda states neither its GPUs nor its processors"));
+}
+
+}  // namespace
+}  // namespace lockstep::planning
