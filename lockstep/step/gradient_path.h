@@ -19,8 +19,8 @@ struct BatchSums {             // over the whole batch, the same on every rank
 
 // What dropout draws in a step belongs to (seed, step, rank), resumed or not: sets libtorch's generator to it.
 void seed_dropout(const StepOptions& options, int64_t rank, int64_t step);
-// This rank's sums with those of all others, `num_totals` of them; every rank calls it. The one read of a step: until
-// here nothing waits for the device.
+// This rank's sums with those of all others, `num_totals` of them; every rank calls it. Reads them: until here
+// nothing in a step waits for the device.
 BatchSums over_ranks(const PassSums& mine, int64_t num_totals, bool want_stop, comm::Group& group);
 
 // The way from a rank's samples to the gradient of the whole batch: how it is cut into passes, who adds what to what,

@@ -40,19 +40,19 @@ const start = data.start || {}, end = data.end || {}, evaluation = data.evaluati
 // What the task calls its figures; runs of earlier versions could only classify.
 const words = start.report || {title: "Accuracy", share: true, higher_is_better: true, training: "accuracy", validation: "top1", also: {"top-5": "top5"}};
 const headlineOf = each => each[words.validation];
-const shown = value => words.share ? percent(value) : compact(value);
+const figureText = value => words.share ? percent(value) : compact(value);
 const checks = data.evaluations.filter(each => isNumber(headlineOf(each)));
 const lastCheck = checks[checks.length - 1];
 const isBetter = (a, b) => words.higher_is_better ? a > b : a < b;
 const bestCheck = checks.reduce((best, each) => !best || isBetter(headlineOf(each), headlineOf(best)) ? each : best, null);
-const alsoText = each => Object.entries(words.also).filter(([, key]) => isNumber(each[key])).map(([name, key]) => `${name} ${shown(each[key])}`).join(", ");
+const alsoText = each => Object.entries(words.also).filter(([, key]) => isNumber(each[key])).map(([name, key]) => `${name} ${figureText(each[key])}`).join(", ");
 
 function drawHead() {
   const tones = {finished: "green", running: "blue", stopped: "orange"};
   page.append(element("div", {class: "top"}, element("h1", {}, start.name || data.name),
     element("span", {class: "pill", tone: tones[data.status] || "red"}, data.status)));
   const parts = [start.name && start.name !== data.name ? `run ${data.name}` : null, start.model, isNumber(start.parameters) ? `${compact(start.parameters)} parameters` : null,
-    isNumber(start.classes) ? `${start.classes} classes` : null,
+    isNumber(start.classes) && !(start.class_names && !start.class_names.length) ? `${start.classes} classes` : null,
     isNumber(start.train_samples) ? `${whole(start.train_samples)} training images` : null,
     [start.device, start.precision].filter(Boolean).join(", ")];
   page.append(element("p", {class: "lead"}, parts.filter(Boolean).join(" \u00b7 ")));
@@ -65,8 +65,8 @@ function drawCards() {
   const shown = evaluation && isNumber(headlineOf(evaluation)) ? evaluation : lastCheck;
   if (shown) {
     const note = shown === evaluation ? [`${whole(evaluation.samples)} images`, alsoText(evaluation)].filter(Boolean).join(", ")
-      : bestCheck !== lastCheck ? `best ${shown(headlineOf(bestCheck))} at step ${bestCheck.step}` : alsoText(shown);
-    add(words.title, shown(headlineOf(shown)), note);
+      : bestCheck !== lastCheck ? `best ${figureText(headlineOf(bestCheck))} at step ${bestCheck.step}` : alsoText(shown);
+    add(words.title, figureText(headlineOf(shown)), note);
     add("Validation loss", isNumber(shown.loss) ? shown.loss.toFixed(3) : "not finite", lastCheck && isNumber(lastCheck.epoch) ? `epoch ${compact(lastCheck.epoch)}` : "");
   }
   const lastStep = data.steps[data.steps.length - 1];
@@ -106,7 +106,7 @@ function drawCurves() {
     lineChart({title: "Loss", xName, format: digits, fromZero: true, series: [
       ...withTrend("training", "blue", pointsOf(data.steps, "loss")),
       {name: "validation", tone: "orange", points: pointsOf(data.evaluations, "loss"), dots: true}]}),
-    lineChart({title: words.title, xName, format: shown, fromZero: true,
+    lineChart({title: words.title, xName, format: figureText, fromZero: true,
       ...(words.share ? {axis: value => `${Math.round(100 * value)} %`, top: 1} : {}),
       empty: "No evaluation yet.", series: [
         ...withTrend("training", "blue", pointsOf(data.steps, words.training)),
@@ -178,7 +178,7 @@ function gallery() {
         isNumber(each.confidence) ? ` ${percent(each.confidence)}` : "")));
   }
   return element("div", {class: "panel below", style: {marginTop: "16px"}},
-    element("div", {class: "head"}, element("h3", {}, "Worst mistakes"), element("span", {class: "legend"}, "sure, and wrong: look for mislabelled pictures first")), all);
+    element("div", {class: "head"}, element("h3", {}, "Worst mistakes"), element("span", {class: "legend"}, isNumber(evaluation.worst[0].confidence) ? "sure, and wrong: look for mislabelled pictures first" : "largest error first")), all);
 }
 
 function drawMistakes() {
