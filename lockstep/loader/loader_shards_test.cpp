@@ -226,6 +226,9 @@ int64_t resident_bytes() {
 }
 
 TEST_F(ShardLoaderTest, TenEpochsStayWithinTheByteBudget) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer keeps what was freed: 10 to 12 MB of it in these epochs";
+#endif
   options_.data.image_size = 128;
   options_.global_batch = 8;
   options_.data.memory = 8 << 20;  // a batch is 1.5 MiB, an epoch has five of them
