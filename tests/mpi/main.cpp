@@ -21,6 +21,15 @@ comm::Group& ranks() {
 }
 }  // namespace lockstep::mpi_test
 
+// The first rank prints as usual; the others only what went wrong.
+class Failures : public ::testing::EmptyTestEventListener {
+  void OnTestPartResult(const ::testing::TestPartResult& result) override {
+    if (result.failed())
+      std::printf("rank %lld: %s:%d: %s\n", static_cast<long long>(joined->rank()), result.file_name(),
+                  result.line_number(), result.summary());
+  }
+};
+
 // What the others hear when one is gone: ctest holds the launcher to a failure in time, not a hang.
 void lose_a_rank(lockstep::comm::Group& group) {
   if (group.rank() == 1) std::_Exit(7);
@@ -42,6 +51,7 @@ int main(int argc, char** argv) {
   if (group->rank() != 0) {
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new Failures);
   }
   return RUN_ALL_TESTS();
 }
