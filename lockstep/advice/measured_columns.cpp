@@ -20,11 +20,6 @@ struct FigureColumn {
   std::function<std::string(const Figures&)> cell;  // empty: the row has no such figure
 };
 
-std::string figure_metric(const Figures& row) {
-  if (row.top1) return text("top-1 ", base::percent(*row.top1, 1));
-  return row.loss ? text("loss ", base::fixed(*row.loss, 3)) : "";
-}
-
 const std::vector<FigureColumn>& figure_columns() {
   static const std::vector<FigureColumn> all{
       {"of the runs",
@@ -35,7 +30,7 @@ const std::vector<FigureColumn>& figure_columns() {
       {"planned samples/s",
        [](const Figures& row) { return row.planned_rate ? base::fixed(*row.planned_rate, 1) : ""; }},
       {"communication hidden", [](const Figures& row) { return row.hidden ? base::percent(*row.hidden, 0) : ""; }},
-      {"metric", figure_metric}};
+      {"metric", [](const Figures& row) { return row.score; }}};
   return all;
 }
 

@@ -9,7 +9,8 @@ namespace {
 TEST(MeasuredColumnsTest, ShowsWhatTheRowsHaveAndNoMore) {
   MeasuredTable table;
   table.rows = {{.gpus = 1, .rate = 10}, {.gpus = 2, .rate = 19}};
-  table.figures = {{.top1 = .5}, {.efficiency_low = .9, .efficiency_high = 1, .planned_rate = 19.5, .top1 = .625}};
+  table.figures = {{.score = "top-1 50.0 %"},
+                   {.efficiency_low = .9, .efficiency_high = 1, .planned_rate = 19.5, .score = "top-1 62.5 %"}};
   Paper::Grid grid{{{"GPUs"}}, {{"1"}, {"2"}}, ""};
   add_measured_columns(table, grid);
   ASSERT_EQ(grid.columns.size(), 4U);  // nobody measured what was hidden

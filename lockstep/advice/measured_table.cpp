@@ -43,7 +43,7 @@ std::pair<double, double> range_of(const Json& row, const char* key) {
 
 forecast::ScalingRow row_of(const Json& object, bool read) {
   check_keys(object, {"gpus", "nodes", "batch", "steps", "hours", "rate", "samples", "efficiency_low",
-                      "efficiency_high", "hidden", "planned_rate", "top1", "loss"});
+                      "efficiency_high", "hidden", "planned_rate", "score"});
   forecast::ScalingRow row;
   row.gpus = object.at("gpus").as_int();
   row.nodes = object.int_or("nodes", 0);
@@ -69,9 +69,8 @@ MeasuredTable::Figures figures_of(const Json& row) {
     const Json* value = row.find(key);
     return value ? std::optional(not_negative(*value)) : std::nullopt;
   };
-  return {figure("efficiency_low"), figure("efficiency_high"),
-          figure("hidden"),         figure("planned_rate"),
-          figure("top1"),           figure("loss")};
+  return {figure("efficiency_low"), figure("efficiency_high"), figure("hidden"), figure("planned_rate"),
+          row.string_or("score", "")};
 }
 
 MeasuredTable table_of(const Json& object) {

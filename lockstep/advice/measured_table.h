@@ -22,7 +22,7 @@ struct MeasuredTable {
     std::optional<double> efficiency_low = {}, efficiency_high = {};  // over the runs
     std::optional<double> hidden = {};                                // share of the communication
     std::optional<double> planned_rate = {};                          // samples per second
-    std::optional<double> top1 = {}, loss = {};                       // on the validation set, at the end
+    std::string score = {};                                           // on the validation set, at the end
   };
   std::vector<Figures> figures;  // one a row
 

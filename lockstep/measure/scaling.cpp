@@ -119,8 +119,7 @@ ScalingRun read_scaling_run(const run::History& history, const Json& result) {
   ScalingRun run;
   run.hours = result.at("seconds").as_double() / 3600;
   run.steps = result.at("step").as_int();
-  if (const Json* top1 = result.find("top1")) run.top1 = top1->as_double();
-  if (const Json* loss = result.find("loss")) run.loss = loss->as_double();
+  if (const Json* headline = result.find("headline")) run.headline = task::headline_from(*headline);
   const auto events = history.named("step");
   if (events.empty()) {
     throw Error(Blame::bug, "a run without a step in its journal", "see docs/formats/journal.md");
@@ -243,8 +242,7 @@ Json to_json(const ScalingPoint& point) {
     one["rate"] = run.rate;
     one["step_seconds"] = run.step_seconds;
     one["exposed_seconds"] = run.exposed_seconds;
-    if (run.top1) one["top1"] = *run.top1;
-    if (run.loss) one["loss"] = *run.loss;
+    if (run.headline) one["headline"] = task::to_json(*run.headline);
     runs.push_back(std::move(one));
   }
   document["runs"] = std::move(runs);
@@ -265,8 +263,7 @@ ScalingPoint scaling_point_of(const Json& document) {
                    .rate = one.at("rate").as_double(),
                    .step_seconds = one.at("step_seconds").as_double(),
                    .exposed_seconds = one.at("exposed_seconds").as_double()};
-    if (const Json* top1 = one.find("top1")) run.top1 = top1->as_double();
-    if (const Json* loss = one.find("loss")) run.loss = loss->as_double();
+    if (const Json* headline = one.find("headline")) run.headline = task::headline_from(*headline);
     point.runs.push_back(run);
   }
   return point;

@@ -12,6 +12,7 @@
 #include "lockstep/run/journal.h"
 #include "lockstep/spec/choice.h"
 #include "lockstep/spec/job.h"
+#include "lockstep/task/task.h"
 
 namespace lockstep::measure {
 
@@ -37,11 +38,10 @@ struct ScalingBench {
 struct ScalingRun {
   double hours = 0;  // the whole run
   int64_t steps = 0;
-  double rate = 0;                  // samples per second
-  double step_seconds = 0;          // mean
-  double exposed_seconds = 0;       // of it: waited for other ranks and the network
-  std::optional<double> top1 = {};  // on the validation set, at the end
-  std::optional<double> loss = {};
+  double rate = 0;                              // samples per second
+  double step_seconds = 0;                      // mean
+  double exposed_seconds = 0;                   // of it: waited for other ranks and the network
+  std::optional<task::Headline> headline = {};  // on the validation set, at the end
 
   bool operator==(const ScalingRun&) const = default;
 };

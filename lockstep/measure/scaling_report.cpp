@@ -26,9 +26,8 @@ std::string spread_text(const Efficiency& efficiency) {
 }
 
 std::string metric_text(const ScalingPoint& point) {
-  const auto& last = point.runs.back();
-  if (last.top1) return text("top-1 ", base::percent(*last.top1, 1));
-  return last.loss ? text("loss ", base::fixed(*last.loss, 3)) : "-";
+  const auto& headline = point.runs.back().headline;
+  return headline ? headline->text : "-";
 }
 
 std::string hidden_text(const std::optional<double>& share) {
@@ -265,7 +264,7 @@ Json scaling_rows(const ScalingReport& report) {
     if (point.alone_seconds > 0) row["all_reduce_alone_seconds"] = point.alone_seconds;
     row["exposed_seconds"] = point.exposed_seconds();
     if (const auto hidden = point.hidden_share()) row["hidden_share"] = *hidden;
-    if (point.runs.back().top1) row["top1"] = *point.runs.back().top1;
+    if (const auto& headline = point.runs.back().headline) row[headline->name] = headline->value;
     sign_row(report, row);
     rows.push_back(std::move(row));
   }
@@ -329,8 +328,7 @@ Json scaling_table(const ScalingReport& report) {
     row["efficiency_high"] = efficiency.high;
     if (const auto hidden = point.hidden_share()) row["hidden"] = *hidden;
     if (const auto planned = planned_rate(point, report.points[0], report.link)) row["planned_rate"] = *planned;
-    if (point.runs.back().top1) row["top1"] = *point.runs.back().top1;
-    if (point.runs.back().loss) row["loss"] = *point.runs.back().loss;
+    if (const auto& headline = point.runs.back().headline) row["score"] = headline->text;
     rows.push_back(std::move(row));
   }
   table["rows"] = std::move(rows);

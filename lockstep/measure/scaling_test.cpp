@@ -71,13 +71,13 @@ TEST(ScalingTest, TheFirstFifthOfTheStepsWarmsUp) {
   Json result = Json::object();
   result["seconds"] = 36.0;
   result["step"] = 10;
-  result["top1"] = .75;
+  result["headline"] = task::to_json({"top1", .75, true, "top-1 75.00 %"});
   const ScalingRun run = read_scaling_run(history, result);
   EXPECT_DOUBLE_EQ(run.rate, 16);
   EXPECT_DOUBLE_EQ(run.step_seconds, .5);
   EXPECT_NEAR(run.exposed_seconds, .1, 1e-12);
   EXPECT_DOUBLE_EQ(run.hours, .01);
-  EXPECT_EQ(run.top1, .75);
+  EXPECT_EQ(run.headline.value().value, .75);
 }
 
 TEST(ScalingTest, ARunOfOneRecordStillHasARate) {
@@ -121,7 +121,7 @@ TEST(ScalingTest, AnInstantLinkPlansIdealScaling) {
 TEST(ScalingTest, PointsAreReadAsTheyWereWritten) {
   const base::TemporaryFolder folder;
   auto two = point_of(2, 16, {18, 19});
-  two.runs[1].top1 = .5;
+  two.runs[1].headline = {"top1", .5, true, "top-1 50.00 %"};
   base::write_json(point_file(folder.path(), ScalingMode::weak, 2), to_json(two));
   base::write_json(point_file(folder.path(), ScalingMode::weak, 1), to_json(point_of(1, 8, {10})));
   const auto points = collect_scaling_points(folder.path(), ScalingMode::weak);
@@ -134,6 +134,7 @@ ScalingReport report_of() {
   ScalingReport report;
   report.bench = bench_of(ScalingMode::weak);
   report.points = {point_of(1, 16, {10, 10}), point_of(2, 32, {18, 20})};
+  report.points[1].runs[1].headline = {"mae", .25, false, "mean absolute error 0.2500"};
   report.link = forecast::Network{.ranks = 2, .intra_rate = 1e9, .intra_latency = 1e-5};
   report.simulated = {16, 1024};
   report.machine = "a machine";
@@ -153,7 +154,7 @@ TEST(ScalingReportTest, WhatAnApplicationEmbedsIsAMeasuredTable) {
   EXPECT_DOUBLE_EQ(figures.efficiency_high.value(), 1);
   EXPECT_DOUBLE_EQ(figures.hidden.value(), .75);
   EXPECT_GT(figures.planned_rate.value(), 10);
-  EXPECT_FALSE(figures.top1);
+  EXPECT_EQ(figures.score, "mean absolute error 0.2500");
 }
 
 TEST(ScalingReportTest, SaysPlannedAndMeasuredAndDrawsThem) {
@@ -165,6 +166,8 @@ TEST(ScalingReportTest, SaysPlannedAndMeasuredAndDrawsThem) {
   const Json rows = scaling_rows(report);
   EXPECT_EQ(rows.size(), 4U);  // two measured, two simulated
   EXPECT_TRUE(rows.items()[1].contains("planned_samples_per_second"));
+  EXPECT_EQ(rows.items()[1].at("mae").as_double(), .25);
+  EXPECT_THAT(page, HasSubstr("mean absolute error 0.2500"));
 }
 
 TEST(ScalingReportTest, ThePlotReachesToItsHighestPoint) {

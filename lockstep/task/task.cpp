@@ -60,6 +60,11 @@ base::Json to_json(const Headline& headline) {
   return all;
 }
 
+Headline headline_from(const base::Json& value) {
+  return {value.at("name").as_string(), value.at("value").as_double(), value.at("higher_is_better").as_bool(),
+          value.at("text").as_string()};
+}
+
 std::optional<double> ScoreSummary::figure(std::string_view name) const {
   const base::Json* value = figures.find(name);
   if (!value || !value->is_number() || !std::isfinite(value->as_double())) return std::nullopt;
@@ -80,10 +85,7 @@ base::Json ScoreSummary::to_json() const {
 }
 
 ScoreSummary ScoreSummary::from_json(const base::Json& value) {
-  const base::Json& headline = value.at("headline");
-  return {{headline.at("name").as_string(), headline.at("value").as_double(), headline.at("higher_is_better").as_bool(),
-           headline.at("text").as_string()},
-          value.at("figures")};
+  return {headline_from(value.at("headline")), value.at("figures")};
 }
 
 std::unique_ptr<Task> make_task(const spec::Job& job, std::vector<std::string> classes) {

@@ -71,6 +71,7 @@ struct Headline {
   bool operator==(const Headline&) const = default;
 };
 base::Json to_json(const Headline& headline);
+Headline headline_from(const base::Json& value);
 
 // What is kept of an evaluation when its samples are gone.
 struct ScoreSummary {
