@@ -6,35 +6,14 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/forecast/invented_device.h"
-#include "lockstep/forecast/invented_step.h"
+#include "lockstep/forecast/invented_option.h"
 
 namespace lockstep::forecast {
 namespace {
 
 using testing::HasSubstr;
 
-class OptionTest : public testing::Test {
- protected:
-  static MachineOption machine_option_of(int64_t gpus, double memory_gb) {
-    MachineOption machine_option;
-    machine_option.name = "invented";
-    machine_option.gpu = invented_gpu();
-    machine_option.gpu->vendor = "NVIDIA";
-    machine_option.gpu->memory_gb = memory_gb;
-    machine_option.gpu->compute_capability = "8.0";
-    machine_option.gpu->pcie = "PCIe 4.0 x16";
-    machine_option.gpus = gpus;
-    return machine_option;
-  }
-  ForecastContext context() { return {catalogue_, calibration_, {}, workload_, recordings_}; }
-  static std::string reasons(const Option& option) { return base::join(option.why, "; "); }
-
-  catalogue::Catalogue catalogue_ = catalogue::load_embedded();
-  Calibration calibration_{{invented_device()}};
-  Recordings recordings_{invented_step};
-  Workload workload_{.work = {.samples = 6400, .global_batch = 64, .span = {.epochs = 10}}, .levers = {"fp32", {}, 0}};
-};
+class OptionTest : public InventedOption {};
 
 TEST_F(OptionTest, DividesTheBatchAmongRanksAndPasses) {
   workload_.levers.micro_batch = 8;
@@ -65,14 +44,6 @@ TEST_F(OptionTest, CountsEveryPassOfAStep) {
   EXPECT_LT(whole.memory.peak_allocated, two.memory.peak_allocated);
 }
 
-TEST_F(OptionTest, SaysByHowMuchItDoesNotFit) {
-  const Option option = forecast_option(context(), machine_option_of(1, 2), workload_.levers);
-  EXPECT_FALSE(option.trial.fits);
-  EXPECT_FALSE(option.feasible());
-  EXPECT_THAT(reasons(option), HasSubstr("does not fit: needs "));
-  EXPECT_TRUE(forecast_option(context(), machine_option_of(1, 16), workload_.levers).feasible());
-}
-
 TEST_F(OptionTest, TurnsStepsIntoHoursEnergyAndMoney) {
   const Option option = forecast_option(context(), machine_option_of(1, 80), workload_.levers);
   ASSERT_TRUE(option.length);
@@ -84,14 +55,6 @@ TEST_F(OptionTest, TurnsStepsIntoHoursEnergyAndMoney) {
   ASSERT_TRUE(option.energy);
   EXPECT_GT(option.energy->joules, option.energy->device_joules);
   EXPECT_GT(option.costs.kwh, 0);
-}
-
-TEST_F(OptionTest, TellsWhenNoJobWouldComeForward) {
-  workload_.walltime = 20;
-  const Option option = forecast_option(context(), machine_option_of(1, 80), workload_.levers);
-  EXPECT_TRUE(option.trial.fits);
-  EXPECT_FALSE(option.feasible());
-  EXPECT_THAT(reasons(option), HasSubstr("a walltime of 20 s is shorter than start-up"));
 }
 
 TEST_F(OptionTest, NeedsTheRateBetweenNodesOfTheUsersOwnMachine) {
@@ -107,29 +70,6 @@ TEST_F(OptionTest, NeedsTheRateBetweenNodesOfTheUsersOwnMachine) {
   }
   machine_option.machine.links.inter.rate = 25e9;
   EXPECT_TRUE(forecast_option(context(), machine_option, workload_.levers).trial.time);
-}
-
-TEST_F(OptionTest, KeepsAnswersAboutAGpuWhoseSpeedIsNotKnown) {
-  MachineOption machine_option = machine_option_of(1, 64);
-  machine_option.gpu = catalogue_.gpu("h100-64");
-  const Option option = forecast_option(context(), machine_option, workload_.levers);
-  EXPECT_TRUE(option.trial.fits);
-  EXPECT_FALSE(option.trial.time);
-  EXPECT_FALSE(option.feasible());
-  EXPECT_THAT(reasons(option), HasSubstr("its speed is not known"));
-}
-
-TEST_F(OptionTest, SaysWhichCudaDroveAGpuLast) {
-  MachineOption machine_option = machine_option_of(1, 12);
-  machine_option.gpu = catalogue_.gpu("k40");
-  const Option option = forecast_option(context(), machine_option, {"fp32", {}, 4});
-  EXPECT_FALSE(option.drivable);
-  EXPECT_THAT(reasons(option), HasSubstr("no current CUDA drives it, the last one was 11.8"));
-}
-
-TEST_F(OptionTest, SaysWhenABatchDoesNotDivide) {
-  EXPECT_THAT(reasons(forecast_option(context(), machine_option_of(3, 80), workload_.levers)),
-              HasSubstr("64 samples do not divide by 3 ranks: 1 of them take 22, the others 21"));
 }
 
 TEST_F(OptionTest, KeepsTheStateOfAStepThatIsComputedTwice) {

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/spec/job.h"
 
-#include <algorithm>
-#include <bit>
-
-#include "lockstep/base/error.h"
-#include "lockstep/base/text.h"
 #include "lockstep/spec/fields.h"
+#include "lockstep/spec/job_rules.h"
 #include "lockstep/spec/override.h"
 
 namespace lockstep::spec {
@@ -265,192 +261,6 @@ const Section& limits_section() {
   return section;
 }
 
-// Rules that tie fields together. Each complaint stands at the field that should change.
-class JobRules {
- public:
-  JobRules(const Job& job, const base::Json& document, Problems& problems)
-      : job_(job), document_(document), problems_(problems) {}
-
-  void check() {
-    check_name();
-    check_task();
-    check_data();
-    check_training();
-    check_virtual_ranks();
-    check_schedule();
-    check_phases();
-  }
-
- private:
-  void complain(const std::string& key, const std::string& what, const std::string& fix) {
-    problems_.add(locate(document_, key), key, what, fix);
-  }
-
-  void check_name() {
-    const auto good = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
-    };
-    if (std::all_of(job_.name.begin(), job_.name.end(), good) && job_.name[0] != '.') return;
-    complain("name", base::text("'", job_.name, "' cannot name a folder"), "use letters, digits, '-', '_' and '.'");
-  }
-
-  // Each task has its own section; one of another task would be passed over in silence.
-  void check_task() {
-    for (const auto& name : choices_of(Task{})) {
-      if (name == name_of(job_.task) || !document_.contains(name)) continue;
-      complain(name, base::text("belongs to task ", name, ", this job has task ", name_of(job_.task)),
-               base::text("remove it, or \"task\": \"", name, "\""));
-    }
-  }
-
-  void check_data() {
-    const bool synthetic = job_.data.train == "synthetic";
-    if (synthetic && job_.data.samples == 0) {
-      complain("data.train", "\"synthetic\" data need a length", "give data.samples");
-    }
-    if (synthetic && job_.task == Task::classify && job_.model.classes == 0) {
-      complain("data.train", "\"synthetic\" data have no class folders to count", "give model.classes");
-    }
-  }
-
-  void check_training() {
-    const Training& training = job_.training;
-    if (training.micro_batch > training.global_batch) {
-      complain("training.micro_batch",
-               base::text("is ", training.micro_batch, ", more than training.global_batch, ", training.global_batch),
-               "make it smaller, or 0");
-    }
-    if (training.zero > 1 && training.batch_norm == BatchNorm::sync) {
-      complain("training.batch_norm",
-               base::text("is sync, and training.zero ", training.zero, " lets ranks take passes without samples"),
-               "training.zero=1, or \"batch_norm\": \"local\"");
-    }
-    if (training.zero > 1 && training.reduce_precision != ReducePrecision::fp32) {
-      complain("training.reduce_precision", base::text("is bf16, and training.zero ", training.zero, " sums in fp32"),
-               "training.zero=1, or \"reduce_precision\": \"fp32\"");
-    }
-    if (training.zero == 3 && training.ema_decay > 0) {
-      complain("training.zero",
-               "is 3: no rank has whole weights for the moving average of training.ema_decay to follow",
-               "training.zero=2, or training.ema_decay=0");
-    }
-    if (training.optimizer.nesterov &&
-        ((training.optimizer.name != OptimizerName::sgd && training.optimizer.name != OptimizerName::lars) ||
-         training.optimizer.momentum == 0)) {
-      complain("training.optimizer.nesterov", "needs sgd or lars with momentum",
-               "\"name\": \"sgd\", \"momentum\": 0.9");
-    }
-    if (training.optimizer.trust != Optimizer().trust && training.optimizer.name != OptimizerName::lars) {
-      complain("training.optimizer.trust", "is of lars alone", "\"name\": \"lars\", or leave trust out");
-    }
-    check_batch_norm();
-  }
-
-  void check_batch_norm() {
-    const Training& training = job_.training;
-    const int64_t slice = training.ghost_batch;
-    if (training.batch_norm != BatchNorm::ghost) {
-      if (slice > 0) {
-        complain("training.ghost_batch", base::text("is ", slice, ", but training.batch_norm is not ghost"),
-                 "\"batch_norm\": \"ghost\", or leave ghost_batch out");
-      }
-      return;
-    }
-    const int64_t most = training.micro_batch > 0 ? training.micro_batch : training.global_batch;
-    const char* of = training.micro_batch > 0 ? "training.micro_batch" : "training.global_batch";
-    if (slice == 0) {
-      complain("training.batch_norm", "ghost needs the size of its slices", "for example \"ghost_batch\": 32");
-    } else if (slice > most) {
-      complain("training.ghost_batch", base::text("is ", slice, ", more than ", of, ", ", most),
-               base::text("give ", most, " at most"));
-    }
-  }
-
-  void check_virtual_ranks() {
-    const Training& training = job_.training;
-    const int64_t slices = training.virtual_ranks;
-    if (slices == 0) return;
-    const std::string key = "training.virtual_ranks";
-    const auto below = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(slices)));
-    if (below != slices) {
-      complain(key, base::text("is ", slices, ", no power of two"), base::text("use ", below, " or ", 2 * below));
-    } else if (slices > training.global_batch) {
-      complain(key, base::text("is ", slices, ", more slices than training.global_batch has samples"),
-               base::text("use ", std::bit_floor(static_cast<uint64_t>(training.global_batch)), " or fewer"));
-    }
-    if (training.micro_batch > 0) {
-      complain("training.micro_batch", "with virtual_ranks the slices are the micro-batches",
-               "leave it out; more virtual_ranks make smaller slices");
-    }
-    if (training.reduce_precision == ReducePrecision::bf16) {
-      complain("training.reduce_precision", "is bf16, but virtual_ranks exchange their partial sums whole",
-               "leave one of the two out");
-    }
-    if (training.batch_norm == BatchNorm::sync) {
-      complain("training.batch_norm", "is sync, which would undo the slices of virtual_ranks",
-               "\"batch_norm\": \"local\": a slice has its own statistics");
-    }
-    if (training.zero > 1) {
-      complain("training.zero", base::text("is ", training.zero, ": virtual_ranks add up whole gradients in one order"),
-               "training.zero=1 cuts the optimizer's state and keeps the bits");
-    }
-    for (size_t i = 0; i < training.phases.size(); ++i) {
-      if (!training.phases[i].cache_features) continue;
-      complain(base::text("training.phases[", i, "].cache_features"),
-               "the bits of cached features depend on the ranks, those of virtual_ranks shall not", "leave it out");
-    }
-  }
-
-  void check_schedule() {
-    const Schedule& schedule = job_.training.schedule;
-    if (job_.training.epochs > 0) check_warmup(job_.training.epochs, "the run");
-    if (schedule.scale != RateRule::none && schedule.base_batch == 0) {
-      complain("training.schedule.scale",
-               base::text("the ", name_of(schedule.scale), " rule needs the batch that optimizer.lr was found for"),
-               "for example \"base_batch\": 256");
-    }
-    if (schedule.scale == RateRule::none && schedule.base_batch > 0) {
-      complain("training.schedule.base_batch", "stands there without a rule", "\"scale\": \"linear\" or \"sqrt\"");
-    }
-    const auto& at = schedule.step_epochs;
-    if (schedule.name == ScheduleName::step && at.empty()) {
-      complain("training.schedule.name", "the step schedule has no steps", "give step_epochs, e.g. [30, 60, 80]");
-    }
-    if (!std::is_sorted(at.begin(), at.end(), std::less_equal<>())) {
-      complain("training.schedule.step_epochs", "must increase", "for example [30, 60, 80]");
-    }
-    if (job_.training.epochs > 0 && !at.empty() && at.back() >= job_.training.epochs) {
-      complain("training.schedule.step_epochs", base::text("ends after the run of ", job_.training.epochs, " epochs"),
-               "name epochs before the end");
-    }
-  }
-
-  void check_warmup(double epochs, const std::string& what) {
-    const double warmup = job_.training.schedule.warmup_epochs;
-    if (warmup == 0 || warmup < epochs) return;
-    complain("training.schedule.warmup_epochs",
-             base::text("is ", warmup, ", not shorter than ", what, " of ", epochs, " epochs"), "make it shorter");
-  }
-
-  void check_phases() {
-    const auto& phases = job_.training.phases;
-    for (size_t i = 0; i < phases.size(); ++i) {
-      const std::string key = base::text("training.phases[", i, "]");
-      check_warmup(phases[i].epochs, key);
-      if (phases[i].cache_features && phases[i].train_from.empty()) {
-        complain(key + ".cache_features", "without train_from nothing is frozen", "\"train_from\": \"head\"");
-      }
-      if (phases[i].freeze_norm && job_.model.name == "googlenet" && job_.model.auxiliary_heads) {
-        complain(key + ".freeze_norm", "leaves auxiliary heads without a gradient", "\"auxiliary_heads\": false");
-      }
-    }
-  }
-
-  const Job& job_;
-  const base::Json& document_;
-  Problems& problems_;
-};
-
 }  // namespace
 
 const Section& job_section() {
@@ -474,7 +284,7 @@ Job parse_job(const base::Json& document, const std::vector<std::string>& sets) 
   Job job;
   Problems problems;
   read_document(job_section(), &job, changed, problems);
-  if (problems.empty()) JobRules(job, changed, problems).check();
+  if (problems.empty()) check_job_rules(job, changed, problems);
   problems.throw_if_any();
   return job;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds every fuzzer: build.sh OUT_DIR [NAME...]. A fuzzer is tests/fuzz/NAME_fuzz.cpp with LLVMFuzzerTestOneInput; its
-# first line names the sources it needs (globs are fine) and, after "libraries:", what it links:
+# first lines name the sources it needs (globs are fine) and, after "libraries:", what it links:
 #   // sources: lockstep/base/json.cpp lockstep/base/text.cpp libraries: -ljpeg
 # Only what changed is compiled again; objects are shared between the fuzzers. JOBS (default: the cores) at once.
 set -euo pipefail
@@ -40,9 +40,8 @@ declare -A queued=() links=()
 for fuzzer in tests/fuzz/*_fuzz.cpp; do
   name=$(basename "$fuzzer" _fuzz.cpp)
   if [ $# -gt 0 ] && [[ ! " $* " == *" $name "* ]]; then continue; fi
-  first=$(head -1 "$fuzzer")
-  [[ $first == "// sources: "* ]] || { echo "$fuzzer:1: the first line must be '// sources: ...'" >&2; exit 2; }
-  first=${first#// sources: }
+  first=$(sed -n -e '/^\/\/ sources: /!q' -e 's/^\/\/ sources: //p' "$fuzzer" | tr '\n' ' ')
+  [ -n "$first" ] || { echo "$fuzzer:1: the first line must be '// sources: ...'" >&2; exit 2; }
   sources=${first%%libraries:*}
   libraries=
   [[ $first != *libraries:* ]] || libraries=${first##*libraries:}

@@ -1,4 +1,7 @@
-// sources: lockstep/base/*.cpp lockstep/f*/[aw]*.cpp lockstep/f*/[mr]e*.cpp lockstep/f*/fam*.cpp lockstep/f*/nor*.cpp
+// sources: lockstep/base/*.cpp lockstep/forecast/address_space.cpp lockstep/forecast/allocator*.cpp
+// sources: lockstep/forecast/attention.cpp lockstep/forecast/family.cpp lockstep/forecast/memory*.cpp
+// sources: lockstep/forecast/norm_workspace.cpp lockstep/forecast/recording*.cpp lockstep/forecast/replay.cpp
+// sources: lockstep/forecast/workspace.cpp
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes give a recording or a user error; the checksum is put right first, so that the fuzzer gets behind it. What
 // was read prints and reads back equal, and can be replayed.

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/spec/job_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/spec/small_job.h"
+
+namespace lockstep::spec {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(JobRulesTest, VirtualRanksAreAPowerOfTwoThatFitsTheBatch) {
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"virtual_ranks\": 6")),
+              HasSubstr("training.virtual_ranks: is 6, no power of two\n  fix: use 4 or 8"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"virtual_ranks\": 64")),
+              HasSubstr("training.virtual_ranks: is 64, more slices than training.global_batch has samples\n"
+                        "  fix: use 32 or fewer"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"virtual_ranks\": 4, \"micro_batch\": 8")),
+              HasSubstr("training.micro_batch: with virtual_ranks the slices are the micro-batches"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"virtual_ranks\": 4, \"batch_norm\": \"sync\"")),
+              HasSubstr("training.batch_norm: is sync, which would undo the slices of virtual_ranks"));
+  EXPECT_THAT(job_complaint(with_training("\"phases\": [{\"train_from\": \"head\", \"cache_features\": true}], "
+                                          "\"virtual_ranks\": 4")),
+              HasSubstr("training.phases[0].cache_features: the bits of cached features depend on the ranks"));
+  EXPECT_EQ(job_of(with_training("\"epochs\": 1, \"virtual_ranks\": 32")).training.threads_per_slice, 1);
+}
+
+TEST(JobRulesTest, ChecksRulesBetweenFields) {
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"micro_batch\": 64")),
+              HasSubstr("job.json:2:43: training.micro_batch: is 64, more than training.global_batch, 32"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 2, \"schedule\": {\"warmup_epochs\": 2}")),
+              HasSubstr("training.schedule.warmup_epochs: is 2, not shorter than the run of 2 epochs"));
+  EXPECT_THAT(job_complaint(with_training("\"phases\": [{\"epochs\": 1}], \"schedule\": {\"warmup_epochs\": 2}")),
+              HasSubstr("not shorter than training.phases[0] of 1 epochs"));
+  EXPECT_THAT(job_complaint(with_training("\"phases\": [{\"epochs\": 1, \"cache_features\": true}]")),
+              HasSubstr("job.json:2:58: training.phases[0].cache_features"));
+  EXPECT_THAT(
+      job_complaint(with_training("\"phases\": [{\"epochs\": 1, \"freeze_norm\": true}]"), {"model.name=googlenet"}),
+      HasSubstr("training.phases[0].freeze_norm: leaves auxiliary heads without a gradient"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 9, \"schedule\": {\"name\": \"step\"}")),
+              HasSubstr("has no steps"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.schedule.step_epochs=[2, 1]"}), HasSubstr("must increase"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.schedule.step_epochs=[1, 4]"}), HasSubstr("ends after the run"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"data.mean=[0.5]"}),
+              HasSubstr("data.mean: 3 numbers are expected, these are 1"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"data.train=synthetic", "model.classes=2"}), HasSubstr("give data.samples"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"data.train=synthetic", "data.samples=9"}), HasSubstr("give model.classes"));
+  EXPECT_EQ(job_of(kSmallJob, {"data.samples=9"}).data.samples, 9);  // of a folder: for plan, where it is not there
+  EXPECT_THAT(job_complaint(kSmallJob, {"name=../x"}), HasSubstr("name: '../x' cannot name a folder"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.optimizer.nesterov=true", "training.optimizer.momentum=0"}),
+              HasSubstr("needs sgd or lars with momentum"));
+}
+
+TEST(JobRulesTest, NamesLargeBatchRulesThatLackTheirOtherHalf) {
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.schedule.scale=linear"}),
+              HasSubstr("training.schedule.scale: the linear rule needs the batch that optimizer.lr was found for\n"
+                        "  fix: for example \"base_batch\": 256"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.schedule.scale=sqrt", "training.schedule.base_batch=0"}),
+              HasSubstr("the sqrt rule needs"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.schedule.base_batch=256"}), HasSubstr("without a rule"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.optimizer.trust=0.02"}), HasSubstr("is of lars alone"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.batch_norm=ghost"}), HasSubstr("ghost needs the size of its slices"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.ghost_batch=8"}), HasSubstr("training.batch_norm is not ghost"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.batch_norm=ghost", "training.ghost_batch=33"}),
+              HasSubstr("training.ghost_batch: is 33, more than training.global_batch, 32\n  fix: give 32 at most"));
+  EXPECT_THAT(
+      job_complaint(kSmallJob, {"training.batch_norm=ghost", "training.ghost_batch=9", "training.micro_batch=8"}),
+      HasSubstr("training.ghost_batch: is 9, more than training.micro_batch, 8"));
+}
+
+TEST(JobRulesTest, VirtualRanksTakeNeitherSyncBatchNormNorRoundedSums) {
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.virtual_ranks=4", "training.batch_norm=sync"}),
+              HasSubstr("training.batch_norm: is sync, which would undo the slices of virtual_ranks"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.virtual_ranks=4", "training.reduce_precision=bf16"}),
+              HasSubstr("training.reduce_precision: is bf16, but virtual_ranks exchange their partial sums whole"));
+}
+
+}  // namespace
+}  // namespace lockstep::spec
