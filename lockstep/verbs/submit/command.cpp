@@ -11,11 +11,11 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/chain/link.h"
+#include "lockstep/chain/status.h"
+#include "lockstep/chain/submit.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/manners.h"
-#include "lockstep/verbs/submit/link.h"
-#include "lockstep/verbs/submit/status.h"
-#include "lockstep/verbs/submit/submit.h"
 #include "lockstep/verbs/verb.h"
 
 namespace lockstep::verbs::submit {
@@ -24,6 +24,10 @@ namespace {
 using base::Blame;
 using base::Error;
 using base::text;
+using chain::Candidate;
+using chain::Prepared;
+using chain::Queued;
+using chain::SubmitRequest;
 
 const base::CommandLine& submit_line() {
   static const base::CommandLine line{
@@ -85,7 +89,7 @@ double walltime_of(const std::string& word) {
 SubmitRequest request_of(const base::Arguments& arguments, const catalogue::Catalogue& catalogue) {
   SubmitRequest request;
   request.job = spec::load_job(arguments.only("job document"), arguments.values("--set"));
-  request.machine = find_machine(arguments.value_or("--on", "here"), arguments.values("--site"), catalogue);
+  request.machine = chain::find_machine(arguments.value_or("--on", "here"), arguments.values("--site"), catalogue);
   request.folder = std::filesystem::current_path();
   request.run =
       std::filesystem::absolute(arguments.value_or("--run", text("runs/", request.job.name))).lexically_normal();
@@ -161,12 +165,12 @@ std::string candidates_text(const Prepared& prepared, double now) {
 }
 
 std::string headline(const SubmitRequest& request, const Prepared& prepared) {
-  const Shape& shape = prepared.choice().script.shape;
-  const PlannedShape& planned = prepared.choice().planned;
+  const chain::Shape& shape = prepared.choice().script.shape;
+  const chain::PlannedShape& planned = prepared.choice().planned;
   const int64_t links = prepared.terms.planned_links;
   return text(request.run.string(), ": ", shape.nodes, " node", shape.nodes == 1 ? "" : "s", " x ",
               shape.ranks_per_node, " rank", shape.ranks_per_node == 1 ? "" : "s", " on ", request.machine.name,
-              ", jobs of ", walltime_words(shape.walltime), links > 0 ? text(", about ", links, " of them") : "",
+              ", jobs of ", chain::walltime_words(shape.walltime), links > 0 ? text(", about ", links, " of them") : "",
               planned.seconds > 0 ? text(", ", base::format_duration(planned.seconds), " in all") : "", "\n");
 }
 
@@ -179,7 +183,7 @@ std::string shortfall_text(const Queued& queued, int64_t wanted) {
 int submit_job(const base::Arguments& arguments) {
   const auto catalogue = catalogue::load_catalogue();
   const SubmitRequest request = request_of(arguments, catalogue);
-  const Prepared prepared = prepare(request, catalogue);
+  const Prepared prepared = chain::prepare(request, catalogue);
   std::string shown = headline(request, prepared);
   for (const auto& note : prepared.notes) shown += text("  ", note, "\n");
   if (request.earliest) shown += candidates_text(prepared, base::unix_seconds());
@@ -188,7 +192,7 @@ int submit_job(const base::Arguments& arguments) {
   if (request.dry_run) {
     shown += text("\n", prepared.script);
   } else {
-    queued = submit(request, prepared);
+    queued = chain::submit(request, prepared);
     const bool login = prepared.terms.submit_from == spec::SubmitFrom::login;
     shown += text("queued job", queued.jobs.size() == 1 ? " " : "s ", base::join(queued.jobs, ", "),
                   login ? "; those left over at the end are cancelled"
@@ -202,13 +206,13 @@ int submit_job(const base::Arguments& arguments) {
 
 int show_status(const base::Arguments& arguments, const std::string& run) {
   const double now = base::unix_seconds();
-  const ChainStatus status = read_status(std::filesystem::absolute(run), now);
+  const chain::ChainStatus status = chain::read_status(std::filesystem::absolute(run), now);
   base::give(arguments, to_json(status, now), to_text(status, now));
   return base::kExitDone;
 }
 
 int cancel(const base::Arguments& arguments, const std::string& run) {
-  const auto jobs = cancel_chain(std::filesystem::absolute(run));
+  const auto jobs = chain::cancel_chain(std::filesystem::absolute(run));
   base::Json result = base::Json::object();
   result["cancelled"] = base::Json::array_of(jobs);
   base::give(arguments, result,
@@ -220,12 +224,12 @@ int link(const base::Arguments& arguments, const std::string& run) {
   if (arguments.positional.empty()) {
     throw Error(Blame::user, "submit --link: which command?", "lockstep submit --link RUN -- lockstep train ...");
   }
-  LinkOptions options;
-  options.run = run_and_hand_on_signals;
+  chain::LinkOptions options;
+  options.run = chain::run_and_hand_on_signals;
   options.say = [](std::string_view line) {
     std::fprintf(stderr, "lockstep submit: %.*s\n", static_cast<int>(line.size()), line.data());
   };
-  return run_link(run, arguments.positional, options);
+  return chain::run_link(run, arguments.positional, options);
 }
 
 }  // namespace

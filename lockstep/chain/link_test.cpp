@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/link.h"
+#include "lockstep/chain/link.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "lockstep/run/small_disk.h"
 #include "lockstep/site/fake_scheduler.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using testing::ElementsAre;
@@ -365,4 +365,4 @@ TEST(LinkCommandTest, AsksABareMpirunToPassTheWishOn) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

@@ -13,7 +13,7 @@
 #include "lockstep/site/scheduler.h"
 #include "lockstep/spec/machine.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 
 // The exit code of a link that stopped in order. Not 85: Slurm requeues a job that ends so where the site's RequeueExit
 // has it, also with --no-requeue (seen on 22.05), and then job and successor would both go on.
@@ -105,4 +105,4 @@ struct GivenUp {
 };
 std::optional<GivenUp> given_up(const base::Path& run, double since);
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

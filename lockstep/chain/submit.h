@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/verbs/submit/prepare.h"
+#include "lockstep/chain/prepare.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 
 // What the scheduler took.
 struct Queued {
@@ -19,4 +19,4 @@ struct Queued {
 // shorter chain.
 Queued submit(const SubmitRequest& request, const Prepared& prepared);
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/chain.h"
+#include "lockstep/chain/chain.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using base::Json;
@@ -237,4 +237,4 @@ int64_t saved_step(const base::Path& run) {
   return std::max(save ? save->int_or("step", 0) : 0, stamp ? stamp->step : 0);
 }
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

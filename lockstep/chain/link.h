@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "lockstep/base/file.h"
+#include "lockstep/chain/chain.h"
 #include "lockstep/site/batch.h"
-#include "lockstep/verbs/submit/chain.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 
 // What a job of the chain does when its training has ended with `code`.
 enum class Verdict { done, next, failed };
@@ -42,4 +42,4 @@ int run_and_hand_on_signals(const std::vector<std::string>& command);
 // still knows as waiting, running or ending.
 bool free_dead_lock(const base::Path& run, const Chain& chain, const std::vector<site::BatchJob>& alive);
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

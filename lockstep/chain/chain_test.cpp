@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/chain.h"
+#include "lockstep/chain/chain.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using testing::ElementsAre;
@@ -115,4 +115,4 @@ TEST(ChainTest, CountsACheckpointThatAKilledJobDidNotTellOf) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/submit.h"
+#include "lockstep/chain/submit.h"
 
 #include <sys/stat.h>
 
+#include "lockstep/chain/refusal.h"
 #include "lockstep/site/batch.h"
-#include "lockstep/verbs/submit/refusal.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using For = site::Waits::For;
@@ -50,4 +50,4 @@ Queued submit(const SubmitRequest& request, const Prepared& prepared) {
   return queued;
 }
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/status.h"
+#include "lockstep/chain/status.h"
 #include "lockstep/base/clock.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/site/fake_scheduler.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using testing::ElementsAre;
@@ -129,4 +129,4 @@ TEST_F(StatusTest, CancelsTheWaitingLinksFirst) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

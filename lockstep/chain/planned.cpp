@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/planned.h"
+#include "lockstep/chain/planned.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,12 +8,12 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/chain/refusal.h"
 #include "lockstep/forecast/collective.h"
 #include "lockstep/forecast/limits.h"
 #include "lockstep/site/command.h"
-#include "lockstep/verbs/submit/refusal.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using base::text;
@@ -183,4 +183,4 @@ Planned parse_hours(const std::string& words, double walltime) {
   return planned;
 }
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

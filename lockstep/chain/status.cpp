@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/status.h"
+#include "lockstep/chain/status.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using base::Json;
@@ -298,4 +298,4 @@ std::vector<std::string> cancel_chain(const base::Path& run) {
   return cancelled;
 }
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

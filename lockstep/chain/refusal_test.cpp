@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/refusal.h"
+#include "lockstep/chain/refusal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/site/fake_scheduler.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using base::Blame;
@@ -64,4 +64,4 @@ TEST(RefusalTest, SeesWhatIsWrongBeforeAnythingIsSubmitted) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

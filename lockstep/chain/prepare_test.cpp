@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/prepare.h"
+#include "lockstep/chain/prepare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/site/fake_scheduler.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using testing::HasSubstr;
@@ -257,4 +257,4 @@ TEST(PrepareTest, ChoosesTheShapeThatEndsFirst) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/script.h"
+#include "lockstep/chain/script.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using testing::Contains;
@@ -202,4 +202,4 @@ TEST(ScriptTest, LeavesTheWarningOutOfShortJobs) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

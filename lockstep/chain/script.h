@@ -8,7 +8,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/spec/machine.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 
 // What one job of a chain asks the scheduler for.
 struct Shape {
@@ -50,4 +50,4 @@ std::string walltime_words(double seconds);
 // (its manual says so, and it was seen), so short jobs are better off without: 0.
 double signal_lead(const spec::Scheduler& scheduler, double walltime);
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

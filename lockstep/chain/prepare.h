@@ -8,13 +8,13 @@
 
 #include "lockstep/base/file.h"
 #include "lockstep/catalogue/catalogue.h"
+#include "lockstep/chain/chain.h"
+#include "lockstep/chain/planned.h"
+#include "lockstep/chain/script.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/spec/machine.h"
-#include "lockstep/verbs/submit/chain.h"
-#include "lockstep/verbs/submit/planned.h"
-#include "lockstep/verbs/submit/script.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 
 // What the user asked for, with the documents read.
 struct SubmitRequest {
@@ -74,4 +74,4 @@ size_t ends_first(const std::vector<Candidate>& candidates);
 // folder has no job yet.
 std::string other_job(const base::Path& run, const spec::Job& job);
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

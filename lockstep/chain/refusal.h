@@ -6,7 +6,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/spec/machine.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 
 // What the scheduler said when it refused a job, as an error with the key of the machine document that fixes it.
 base::Error refusal_error(const std::string& words, const spec::Scheduler& scheduler);
@@ -18,4 +18,4 @@ std::string in_one_line(const std::string& words);
 // lets no job run that long or has fewer nodes. Asks `sinfo`; says nothing where it does not answer.
 void check_site(const spec::Machine& machine, int64_t nodes, double walltime);
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/link.h"
+#include "lockstep/chain/link.h"
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@
 #include "lockstep/run/folder.h"
 #include "lockstep/site/launch.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using base::Blame;
@@ -310,4 +310,4 @@ int run_link(const base::Path& run, const std::vector<std::string>& command, con
   return Link(run, options).run(command);
 }
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

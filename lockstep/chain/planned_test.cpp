@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/planned.h"
+#include "lockstep/chain/planned.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/forecast/collective.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 spec::PlanOption option(int64_t nodes, std::optional<double> seconds, int64_t jobs) {
@@ -122,4 +122,4 @@ TEST(PlannedTest, NamesTheUsersMachineAndNotTheFileMadeForTheQuestion) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

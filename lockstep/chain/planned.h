@@ -11,7 +11,7 @@
 #include "lockstep/spec/machine.h"
 #include "lockstep/spec/plan.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 
 // How long a run is on so many nodes, by the plan or by the user.
 struct PlannedShape {
@@ -55,4 +55,4 @@ void estimate_nodes(const spec::Plan& plan, const PlanQuestion& question, Planne
 // "1=2.5,2=1.4": hours by nodes, of the user. `walltime` of one job gives the number of jobs; 0: one.
 Planned parse_hours(const std::string& words, double walltime);
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/prepare.h"
+#include "lockstep/chain/prepare.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/chain/refusal.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/run/identity.h"
 #include "lockstep/site/batch.h"
@@ -15,9 +16,8 @@
 #include "lockstep/site/machine_here.h"
 #include "lockstep/site/probe.h"
 #include "lockstep/spec/rank_rules.h"
-#include "lockstep/verbs/submit/refusal.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using base::Blame;
@@ -150,8 +150,8 @@ std::string node_local_folder(const base::Path& run) {
     return ((unresolved ? path.lexically_normal() : resolved) / "").string();
   };
   const char* told = std::getenv("TMPDIR");
-  for (const std::string folder : {"/tmp", "/var/tmp", "/dev/shm", told ? told : ""}) {
-    if (!folder.empty() && whole(run).starts_with(whole(folder))) return folder;
+  for (const std::string_view folder : {"/tmp", "/var/tmp", "/dev/shm", told ? told : ""}) {
+    if (!folder.empty() && whole(run).starts_with(whole(folder))) return std::string(folder);
   }
   return "";
 }
@@ -398,4 +398,4 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
   return prepared;
 }
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

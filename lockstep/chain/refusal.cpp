@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/refusal.h"
+#include "lockstep/chain/refusal.h"
 
 #include <algorithm>
 #include <vector>
@@ -10,7 +10,7 @@
 #include "lockstep/site/command.h"
 #include "lockstep/site/partitions.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using base::Blame;
@@ -113,4 +113,4 @@ void check_site(const spec::Machine& machine, int64_t nodes, double walltime) {
   }
 }
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

@@ -6,10 +6,10 @@
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/chain/chain.h"
 #include "lockstep/site/batch.h"
-#include "lockstep/verbs/submit/chain.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 
 // What the scheduler said about the jobs of a chain, and when.
 struct QueueView {
@@ -40,4 +40,4 @@ base::Json to_json(const ChainStatus& status, double now);
 // running one, which would otherwise start them. Returns the jobs cancelled. Machine error when the scheduler refuses.
 std::vector<std::string> cancel_chain(const base::Path& run);
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

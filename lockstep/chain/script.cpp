@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/script.h"
+#include "lockstep/chain/script.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include "lockstep/site/cores.h"
 #include "lockstep/site/launch.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using base::Blame;
@@ -241,4 +241,4 @@ std::string batch_script(const ScriptRequest& request, const spec::Machine& mach
   return script + text("exec ", site::shell_words(command), "\n");
 }
 
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/submit/submit.h"
+#include "lockstep/chain/submit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/site/fake_scheduler.h"
 
-namespace lockstep::verbs::submit {
+namespace lockstep::chain {
 namespace {
 
 using testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST_F(SubmitTest, LeavesAShorterChainWhereASiteLimitsTheJobs) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs::submit
+}  // namespace lockstep::chain
