@@ -18,7 +18,7 @@ const base::CommandLine& eval_line() {
       "eval",
       "RUN",
       "how good a trained network is, on data it has not seen",
-      {{"--data", "FOLDER", "one sub-folder a class; or validate (default), test, train: those of the job"},
+      {{"--data", "FOLDER", "shards, or one sub-folder a class; or validate (default), test, train: those of the job"},
        {"--job", "JOB", "for weights outside a run folder"},
        {"--set", "KEY=VALUE", "override a key of the job, e.g. data.image_size=96"},
        {"--ranks", "N", "share the work over N ranks on this machine, with mpirun, and watch over them"},

@@ -19,7 +19,7 @@ const base::CommandLine& predict_line_of_words() {
       "predict",
       "RUN IMAGE|FOLDER...",
       "what a trained network sees in images",
-      {{"--top", "N", "classes per image, most probable first (default 5)"},
+      {{"--top", "N", "of a classifier: classes per image, most probable first (default 5)"},
        {"--job", "JOB", "for weights outside a run folder"},
        {"--set", "KEY=VALUE", "override a key of the job"},
        {"--ranks", "N", "share the work over N ranks on this machine, with mpirun; the order stays"},
