@@ -80,7 +80,7 @@ class Packer {
   }
 
  private:
-  struct Task {
+  struct ToPack {
     size_t shard;
     int64_t id;
   };
@@ -143,7 +143,7 @@ class Packer {
   const Source& source_;
   const std::vector<PlannedShard>& shards_;
   std::vector<std::optional<ShardReport>> reports_;
-  std::vector<Task> todo_;
+  std::vector<ToPack> todo_;
   int64_t kept_ = 0;
   std::optional<shards::ShardWriter> writer_;  // of the shard at hand
 };
