@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <limits>
 
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/task/image_encoder.h"
 #include "lockstep/task/json_member.h"
+#include "lockstep/task/kept_rows.h"
 
 namespace lockstep::task {
 namespace {
@@ -20,7 +21,6 @@ class ValueEncoder final : public ImageEncoder {
  public:
   ValueEncoder(const spec::Data& data, std::string key) : ImageEncoder(data), key_(std::move(key)) {}
 
- protected:
   void encode_rest(const StoredSample& sample, FieldPointers rest) override {
     if (sample.members.empty()) return blank_rest(rest);  // a prediction: nobody knows the value
     fill(rest, static_cast<float>(number_in(read_json_member(sample.members[0]), key_, "regress.value")), 1);
@@ -43,7 +43,7 @@ struct Answer {
   double value = 0, predicted = 0;
 };
 
-// Keeps every answer: sums are taken in the order of the samples, so that ranks cannot change them.
+// Sums are taken in the order of the samples, so that ranks cannot change them.
 class RegressScore final : public Score {
  public:
   explicit RegressScore(int64_t worst) : keep_(static_cast<size_t>(worst)) {}
@@ -51,42 +51,31 @@ class RegressScore final : public Score {
   void add(const Rows& rows) override {
     for (int64_t i = 0; i < rows.size(); ++i) {
       if (*rows.field("valid").values<float>(i) == 0) continue;
-      answers_.push_back({rows.sample_ids[static_cast<size_t>(i)], *rows.field("value").values<float>(i),
-                          rows.output("value").row(i)[0]});
+      answers_.add({rows.sample_ids[static_cast<size_t>(i)], *rows.field("value").values<float>(i),
+                    rows.output("value").row(i)[0]});
     }
   }
-  std::string pack() const override {
-    return {reinterpret_cast<const char*>(answers_.data()), answers_.size() * sizeof(Answer)};
-  }
-  void merge(std::string_view packed) override {
-    const size_t before = answers_.size();
-    answers_.resize(before + packed.size() / sizeof(Answer));
-    std::memcpy(answers_.data() + before, packed.data(), packed.size());
-  }
-
-  int64_t samples() const override { return static_cast<int64_t>(answers_.size()); }
+  std::string pack() const override { return answers_.pack(); }
+  void merge(std::string_view packed) override { answers_.merge(packed); }
+  int64_t samples() const override { return answers_.size(); }
   Headline headline() const override {
     return {"mae", mean(error), false, text("mean absolute error ", base::fixed(mean(error), 4))};
   }
   Json figures() const override {
-    const double centre = mean([](const Answer& answer) { return answer.value; });
-    const double spread = mean([&](const Answer& answer) { return std::pow(answer.value - centre, 2); });
     Json all = Json::object();
     all["loss"] = mean(square);
     all["mae"] = mean(error);
-    all["r2"] = spread > 0 ? 1 - mean(square) / spread : 0;  // 1 is perfect, 0 what the mean of all values would reach
+    all["r2"] = r2();
     return all;
   }
   std::string line() const override {
-    const Json all = figures();
-    return text(headline().text, "  R2 ", base::fixed(all.at("r2").as_double(), 4), "  loss ",
-                base::fixed(all.at("loss").as_double(), 4));
+    return text(headline().text, "  R2 ", base::fixed(r2(), 4), "  loss ", base::fixed(mean(square), 4));
   }
   Json to_json() const override {
     Json all = figures();
     all["samples"] = samples();
     all["worst"] = Json::array();
-    std::vector<Answer> worst = in_order();
+    std::vector<Answer> worst = answers_.in_order();
     std::stable_sort(worst.begin(), worst.end(), [](const Answer& a, const Answer& b) { return error(a) > error(b); });
     worst.resize(std::min(worst.size(), keep_));
     for (const Answer& answer : worst) {
@@ -101,23 +90,25 @@ class RegressScore final : public Score {
   }
 
  private:
-  static double error(const Answer& answer) { return std::abs(answer.predicted - answer.value); }
+  static double error(const Answer& answer) {  // what is no number is wrong beyond measure: it sorts as that
+    const double off = std::abs(answer.predicted - answer.value);
+    return std::isnan(off) ? std::numeric_limits<double>::infinity() : off;
+  }
   static double square(const Answer& answer) { return error(answer) * error(answer); }
-
-  std::vector<Answer> in_order() const {
-    std::vector<Answer> all = answers_;
-    std::sort(all.begin(), all.end(), [](const Answer& a, const Answer& b) { return a.id < b.id; });
-    return all;
+  double r2() const {  // 1 is perfect, 0 what the mean of all values would reach
+    const double centre = mean([](const Answer& answer) { return answer.value; });
+    const double spread = mean([&](const Answer& answer) { return std::pow(answer.value - centre, 2); });
+    return spread > 0 ? 1 - mean(square) / spread : 0;
   }
   template <class Of>
   double mean(const Of& of) const {
     double sum = 0;
-    for (const Answer& answer : in_order()) sum += of(answer);
-    return answers_.empty() ? 0 : sum / static_cast<double>(answers_.size());
+    for (const Answer& answer : answers_.in_order()) sum += of(answer);
+    return samples() == 0 ? 0 : sum / static_cast<double>(samples());
   }
 
   size_t keep_;
-  std::vector<Answer> answers_;
+  KeptRows<Answer> answers_;
 };
 
 class Regress final : public Task {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "lockstep/base/error.h"
 #include "lockstep/image/decode.h"
 
@@ -42,6 +44,18 @@ TEST(RegressTest, ScoresTheSameWhateverTheRanks) {
   empty->merge(score->pack());
   other->merge(empty->pack());
   EXPECT_EQ(other->to_json(), score->to_json());
+}
+
+TEST(RegressTest, AnAnswerThatIsNoNumberIsTheWorst) {
+  const auto task = make_regress(ages());
+  const std::vector<int64_t> ids{0, 1, 2};
+  const std::vector<float> answers{9, NAN, 1};
+  const auto fields = fields_of({2, 3, 7}, {1, 1, 1});
+  const auto score = task->score(3);
+  score->add({ids, fields, {{"value", 1, answers}}});
+  EXPECT_EQ(score->worst(), (std::vector<int64_t>{1, 0, 2}));
+  EXPECT_FALSE(score->is_sound());
+  EXPECT_FALSE(score->summary().figure("mae"));
 }
 
 TEST(RegressTest, ReadsTheNumberOfTheSamplesJson) {

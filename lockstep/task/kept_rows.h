@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace lockstep::task {
+
+// What a score keeps of every sample, where sums alone would not do or would depend on the ranks: rows of plain
+// members, one or several a sample, each with the sample's `id`.
+template <class Row>
+class KeptRows {
+  static_assert(std::is_trivially_copyable_v<Row>);
+
+ public:
+  void add(const Row& row) { rows_.push_back(row); }
+  int64_t size() const { return static_cast<int64_t>(rows_.size()); }
+
+  // For Score::pack and Score::merge.
+  std::string pack() const { return {reinterpret_cast<const char*>(rows_.data()), rows_.size() * sizeof(Row)}; }
+  void merge(std::string_view packed) {
+    const size_t before = rows_.size();
+    rows_.resize(before + packed.size() / sizeof(Row));
+    std::memcpy(rows_.data() + before, packed.data(), packed.size());
+  }
+
+  // By sample, those of one sample as they were added: the same whatever ranks added them.
+  std::vector<Row> in_order() const {
+    std::vector<Row> all = rows_;
+    std::stable_sort(all.begin(), all.end(), [](const Row& a, const Row& b) { return a.id < b.id; });
+    return all;
+  }
+
+ private:
+  std::vector<Row> rows_;
+};
+
+}  // namespace lockstep::task
