@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "lockstep/base/error.h"
+
 namespace lockstep::task {
 
 // What a score keeps of every sample, where sums alone would not do or would depend on the ranks: rows of plain
@@ -24,6 +26,8 @@ class KeptRows {
   // For Score::pack and Score::merge.
   std::string pack() const { return {reinterpret_cast<const char*>(rows_.data()), rows_.size() * sizeof(Row)}; }
   void merge(std::string_view packed) {
+    base::ensure(packed.size() % sizeof(Row) == 0, "ranks hand over whole rows");
+    if (packed.empty()) return;  // a rank without samples; memcpy takes no null
     const size_t before = rows_.size();
     rows_.resize(before + packed.size() / sizeof(Row));
     std::memcpy(rows_.data() + before, packed.data(), packed.size());

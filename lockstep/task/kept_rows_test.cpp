@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lockstep/base/error.h"
+
 namespace lockstep::task {
 namespace {
 
@@ -25,6 +27,19 @@ TEST(KeptRowsTest, RanksThatAreMergedGiveTheRowsOfOne) {
   EXPECT_EQ(first.size(), 4);
   EXPECT_EQ(first.in_order(), one.in_order());
   EXPECT_EQ(first.in_order().front(), (Found{0, .5}));
+}
+
+TEST(KeptRowsTest, ARankWithoutSamplesAddsNothing) {
+  KeptRows<Found> none;
+  none.merge(KeptRows<Found>().pack());
+  EXPECT_EQ(none.size(), 0);
+  EXPECT_TRUE(none.in_order().empty());
+}
+
+TEST(KeptRowsTest, TakesWholeRowsOnly) {
+  KeptRows<Found> rows;
+  EXPECT_THROW(rows.merge("not a row"), base::Error);
+  EXPECT_EQ(rows.size(), 0);
 }
 
 }  // namespace

@@ -61,8 +61,9 @@ base::Json to_json(const Headline& headline) {
 }
 
 Headline headline_from(const base::Json& value) {
-  return {value.at("name").as_string(), value.at("value").as_double(), value.at("higher_is_better").as_bool(),
-          value.at("text").as_string()};
+  const base::Json& number = value.at("value");  // null: it was not finite
+  return {value.at("name").as_string(), number.is_null() ? std::nan("") : number.as_double(),
+          value.at("higher_is_better").as_bool(), value.at("text").as_string()};
 }
 
 std::optional<double> ScoreSummary::figure(std::string_view name) const {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 namespace lockstep::task {
 namespace {
 
@@ -45,6 +48,16 @@ TEST(TaskTest, ASummaryComesBackFromItsJson) {
   EXPECT_EQ(summary.text(), "top-1 50.00 %, loss 1.5000");
   EXPECT_EQ(summary.figure("top1"), 0.5);
   EXPECT_FALSE(summary.figure("mae").has_value());
+}
+
+// A file has null for what is not finite: a run must go on from a checkpoint behind such an evaluation.
+TEST(ScoreSummaryTest, AHeadlineThatIsNotFiniteIsReadAsItWasWritten) {
+  const ScoreSummary summary{{"mae", std::numeric_limits<double>::infinity(), false, "mean absolute error inf"},
+                             base::parse_json(R"({"mae": null})", "f")};
+  const ScoreSummary read = ScoreSummary::from_json(base::parse_json(summary.to_json().dump(), "state.json"));
+  EXPECT_FALSE(std::isfinite(read.headline.value));
+  EXPECT_EQ(read.headline.text, "mean absolute error inf");
+  EXPECT_FALSE(read.headline.better_than(0.5));
 }
 
 }  // namespace
