@@ -389,6 +389,7 @@ Option forecast_option(const ForecastContext& context, const MachineOption& mach
   option.machine_option = machine_option;
   option.why = machine_option.notes;
   option.levers = levers;
+  option.drivable = !machine_option.gpu || !machine_option.gpu->planning_only();
   option.trial = try_levers(context, machine_option, levers);
   const Trial& trial = option.trial;
   if (trial.time) {

@@ -20,7 +20,6 @@ void explain_gpu(const ForecastContext& context, Option& option) {
   } else if (gpu.last_cuda) {
     why.push_back(text("planned only: no current CUDA drives it, the last one was ", *gpu.last_cuda));
   }
-  option.drivable = !gpu.planning_only();
   const bool sixteen = option.levers.precision == "bf16";
   if (sixteen && gpu.tflops_bf16.value_or(1) == 0) {
     why.push_back(text("has no bf16 units: such products run at the speed of fp32 at best; --set training.precision=",

@@ -5,7 +5,7 @@
 
 namespace lockstep::forecast {
 
-// Says in option.why, in words, why it fits and how fast it is, or why not; sets option.drivable.
+// Says in option.why, in words, why it fits and how fast it is, or why not.
 // REQUIRES: everything else of the option is there.
 void add_reasons(const ForecastContext& context, Option& option);
 
