@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/renamed.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 
@@ -19,8 +20,10 @@ using base::text;
 void check_keys(const Json& object, const std::vector<std::string>& known) {
   for (const auto& member : object.members()) {
     if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
+    const auto now = base::new_key_name(member.key);
     throw Error(Blame::user, text(object.where(), ": unknown key '", member.key, "'"),
-                base::did_you_mean(member.key, known));
+                now ? text("it is called '", *now, "' now: docs/formats/measured_table.md")
+                    : base::did_you_mean(member.key, known));
   }
 }
 

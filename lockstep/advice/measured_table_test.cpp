@@ -37,5 +37,14 @@ TEST(MeasuredTableTest, NamesThePlaceOfWhatIsWrong) {
   }
 }
 
+TEST(MeasuredTableTest, AnOldKeyIsAnErrorThatSaysTheNewOne) {
+  try {
+    parse_table(R"({"title": "x", "rows": [{"gpus": 1, "rate": 1, "top1": 0.75}]})");
+    ADD_FAILURE() << "accepted";
+  } catch (const base::Error& error) {
+    EXPECT_TRUE(error.fix().starts_with("it is called 'score' now")) << error.fix();
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::advice

@@ -9,13 +9,11 @@
 #include <set>
 
 #include "lockstep/base/error.h"
-#include "lockstep/base/text.h"
 #include "lockstep/spec/small_job.h"
 
 namespace lockstep::spec {
 namespace {
 
-using base::text;
 using testing::HasSubstr;
 
 TEST(JobTest, KeepsDefaultsOfWhatIsNotStated) {
