@@ -54,7 +54,10 @@ endif()
 
 # The NCCL plug-in needs headers alone, of NCCL and of what c10d's own header drags in; the oracles' wheels have them.
 set(LOCKSTEP_HAS_nccl OFF)
-file(GLOB wheels LIST_DIRECTORIES ON ${CMAKE_SOURCE_DIR}/.deps/oracles/lib/python3*/site-packages)
+set(wheels)
+if(EXISTS ${CMAKE_SOURCE_DIR}/.deps/oracles/wheels)  # written when all of them are there
+  file(GLOB wheels LIST_DIRECTORIES ON ${CMAKE_SOURCE_DIR}/.deps/oracles/lib/python3*/site-packages)
+endif()
 set(nccl_include)
 foreach(header nccl.h crt/host_config.h cublas_v2.h cusparse.h cusolverDn.h cuda_runtime_api.h)
   set(found)

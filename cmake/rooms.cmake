@@ -2,6 +2,8 @@
 # Torch-free rooms form liblockstep_core.so, the others liblockstep_torch.so.
 file(STRINGS ${CMAKE_SOURCE_DIR}/lockstep/ROOMS room_rows REGEX "^[a-z]")
 file(STRINGS ${CMAKE_SOURCE_DIR}/lockstep/verbs/verbs.def verb_rows REGEX "^VERB")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/lockstep/ROOMS ${CMAKE_SOURCE_DIR}/lockstep/verbs/verbs.def)
 
 function(lockstep_room target folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lockstep/${folder}/*.cpp)

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing: deps.sh build|test|torch|oracles|ffcv...
+# Installs what is missing: deps.sh build|test|torch|zoo|oracles|ffcv...
 #   build    Debian packages to build and run (root or sudo)
 #   test     Debian packages that only the tests need (root or sudo)
 #   torch    libtorch 2.11.0 from its PyPI wheel, CPU part only, into .deps/libtorch (1.2 GB)
-#   oracles  a Python environment with the packages that check our results, into .deps/oracles (5 GB)
+#   zoo      a Python environment with the packages that check networks, steps and pixels, into .deps/oracles (4 GB)
+#   oracles  the same with all packages that check our results (5 GB)
 #   ffcv     FFCV into .deps/oracles, one more peer of `lockstep bench loader`; builds against Debian's OpenCV
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +15,8 @@ build_packages=(g++ make cmake ninja-build ccache pkg-config git python3 python3
 test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev binutils strace chromium fonts-dejavu-core
   mpich libmpich-dev)  # MPICH: Debian ranks Open MPI above it, mpirun and mpicc stay as they are
 torch_wheels=(torch==2.11.0 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
-oracle_wheels=(torch==2.11.0 torchvision==0.26.0 timm==1.0.30 safetensors==0.8.0 tensorboard==2.21.0 numpy==2.4.6
+zoo_wheels=(torch==2.11.0 torchvision==0.26.0 timm==1.0.30 safetensors==0.8.0)
+oracle_wheels=("${zoo_wheels[@]}" tensorboard==2.21.0 numpy==2.4.6
   pillow==13.0.0 jsonschema==4.26.0 scikit-learn==1.9.1 webdataset==1.0.2 wids==0.1.11 nvidia-dali-cuda130==2.4.0
   pycocotools==2.0.11 h5py==3.16.0 nvidia-cuda-crt==13.0.88)  # the last one: headers for plugins/cuda/nccl_plugin.cpp
 
@@ -46,13 +48,22 @@ install_torch() {
   mv .deps/libtorch.part .deps/libtorch
 }
 
-install_oracles() {
-  local stamp="${oracle_wheels[*]}"
-  [ "$(cat .deps/oracles/wheels 2>/dev/null)" = "$stamp" ] && return
-  echo "installing the oracles into .deps/oracles"
+is_stamped() { [ "$(cat ".deps/oracles/$1" 2>/dev/null)" = "$2" ]; }
+
+install_zoo() {
+  if is_stamped zoo_wheels "${zoo_wheels[*]}" || is_stamped wheels "${oracle_wheels[*]}"; then return; fi
+  echo "installing the oracles of networks, steps and pixels into .deps/oracles"
   rm -rf .deps/oracles && mkdir -p .deps && python3 -m venv .deps/oracles
+  twice .deps/oracles/bin/pip install -q --no-compile "${zoo_wheels[@]}"
+  echo "${zoo_wheels[*]}" > .deps/oracles/zoo_wheels
+}
+
+install_oracles() {
+  is_stamped wheels "${oracle_wheels[*]}" && return
+  install_zoo
+  echo "installing the other oracles into .deps/oracles"
   twice .deps/oracles/bin/pip install -q --no-compile "${oracle_wheels[@]}"
-  echo "$stamp" > .deps/oracles/wheels
+  echo "${oracle_wheels[*]}" > .deps/oracles/wheels
 }
 
 install_ffcv() {
@@ -67,6 +78,7 @@ for part in "$@"; do
     build) install_debian "${build_packages[@]}" ;;
     test) install_debian "${test_packages[@]}" ;;
     torch) install_torch ;;
+    zoo) install_zoo ;;
     oracles) install_oracles ;;
     ffcv) install_ffcv ;;
     *) echo "deps.sh: no part '$part'" >&2; exit 2 ;;

@@ -8,36 +8,56 @@ export ONEDNN_MAX_CPU_ISA=${ONEDNN_MAX_CPU_ISA:-AVX512_CORE_BF16}
 BUILD=${BUILD:-build}
 JOBS=${JOBS:-2}
 FUZZ_SECONDS=${FUZZ_SECONDS:-10}
+export BUILD LOCKSTEP_BUILD=$BUILD
 passed=0 failed=0 results=()
+built=     # "yes" or "no" once everything was to be built; the parts then need not build what they run
+fetching=  # the process that installs the oracles beside the build
+
+cpu_seconds() { awk '{ print int(($14 + $15 + $16 + $17) / hz) }' hz="$(getconf CLK_TCK)" /proc/$$/stat; }
 
 part() {  # part NAME COMMAND...: runs one part, keeps its time and outcome
-  local name=$1 start=$SECONDS
+  local name=$1 start=$SECONDS cpu outcome
   shift
   if [ ${#only[@]} -gt 0 ] && [[ ! " ${only[*]} " == *" $name "* ]]; then return; fi
   printf '\n== %s\n' "$name"
-  if "$@"; then passed=$((passed + 1)); results+=("ok    $name $((SECONDS - start)) s")
-  else failed=$((failed + 1)); results+=("FAIL  $name $((SECONDS - start)) s"); fi
+  cpu=$(cpu_seconds)
+  if "$@"; then passed=$((passed + 1)) outcome=ok; else failed=$((failed + 1)) outcome=FAIL; fi
+  results+=("$(printf '%-5s %-10s %4d s, %4d s of CPU' $outcome "$name" $((SECONDS - start)) $(($(cpu_seconds) - cpu)))")
 }
 
-format() { git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-14 --dry-run -Werror; }
-build() { make --no-print-directory build JOBS="$JOBS" CMAKE_FLAGS="-DLOCKSTEP_WERROR=ON -DLOCKSTEP_TESTS=ON"; }
-tree() { python3 tests/tree/tree.py && python3 tests/tree/tree_test.py; }
-labelled() { ctest --test-dir "$BUILD" -L "$1" --output-on-failure --no-tests=error; }
-scenarios() { LOCKSTEP_BUILD=$BUILD python3 tests/scenarios/run.py; }
-
-oracles() {  # every oracle decides on its own; all of them run
-  local wrong=0
-  for script in tests/oracles/*.py; do
-    printf -- '-- %s\n' "$script"
-    LOCKSTEP_BUILD=$BUILD .deps/oracles/bin/python "$script" || wrong=$((wrong + 1))
-  done
-  [ $wrong -eq 0 ]
+# Only the oracles need the 5 GB of Python packages; they arrive while the rest is built and tested.
+deps() {
+  scripts/deps.sh build test torch || return 1
+  scripts/deps.sh oracles &
+  fetching=$!
 }
+fetched() {
+  [ -n "$fetching" ] || { scripts/deps.sh oracles; return; }
+  wait "$fetching" || return 1
+  built=  # the NCCL plug-in is compiled with headers of these packages
+}
+
+build() { make --no-print-directory build BUILD="$BUILD" JOBS="$JOBS" TARGET="$*"; }
+build_all() { if build all tests; then built=yes; else built=no; return 1; fi; }
+need() {  # need TARGET...: nothing is tested that was built from other sources
+  [ "$built" != yes ] || return 0
+  [ "$built" != no ] || { echo "not run: the build failed"; return 1; }
+  build "$@"
+}
+
+format() { git ls-files -z -co --exclude-standard '*.h' '*.cpp' | xargs -0 clang-format-14 --dry-run -Werror; }
+tree() { python3 tests/tree/tree.py && python3 tests/tree/tree_test.py && python3 tests/house/loop_test.py; }
+labelled() { need all "$1_tests" && ctest --test-dir "$BUILD" -L "$1" --output-on-failure --no-tests=error; }
+symbols() { need all && python3 scripts/symbols.py "$BUILD"; }
+scenarios() { need all && python3 tests/scenarios/run.py; }
+quickstart() { need all && tests/house/quickstart.sh; }
+oracles() { fetched && need all probes && .deps/oracles/bin/python tests/oracles/run.py; }
 
 pages() {
   local wrong=0
+  need all || return 1
   for script in tests/pages/*.py; do
-    LOCKSTEP_BUILD=$BUILD python3 "$script" || wrong=$((wrong + 1))
+    python3 "$script" || wrong=$((wrong + 1))
   done
   [ $wrong -eq 0 ]
 }
@@ -45,20 +65,21 @@ pages() {
 fuzz() { tests/fuzz/build.sh "$BUILD/fuzz" && tests/fuzz/run.sh "$FUZZ_SECONDS" "$BUILD/fuzz"; }
 
 only=("$@")
-part deps scripts/deps.sh build test torch oracles
+part deps deps
 part tree tree
 part format format
-part build build
-part symbols python3 scripts/symbols.py "$BUILD"
-part tidy scripts/tidy.sh
+part build build_all
+part symbols symbols
+part tidy python3 scripts/tidy.py --seconds 150
 part unit labelled unit
 part mpi labelled mpi
 part scenarios scenarios
-part quickstart tests/house/quickstart.sh
+part quickstart quickstart
 part oracles oracles
 part pages pages
 part fuzz fuzz
+[ -z "$fetching" ] || wait "$fetching" || { failed=$((failed + 1)); results+=("FAIL  deps.sh oracles"); }
 
 printf '\n%s\n' "${results[@]}"
-echo "test: $passed passed, $failed failed"
+echo "test: $passed passed, $failed failed, $SECONDS s"
 [ "$failed" -eq 0 ]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: sources
 """Arrays and outlines as others write and read them, through `lockstep prep`.
 
 HDF5 files of h5py (plain, in groups, compressed, big-endian) and MNIST's files packed by gzip come out as the same

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: image
 """Our decoder and evaluation pixels against PIL and torchvision.
 
 Decoded images must be equal to PIL's within 1/255 (0 for most kinds); evaluation's resize and crop within 2/255 in the

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: step run
 """Holds our optimizers and schedules against torch.optim and timm: optimizers.py
 
 The same gradients must lead to the same parameters (2e-6 absolute after 20 steps), and every step of a schedule must

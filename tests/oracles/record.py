@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: forecast
 """Holds python/lockstep/record.py to a real GPU: record.py [--all] [--json FILE]
 
 Steps of torchvision models, recorded here without a GPU, against what an H200's allocator did with the same steps

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: trace
 """The same network recorded in Python and traced in C++ has the same storages: record_ours.py
 
 torchvision's ResNets and GoogLeNet (without its auxiliary heads) under python/lockstep/record.py against our own step (`lockstep plan --save-recording`), batch 16,

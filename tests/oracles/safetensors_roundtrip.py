@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: weights
 """Holds our files of weights against the PyPI safetensors package and torch.save.
 
 - what the package writes, we read; what we write, the package reads, and the bytes are the package's own;

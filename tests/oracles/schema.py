@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: spec
 """Holds `lockstep explain --schema` to the PyPI package jsonschema: the schema is valid, examples pass, bad jobs fail,
 and schema and parser agree on each."""
 import copy

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: sources
 """How far a linear model gets on the drawn shapes: it must stay below 45 %, so that what a network reaches was learnt.
 
 shapes_linear.py [FOLDER] takes a set that exists; without it one of 4000 images is drawn.

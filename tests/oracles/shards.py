@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: shards sources
 """The shards that `lockstep prep` writes, read by others: tar(1), tarfile, webdataset, wids and DALI (CPU).
 
 Every sample comes once, with the same bytes from every reader; labels are those of the folders; pixels of JPEGs with

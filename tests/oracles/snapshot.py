@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: forecast
 """A PyTorch memory snapshot becomes a recording that replays to the byte: snapshot.py
 
 snapshot.pickle is the beginning of a real one (torch.cuda.memory._snapshot() on an H200: ResNet-18 under autocast, from

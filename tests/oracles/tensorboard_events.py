@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: run
 """TensorBoard's own reader reads our event files: every scalar, step and value."""
 import math
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: image
 """Boxes, masks and colours under our views against torchvision.transforms.v2 with the same parameters.
 
 Crop, resize and mirror of tv_tensors.BoundingBoxes and Mask; SanitizeBoundingBoxes for what is dropped; brightness,

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# rooms: model
 """Holds the zoo against torchvision and timm: zoo.py [NAME...]
 
 Random weights of the reference, written as safetensors, must give the same logits (1e-4), the same gradients

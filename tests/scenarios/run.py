@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs text scenarios: run.py [FILE...], default every *.txt beside this script.
+"""Runs text scenarios: run.py [FILE...], default every *.txt beside this script; JOBS files at a time (default: the cores).
 
 A file is a list of blocks separated by blank lines:
     $ command          run by bash in a folder that is fresh for each file
@@ -10,6 +10,7 @@ A file is a list of blocks separated by blank lines:
 A block whose command ends in a backslash goes on in the next line. `# skip-unless COMMAND` as a line of its own skips
 the rest of the file, by name and counted, when COMMAND fails. Other lines that start with # are comments.
 """
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -78,33 +79,44 @@ def check(block, folder, env):
     return wrong, output
 
 
+def run_file(path, env):
+    """What a file has to say, and its counts: passed, failed, skipped."""
+    started, said = time.monotonic(), []
+    passed = failed = skipped = 0
+    with tempfile.TemporaryDirectory(prefix="lockstep-scenario-") as folder:
+        skipping = None
+        for number, kind, payload in parse(path):
+            if kind == "skip-unless":
+                skipping = payload if run(payload, folder, env)[0] != 0 else skipping
+            elif skipping:
+                skipped += 1
+            else:
+                wrong, output = check(payload, folder, env)
+                failed += 1 if wrong else 0
+                passed += 0 if wrong else 1
+                if wrong:
+                    said.append(f"FAIL {path.name}:{number}: {payload[0]}\n  " + "\n  ".join(wrong))
+                    said.append("  output:\n    " + "\n    ".join(output.splitlines()[-40:]))
+        if skipping:
+            said.append(f"skip {path.name}: needs `{skipping}`")
+    said.append(f"{'FAIL' if failed else 'ok  '} {path.name} ({time.monotonic() - started:.1f} s)")
+    return "\n".join(said), (passed, failed, skipped)
+
+
 def main():
     files = [pathlib.Path(name) for name in sys.argv[1:]] or sorted(HERE.glob("*.txt"))
+    # The long ones first, so that none is left alone at the end: ranks and runs that are killed take the time.
+    files.sort(key=lambda path: -len(re.findall(r"lockstep train|--ranks|kill ", path.read_text())))
     env = dict(os.environ, PATH=f"{BUILD / 'bin'}:{os.environ['PATH']}", ROOT=str(ROOT), LC_ALL="C.UTF-8",
                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    passed = failed = skipped = 0
-    for path in files:
-        started = time.monotonic()
-        before = failed
-        with tempfile.TemporaryDirectory(prefix="lockstep-scenario-") as folder:
-            skipping = None
-            for number, kind, payload in parse(path):
-                if kind == "skip-unless":
-                    skipping = payload if run(payload, folder, env)[0] != 0 else skipping
-                elif skipping:
-                    skipped += 1
-                else:
-                    wrong, output = check(payload, folder, env)
-                    failed += 1 if wrong else 0
-                    passed += 0 if wrong else 1
-                    if wrong:
-                        print(f"FAIL {path.name}:{number}: {payload[0]}\n  " + "\n  ".join(wrong))
-                        print("  output:\n    " + "\n    ".join(output.splitlines()[-40:]))
-            if skipping:
-                print(f"skip {path.name}: needs `{skipping}`")
-        print(f"{'ok  ' if failed == before else 'FAIL'} {path.name} ({time.monotonic() - started:.1f} s)", flush=True)
-    print(f"scenarios: {passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    totals = [0, 0, 0]
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count()))) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(run_file, path, env) for path in files]):
+            said, counts = done.result()
+            print(said, flush=True)
+            totals = [total + count for total, count in zip(totals, counts)]
+    print(f"scenarios: {totals[0]} passed, {totals[1]} failed, {totals[2]} skipped")
+    return 1 if totals[1] else 0
 
 
 if __name__ == "__main__":

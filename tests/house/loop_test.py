@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts that a contributor runs all day: what tidy looks at, what check chooses, that all builds have one set of flags."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import check  # noqa: E402
+import tidy  # noqa: E402
+from tree import Tree  # noqa: E402  (check.py knows where)
+
+
+class TidyTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.addCleanup(setattr, tidy, "ROOT", tidy.ROOT)
+        tidy.ROOT = pathlib.Path(self.folder.name)
+        (tidy.ROOT / "lockstep/base").mkdir(parents=True)
+        (tidy.ROOT / ".clang-tidy").write_text("Checks: x\n")
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *words):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words], cwd=tidy.ROOT, check=True)
+
+    def write(self, name, text, commit=True):
+        (tidy.ROOT / "lockstep/base" / name).write_text(text)
+        if commit:
+            self.git("add", ".")
+            self.git("commit", "-q", "-m", name)
+
+    def test_looks_at_every_commit_of_a_series_and_at_new_files_newest_first(self):
+        for name in ("first.cpp", "middle.cpp", "last.cpp"):
+            self.write(name, "int x;\n")
+        self.write("new.cpp", "int y;\n", commit=False)
+        self.write("middle.cpp", "int z;\n", commit=False)
+        found = [pathlib.Path(name).name for name in tidy.changed_since(tidy.choose_base())]
+        self.assertEqual(found, ["new.cpp", "middle.cpp", "last.cpp"])
+
+    def test_looks_again_when_a_header_changed(self):
+        self.write("far.h", "int far;\n")
+        self.write("near.h", '#include "lockstep/base/far.h"\n')
+        self.write("x.cpp", '#include "lockstep/base/near.h"\n')
+        before = tidy.key("lockstep/base/x.cpp")
+        self.assertEqual(before, tidy.key("lockstep/base/x.cpp"))
+        self.write("far.h", "long far;\n")
+        self.assertNotEqual(before, tidy.key("lockstep/base/x.cpp"))
+
+
+class CheckTest(unittest.TestCase):
+    def test_a_file_belongs_to_the_longest_room(self):
+        rooms = ["sources", "sources/pack", "verbs/plan"]
+        self.assertEqual(check.rooms_of(["lockstep/sources/pack/pack.cpp", "lockstep/verbs/plan/x.h", "README.md"], rooms),
+                         ["sources/pack", "verbs/plan"])
+        self.assertEqual(check.oracles_of(["model"]), ["zoo"])
+
+    def test_every_oracle_names_rooms_that_are_there(self):
+        rooms = Tree(ROOT).rooms
+        for path in (ROOT / "tests/oracles").glob("*.py"):
+            if path.name != "run.py":
+                line = path.read_text().splitlines()[2]
+                self.assertTrue(line.startswith("# rooms: ") and set(line[9:].split()) <= set(rooms), f"{path.name}: {line}")
+
+
+class FlagsTest(unittest.TestCase):
+    def test_no_way_to_build_has_flags_of_its_own(self):
+        for name in ("Makefile", "scripts/test.sh", "scripts/quickstart.sh"):
+            text = (ROOT / name).read_text()
+            for flag in ("LOCKSTEP_WERROR", "LOCKSTEP_UNITY", "CMAKE_BUILD_TYPE", "CMAKE_FLAGS="):
+                self.assertNotIn(flag, text, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
