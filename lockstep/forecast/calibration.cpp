@@ -240,24 +240,18 @@ const SampleGroup& Calibration::group(size_t device, OperatorClass kind) const {
   return groups_.lower_bound({device, 0})->second;
 }
 
-double Calibration::efficiency(const Operator& op, const Rates& rates) const {
+double Calibration::efficiency(const Operator& op, const Rates& rates, Layout layout) const {
   const double bound = roofline(op, rates).seconds();
   const SampleGroup& near = group(basis_index(rates), op.kind);
-  const double share = std::exp(interpolate(near.points, coordinates_of(op, rates, layout_)));
+  const double share = std::exp(interpolate(near.points, coordinates_of(op, rates, layout)));
   return bound > 0 ? bound / (near.latency + bound / share) : share;
 }
 
-double Calibration::seconds(const Operator& op, const Rates& rates) const {
+double Calibration::seconds(const Operator& op, const Rates& rates, Layout layout) const {
   if (op.kind == OperatorClass::view || op.kind == OperatorClass::host || op.launches == 0) return 0;
   const double bound = roofline(op, rates).seconds();
   const double least = basis(rates).floor * static_cast<double>(op.launches);
-  return bound <= 0 ? least : std::max(least, bound / efficiency(op, rates));
-}
-
-Calibration Calibration::with_layout(Layout layout) const {
-  Calibration other = *this;
-  other.layout_ = layout;
-  return other;
+  return bound <= 0 ? least : std::max(least, bound / efficiency(op, rates, layout));
 }
 
 Calibration Calibration::with_host(double factor) const {
@@ -277,9 +271,7 @@ Calibration Calibration::without_model(const std::string& model) const {
     std::erase_if(device.samples,
                   [&](const Sample& sample) { return sample.models == std::vector<std::string>{model}; });
   }
-  Calibration other(std::move(devices));
-  other.layout_ = layout_;
-  return other;
+  return Calibration(std::move(devices));
 }
 
 Calibration load_calibration() {

@@ -91,11 +91,11 @@ class Calibration {
   const DeviceCalibration& basis(const Rates& rates) const;
   bool measured(const Rates& rates) const;  // on this very device
 
-  double efficiency(const Operator& op, const Rates& rates) const;  // in (0, 1]
-  double seconds(const Operator& op, const Rates& rates) const;     // on the device; 0 for view and host
+  // Samples of the layout are preferred for operators that have one.
+  double efficiency(const Operator& op, const Rates& rates, Layout layout = Layout::channels_last) const;  // in (0, 1]
+  // On the device; 0 for view and host.
+  double seconds(const Operator& op, const Rates& rates, Layout layout = Layout::channels_last) const;
 
-  // Samples of this layout are preferred for operators that have one; channels_last unless asked for.
-  Calibration with_layout(Layout layout) const;
   // Every cost of the launching thread times `factor`.
   Calibration with_host(double factor) const;
   // Without every sample that only `model`'s step has.
@@ -107,7 +107,6 @@ class Calibration {
   using Key = std::pair<size_t, int>;
   std::vector<DeviceCalibration> devices_;
   std::map<Key, SampleGroup> groups_;  // by device and class
-  Layout layout_ = Layout::channels_last;
 
   size_t basis_index(const Rates& rates) const;
   const SampleGroup& group(size_t device, OperatorClass kind) const;

@@ -69,9 +69,9 @@ TEST(CalibrationTest, PrefersSamplesOfTheLayoutAskedFor) {
   slow.seconds *= 2;
   device.samples.push_back(slow);
   const Calibration calibration({device});
-  EXPECT_NEAR(calibration.with_layout(Layout::contiguous).seconds(slow.op, device.rates) /
-                  calibration.seconds(slow.op, device.rates),
-              2, 0.02);
+  EXPECT_NEAR(
+      calibration.seconds(slow.op, device.rates, Layout::contiguous) / calibration.seconds(slow.op, device.rates), 2,
+      0.02);
 }
 
 TEST(CalibrationTest, LeavesOutWhatOnlyOneModelHas) {

@@ -190,8 +190,8 @@ std::vector<double> leave_one_out(const DeviceCalibration& device) {
         if (i != left_out) rest.samples.push_back(device.samples[i]);
       }
       const Sample& sample = device.samples[left_out];
-      const Calibration others = Calibration({std::move(rest)}).with_layout(sample.layout);
-      ratios.push_back(sample.seconds / others.seconds(sample.op, device.rates));
+      const Calibration others({std::move(rest)});
+      ratios.push_back(sample.seconds / others.seconds(sample.op, device.rates, sample.layout));
     }
   }
   return ratios;

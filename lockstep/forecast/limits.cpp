@@ -38,6 +38,20 @@ Course plan_course(const RunAmount& work, const Length& length, double stepping)
   return course;
 }
 
+// The mean step; one that reads its samples never takes less than reading them.
+double step_seconds(const Pace& pace, double loading, bool& loader_bound) {
+  if (pace.phases.empty()) {
+    loader_bound = loading > pace.step;
+    return std::max(pace.step, loading);
+  }
+  double mean = 0;
+  for (const PhasePace& phase : pace.phases) {
+    if (phase.loads && loading > phase.step) loader_bound = true;
+    mean += phase.share * (phase.loads ? std::max(phase.step, loading) : phase.step);
+  }
+  return mean;
+}
+
 // Of a run in one piece.
 void count_saves(Course course, Pace pace, Length& length) {
   pace.walltime = 0;
@@ -50,7 +64,8 @@ void count_saves(Course course, Pace pace, Length& length) {
 }
 
 // By the run's own rule of when to stop.
-void count_jobs(const Course& course, const Pace& pace, Length& length) {
+void count_jobs(const Course& course, Pace pace, Length& length) {
+  pace.restore += pace.refill;
   length.shortest_walltime = pace.start_up + pace.restore + least_time({.save = pace.save, .step = course.step});
   const SessionCount all = count_sessions(course, pace);
   length.jobs = all.jobs;
@@ -77,8 +92,7 @@ std::optional<Length> estimate_length(const RunAmount& work, const Pace& pace) {
   Length length;
   const auto batch = static_cast<double>(work.global_batch);
   const double loading = pace.loader_rate > 0 ? batch / pace.loader_rate : 0;
-  const double step = std::max(pace.step, loading);
-  length.loader_bound = loading > pace.step;
+  const double step = step_seconds(pace, loading, length.loader_bound);
   const double evaluation = static_cast<double>(work.validation_samples) * pace.evaluation_sample;
   double steps_epoch = 0;  // seconds of one epoch's steps
   if (work.samples > 0) {
@@ -104,10 +118,11 @@ std::optional<Length> estimate_length(const RunAmount& work, const Pace& pace) {
     length.total = pace.start_up;
     return length;
   }
-  const Course course = plan_course(work, length, stepping);
+  length.features = pace.features;
+  const Course course = plan_course(work, length, stepping + length.features);
   if (course.milestone_every > 0) length.milestones = length.steps / course.milestone_every;
   count_saves(course, pace, length);
-  length.useful = stepping + length.evaluations + length.saves;
+  length.useful = stepping + length.features + length.evaluations + length.saves;
   count_jobs(course, pace, length);
   return length;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "lockstep/run/calendar.h"
 #include "lockstep/spec/job.h"
@@ -24,6 +25,13 @@ struct RunAmount {
 // Of so many samples in an epoch and an evaluation.
 RunAmount run_amount_of(const spec::Job& job, int64_t samples, int64_t validation_samples);
 
+// The steps of one phase.
+struct PhasePace {
+  double share = 1;  // of the run's epochs
+  double step = 0;
+  bool loads = true;  // samples are read; else features are in memory
+};
+
 // What one machine does with it. Seconds; `loader_rate` in samples per second over all ranks, 0: no limit known.
 struct Pace {
   double step = 0;               // a whole batch
@@ -35,7 +43,10 @@ struct Pace {
   double first_save = 0;         // by the clock: of training until the first save, and
   double save_interval = 0;      // between two; 0: no clock
   double loader_rate = 0;
-  double walltime = 0;  // of one job; 0: no limit
+  double walltime = 0;                 // of one job; 0: no limit
+  std::vector<PhasePace> phases = {};  // empty: all steps are alike
+  double features = 0;                 // of the passes that fill the phases' caches of features
+  double refill = 0;                   // of that which a resume does again, on the average
 };
 
 struct Length {
@@ -45,6 +56,7 @@ struct Length {
   int64_t num_evaluations = 0;
   double epoch = 0;              // seconds: steps, evaluation and save; 0: not known
   double evaluations = 0;        // seconds of all of them
+  double features = 0;           // seconds until all caches are filled
   double saves = 0;              // that the steps wait for them
   int64_t num_saves = 0;         // with the one at the end, without those of the best evaluations
   int64_t most_saves = 0;        // should every evaluation be the best so far; the seconds are of this many

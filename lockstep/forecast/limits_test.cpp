@@ -23,6 +23,20 @@ TEST(LimitsTest, CountsTheLastSmallerBatchAsItsShareOfAStep) {
   EXPECT_EQ(length->jobs, 1);
 }
 
+TEST(LimitsTest, PhasesOnCachedFeaturesReadNoSamples) {
+  RunAmount work = kRun;
+  work.span = {.phases = {8, 2}};
+  Pace pace{.step = 0.8 * 0.1 + 0.2 * 2, .loader_rate = 250};  // 4 s a batch
+  pace.phases = {{.share = 0.8, .step = 0.1, .loads = false}, {.share = 0.2, .step = 2}};
+  pace.features = 30;
+  const auto length = estimate_length(work, pace);
+  EXPECT_TRUE(length->loader_bound);
+  EXPECT_NEAR(length->total, 70.5 * (0.8 * 0.1 + 0.2 * 4) + 30, 1e-9);
+  EXPECT_DOUBLE_EQ(length->features, 30);
+  pace.loader_rate = 0;
+  EXPECT_NEAR(estimate_length(work, pace)->total, 70.5 * (0.8 * 0.1 + 0.2 * 2) + 30, 1e-9);
+}
+
 TEST(LimitsTest, AddsEvaluationsAndSavesAsOftenAsTheJobAsks) {
   RunAmount work = kRun;
   work.validation_samples = 100;

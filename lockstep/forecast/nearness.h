@@ -11,8 +11,6 @@
 
 namespace lockstep::forecast {
 
-using spec::Layout;  // of images and convolution weights
-
 // Which family of kernels an operator is served by. Convolutions differ by their kind; the rest is plain.
 LOCKSTEP_CHOICE(KernelFamily, plain, pointwise, spatial, depthwise, grouped, stem)
 

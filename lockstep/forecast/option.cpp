@@ -10,6 +10,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/forecast/collective.h"
+#include "lockstep/forecast/phases.h"
 #include "lockstep/forecast/reasons.h"
 #include "lockstep/forecast/run_rules.h"
 #include "lockstep/run/save_clock.h"
@@ -101,16 +102,37 @@ TraceKey trace_key_for(const Workload& workload, const MachineOption& machine_op
           .ranks = zero > 0 || (several && workload.sync_norm) ? machine_option.ranks() : 0};
 }
 
-// What is traced for a step of this trial. Slices are all executed: what is kept between them grows with their number.
+// What is traced for a step of this trial in that phase. Slices are all executed: what is kept between them grows with
+// their number.
 TraceKey step_key(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
-                  const Trial& trial, int64_t most_passes) {
+                  const Trial& trial, int64_t most_passes, const PhaseWork& phase) {
   const int64_t slices = context.workload.virtual_ranks;
   const int64_t passes = slices == 0 ? std::min(most_passes, trial.passes) : trial.passes;
   TraceKey trace_key = trace_key_for(context.workload, machine_option, levers, trial.micro_batch, passes);
   trace_key.evaluation_rows = evaluation_rows(context, machine_option, levers);
+  trace_key.phase = phase.trace;
   if (slices == 0) return trace_key;
   trace_key.slices = slices;
   trace_key.ranks = slices / trial.passes;
+  return trace_key;
+}
+
+// One rank alone, without gradients: an evaluation pass, or with `fills` the one that fills a cache of features.
+TraceKey pass_key(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                  const Trial& trial) {
+  const int64_t rows = evaluation_rows(context, machine_option, levers);
+  TraceKey trace_key = trace_key_for(context.workload, machine_option, levers, rows > 0 ? rows : trial.micro_batch, 1);
+  trace_key.recompute.clear();
+  trace_key.reduced = false;
+  trace_key.zero = trace_key.ranks = 0;
+  return trace_key;
+}
+
+TraceKey fill_key(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                  const Trial& trial, const PhaseWork& phase) {
+  TraceKey trace_key = pass_key(context, machine_option, levers, trial);
+  trace_key.phase = phase.trace;
+  trace_key.fills = true;
   return trace_key;
 }
 
@@ -124,15 +146,12 @@ void add_kept(int64_t bytes, MemoryClass kind, MemoryForecast& memory) {
   for (auto& point : memory.curve) point.by_class[static_cast<size_t>(kind)] += bytes;
 }
 
-// A step's samples lie on the GPU together, also those of passes that were not traced.
-void add_inputs(const ForecastContext& context, int64_t traced_rows, Trial& trial) {
-  add_kept((trial.rows - traced_rows) * context.workload.sample.kept, MemoryClass::inputs, trial.memory);
-}
-
 // While a step is computed twice the state before it is kept: weights, statistics, moving average, and what the
-// optimizer has; whole, also where the ranks have parts of it.
-void add_replay(const ForecastContext& context, const Recording& recording, Trial& trial) {
-  if (context.workload.replay_every > 0) add_kept(recording.checkpoint_bytes, MemoryClass::other, trial.memory);
+// optimizer has; whole, also where the ranks have parts of it. A step's samples lie on the GPU together, also those of
+// passes that were not traced.
+void add_untraced(const ForecastContext& context, const Recording& recording, int64_t rows, MemoryForecast& memory) {
+  add_kept(rows * context.workload.sample.kept, MemoryClass::inputs, memory);
+  if (context.workload.replay_every > 0) add_kept(recording.checkpoint_bytes, MemoryClass::other, memory);
 }
 
 RunRequirements run_requirements(const ForecastContext& context, const MachineOption& machine_option,
@@ -159,49 +178,56 @@ HostMemory host_memory(const ForecastContext& context, const MachineOption& mach
   return forecast_host_memory(recording, needs);
 }
 
-void fill_memory(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
-                 Trial& trial) {
-  const TraceKey trace_key = step_key(context, machine_option, levers, trial, 2);
-  const int64_t traced_rows = context.workload.weak ? trial.rows : trial.micro_batch * trace_key.passes;
-  if (machine_option.gpu) {
-    const MemoryRules rules = memory_rules(*machine_option.gpu);
-    trial.capacity = rules.capacity;
-    trial.memory = context.recordings.memory(trace_key, rules);
-    add_inputs(context, traced_rows, trial);
-    add_replay(context, context.recordings.of(trace_key), trial);
-    trial.fits = trial.memory.total <= trial.capacity;
-    return;
-  }
-  // A CPU's allocator gives back what is freed: what is alive counts, and the program itself.
-  trial.capacity = machine_option.machine.memory_per_node;
-  trial.memory = context.recordings.memory(trace_key, {});
-  add_inputs(context, traced_rows, trial);
-  add_replay(context, context.recordings.of(trace_key), trial);
-  MemoryForecast& memory = trial.memory;
+// A CPU's allocator gives back what is freed: what is alive counts, and the program itself.
+void count_on_cpu(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                  const Recording& step, MemoryForecast& memory) {
   memory.cold_peak_reserved = memory.peak_reserved = memory.peak_allocated;
   memory.fragmentation = 0;
-  const HostMemory host = host_memory(context, machine_option, levers, context.recordings.of(trace_key));
-  memory.context = host.total;
-  memory.total = memory.peak_allocated + host.total;
-  trial.fits = trial.capacity == 0 || memory.total <= trial.capacity;
+  memory.context = host_memory(context, machine_option, levers, step).total;
+  memory.total = memory.peak_allocated + memory.context;
 }
 
-void fill_time(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
-               Trial& trial) {
-  try {
-    trial.time = forecast_step_time(context, machine_option,
-                                    context.recordings.of(step_key(context, machine_option, levers, trial, 1)));
-    if (trial.passes == 1 || context.workload.virtual_ranks > 0) return;
-    const auto two = forecast_step_time(context, machine_option,
-                                        context.recordings.of(step_key(context, machine_option, levers, trial, 2)));
-    // The last micro-batch may be smaller.
-    const double passes = static_cast<double>(trial.rows) / static_cast<double>(trial.micro_batch);
-    trial.time = with_passes(*trial.time, two, passes);
-  } catch (const Error& error) {
-    if (machine_option.own || error.blame() != Blame::user) throw;
-    trial.time.reset();  // the catalogue does not state a rate of this GPU: an answer about the others is worth having
-    trial.no_time = text(error.what(), error.fix().empty() ? "" : "; fix: ", error.fix());
+// Of the pass that fills the phase's cache, or of its step, whichever needs more.
+MemoryForecast phase_memory(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                            const Trial& trial, const PhaseWork& phase) {
+  const MemoryRules rules = machine_option.gpu ? memory_rules(*machine_option.gpu) : MemoryRules{};
+  const TraceKey trace_key = step_key(context, machine_option, levers, trial, 2, phase);
+  const Recording& recording = context.recordings.of(trace_key);
+  const int64_t traced_rows = context.workload.weak ? trial.rows : trial.micro_batch * trace_key.passes;
+  MemoryForecast memory = context.recordings.memory(trace_key, rules);
+  add_untraced(context, recording, phase.caches ? 0 : trial.rows - traced_rows, memory);
+  if (!machine_option.gpu) count_on_cpu(context, machine_option, levers, recording, memory);
+  if (!phase.caches || !context.evaluation) return memory;
+  MemoryForecast filling = context.evaluation->memory(fill_key(context, machine_option, levers, trial, phase), rules);
+  if (!machine_option.gpu) count_on_cpu(context, machine_option, levers, recording, filling);
+  return filling.total > memory.total ? filling : memory;
+}
+
+void fill_memory(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                 Trial& trial) {
+  trial.capacity =
+      machine_option.gpu ? memory_rules(*machine_option.gpu).capacity : machine_option.machine.memory_per_node;
+  const std::vector<PhaseWork>& phases = phases_of(context.workload);
+  for (size_t i = 0; i < phases.size(); ++i) {
+    MemoryForecast memory = phase_memory(context, machine_option, levers, trial, phases[i]);
+    if (!context.workload.phases.empty()) trial.phases.push_back({.phase = i, .memory = memory.total});
+    if (i > 0 && memory.total <= trial.memory.total) continue;
+    trial.memory = std::move(memory);
+    trial.trace_key = step_key(context, machine_option, levers, trial, 2, phases[i]);
   }
+  trial.fits = trial.capacity == 0 ? !machine_option.gpu : trial.memory.total <= trial.capacity;
+}
+
+TimeForecast phase_step_time(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                             const Trial& trial, const PhaseWork& phase) {
+  const auto of_passes = [&](int64_t passes) {
+    return forecast_step_time(context, machine_option,
+                              context.recordings.of(step_key(context, machine_option, levers, trial, passes, phase)));
+  };
+  const TimeForecast one = of_passes(1);
+  if (trial.passes == 1 || context.workload.virtual_ranks > 0) return one;
+  // The last micro-batch may be smaller.
+  return with_passes(one, of_passes(2), static_cast<double>(trial.rows) / static_cast<double>(trial.micro_batch));
 }
 
 // Seconds until `samples` images have gone to a GPU as the loader gives them; a recorded step has its own ways.
@@ -228,24 +254,86 @@ void add_replays(const ForecastContext& context, TimeForecast& time) {
   for (auto& [kind, seconds] : time.by_class) seconds *= times;
 }
 
-// Seconds of one sample of an evaluation, all ranks together: they have whole batches, and the busiest one counts.
+// Seconds of a pass over one sample, on one rank alone.
+double pass_sample(const ForecastContext& context, const MachineOption& machine_option, const TraceKey& trace_key) {
+  MachineOption alone = machine_option;
+  alone.gpus = std::min<int64_t>(1, machine_option.gpus);
+  const Recording& recording = context.evaluation->of(trace_key);
+  return forecast_step_time(context, alone, recording).step.value / static_cast<double>(recording.micro_batch);
+}
+
+void fill_times(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+                Trial& trial) {
+  const double upload = upload_seconds(context, machine_option, static_cast<double>(trial.rows));
+  const std::vector<PhaseWork>& phases = phases_of(context.workload);
+  std::vector<WeightedTime> all;
+  for (size_t i = 0; i < phases.size(); ++i) {
+    TimeForecast time = phase_step_time(context, machine_option, levers, trial, phases[i]);
+    add_replays(context, time);
+    if (!phases[i].caches) add_upload(upload, context.workload.sample.ahead, time);
+    all.push_back({time, phases[i].epochs});
+    if (trial.phases.empty()) continue;
+    trial.phases[i].time = std::move(time);
+    if (!phases[i].caches || !context.evaluation) continue;
+    trial.phases[i].fill_sample =
+        pass_sample(context, machine_option, fill_key(context, machine_option, levers, trial, phases[i])) +
+        upload_seconds(context, machine_option, 1);
+  }
+  trial.time = mean_time(all);
+}
+
+void fill_time(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
+               Trial& trial) {
+  try {
+    fill_times(context, machine_option, levers, trial);
+  } catch (const Error& error) {
+    if (machine_option.own || error.blame() != Blame::user) throw;
+    trial.time.reset();  // the catalogue does not state a rate of this GPU: an answer about the others is worth having
+    for (auto& phase : trial.phases) phase.time.reset();
+    trial.no_time = text(error.what(), error.fix().empty() ? "" : "; fix: ", error.fix());
+  }
+}
+
+// Seconds of one sample of an evaluation, all ranks together: they have whole batches, and the busiest one counts. In
+// phases on cached features the trained blocks alone are run, over cached ones; the mean over the epochs counts.
 double evaluation_sample(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
                          const Trial& trial) {
   const int64_t samples = context.workload.work.validation_samples;
   if (!context.evaluation || !trial.time || samples == 0) return 0;
-  const int64_t rows = evaluation_rows(context, machine_option, levers);
-  TraceKey trace_key = trace_key_for(context.workload, machine_option, levers, rows > 0 ? rows : trial.micro_batch, 1);
-  trace_key.recompute.clear();
-  trace_key.reduced = false;
-  trace_key.zero = trace_key.ranks = 0;
-  MachineOption alone = machine_option;
-  alone.gpus = std::min<int64_t>(1, machine_option.gpus);
-  const Recording& recording = context.evaluation->of(trace_key);
-  const double pass =
-      forecast_step_time(context, alone, recording).step.value / static_cast<double>(recording.micro_batch);
-  return (pass + upload_seconds(context, machine_option, 1)) *
-         static_cast<double>(run_requirements(context, machine_option, levers).busiest_rows) /
+  double sum = 0, epochs = 0;
+  for (const PhaseWork& phase : phases_of(context.workload)) {
+    TraceKey trace_key = pass_key(context, machine_option, levers, trial);
+    if (phase.caches) trace_key.phase = phase.trace;
+    const double upload = phase.caches ? 0 : upload_seconds(context, machine_option, 1);
+    sum += phase.epochs * (pass_sample(context, machine_option, trace_key) + upload);
+    epochs += phase.epochs;
+  }
+  return sum / epochs * static_cast<double>(run_requirements(context, machine_option, levers).busiest_rows) /
          static_cast<double>(samples);
+}
+
+// How the phases differ in time, and the passes that fill their caches. A resume fills that of its phase again.
+void fill_phase_pace(const ForecastContext& context, Option& option) {
+  const RunAmount& work = context.workload.work;
+  const double samples =
+      static_cast<double>(work.samples + work.validation_samples) / static_cast<double>(option.machine_option.ranks());
+  double epochs = 0;
+  for (const PhaseWork& phase : context.workload.phases) epochs += phase.epochs;
+  for (PhaseTrial& phase : option.trial.phases) {
+    const PhaseWork& about = context.workload.phases[phase.phase];
+    const double share = about.epochs / epochs;
+    option.pace.phases.push_back({.share = share, .step = phase.time->step.value, .loads = !about.caches});
+    if (!about.caches) continue;
+    const double reading = option.loader ? samples * static_cast<double>(option.machine_option.ranks()) /
+                                               std::max(1e-9, option.loader->samples)
+                                         : 0;
+    const double computing = samples * phase.fill_sample;
+    // A processor that decodes does not compute meanwhile.
+    phase.fill = option.machine_option.gpu ? std::max(computing, option.pace.loader_rate > 0 ? reading : 0)
+                                           : computing + reading;
+    option.pace.features += phase.fill;
+    option.pace.refill += share * phase.fill;
+  }
 }
 
 void fill_pace(const ForecastContext& context, Option& option) {
@@ -322,6 +410,11 @@ void cut_into_slices(int64_t batch, int64_t slices, int64_t ranks, Trial& trial)
 
 }  // namespace
 
+const std::vector<PhaseWork>& phases_of(const Workload& workload) {
+  static const std::vector<PhaseWork> kWhole{PhaseWork{}};
+  return workload.phases.empty() ? kWhole : workload.phases;
+}
+
 int64_t cores_of(const MachineOption& machine_option) {
   if (machine_option.machine.cores_per_node > 0) return machine_option.machine.cores_per_node;
   return machine_option.cpu
@@ -372,16 +465,11 @@ Trial try_levers(const ForecastContext& context, const MachineOption& machine_op
   trial.refusal = run_requirements(context, machine_option, levers).refusal;
   fill_memory(context, machine_option, levers, trial);
   if (trial.fits || depth == Depth::all) fill_time(context, machine_option, levers, trial);
-  if (!trial.time) return trial;
-  add_replays(context, *trial.time);
-  add_upload(upload_seconds(context, machine_option, static_cast<double>(trial.rows)), context.workload.sample.ahead,
-             *trial.time);
   return trial;
 }
 
 const Recording& find_recording(const ForecastContext& context, const Option& option) {
-  const Trial& trial = option.trial;
-  return context.recordings.of(step_key(context, option.machine_option, option.levers, trial, 2));
+  return context.recordings.of(option.trial.trace_key);
 }
 
 Option forecast_option(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers) {
@@ -394,6 +482,7 @@ Option forecast_option(const ForecastContext& context, const MachineOption& mach
   const Trial& trial = option.trial;
   if (trial.time) {
     fill_pace(context, option);
+    fill_phase_pace(context, option);
     option.length = estimate_length(work_at(context, machine_option), option.pace);
     fill_energy_and_money(context, option);
   }

@@ -72,6 +72,16 @@ struct SampleBytes {
   bool ahead = false;  // sent while the step before computes
 };
 
+// One of the job's phases. Those that train the same blocks in the same way are traced once.
+struct PhaseWork {
+  std::string name = {};  // "phase 1, from 'head' on cached features"
+  int64_t trace = -1;     // of the job's phases the one that is traced for it; -1: the whole network is trained
+  double epochs = 1;
+  bool caches = false;  // features of the frozen blocks: no sample is read after they are there
+
+  bool operator==(const PhaseWork&) const = default;
+};
+
 class RunRules;  // run_rules.h
 
 // The job, as far as a forecast needs it.
@@ -87,9 +97,13 @@ struct Workload {
   std::optional<double> mean_time_between_failures = {};
   bool sync_norm = false;                // batch norms hear from every rank: how many there are decides the bytes
   int64_t replay_every = 0;              // steps between two that are computed twice; 0: never
+  std::vector<PhaseWork> phases = {};    // empty: the job has none
   std::shared_ptr<RunRules> rules = {};  // none: a user's recording, of whose run nothing is known
   bool weak = false;                     // each rank takes `global_batch`: a user's recording cannot be cut smaller
 };
+
+// The job's phases; of a job without any the one that trains the whole network.
+const std::vector<PhaseWork>& phases_of(const Workload& workload);
 
 // Cores of one node; 0: not stated.
 int64_t cores_of(const MachineOption& machine_option);
@@ -110,16 +124,28 @@ RunAmount work_at(const ForecastContext& context, const MachineOption& machine_o
 // Samples of an evaluation pass there; 0: none.
 int64_t evaluation_rows(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers);
 
+// One phase of a trial.
+struct PhaseTrial {
+  size_t phase = 0;                       // index into Workload::phases
+  int64_t memory = 0;                     // bytes: what Trial::memory has as its total
+  std::optional<TimeForecast> time = {};  // of its step
+  double fill_sample = 0;                 // seconds of a rank for one sample of the pass that fills its cache
+  double fill = 0;                        // seconds of that pass
+};
+
 // Memory and step of one machine option with one set of levers: what the search compares.
 struct Trial {
   int64_t rows = 0;         // samples of a rank and step
   int64_t micro_batch = 0;  // samples of a pass
   int64_t passes = 1;
-  int64_t capacity = 0;  // bytes of a GPU (of the node's memory on CPUs); 0: not stated
-  MemoryForecast memory = {};
+  int64_t capacity = 0;            // bytes of a GPU (of the node's memory on CPUs); 0: not stated
+  MemoryForecast memory = {};      // of the phase that needs the most
+  TraceKey trace_key = {};         // whose recording that is
+  std::vector<PhaseTrial> phases;  // empty: the job has none
   bool fits = false;
   std::optional<base::Error> refusal = {};  // of the run, whatever the memory
-  std::optional<TimeForecast> time = {};    // nothing: a rate of the GPU is not known, `no_time` says which
+  // With phases the mean over the steps of all of them.
+  std::optional<TimeForecast> time = {};  // nothing: a rate of the GPU is not known, `no_time` says which
   std::string no_time = {};
 };
 enum class Depth { all, time_if_it_fits };

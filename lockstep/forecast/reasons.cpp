@@ -126,12 +126,32 @@ void explain_shares(const ForecastContext& context, Option& option) {
   }
 }
 
+// What each phase takes, where they differ.
+void explain_phases(const ForecastContext& context, Option& option) {
+  for (const PhaseTrial& phase : option.trial.phases) {
+    std::string words = text(context.workload.phases[phase.phase].name, ": ");
+    if (phase.time) words += text(base::format_duration(phase.time->step.value), " a step, ");
+    words += base::format_bytes(static_cast<double>(phase.memory));
+    if (phase.fill > 0) words += text(", and ", base::format_duration(phase.fill), " until its features are cached");
+    option.why.push_back(std::move(words));
+  }
+}
+
+void explain_estimates(const ForecastContext& context, Option& option) {
+  const auto& names = find_recording(context, option).estimated;
+  if (names.empty()) return;
+  option.why.push_back(text("the simulation has no rule of ", base::join(names, ", "),
+                            ": counted by the bytes of the tensors; the step's interval is wider for it"));
+}
+
 }  // namespace
 
 void add_reasons(const ForecastContext& context, Option& option) {
   if (option.machine_option.gpu) explain_gpu(context, option);
   explain_fit(option);
   explain_time(option);
+  explain_phases(context, option);
+  explain_estimates(context, option);
   explain_slices(context, option);
   explain_shares(context, option);
 }

@@ -7,6 +7,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/forecast/choice_value.h"
 #include "lockstep/forecast/recording_text.h"
 
 namespace lockstep::forecast {
@@ -44,6 +45,8 @@ std::string header_of(const Recording& recording) {
   base::Json members = base::Json::object();
   for (const auto& [key, member] : kTexts) members[key] = recording.*member;
   for (const auto& [key, member] : kCounts) members[key] = recording.*member;
+  members["layout"] = name_of(recording.layout);
+  members["estimated"] = base::Json::array_of(recording.estimated);
   members["blocks"] = base::Json::array_of(recording.blocks);
   members["operators"] = recording.operators.size();
   members["events"] = recording.events.size();
@@ -120,7 +123,7 @@ class StepReader {
 
  private:
   void read_header(const base::Json& header, int64_t body_bytes) {
-    std::vector<std::string> known = {"blocks", "operators", "events"};
+    std::vector<std::string> known = {"layout", "estimated", "blocks", "operators", "events"};
     for (const auto& [key, member] : kTexts) {
       recording_.*member = header.at(key).as_string();
       known.emplace_back(key);
@@ -130,6 +133,11 @@ class StepReader {
       known.emplace_back(key);
     }
     check_header_keys(header, known);
+    // Files from before these two were written have neither.
+    if (const base::Json* layout = header.find("layout")) recording_.layout = choice_value<Layout>(*layout);
+    if (const base::Json* names = header.find("estimated")) {
+      for (const auto& name : names->items()) recording_.estimated.push_back(name.as_string());
+    }
     for (const auto& block : header.at("blocks").items()) recording_.blocks.push_back(block.as_string());
     // A line has at least three bytes, so a count beyond that is a lie, and nothing is reserved for it.
     num_operators_ = header_count(header, "operators", body_bytes / 3);

@@ -8,8 +8,11 @@
 
 #include "lockstep/base/file.h"
 #include "lockstep/spec/choice.h"
+#include "lockstep/spec/job.h"
 
 namespace lockstep::forecast {
+
+using spec::Layout;  // of images and convolution weights
 
 // The recording: what one rank's training step does, in plain structs, without any tensor library. `trace` fills it
 // from our own step on a simulated device, python/lockstep/record.py from a user's PyTorch step, the CUDA plug-in from
@@ -73,7 +76,8 @@ struct Recording {
   std::string title;      // "resnet50"
   std::string precision;  // as in the job
   std::string optimizer;
-  std::string attention;     // flash, cudnn, efficient: which kernel the simulated GPU takes; empty: no attention
+  std::string attention;  // flash, cudnn, efficient: which kernel the simulated GPU takes; empty: no attention
+  Layout layout = Layout::channels_last;
   int64_t micro_batch = 0;   // samples of one pass of this rank
   int64_t accumulation = 1;  // passes of one step
   int64_t ranks = 1;         // that the collectives are among
@@ -83,6 +87,8 @@ struct Recording {
   int64_t checkpoint_bytes = 0;     // weights, optimizer state, averages: what one save writes
   int64_t steps = 0;                // between step_begin and step_end, in `events`
   std::vector<std::string> blocks;  // names of the network's blocks
+  // Names of operators that no rule describes: counted by the bytes of their tensors alone.
+  std::vector<std::string> estimated = {};
   std::vector<Operator> operators;  // each distinct call once
   std::vector<Event> events;        // from process start: weights, then `steps` whole steps
 

@@ -28,6 +28,8 @@ Recording small_recording() {
   recording.micro_batch = 4;
   recording.parameters = 10;
   recording.steps = 1;
+  recording.layout = Layout::contiguous;
+  recording.estimated = {"aten::strange"};
   recording.blocks = {"stem", "layer1.0"};
   recording.operators = {{.name = "aten::mm",
                           .kind = OperatorClass::matmul,

@@ -20,22 +20,25 @@ std::string key_of(const TraceKey& trace_key, const MemoryRules& rules) {
   return base::text(trace_key.precision, "/", base::join(trace_key.recompute, ","), "/",
                     trace_key.attention ? name_of(*trace_key.attention) : "", "/", trace_key.reduced, "/",
                     trace_key.micro_batch, "/", trace_key.passes, "/", trace_key.zero, "/", trace_key.ranks, "/",
-                    trace_key.slices, "/", trace_key.evaluation_rows, "/", rules.capacity, "/",
-                    rules.expandable_segments, "/", rules.cublas_workspace, "/", rules.context, "/", rules.nccl, "/",
-                    rules.compute_capability);
+                    trace_key.slices, "/", trace_key.evaluation_rows, "/", trace_key.phase, "/", trace_key.fills, "/",
+                    rules.capacity, "/", rules.expandable_segments, "/", rules.cublas_workspace, "/", rules.context,
+                    "/", rules.nccl, "/", rules.compute_capability);
 }
 
 }  // namespace
 
 void Recordings::settle(TraceKey& trace_key) const {
-  if (!attention_matters_) trace_key.attention.reset();
+  const auto known = attention_matters_.find({trace_key.phase, trace_key.fills});
+  if (known != attention_matters_.end() && !known->second) trace_key.attention.reset();
 }
 
 Recording Recordings::trace(const TraceKey& trace_key) {
   ++num_traced_;
   Recording recording = tracer_(trace_key);
   // Attention written out in products ("math") looks like none.
-  if (recording.attention.empty() && trace_key.attention != Attention::math) attention_matters_ = false;
+  if (recording.attention.empty() && trace_key.attention != Attention::math) {
+    attention_matters_[{trace_key.phase, trace_key.fills}] = false;
+  }
   return recording;
 }
 

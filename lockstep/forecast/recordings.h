@@ -29,6 +29,9 @@ struct TraceKey {
 
   int64_t evaluation_rows = 0;  // samples of an evaluation pass between two steps; 0: none
 
+  int64_t phase = -1;  // of the job's phases the one whose step it is; -1: the whole network is trained
+  bool fills = false;  // the pass of its frozen blocks that fills the cache of features
+
   auto operator<=>(const TraceKey&) const = default;  // NOLINT(modernize-use-nullptr): the tool sees a 0 in it
 };
 
@@ -57,7 +60,7 @@ class Recordings {
   std::map<TraceKey, Kept> traced_;    // by the key without its micro-batch
   std::map<TraceKey, Kept> computed_;  // likewise
   std::map<std::string, MemoryForecast> replays_;
-  bool attention_matters_ = true;
+  std::map<std::pair<int64_t, bool>, bool> attention_matters_;  // by phase and `fills`: a head has none
   int64_t num_traced_ = 0;
 };
 

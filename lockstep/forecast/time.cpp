@@ -17,6 +17,10 @@ namespace {
 // Identical GPUs and processes differ by 0.4 to 2 % from step to step; every step waits for the slowest.
 constexpr double kRankNoise = 0.007;
 
+// What an operator without a rule really takes lies between these multiples of what its bytes alone take.
+constexpr double kEstimatedLow = 0.25;
+constexpr double kEstimatedHigh = 4;
+
 // The last whole step, or everything when the recording has no steps.
 std::span<const Event> last_step(const Recording& recording) {
   const auto& events = recording.events;
@@ -110,6 +114,21 @@ void add_classes(TimeForecast& forecast, const Recording& recording, std::span<c
   if (forecast.device > 0) forecast.compute_bound_share = compute_bound / forecast.device;
 }
 
+// Widens the interval by what the seconds of operators without a rule may be off.
+void add_estimates(TimeForecast& forecast, const Recording& recording, std::span<const Event> step,
+                   const std::vector<double>& seconds) {
+  if (recording.estimated.empty()) return;
+  double estimated = 0;
+  for (const auto& event : step) {
+    if (event.kind != EventKind::run) continue;
+    const std::string& name = recording.operators[static_cast<size_t>(event.id)].name;
+    const auto& names = recording.estimated;
+    if (std::find(names.begin(), names.end(), name) != names.end()) estimated += seconds[static_cast<size_t>(event.id)];
+  }
+  forecast.step.low = std::max(0.0, forecast.step.low - (1 - kEstimatedLow) * estimated);
+  forecast.step.high += (kEstimatedHigh - 1) * estimated;
+}
+
 TimeForecast play(const Recording& recording, const Rates& rates, const Calibration& calibration, int64_t ranks,
                   double overlap, const std::function<double(const Event&)>& collective) {
   const auto step = last_step(recording);
@@ -132,6 +151,7 @@ TimeForecast play(const Recording& recording, const Rates& rates, const Calibrat
   forecast.step = {value, value * spread.low, value * spread.high, measured ? Basis::measured : Basis::carried_over};
   forecast.notes = rates.notes;
   add_classes(forecast, recording, step, rates, seconds);
+  add_estimates(forecast, recording, step, seconds);
   return forecast;
 }
 
@@ -148,7 +168,7 @@ std::vector<const Operator*> last_step_operators(const Recording& recording) {
 std::vector<double> operator_seconds(const Recording& recording, const Rates& rates, const Calibration& calibration) {
   std::vector<double> seconds;
   seconds.reserve(recording.operators.size());
-  for (const auto& op : recording.operators) seconds.push_back(calibration.seconds(op, rates));
+  for (const auto& op : recording.operators) seconds.push_back(calibration.seconds(op, rates, recording.layout));
   return seconds;
 }
 

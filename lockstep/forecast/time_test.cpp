@@ -47,6 +47,33 @@ TEST(TimeTest, AddsUpTheOperatorsOfTheLastStep) {
   EXPECT_NEAR(ten.step.high, 1.05 * ten.step.value, 1e-9);
 }
 
+TEST(TimeTest, OperatorsWithoutARuleWidenTheInterval) {
+  Recording recording = adding(10);
+  recording.operators.push_back({.name = "aten::strange", .bytes = 1e9});
+  recording.events.insert(recording.events.end() - 1, {.kind = EventKind::run, .id = 1});
+  const TimeForecast known = forecast(recording);
+  recording.estimated = {"aten::strange"};
+  const TimeForecast estimated = forecast(recording);
+  EXPECT_EQ(estimated.step.value, known.step.value);
+  EXPECT_NEAR(estimated.step.high - known.step.high, 3 * kGigabyteAdd, 1e-2 * kGigabyteAdd);
+  EXPECT_NEAR(known.step.low - estimated.step.low, 0.75 * kGigabyteAdd, 1e-2 * kGigabyteAdd);
+}
+
+TEST(TimeTest, TheRecordingsLayoutCounts) {
+  DeviceCalibration device = invented_device();
+  Sample slow = device.samples[2];
+  ASSERT_EQ(slow.op.kind, OperatorClass::convolution);
+  Recording recording = adding(1);
+  recording.operators = {slow.op};
+  slow.layout = Layout::contiguous;
+  slow.seconds *= 2;
+  device.samples.push_back(slow);
+  const Calibration calibration({device});
+  const double usual = forecast_time(recording, invented_gpu(), calibration).device;
+  recording.layout = Layout::contiguous;
+  EXPECT_NEAR(forecast_time(recording, invented_gpu(), calibration).device / usual, 2, 0.02);
+}
+
 TEST(TimeTest, SmallOperatorsAreBoundByTheirLaunches) {
   Recording small = adding(10);
   small.operators = {add_of(1e3)};

@@ -44,7 +44,7 @@ std::vector<CellForecast> forecast_cells(const Json& rows, const catalogue::Gpu&
     }
     const std::string& model = one.cell.job.model.name;
     const auto& others = unseen.try_emplace(model, calibration.without_model(model)).first->second;
-    one.time = forecast::forecast_time(one.recording, gpu, others.with_layout(one.cell.job.model.layout));
+    one.time = forecast::forecast_time(one.recording, gpu, others);
     auto rules = forecast::memory_rules(gpu);
     rules.expandable_segments = one.cell.expandable_segments;
     one.memory = forecast::forecast_memory(one.recording, rules);

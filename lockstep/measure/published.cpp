@@ -99,7 +99,7 @@ forecast::TimeForecast forecast_row(const PublishedForecast& one, const catalogu
   catalogue::Gpu gpu = catalogue.gpu(one.row->id);
   if (one.row->pcie) gpu.nvlink_gbs = 0;
   const auto network = forecast::derive_network(gpu, one.row->gpus, one.row->gpus);
-  return forecast::forecast_time(one.recording, gpu, calibration.with_layout(one.row->layout), network);
+  return forecast::forecast_time(one.recording, gpu, calibration, network);
 }
 
 double with_factor(const PublishedForecast& one, const Era& era, double factor, const catalogue::Catalogue& catalogue,
@@ -204,6 +204,7 @@ std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, 
         traced[key] = std::move(recording);
       }
       one.recording = traced[key];
+      one.recording.layout = row.layout;
       const auto bare = forecast_row(one, catalogue, calibration);
       one.bare = bare.step.value;
       one.roofline = bare.roofline;

@@ -83,10 +83,24 @@ spec::PlanHostMemory host_of(const forecast::HostMemory& host) {
           .checkpoint = host.weights};
 }
 
+spec::PlanStep step_of(const forecast::Interval& step) {
+  return {.value = step.value, .low = step.low, .high = step.high};
+}
+
+void add_phases(const Plan& plan, const Option& option, spec::PlanOption& all) {
+  for (const forecast::PhaseTrial& phase : option.trial.phases) {
+    spec::PlanPhase& one = all.phases.emplace_back();
+    one.name = plan.workload.phases[phase.phase].name;
+    one.memory = phase.memory;
+    one.features = phase.fill;
+    if (phase.time) one.step_seconds = step_of(phase.time->step);
+  }
+}
+
 void add_time(const Option& option, spec::PlanOption& all) {
   if (!option.trial.time) return;
   const forecast::TimeForecast& time = *option.trial.time;
-  all.step_seconds = {.value = time.step.value, .low = time.step.low, .high = time.step.high};
+  all.step_seconds = step_of(time.step);
   all.basis = name_of(time.step.basis);
   all.samples_per_second = option.samples_per_second;
   all.time_by_class = named(time.by_class);
@@ -188,6 +202,7 @@ spec::PlanOption option_of(const Plan& plan, const Option& option, bool with_cur
   all.memory = memory_of(option, with_curve);
   all.host_memory = host_of(option.host);
   add_time(option, all);
+  add_phases(plan, option, all);
   add_length(option, all);
   all.disk_bytes = disk_bytes(plan, option);
   if (option.loader) all.loader = loader_of(option);

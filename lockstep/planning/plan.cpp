@@ -65,11 +65,14 @@ class JobTracer {
   static int64_t ranks_of(const TraceKey& trace_key) {
     return trace_key.ranks > 0 ? trace_key.ranks : trace_key.reduced ? 2 : 1;
   }
-  static SimulatedRank rank_of(const TraceKey& trace_key) {
-    return {.attention = trace_key.attention,
-            .ranks = ranks_of(trace_key),
-            .rows = trace_key.micro_batch * trace_key.passes,
-            .evaluation_rows = trace_key.evaluation_rows};
+  SimulatedRank rank_of(const TraceKey& trace_key) const {
+    SimulatedRank rank{.attention = trace_key.attention,
+                       .ranks = ranks_of(trace_key),
+                       .rows = trace_key.micro_batch * trace_key.passes,
+                       .evaluation_rows = trace_key.evaluation_rows,
+                       .fills = trace_key.fills};
+    if (trace_key.phase >= 0) rank.phase = job_.training.phases[static_cast<size_t>(trace_key.phase)];
+    return rank;
   }
   spec::Job job_for(const TraceKey& trace_key) const {
     spec::Job job =
@@ -98,6 +101,30 @@ forecast::SampleBytes sample_bytes_of(const spec::Job& job) {
   return sample;
 }
 
+std::string phase_name(const spec::Phase& phase, size_t index) {
+  return text("phase ", index + 1, ", ",
+              phase.train_from.empty() ? "all blocks" : text("from '", phase.train_from, "' on"),
+              phase.cache_features ? ", on cached features" : "", phase.freeze_norm ? ", batch norms held" : "");
+}
+
+// A phase that trains the same blocks in the same way as one before it has its trace.
+std::vector<forecast::PhaseWork> phases_of(const std::vector<spec::Phase>& phases) {
+  const auto same_step = [](const spec::Phase& a, const spec::Phase& b) {
+    return a.train_from == b.train_from && a.cache_features == b.cache_features && a.freeze_norm == b.freeze_norm;
+  };
+  std::vector<forecast::PhaseWork> all;
+  for (size_t i = 0; i < phases.size(); ++i) {
+    const spec::Phase& phase = phases[i];
+    const auto first =
+        std::find_if(phases.begin(), phases.end(), [&](const auto& one) { return same_step(one, phase); });
+    all.push_back({.name = phase_name(phase, i),
+                   .trace = same_step(phase, {}) ? -1 : first - phases.begin(),
+                   .epochs = phase.epochs,
+                   .caches = phase.cache_features});
+  }
+  return all;
+}
+
 forecast::Workload workload_of(const PlanRequest& request, const spec::Job& job) {
   forecast::Workload workload;
   workload.work = forecast::run_amount_of(job, request.lengths.samples, request.lengths.validation_samples);
@@ -111,6 +138,7 @@ forecast::Workload workload_of(const PlanRequest& request, const spec::Job& job)
   workload.walltime = job.limits.walltime;
   workload.decodes = !request.recording && job.data.train != "synthetic";
   if (!request.recording) {
+    workload.phases = phases_of(job.training.phases);
     workload.sample = sample_bytes_of(job);
     const int64_t samples = request.lengths.samples;
     const int64_t validation_samples = request.lengths.validation_samples;
@@ -262,7 +290,8 @@ class Planner {
           .attention = forecast::choose_attention(&*machine_option.gpu, levers.precision),
           .micro_batch = levers.micro_batch > 0 ? levers.micro_batch : context_.workload.work.global_batch,
           .passes = 1,
-          .evaluation_rows = forecast::evaluation_rows(context_, alone, levers)};
+          .evaluation_rows = forecast::evaluation_rows(context_, alone, levers),
+          .phase = forecast::phases_of(context_.workload).back().trace};
       order_ = forecast::recompute_order(forecast::block_savings(context_.recordings.of(trace_key)));
     }
     return order_;
@@ -346,10 +375,6 @@ Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue
   plan.best = forecast::find_best(plan.options);
   forecast::compare(plan.options, plan.best);
   if (!plan.options.empty()) describe(forecast::find_recording(context, plan.options.front()), plan);
-  if (!request.job.training.phases.empty()) {
-    plan.notes.push_back(
-        "phases that freeze blocks or cache features are counted as if the whole network were trained");
-  }
   if (plan.recorded || plan.job.model.layout == spec::Layout::contiguous) {
     // results/cells-h200-contiguous.json: -17 % to +9 %, where channels-last ones are within 4 %.
     plan.notes.push_back(

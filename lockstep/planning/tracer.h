@@ -18,6 +18,8 @@ struct SimulatedRank {
   int64_t ranks = 1;                                  // of the run
   int64_t rows = 0;                                   // samples of this rank in a step
   int64_t evaluation_rows = 0;                        // of an evaluation between two steps; 0: none
+  std::optional<spec::Phase> phase = {};              // of the job; none: the whole network is trained
+  bool fills = false;                                 // a cache of features: the pass of the phase's frozen blocks
 };
 
 using forecast::NormCheck;
@@ -26,7 +28,7 @@ using forecast::NormCheck;
 class Tracer {
  public:
   virtual ~Tracer() = default;
-  // The job's own step, and an evaluation pass. User error: an operator that cannot be simulated.
+  // The job's own step; an evaluation pass, or the one that fills a cache.
   virtual forecast::Recording step(const spec::Job& job, const SimulatedRank& rank) = 0;
   virtual forecast::Recording evaluation(const spec::Job& job, const SimulatedRank& rank) = 0;
   // What a rank keeps of cached features, by phase; nothing where the job caches none.

@@ -72,6 +72,19 @@ const Section& step_section() {
   return section;
 }
 
+const Section& plan_phase_section() {
+  static const Section section =
+      Table<PlanPhase>("phases", "of the job, in their order; empty: it has none")
+          .complete()
+          .add("name", &PlanPhase::name, "", anything, "what it trains, in words")
+          .add("memory_bytes", &PlanPhase::memory, "bytes", anything, "memory.total_bytes is the most of all phases")
+          .maybe_nest("step_seconds", &PlanPhase::step_seconds, Absence::null, step_section())
+          .add("features_seconds", &PlanPhase::features, "seconds", anything,
+               "of the pass that fills its cache of features")
+          .done();
+  return section;
+}
+
 const Section& time_section() {
   static const Section section =
       Table<PlanTime>("time", "where the time of a step goes")
@@ -186,6 +199,7 @@ void add_place(Table<PlanOption>& table) {
 
 void add_time(Table<PlanOption>& table) {
   table.maybe_nest("step_seconds", &PlanOption::step_seconds, Absence::null, step_section())
+      .list("phases", &PlanOption::phases, plan_phase_section())
       .maybe("basis", &PlanOption::basis, Absence::null, "", anything,
              "measured: calibrated on this very GPU; carried_over: from another by its rates")
       .maybe("samples_per_second", &PlanOption::samples_per_second, Absence::null, "", anything, "of all ranks")

@@ -62,6 +62,15 @@ struct PlanStep {  // seconds
   bool operator==(const PlanStep&) const = default;
 };
 
+struct PlanPhase {
+  std::string name;
+  int64_t memory = 0;
+  std::optional<PlanStep> step_seconds;
+  double features = 0;  // seconds until the cache is filled
+
+  bool operator==(const PlanPhase&) const = default;
+};
+
 struct PlanTime {  // seconds of a step
   double device = 0;
   double host = 0;
@@ -143,7 +152,8 @@ struct PlanOption {
   std::optional<std::optional<std::string>> last_cuda;  // where it is not drivable; the inner one: by CUDA ever
   PlanMemory memory;
   PlanHostMemory host_memory;
-  std::optional<PlanStep> step_seconds;
+  std::optional<PlanStep> step_seconds;  // with phases the mean over their steps
+  std::vector<PlanPhase> phases;         // empty: the job has none
   std::optional<std::string> basis;
   std::optional<double> samples_per_second;
   std::optional<Named<double>> time_by_class;

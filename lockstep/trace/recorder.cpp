@@ -106,6 +106,12 @@ void Recorder::run(Operator call) {
   add({.kind = EventKind::run, .id = found->second});
 }
 
+void Recorder::estimated(const std::string& name) {
+  const std::scoped_lock lock(mutex_);
+  auto& names = recording_.estimated;
+  if (!finished_ && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
 void Recorder::enter_block(int64_t index) {
   const std::scoped_lock lock(mutex_);
   (on_main() ? block_ : autograd_block_) = index;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -29,6 +30,7 @@ class Recorder {
 
   // Operators. `phase` and `block` are filled in here.
   void run(forecast::Operator call);
+  void estimated(const std::string& name);  // no rule describes it
   // Block `index` of the network runs on this thread from now on; -1: none.
   void enter_block(int64_t index);
 

@@ -5,11 +5,11 @@
 #include <ATen/ops/empty.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/base/text.h"
 #include "lockstep/trace/attention.h"
 #include "lockstep/trace/convolution.h"
 #include "lockstep/trace/inside.h"
 #include "lockstep/trace/kernels.h"
+#include "lockstep/trace/unknown_operator.h"
 
 namespace lockstep::trace {
 namespace {
@@ -66,12 +66,6 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::op
                                            type.value_or(at::kFloat));
 }
 
-void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
-  throw base::Error(
-      base::Blame::user, base::text("the simulated GPU does not know the operator ", op.operator_name()),
-      "the job uses a part that cannot be planned yet; leave it out, or add the operator to lockstep/trace");
-}
-
 void install() {
   inside::plug_in({&allocator(), &convolution_backward, &depthwise_backward, &choose_attention});
   static auto* const aten =
@@ -87,7 +81,7 @@ void install() {
   register_attention(*aten);
   register_kernels(*aten);
   static auto* const rest = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::CUDA, __FILE__, __LINE__);
-  rest->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse>());
+  rest->fallback(torch::CppFunction::makeFromBoxedFunction<&run_unknown_operator>());
 }
 
 }  // namespace

@@ -43,14 +43,37 @@ at::Tensor empty_values(const task::Field& field, int64_t rows, at::Device devic
   return at::empty(shape, at::TensorOptions(step::scalar_type(field.element)).device(device));
 }
 
-// One rank's samples, copied to the GPU as the loader's batch is (step::to_samples). The host's memory is asked for,
-// but never touched.
-step::Samples make_samples(const std::vector<task::Field>& fields, int64_t rows) {
+// What a phase on cached features is given in place of samples.
+struct CachedFeatures {
+  size_t from = 0;                                // the first block that takes them; 0: there are none
+  std::vector<std::vector<int64_t>> shapes = {};  // of one row each
+  std::vector<std::string> inputs = {};           // fields that nobody reads any more
+};
+
+model::Network make_simulated(const spec::Job& job) {
+  return model::make_network(job.model, job.data.image_size, job.training.seed, SimulatedDevice::device(),
+                             model::Values::none);
+}
+
+size_t first_trained(const Simulation& simulation, const model::Network& network) {
+  const bool all = !simulation.phase || simulation.phase->train_from.empty();
+  return all ? 0 : network.index_of(simulation.phase->train_from);
+}
+
+// One rank's samples, copied to the GPU as the loader's batch is (step::to_samples), or the features of as many. The
+// host's memory is asked for, but never touched.
+step::Samples make_samples(const std::vector<task::Field>& fields, int64_t rows, const CachedFeatures& cached = {}) {
   const int64_t first = recorder().next_storage();
   const at::Device device = SimulatedDevice::device();
   step::Samples samples;
   samples.global_size = rows;
+  samples.from = cached.from;
+  for (std::vector<int64_t> shape : cached.shapes) {
+    shape.insert(shape.begin(), rows);
+    samples.features.push_back(at::empty(shape, at::kFloat).to(device));
+  }
   for (const auto& field : fields) {
+    if (std::find(cached.inputs.begin(), cached.inputs.end(), field.name) != cached.inputs.end()) continue;
     samples.fields.set(field.name,
                        step::field_on(device, field, empty_values(field, rows, at::kCPU), image::Normalisation()));
   }
@@ -58,12 +81,27 @@ step::Samples make_samples(const std::vector<task::Field>& fields, int64_t rows)
   return samples;
 }
 
+// Asked of one sample on a device of its own: what it takes is no part of the recording.
+CachedFeatures cached_features(const spec::Job& job, const Simulation& simulation) {
+  if (!simulation.phase || !simulation.phase->cache_features) return {};
+  const SimulatedDevice device(std::make_shared<Recorder>());
+  const model::Network network = make_simulated(job);
+  const c10::AutoGradMode no_gradients(false);
+  CachedFeatures cached{.from = first_trained(simulation, network), .inputs = network.interface().inputs};
+  const step::Samples one = make_samples(task::make_task(job)->fields(), 1);
+  for (const at::Tensor& value : network.run(network.inputs_from(one.fields), model::Mode::evaluate, 0, cached.from)) {
+    cached.shapes.push_back(value.sizes().slice(1).vec());
+  }
+  return cached;
+}
+
 // What a training step is given, step after step. Where the run has a feeder, its two lasting slots take turns; what
 // goes into them travels on a stream of its own and is no part of the step.
 class Inputs {
  public:
-  Inputs(const spec::Job& job, int64_t rows) : fields_(task::make_task(job)->fields()), rows_(rows) {
-    if (!run::is_fed(job.data.pixels, /*on_gpu=*/true)) return;
+  Inputs(const spec::Job& job, int64_t rows, CachedFeatures cached)
+      : fields_(task::make_task(job)->fields()), rows_(rows), cached_(std::move(cached)) {
+    if (cached_.from > 0 || !run::is_fed(job.data.pixels, /*on_gpu=*/true)) return;
     const int64_t first = recorder().next_storage();
     for (int64_t i = 0; i < run::kFeederSlots; ++i) {
       Slot& slot = slots_.emplace_back();
@@ -73,7 +111,8 @@ class Inputs {
   }
 
   step::Samples next(int64_t ranks, int64_t step) const {
-    step::Samples samples = slots_.empty() ? make_samples(fields_, rows_) : from(slots_[static_cast<size_t>(step % 2)]);
+    step::Samples samples =
+        slots_.empty() ? make_samples(fields_, rows_, cached_) : from(slots_[static_cast<size_t>(step % 2)]);
     samples.step = step;
     samples.global_size = rows_ * ranks;
     return samples;
@@ -94,6 +133,7 @@ class Inputs {
 
   std::vector<task::Field> fields_;
   int64_t rows_;
+  CachedFeatures cached_;
   std::vector<Slot> slots_;
 };
 
@@ -113,29 +153,46 @@ void assemble(step::Step& step, const model::Network& network) {
   }
 }
 
-void evaluate_batch(const spec::Job& job, const model::Network& network, int64_t rows) {
+void evaluate_batch(const spec::Job& job, const model::Network& network, int64_t rows, const CachedFeatures& cached) {
+  const step::Samples samples = make_samples(task::make_task(job)->fields(), rows, cached);
+  const auto objective = objective::make_objective(job);
+  if (cached.from == 0) {
+    objective->scored(step::evaluate_pass(network, samples.fields, job.training.precision));
+    return;
+  }
+  model::Bundle values = samples.features;  // as training::evaluate_features does it
+  for (auto& value : values) value = value.to(step::compute_type(job.training.precision));
+  values = network.run(std::move(values), model::Mode::evaluate, cached.from, network.blocks().size());
+  objective->scored(network.outputs_from(values));
+}
+
+// As training::compute_features does it.
+void fill_batch(const spec::Job& job, const model::Network& network, int64_t rows, size_t to) {
   const step::Samples samples = make_samples(task::make_task(job)->fields(), rows);
-  objective::make_objective(job)->scored(step::evaluate_pass(network, samples.fields, job.training.precision));
+  model::Bundle values = network.inputs_from(samples.fields);
+  for (auto& value : values) value = value.to(step::compute_type(job.training.precision));
+  for (const at::Tensor& value : network.run(std::move(values), model::Mode::evaluate, 0, to)) {
+    value.to(at::kCPU, at::kFloat);
+  }
 }
 
 // As a run does it between two steps (Session::evaluate).
 void evaluate_between(const spec::Job& job, int64_t rows, step::Step& step, const model::Network& network,
-                      step::Ema* ema) {
+                      step::Ema* ema, const CachedFeatures& cached) {
   recorder().evaluation_begin();
   assemble(step, network);
   if (ema) ema->swap();
   {
     const c10::AutoGradMode no_gradients(false);
     const step::PassPrecision precision(network, job.training.precision, SimulatedDevice::device());
-    evaluate_batch(job, network, rows);
+    evaluate_batch(job, network, rows, cached);
   }
   if (ema) ema->swap();
 }
 
 model::Network simulated_network(const spec::Job& job) {
   const int64_t first = recorder().next_storage();
-  model::Network network = model::make_network(job.model, job.data.image_size, job.training.seed,
-                                               SimulatedDevice::device(), model::Values::none);
+  model::Network network = make_simulated(job);
   recorder().classify_from(first, MemoryClass::weights);
   return network;
 }
@@ -150,6 +207,7 @@ void describe(forecast::Recording& recording, const spec::Job& job, const Simula
   const bool attends = std::any_of(recording.operators.begin(), recording.operators.end(),
                                    [](const auto& call) { return call.kind == forecast::OperatorClass::attention; });
   if (attends) recording.attention = name_of(simulation.attention);
+  recording.layout = job.model.layout;
   const int64_t rows = rows_of(job, simulation);
   const int64_t slices = job.training.virtual_ranks;
   const int64_t pass = slices > 0 ? (job.training.global_batch + slices - 1) / slices : job.training.micro_batch;
@@ -173,6 +231,7 @@ void check(const spec::Job& job, const Simulation& simulation) {
 
 forecast::Recording trace_step(const spec::Job& job, const Simulation& simulation) {
   check(job, simulation);
+  const CachedFeatures cached = cached_features(job, simulation);
   const auto recorder = std::make_shared<Recorder>();
   const SimulatedDevice device(recorder);
   set_attention(simulation.attention);
@@ -189,6 +248,8 @@ forecast::Recording trace_step(const spec::Job& job, const Simulation& simulatio
   step::Step step(network, *group,
                   {.training = job.training,
                    .device = SimulatedDevice::device(),
+                   .train_from = first_trained(simulation, network),
+                   .freeze_norm = simulation.phase && simulation.phase->freeze_norm,
                    .ema = ema.get(),
                    .objective = objective::make_objective(job)});
   recorder->classify_from(first, MemoryClass::optimizer);
@@ -197,7 +258,7 @@ forecast::Recording trace_step(const spec::Job& job, const Simulation& simulatio
       recorder->classify(storage_id(part), MemoryClass::weights);
   }
 
-  const Inputs inputs(job, rows_of(job, simulation));
+  const Inputs inputs(job, rows_of(job, simulation), cached);
   for (int64_t i = 0; i < simulation.steps; ++i) {
     recorder->step_begin();
     {
@@ -207,7 +268,7 @@ forecast::Recording trace_step(const spec::Job& job, const Simulation& simulatio
       classify_gradients(step);
     }
     if (simulation.evaluation_rows > 0 && i == simulation.steps - 2) {
-      evaluate_between(job, simulation.evaluation_rows, step, network, ema.get());
+      evaluate_between(job, simulation.evaluation_rows, step, network, ema.get(), cached);
     }
     recorder->step_end();
   }
@@ -221,6 +282,7 @@ forecast::Recording trace_step(const spec::Job& job, const Simulation& simulatio
 
 forecast::Recording trace_evaluation(const spec::Job& job, const Simulation& simulation) {
   check(job, simulation);
+  const CachedFeatures cached = cached_features(job, simulation);
   const auto recorder = std::make_shared<Recorder>();
   const SimulatedDevice device(recorder);
   set_attention(simulation.attention);
@@ -232,7 +294,11 @@ forecast::Recording trace_evaluation(const spec::Job& job, const Simulation& sim
   for (int64_t i = 0; i < simulation.steps; ++i) {
     recorder->step_begin();
     recorder->evaluation_begin();
-    evaluate_batch(job, network, rows_of(job, simulation));
+    if (simulation.fills) {
+      fill_batch(job, network, rows_of(job, simulation), cached.from);
+    } else {
+      evaluate_batch(job, network, rows_of(job, simulation), cached);
+    }
     recorder->step_end();
   }
   forecast::Recording recording = recorder->finish();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "lockstep/forecast/attention.h"
@@ -19,17 +20,20 @@ struct Simulation {
   int64_t rows = 0;                        // samples of this rank a step; 0: global_batch / ranks, rounded up
   int64_t evaluation_rows = 0;             // of an evaluation before the last step; 0: none
   int64_t steps = 3;                       // from process start; the first one makes what later ones find
+  std::optional<spec::Phase> phase = {};   // the one whose step it is; none: the whole network is trained
+  bool fills = false;                      // of an evaluation: the frozen blocks alone, which fill the phase's cache
 };
 
 // Executes the job's own step (step::Step) on a simulated CUDA device and records it. No GPU, no data, no weights in
 // memory. With evaluation_rows a batch of that many is evaluated behind the last step but one, as training does it; a
-// run puts whole weights together at its end anyway (training.zero 3), behind the last step. An operator that the
-// simulation does not know is a user error with its name; nothing is guessed. Call once or more; the process must not
-// have opened real CUDA and never may afterwards. REQUIRES: model.classes is known; with evaluation_rows at least two
-// steps.
+// run puts whole weights together at its end anyway (training.zero 3), behind the last step. A phase on cached features
+// is given them. Operators without a rule are named in the recording (unknown_operator.h). Call once or more; the
+// process must not have opened real CUDA and never may afterwards. REQUIRES: model.classes is known; with
+// evaluation_rows at least two steps.
 forecast::Recording trace_step(const spec::Job& job, const Simulation& simulation = {});
 
-// One evaluation pass (no gradients) over `rows` samples, likewise.
+// One evaluation pass (no gradients) over `rows` samples, likewise; of a phase on cached features the trained blocks
+// alone, or with `fills` the others.
 forecast::Recording trace_evaluation(const spec::Job& job, const Simulation& simulation = {});
 
 }  // namespace lockstep::trace

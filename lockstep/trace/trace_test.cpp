@@ -313,6 +313,45 @@ TEST(TraceTest, EvaluationKeepsNoActivations) {
   EXPECT_EQ(bytes_born(recording, MemoryClass::gradients), 0);
 }
 
+TEST(TraceTest, APhaseHasItsOwnStep) {
+  const auto job = job_of("resnet18", 8);
+  const int64_t head = 4 * (512 * 1000 + 1000);  // bytes
+  const Recording whole = trace_step(job, {.steps = 1});
+  spec::Phase phase;
+  phase.train_from = "head";
+  const Recording frozen = trace_step(job, {.steps = 1, .phase = phase});
+  EXPECT_EQ(bytes_born(frozen, MemoryClass::gradients), head);
+  EXPECT_EQ(frozen.parameters, whole.parameters);
+  EXPECT_EQ(flops(frozen, OperatorClass::convolution, Phase::forward),
+            flops(whole, OperatorClass::convolution, Phase::forward));
+  EXPECT_EQ(flops(frozen, OperatorClass::convolution_weight_gradient, Phase::backward), 0);
+  EXPECT_LT(peak_live_bytes(frozen), peak_live_bytes(whole) / 2);  // no activation outlives its block
+
+  phase.cache_features = true;
+  const Recording cached = trace_step(job, {.evaluation_rows = 8, .steps = 2, .phase = phase});
+  EXPECT_EQ(bytes_born(cached, MemoryClass::gradients), 2 * head);
+  for (const auto step : {Phase::forward, Phase::backward, Phase::evaluate}) {
+    EXPECT_EQ(flops(cached, OperatorClass::convolution, step), 0);
+  }
+  EXPECT_GT(flops(cached, OperatorClass::matmul, Phase::evaluate), 0);
+  EXPECT_NEAR(static_cast<double>(bytes_born(cached, MemoryClass::inputs)), 3 * 8 * 512 * 4, 600);  // and labels
+}
+
+TEST(TraceTest, ThePassThatFillsACacheRunsTheFrozenBlocksAlone) {
+  const auto job = job_of("resnet18", 8);
+  spec::Phase phase;
+  phase.train_from = "head";
+  phase.cache_features = true;
+  const Recording all = trace_evaluation(job, {.steps = 1});
+  const Recording fill = trace_evaluation(job, {.steps = 1, .phase = phase, .fills = true});
+  const Recording head = trace_evaluation(job, {.steps = 1, .phase = phase});
+  EXPECT_EQ(flops(fill, OperatorClass::convolution, Phase::evaluate),
+            flops(all, OperatorClass::convolution, Phase::evaluate));
+  EXPECT_EQ(flops(fill, OperatorClass::matmul, Phase::evaluate), 0);
+  EXPECT_EQ(flops(head, OperatorClass::convolution, Phase::evaluate), 0);
+  EXPECT_EQ(flops(head, OperatorClass::matmul, Phase::evaluate), flops(all, OperatorClass::matmul, Phase::evaluate));
+}
+
 int64_t collectives(const Recording& recording, forecast::CollectiveKind kind) {
   return std::count_if(recording.events.begin(), recording.events.end(), [&](const Event& event) {
     return event.kind == EventKind::collective && event.collective == kind;

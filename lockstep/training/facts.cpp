@@ -63,17 +63,34 @@ std::vector<ClassDifference> by_difference(const std::map<std::string, double>& 
 
 }  // namespace
 
+Facts::Facts(Promise promise, int64_t global_batch)
+    : promise_(std::move(promise)), global_batch_(global_batch), phases_(std::max<size_t>(1, promise_.phases.size())) {}
+
+void Facts::phase(size_t index) {
+  phase_ = std::min(index, phases_.size() - 1);
+}
+
+std::optional<double> Facts::promised_step() const {
+  return promise_.phases.empty() ? promise_.step_seconds : promise_.phases[phase_].step_seconds;
+}
+
+void Facts::features(double seconds) {
+  phases_[phase_].features += seconds;
+}
+
 void Facts::step(const StepFact& fact) {
-  const bool counts = steps_ >= kWarmUp && !profiling();
+  PhaseFacts& facts = phases_[phase_];
+  const bool counts = facts.steps >= kWarmUp && !profiling();
   ++steps_;
+  ++facts.steps;
   if (!counts) return;
-  samples_ += fact.samples;
-  seconds_ += fact.seconds;
-  data_ += fact.data;
+  facts.samples += fact.samples;
+  facts.seconds += fact.seconds;
+  facts.data += fact.data;
   if (fact.samples != global_batch_) return;
-  ++full_steps_;
-  full_seconds_ += fact.seconds - fact.data;
-  full_communication_ += fact.communication;
+  ++facts.full_steps;
+  facts.full_seconds += fact.seconds - fact.data;
+  facts.full_communication += fact.communication;
 }
 
 void Facts::saved(double seconds) {
@@ -86,8 +103,39 @@ void Facts::epoch(double seconds) {
   epoch_seconds_ += seconds;
 }
 
-double Facts::step_mean() const {
-  return mean_of(full_seconds_, full_steps_);
+double Facts::PhaseFacts::step_mean() const {
+  return mean_of(full_seconds, full_steps);
+}
+
+// Steps, rates and features, of each phase where there are some.
+void Facts::add_steps(std::vector<Comparison>& rows) const {
+  const auto add = [&](const std::string& what, Unit unit, const std::optional<double>& promised, double low,
+                       double high, double measured) {
+    if (promised && *promised > 0) rows.push_back({what, unit, *promised, low, high, measured});
+  };
+  if (promise_.phases.empty()) {
+    const PhaseFacts& facts = phases_.front();
+    const double value = promise_.step_seconds.value_or(1);
+    const double low = promise_.step_low.value_or(value), high = promise_.step_high.value_or(value);
+    if (facts.full_steps > 0) add("step", Unit::seconds, promise_.step_seconds, low, high, facts.step_mean());
+    if (facts.samples == 0) return;
+    const double rate = promise_.samples_per_second.value_or(0);
+    add("samples", Unit::per_second, promise_.samples_per_second, rate * value / high, rate * value / low,
+        static_cast<double>(facts.samples) / facts.seconds);
+    return;
+  }
+  for (size_t i = 0; i < phases_.size(); ++i) {
+    const PhasePromise& promised = promise_.phases[i];
+    const double value = promised.step_seconds.value_or(0), features = promised.features_seconds;
+    const double low = promised.step_low.value_or(value), high = promised.step_high.value_or(value);
+    if (phases_[i].features > 0 && value > 0) {
+      // The interval of the step is that of the whole network's operators too.
+      add(text("phase ", i + 1, ": features"), Unit::seconds, features, features * low / value, features * high / value,
+          phases_[i].features);
+    }
+    if (phases_[i].full_steps == 0) continue;
+    add(text("phase ", i + 1, ": step"), Unit::seconds, promised.step_seconds, low, high, phases_[i].step_mean());
+  }
 }
 
 std::vector<Comparison> Facts::compare() const {
@@ -102,11 +150,7 @@ std::vector<Comparison> Facts::compare() const {
   };
   // Nobody knows how busy the file system is that the program comes from: what is assumed is a most.
   if (start_up_) add("start-up", Unit::seconds, promise_.start_up_seconds, 0, 1, *start_up_);
-  if (full_steps_ > 0) add("step", Unit::seconds, promise_.step_seconds, down, up, step_mean());
-  if (samples_ > 0) {
-    add("samples", Unit::per_second, promise_.samples_per_second, 1 / up, 1 / down,
-        static_cast<double>(samples_) / seconds_);
-  }
+  add_steps(rows);
   if (memory_) {
     add("peak memory", Unit::bytes, promise_.memory_bytes, 1 - kMemoryTolerance, 1 + kMemoryTolerance, *memory_);
   }
@@ -114,7 +158,11 @@ std::vector<Comparison> Facts::compare() const {
     add("save", Unit::seconds, promise_.save_seconds, 1 / (1 + kOneSaveTolerance), 1 + kOneSaveTolerance,
         mean_of(save_seconds_, saves_));
   }
-  if (epochs_ > 0) add("epoch", Unit::seconds, promise_.epoch_seconds, down, up, mean_of(epoch_seconds_, epochs_));
+  // Epochs of different phases have nothing in common.
+  const bool alike = promise_.phases.size() <= 1;
+  if (epochs_ > 0 && alike) {
+    add("epoch", Unit::seconds, promise_.epoch_seconds, down, up, mean_of(epoch_seconds_, epochs_));
+  }
   if (total_) add("total", Unit::seconds, promise_.total_seconds, down, up, *total_);
   return rows;
 }
@@ -122,10 +170,11 @@ std::vector<Comparison> Facts::compare() const {
 std::vector<std::string> Facts::explain() const {
   const auto rows = compare();
   const auto outside = [&](const std::string& what) {
-    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.what == what && !row.inside(); });
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const auto& row) { return row.what.ends_with(what) && !row.inside(); });
   };
   std::vector<std::string> why;
-  if (outside("step") && !by_class_.empty() && !promise_.by_class.empty()) {
+  if (outside("step") && !by_class_.empty() && !promise_.by_class.empty() && promise_.phases.empty()) {
     for (const auto& row : by_difference(promise_.by_class, by_class_)) {
       if (why.size() == 4 || std::abs(row.difference()) < 0.02 * *promise_.step_seconds) break;
       why.push_back(text(row.name, ": ", base::format_duration(row.measured), " a step, promised ",
@@ -133,11 +182,11 @@ std::vector<std::string> Facts::explain() const {
     }
   }
   if (outside("step") && why.empty()) {
-    const double share = full_communication_ / std::max(1e-12, full_seconds_);
+    const double share = now().full_communication / std::max(1e-12, now().full_seconds);
     why.push_back(text("of a step: computing ", base::percent(1 - share, 0), ", waiting for other ranks ",
                        base::percent(share, 0)));
   }
-  const double waiting = data_ / std::max(1e-12, seconds_);
+  const double waiting = now().data / std::max(1e-12, now().seconds);
   if (outside("samples") && waiting > 0.03) {
     why.push_back(text("waiting for data: ", base::percent(waiting, 0), " of the time"));
   }

@@ -34,7 +34,7 @@ struct StepFact {
 
 // The facts of one session beside what its plan promised. The first steps choose kernels and grow memory: the plan is
 // about warm steps, so they do not count; nor do those that `profiled`. A smaller last batch of an epoch counts for
-// samples per second only.
+// samples per second only. Of a job with phases each one's steps are held to its own promise.
 class Facts {
  public:
   static constexpr int64_t kWarmUp = 5;        // steps that do not count
@@ -42,9 +42,11 @@ class Facts {
   static constexpr int64_t kProfileFrom = 10;  // steps of the session in which operators are timed
   static constexpr int64_t kProfileTo = 12;
 
-  Facts(Promise promise, int64_t global_batch) : promise_(std::move(promise)), global_batch_(global_batch) {}
+  Facts(Promise promise, int64_t global_batch);
 
+  void phase(size_t index);  // the steps that follow are of that one; without it, of the first
   void step(const StepFact& fact);
+  void features(double seconds);                         // until a cache of the phase was filled
   void started(double seconds) { start_up_ = seconds; }  // from the start of the process to the first step's end
   void saved(double seconds);
   void epoch(double seconds);  // a whole one: steps, evaluation, save
@@ -55,18 +57,27 @@ class Facts {
   int64_t steps() const { return steps_; }
   bool profiling() const { return steps_ >= kProfileFrom && steps_ < kProfileTo; }  // the next step
   const Promise& promise() const { return promise_; }
-  std::vector<Comparison> compare() const;  // what is both promised and measured
+  std::optional<double> promised_step() const;  // of the phase that runs
+  std::vector<Comparison> compare() const;      // what is both promised and measured
   // In words, why the step or the rate is not inside its interval; empty when both are.
   std::vector<std::string> explain() const;
 
  private:
-  double step_mean() const;
+  struct PhaseFacts {
+    int64_t steps = 0, full_steps = 0, samples = 0;
+    double full_seconds = 0, full_communication = 0, data = 0, seconds = 0, features = 0;
+
+    double step_mean() const;
+  };
+  void add_steps(std::vector<Comparison>& rows) const;
+  const PhaseFacts& now() const { return phases_[phase_]; }
 
   Promise promise_;
   int64_t global_batch_;
-  int64_t steps_ = 0;
-  int64_t full_steps_ = 0, saves_ = 0, epochs_ = 0, samples_ = 0;
-  double full_seconds_ = 0, full_communication_ = 0, data_ = 0, seconds_ = 0, save_seconds_ = 0, epoch_seconds_ = 0;
+  std::vector<PhaseFacts> phases_;  // one where the job has none
+  size_t phase_ = 0;
+  int64_t steps_ = 0, saves_ = 0, epochs_ = 0;
+  double save_seconds_ = 0, epoch_seconds_ = 0;
   std::optional<double> start_up_, total_, memory_;
   std::map<std::string, double> by_class_;
 };

@@ -56,6 +56,31 @@ TEST(FactsTest, SetsWarmFullStepsAgainstThePromise) {
   EXPECT_FALSE(rows[5].inside());
 }
 
+TEST(FactsTest, HoldsEachPhaseToItsOwnPromise) {
+  Promise two = promise();
+  two.phases = {{"head", 0.001, 0.0008, 0.0012, 10}, {"all", 0.2, 0.16, 0.24, 0}};
+  Facts facts(two, 8);
+  facts.phase(0);
+  facts.features(11);
+  for (int64_t i = 0; i < 40; ++i) facts.step({.seconds = i < Facts::kWarmUp ? 9 : 0.0011, .samples = 8});
+  EXPECT_EQ(facts.promised_step(), 0.001);
+  facts.phase(1);
+  for (int64_t i = 0; i < 40; ++i) facts.step({.seconds = i < Facts::kWarmUp ? 9 : 0.3, .samples = 8});
+  EXPECT_EQ(facts.promised_step(), 0.2);
+  facts.epoch(100);  // of the one or the other
+  const auto rows = facts.compare();
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].what, "phase 1: features");
+  EXPECT_NEAR(rows[0].deviation(), 0.1, 1e-9);
+  EXPECT_TRUE(rows[0].inside());
+  EXPECT_EQ(rows[1].what, "phase 1: step");
+  EXPECT_NEAR(rows[1].measured, 0.0011, 1e-9);
+  EXPECT_TRUE(rows[1].inside());
+  EXPECT_EQ(rows[2].what, "phase 2: step");
+  EXPECT_NEAR(rows[2].measured, 0.3, 1e-9);
+  EXPECT_FALSE(rows[2].inside());
+}
+
 TEST(FactsTest, LeavesOutWhatIsNotPromisedOrNotMeasured) {
   EXPECT_TRUE(Facts({}, 8).compare().empty());
   Facts facts({}, 8);

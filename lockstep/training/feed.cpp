@@ -60,8 +60,9 @@ std::optional<Features> Feed::compute(const loader::Collection& collection, size
     return result;
   }
   report_bad_samples(context_, reader.get());
+  const double took = base::steady_seconds() - start;
+  if (context_.watch) context_.watch->features(took);
   if (context_.ledger) {
-    const double took = base::steady_seconds() - start;
     context_.ledger->features(context_.state.step, count, took);
     context_.ledger->say(text("cached features of ", count, " ", what,
                               " samples: ", base::format_bytes(static_cast<double>(result->bytes())), " in ",

@@ -58,9 +58,14 @@ void PlanWatch::before_step(bool begins_epoch) {
 // The first step of a session loads and chooses kernels, on a GPU for 1 to 12 s: beyond a step's promised length that
 // belongs to the start-up, not to the epoch and the total.
 void PlanWatch::begin(double first_step) {
-  start_up_left_ = std::max(0.0, first_step - facts_.promise().step_seconds.value_or(first_step));
+  start_up_left_ = std::max(0.0, first_step - facts_.promised_step().value_or(first_step));
   if (epoch_start_ > 0) epoch_start_ += start_up_left_;
-  facts_.started(process_seconds());
+  facts_.started(process_seconds() - features_);
+}
+
+void PlanWatch::features(double seconds) {
+  facts_.features(seconds);
+  if (facts_.steps() == 0) features_ += seconds;
 }
 
 void PlanWatch::step(int64_t step, const StepFact& fact) {

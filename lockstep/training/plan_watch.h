@@ -18,6 +18,8 @@ class PlanWatch {
   // User error when the plan in `options` is not one of this job, on this machine, with so many ranks.
   PlanWatch(const spec::Job& job, const TrainOptions& options, int64_t ranks, Ledger& ledger);
 
+  void phase(size_t index) { facts_.phase(index); }
+  void features(double seconds);  // a cache of the phase is filled
   void before_step(bool begins_epoch);
   void step(int64_t step, const StepFact& fact);  // of the run: 1 = the first
   void saved(double seconds) { facts_.saved(seconds); }
@@ -33,6 +35,7 @@ class PlanWatch {
   Facts facts_;
   std::unique_ptr<OperatorProfile> profile_;  // while it runs
   double epoch_start_ = 0;                    // 0: this session was not there
+  double features_ = 0;                       // seconds until caches were filled, before the first step
   double start_up_left_ = 0;                  // of the first step's seconds: kernels are loaded and chosen
 };
 

@@ -61,6 +61,15 @@ Promise read_promise(const spec::PlanOption& option, int64_t index, const Standi
     promise.step_low = step->low;
     promise.step_high = step->high;
   }
+  for (const spec::PlanPhase& phase : option.phases) {
+    PhasePromise& one = promise.phases.emplace_back();
+    one.name = phase.name;
+    one.features_seconds = phase.features;
+    if (!phase.step_seconds) continue;
+    one.step_seconds = phase.step_seconds->value;
+    one.step_low = phase.step_seconds->low;
+    one.step_high = phase.step_seconds->high;
+  }
   promise.samples_per_second = option.samples_per_second;
   promise.memory_bytes =
       static_cast<double>(standing.device == "cuda" ? option.memory.peak_reserved : option.memory.total);

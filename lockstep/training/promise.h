@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lockstep/spec/job.h"
 #include "lockstep/spec/plan.h"
@@ -19,11 +20,19 @@ struct Standing {
 };
 Standing standing_here(const std::string& device, int64_t index, int64_t ranks);
 
+// What a plan promises of one phase of the job.
+struct PhasePromise {
+  std::string name;
+  std::optional<double> step_seconds, step_low, step_high;
+  double features_seconds = 0;  // until its cache is filled; 0: it has none
+};
+
 // What one option of a plan (docs/formats/plan.md) promises. Absent: the plan does not say.
 struct Promise {
   int64_t option = 0;  // its index in the plan
   std::string title;
-  std::optional<double> step_seconds, step_low, step_high;
+  std::optional<double> step_seconds, step_low, step_high;  // with phases the mean over their steps
+  std::vector<PhasePromise> phases = {};                    // empty: the job has none
   std::optional<double> samples_per_second;
   std::optional<double> memory_bytes;  // cuda: reserved by libtorch's allocator; cpu: of the whole process
   std::optional<double> epoch_seconds, save_seconds;

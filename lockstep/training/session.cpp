@@ -75,6 +75,7 @@ void Session::run(const run::PhaseSpan& span) {
   const TrainingState& state = context_.state;
   if (state.step > span.begin) step.load_state(model::read_tensors(context_.checkpoint, "optimizer"));
   saver_.say_budget(weights + step.state_bytes() + (context_.ema ? stored_bytes(context_.ema->averages()) : 0));
+  if (context_.watch) context_.watch->phase(static_cast<size_t>(&span - context_.timetable.phases().data()));
   Feed feed(context_, span, [&] { return wants_stop(/*evaluates=*/false); });
   save_what_must_not_be_lost(step);
   if (context_.ledger) context_.ledger->phase(span);

@@ -73,7 +73,7 @@ double step_error(const forecast::DeviceCalibration& device, const std::vector<m
   for (const auto& one : cells) {
     const std::string& model = one.cell.job.model.name;
     const auto& others = unseen.try_emplace(model, forecast::Calibration({device}).without_model(model)).first->second;
-    const auto time = forecast::forecast_time(one.recording, gpu, others.with_layout(one.cell.job.model.layout));
+    const auto time = forecast::forecast_time(one.recording, gpu, others);
     const double ratio = one.seconds() / time.step.value;
     errors.push_back(std::abs(std::log(ratio)));
     mean += std::min(errors.back(), 0.3) / static_cast<double>(cells.size());

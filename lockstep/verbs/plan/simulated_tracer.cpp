@@ -20,6 +20,8 @@ trace::Simulation simulation_of(const planning::SimulatedRank& rank) {
   simulation.ranks = rank.ranks;
   simulation.rows = rank.rows;
   simulation.evaluation_rows = rank.evaluation_rows;
+  simulation.phase = rank.phase;
+  simulation.fills = rank.fills;
   return simulation;
 }
 

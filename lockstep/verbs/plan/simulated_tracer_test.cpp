@@ -45,6 +45,58 @@ TEST(SimulatedTracerTest, PlansAJobOnEveryGpu) {
   EXPECT_EQ(plan.options[0].length->last_batch, 1000 - 15 * 64);
 }
 
+// Measured: results/cells-h200-contiguous.json.
+TEST(SimulatedTracerTest, TheLayoutOfTheImagesCountsForTheTime) {
+  spec::Job job = small_job();
+  job.model.name = "resnet50";
+  job.data.image_size = 224;
+  job.training.global_batch = 256;
+  job.training.precision = spec::Precision::amp;
+  const double usual = plan_of(job, {"h200"}).options[0].trial.time->step.value;
+  job.model.layout = spec::Layout::contiguous;
+  const planning::Plan plan = plan_of(job, {"h200"});
+  const double upload = 256.0 * 3 * 224 * 224 * 4 / plan.assumptions.upload_rate;  // not in the cell
+  EXPECT_NEAR(plan.options[0].trial.time->step.value - upload, 0.0848, 0.12 * 0.0848);
+  EXPECT_GT(plan.options[0].trial.time->step.value, 1.3 * usual);
+}
+
+// Each phase as it runs: its own step, the pass that fills its cache, the most memory of all.
+TEST(SimulatedTracerTest, PlansPhasesAsTheyRun) {
+  spec::Job job = small_job();
+  job.training.epochs = 0;
+  job.model.name = "resnet18";
+  job.data.image_size = 64;
+  job.data.validate = "synthetic";
+  job.training.phases = {{.epochs = 20, .train_from = "head", .cache_features = true},
+                         {.epochs = 4, .train_from = "", .lr_scale = 0.1, .freeze_norm = true}};
+  const planning::Plan plan = plan_of(job, {"h200"});
+  const forecast::Option& option = plan.options[0];
+  ASSERT_EQ(option.trial.phases.size(), 2U);
+  const forecast::PhaseTrial& head = option.trial.phases[0];
+  const forecast::PhaseTrial& whole = option.trial.phases[1];
+  EXPECT_LT(head.time->step.value, whole.time->step.value / 3);
+  EXPECT_LT(head.memory, whole.memory);
+  EXPECT_EQ(option.trial.memory.total, whole.memory);
+  EXPECT_GT(head.fill, 0);
+  EXPECT_EQ(whole.fill, 0);
+  const forecast::Length& length = *option.length;
+  EXPECT_EQ(length.steps, 24 * 16);
+  EXPECT_NEAR(option.trial.time->step.value, (20 * head.time->step.value + 4 * whole.time->step.value) / 24, 1e-9);
+  EXPECT_NEAR(length.features, head.fill, 1e-9);
+  EXPECT_GT(length.useful, length.features + 20 * 15.6 * head.time->step.value + 4 * 15.6 * whole.time->step.value);
+  EXPECT_THAT(base::join(option.why, "; "), HasSubstr("phase 2, all blocks, batch norms held: "));
+  // On its own the second phase is the whole run.
+  job.training.phases.erase(job.training.phases.begin());
+  const forecast::Option alone = plan_of(job, {"h200"}).options[0];
+  EXPECT_NEAR(alone.trial.time->step.value, whole.time->step.value, 1e-9);
+  EXPECT_EQ(alone.trial.memory.total, whole.memory);
+  job.training.phases[0].freeze_norm = false;  // trains all that a job without phases does
+  const forecast::Option plain = plan_of(job, {"h200"}).options[0];
+  job.training.phases.clear();
+  job.training.epochs = 4;
+  EXPECT_EQ(plain.trial.time->step.value, plan_of(job, {"h200"}).options[0].trial.time->step.value);
+}
+
 TEST(SimulatedTracerTest, ShowsTheJobAsWrittenFirstAndWhatMakesItFitBehindIt) {
   spec::Job job = small_job();
   job.data.image_size = 224;
