@@ -150,6 +150,10 @@ class Engine:
             for i, edge in enumerate(node.next_functions):
                 self._hand_on(edge, gradients, i)
             node = None
+        left = [node.name() for node, edges in self.missing.items() if edges > 0]
+        if left:
+            raise RuntimeError(f"lockstep.record: {len(left)} nodes of the graph got no gradient, the first is {left[0]}: "
+                               "this is a fault of lockstep.record, please report it with the network")
 
 
 def run_backward(saved, tensors, gradients, keep_graph):

@@ -78,6 +78,7 @@ class Call:
         self.flops = self.bytes = 0
         self.launches = 0 if kind in ("view", "host") else 1
         self.shape = ()
+        self.layout = ""  # of a convolution's images, where it can be told
 
     def by_largest(self, value):
         for tensor in tensors_of(value):
@@ -99,9 +100,19 @@ def _first(value, otherwise):
     return (value[0] if value else otherwise) if isinstance(value, (list, tuple)) else value
 
 
+def _layout(image, weight):
+    """What cuDNN is told: channels last where image or weight is; those of one pixel or channel are both."""
+    for tensor in (image, weight):
+        last, plain = tensor.is_contiguous(memory_format=torch.channels_last), tensor.is_contiguous()
+        if last != plain:
+            return "channels_last" if last else "contiguous"
+    return ""
+
+
 def _describe_convolution(call, named, image, weight):
     if image.dim() != 4 or weight.dim() != 4:
         return
+    call.layout = _layout(image, weight)
     batch, channels, height, width = image.shape
     out, per_group, kernel_h, kernel_w = weight.shape
     stride, padding, dilation = (_first(named[k], 1 if k != "padding" else 0) for k in ("stride", "padding", "dilation"))

@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import backward, operators, recording
+from . import backward, checks, operators, recording, values
 
 ATTENTION = ("flash", "efficient", "math", "cudnn")
 
@@ -53,6 +53,9 @@ class _Storages:
         number, _ = self.ids.pop(key)
         self.events.append(f"d {number}")
 
+    def knows(self, tensor):
+        return tensor.numel() == 0 or tensor.untyped_storage()._cdata in self.ids
+
     def name(self, tensor, memory):
         found = self.ids.get(tensor.untyped_storage()._cdata)
         if found:
@@ -71,13 +74,16 @@ class _Recorder(TorchDispatchMode):
         self.storages = _Storages(self.events)
         self.table, self.rows = {}, []
         self.phase, self.attention = "setup", attention
+        self.known = values.KnownValues()
+        self.layouts = {"channels_last": 0, "contiguous": 0}  # FLOPs of the convolutions in each
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = func._schema.name
         if name in ("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero"):
             self._run(operators.describe(func, args, kwargs, None))
-            return False if name != "aten::_local_scalar_dense" else self._some_number(args[0])
+            return self._number(name, args)
+        checks.refuse_operator(name)
         copies = self._copies(name, args)
         # Operators that only write into their arguments need no simulation, and some have none.
         results = func(*args, **kwargs) if func._schema.returns else None
@@ -88,11 +94,20 @@ class _Recorder(TorchDispatchMode):
         if any(t.device.type == "cuda" for t in operators.tensors_of([args, list(kwargs.values()), results])):
             self._run(operators.describe(func, args, kwargs, results))
         self.events.extend(f"d {number}" for number in copies)
+        self.known.follow(func, args, kwargs, results)
         return results
 
-    @staticmethod
-    def _some_number(tensor):
-        return 1.0 if tensor.dtype.is_floating_point else tensor.dtype == torch.bool or 1
+    def _number(self, name, args):
+        """A number that the script reads off a tensor: its own where it is known, else a plausible one, but never
+        while the network is built, whose sizes may depend on it."""
+        number = self.known.number(args[0]) if name == "aten::_local_scalar_dense" else None
+        if number is not None:
+            return number
+        if self.phase == "setup":
+            checks.refuse_number(name, args[0])
+        if name != "aten::_local_scalar_dense":
+            return False
+        return 1.0 if args[0].dtype.is_floating_point else args[0].dtype == torch.bool or 1
 
     def _copies(self, name, args):
         """Kernels that make their input contiguous first, for the time of the call."""
@@ -103,6 +118,8 @@ class _Recorder(TorchDispatchMode):
 
     def _run(self, parts):
         for part in parts:
+            if part.kind == "convolution" and part.layout:
+                self.layouts[part.layout] += part.flops
             key = (*part.key(), self.phase)
             if key not in self.table:
                 self.table[key] = len(self.rows)
@@ -181,6 +198,7 @@ def _patched(saved, recorder):
                     (torch.nn.functional, "linear", _linear(torch.nn.functional.linear)),
                     (torch.Tensor, "backward", tensor_backward), (torch.autograd, "backward", run_backward),
                     (torch.nn.Module, "_apply", _simple_apply),
+                    (torch.nn.RNNBase, "flatten_parameters", checks.refuse_recurrent),
                     (torch.nn.Module, "cuda", lambda self, device=None: self.to("cuda")),
                     (torch.Tensor, "cuda", lambda self, *_, **__: self.to("cuda")),
                     (torch.cuda.amp.common, "amp_definitely_not_available", lambda: False),
@@ -223,19 +241,16 @@ def _parameters_of(optimizer):
 
 
 def _name_modules(recorder):
-    """Parameters and buffers of every module that lives now are weights."""
-    count = size = 0
-    seen = set()
-    for module in [o for o in gc.get_objects() if isinstance(o, torch.nn.Module)]:
+    """Parameters and buffers of every module that lives now are weights. Gives the parameters, each once."""
+    parameters = {}
+    for module in checks.living_modules():
         for tensor in list(module.parameters(recurse=False)) + list(module.buffers(recurse=False)):
             if tensor.device.type != "cuda" or not isinstance(tensor, torch._subclasses.FakeTensor):
                 continue
             recorder.storages.name(tensor, "weights")
-            if isinstance(tensor, torch.nn.Parameter) and id(tensor) not in seen:
-                seen.add(id(tensor))
-                count += tensor.numel()
-                size += tensor.numel() * tensor.element_size()
-    return count, size
+            if isinstance(tensor, torch.nn.Parameter):
+                parameters[id(tensor)] = tensor
+    return list(parameters.values())
 
 
 def record(build, path, *, steps=3, title="", precision="", optimizer="", micro_batch=0, image_size=0, attention=None):
@@ -251,7 +266,7 @@ def record(build, path, *, steps=3, title="", precision="", optimizer="", micro_
             saved.hooks():
         step = build()
         gc.collect()
-        parameters, parameter_bytes = _name_modules(recorder)
+        parameters = _name_modules(recorder)
         hooks = _watch_optimizers(recorder, seen)
         try:
             for i in range(steps):
@@ -262,14 +277,18 @@ def record(build, path, *, steps=3, title="", precision="", optimizer="", micro_
         finally:
             for hook in hooks:
                 hook.remove()
+        parameters = checks.check_whole(recorder.storages, parameters, seen)
         recorder.storages.finish()
+        parameter_bytes = sum(p.numel() * p.element_size() for p in parameters)
         state = sum(t.untyped_storage().nbytes() for o in seen for s in o.state.values()
                     for t in operators.tensors_of(list(s.values())))
         events = list(recorder.events)
     used = next((row[0] for row in recorder.rows if row[1] == "attention"), "")
     header = {"source": f"torch {torch.__version__}", "title": title, "precision": precision, "optimizer": optimizer,
               "attention": next((k for k in ATTENTION if k in used), ""), "micro_batch": micro_batch,
-              "accumulation": 1, "ranks": 1, "image_size": image_size, "parameters": parameters,
+              "accumulation": 1, "ranks": 1, "image_size": image_size,
+              "layout": max(recorder.layouts, key=recorder.layouts.get), "estimated": [],
+              "parameters": sum(p.numel() for p in parameters),
               "parameter_bytes": parameter_bytes, "checkpoint_bytes": parameter_bytes + state, "steps": steps,
               "blocks": []}
     recording.write_step(path, header, recorder.rows, events)
