@@ -5,6 +5,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 # The same 16-bit kernels on every machine: some virtual machines announce AMX tiles and die of them, PyTorch too.
 export ONEDNN_MAX_CPU_ISA=${ONEDNN_MAX_CPU_ISA:-AVX512_CORE_BF16}
+# What others do on the machine must not decide the threads of a run, and with them its bits.
+export LOCKSTEP_BUSY_CORES=0
 BUILD=${BUILD:-build}
 JOBS=${JOBS:-2}
 FUZZ_SECONDS=${FUZZ_SECONDS:-10}

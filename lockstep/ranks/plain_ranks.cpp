@@ -14,6 +14,7 @@
 #include "lockstep/ranks/worker_slot.h"
 #include "lockstep/ranks/world.h"
 #include "lockstep/site/command.h"
+#include "lockstep/site/load.h"
 
 namespace lockstep::ranks {
 namespace {
@@ -48,6 +49,7 @@ std::string fix_for(const Fault& fault, const char* verb) {
 }
 
 int watch_over(const char* verb, const std::vector<std::string>& words, const base::Path& run, int64_t ranks) {
+  site::pass_busy_cores_on();
   const HeartbeatsFolder heartbeats(run);
   WorldPlan plan;
   plan.launcher = find_launcher(site::read_scheduler());

@@ -195,7 +195,8 @@ const Section& training_section() {
                "weight of the auxiliary heads' losses")
           .add("seed", &Training::seed, "", non_negative,
                "seed of weights, order and augmentation: the same seed gives the same bits")
-          .add("threads", &Training::threads, "threads per rank", kThreads, "threads that compute; 0: cores / ranks")
+          .add("threads", &Training::threads, "threads per rank", kThreads,
+               "threads that compute; 0: cores / ranks, and fewer where others keep cores busy")
           .add("virtual_ranks", &Training::virtual_ranks, "slices", between(0, 65536),
                "cut every batch into so many slices (a power of two), each a pass of its own, and add them up in one "
                "fixed order: the same bits on any number of ranks up to this; 0: off")

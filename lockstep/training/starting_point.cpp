@@ -17,8 +17,10 @@
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/identity.h"
 #include "lockstep/run/schedule.h"
+#include "lockstep/run/threads.h"
 #include "lockstep/site/launch.h"
 #include "lockstep/site/processor.h"
+#include "lockstep/training/agreed_threads.h"
 #include "lockstep/training/agreement.h"
 #include "lockstep/training/sync_check.h"
 #include "lockstep/version.h"
@@ -86,6 +88,21 @@ void check_same_weights(const TrainingContext& context) {
   check_terms(terms, node_of(context.options), context.group);
 }
 
+// A resume keeps what the run began with, whatever else the machine does by now: another number of threads is another
+// order of additions. Not on other ranks, which give other bits anyway, nor where the cores are too few for it.
+void keep_threads(TrainingContext& context, int64_t chosen) {
+  const TrainingState& state = context.state;
+  const int64_t begun = state.threads,
+                share = agree_on_threads(run::compute_threads(context.job.training), context.group);
+  const bool keeps = context.job.training.threads == 0 && state.ranks == context.group.size() && begun <= share;
+  use_threads(context, keeps ? begun : chosen);
+  if (!context.ledger || begun == chosen) return;
+  context.options.threads.why =
+      keeps ? text("computing with ", begun, begun == 1 ? " thread" : " threads", ", as the run began")
+            : text("computing with ", chosen, chosen == 1 ? " thread" : " threads", ", where the run had ", begun,
+                   ": the last digits may come out differently");
+}
+
 Json start_fields(const TrainingContext& context) {
   const spec::Job& job = context.job;
   const loader::Collections& collections = context.collections;
@@ -142,7 +159,10 @@ void go_to_start(TrainingContext& context, const std::string& checkpoint) {
   }
   const double decay = context.job.training.ema_decay;
   if (decay > 0) context.ema = std::make_unique<step::Ema>(decay, context.network);
-  if (!checkpoint.empty()) restore(context, checkpoint, Restore::resume);
+  if (checkpoint.empty()) return;
+  const int64_t chosen = context.state.threads;
+  restore(context, checkpoint, Restore::resume);
+  keep_threads(context, chosen);
 }
 
 void restore(TrainingContext& context, const base::Path& checkpoint, Restore how) {
@@ -168,6 +188,7 @@ void write_start(TrainingContext& context) {
   if (step < total) set_aside_old_result(paths);
   const bool resumes = !context.checkpoint.empty();
   context.ledger->begin(resumes ? "resume" : "start", start_fields(context));
+  if (!context.options.threads.why.empty()) context.ledger->say(context.options.threads.why);
   for (const auto& line : run::batch_rule_lines(context.job.training, context.group.size())) context.ledger->say(line);
   if (resumes) context.ledger->say(text("going on after step ", step, " of ", total));
 }

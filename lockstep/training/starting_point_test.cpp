@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/training/starting_point.h"
 
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,6 +56,29 @@ TEST(StartingPointTest, EveryRankGoesToTheNewestCheckpoint) {
   });
   EXPECT_EQ(small.events("resume").size(), 1U);
   EXPECT_THAT(small.said, testing::Contains("going on after step 6 of 12"));
+}
+
+// Whatever else the machine does by now: other threads would give other bits.
+TEST(StartingPointTest, AResumeKeepsTheThreadsOfTheRun) {
+  SmallTraining small;
+  small.job.training.threads = 0;
+  small.options.threads = {1, "crowded"};
+  leave_checkpoint(small, 3);
+  EXPECT_THAT(small.said, testing::Contains("crowded"));
+  const auto group = comm::single_group();
+  const auto threads_of = [&](const spec::Job& job) {
+    TrainingContext context(job, small.options, *group);
+    go_to_start(context, find_checkpoint(context));
+    write_start(context);
+    EXPECT_EQ(at::get_num_threads(), context.state.threads);
+    return context.state.threads;
+  };
+  small.options.threads = {2};
+  EXPECT_EQ(threads_of(small.job), 1);
+  EXPECT_THAT(small.said, testing::Contains("computing with 1 thread, as the run began"));
+  spec::Job stated = small.job;
+  stated.training.threads = 2;
+  EXPECT_EQ(threads_of(stated), 2);  // the job's own word counts
 }
 
 TEST(StartingPointTest, ARewindTakesTheTensorsAndKeepsTheShift) {

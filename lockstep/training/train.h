@@ -11,6 +11,7 @@
 #include "lockstep/comm/group.h"
 #include "lockstep/run/disk.h"
 #include "lockstep/run/pulse.h"
+#include "lockstep/run/threads.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/task/task.h"
 #include "lockstep/training/ledger.h"
@@ -24,6 +25,7 @@ struct TrainOptions {
   std::function<std::string()> stop = [] { return std::string(); };
   std::optional<double> seconds_left = {};             // until somebody ends this process
   double seconds_passed = 0;                           // before this process, of the time that the run was given
+  run::ThreadChoice threads = {.threads = 0};          // to compute with; 0: the share of the cores
   bool restarted = false;                              // by a supervisor, within the time of an earlier start
   std::optional<base::Path> plan = {};                 // the plan that the run is held to
   std::string node = {};                               // the name of this rank's machine; empty: as it says itself

@@ -113,8 +113,10 @@ Trained load_trained(const TrainedOptions& options) {
               "give the job and the data that these weights were trained with");
 }
 
-void use_threads(const spec::Job& job) {
-  at::set_num_threads(static_cast<int>(run::compute_threads(job.training)));
+std::string use_threads(const spec::Job& job) {
+  const run::ThreadChoice choice = run::choose_threads(job.training);
+  at::set_num_threads(static_cast<int>(choice.threads));
+  return choice.why;
 }
 
 }  // namespace lockstep::training

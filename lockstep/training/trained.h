@@ -36,7 +36,8 @@ struct TrainedOptions {
 // come from the weights file, its checkpoint's state, or the training data, in this order.
 Trained load_trained(const TrainedOptions& options);
 
-// As many compute threads as the job says, or as the machine gives this process.
-void use_threads(const spec::Job& job);
+// As many compute threads as the job says, or as the machine and its other processes leave to this one. Gives the
+// reason where those are fewer than its share of the cores.
+std::string use_threads(const spec::Job& job);
 
 }  // namespace lockstep::training

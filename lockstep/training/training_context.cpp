@@ -61,7 +61,8 @@ TrainingContext::TrainingContext(const spec::Job& given, const TrainOptions& how
       network(model::make_network(job.model, job.data.image_size, job.training.seed, options.device)),
       state{.seconds = {.started = stop.started()}, .spikes = SpikeDetector(job.training.spike_factor)} {
   spec::check_batch_on_ranks(job.training, group.size());
-  at::set_num_threads(static_cast<int>(agree_on_threads(run::compute_threads(job.training), group)));
+  const int64_t mine = options.threads.threads > 0 ? options.threads.threads : run::compute_threads(job.training);
+  use_threads(*this, agree_on_threads(mine, group));
   step::check_norms_of_phases(job, network, options.device, static_cast<int64_t>(collections.train.samples.size()),
                               group.size());
   check_features(*this);
@@ -70,6 +71,12 @@ TrainingContext::TrainingContext(const spec::Job& given, const TrainOptions& how
     loader::check_loader_memory(*collections.validate, loader::validation_loader(job, loader_settings()));
   if (options.history) history = std::make_unique<SampleHistory>(options.run, group.rank(), group.size());
   if (folder) ledger = std::make_unique<Ledger>(folder->paths(), timetable, objective, options.logger);
+}
+
+void use_threads(TrainingContext& context, int64_t threads) {
+  at::set_num_threads(static_cast<int>(threads));
+  context.state.threads = threads;
+  context.state.ranks = context.group.size();
 }
 
 run::LoaderState TrainingContext::data_state() const {

@@ -53,4 +53,7 @@ struct TrainingContext {
   std::unique_ptr<PlanWatch> watch;        // rank 0 only, and only with a plan
 };
 
+// Computes with so many threads from now on, and writes it down. Every rank names the same number.
+void use_threads(TrainingContext& context, int64_t threads);
+
 }  // namespace lockstep::training

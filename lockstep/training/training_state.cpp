@@ -15,7 +15,7 @@ enum class OnRewind { goes_back, stays, starts_over };
 template <class State, class Visit>
 void visit_saved(State& state, const Visit& visit) {
   auto& [step, seconds, step_seconds, save_seconds, evaluate_seconds, evaluated, data_shift, rewinds, rewound_from,
-         rewound_to, nonfinite, spikes, bad_files, scores] = state;
+         rewound_to, nonfinite, spikes, bad_files, scores, threads, ranks] = state;
   auto& [best, last] = scores;
   visit("step", step, OnRewind::goes_back);
   visit("seconds", seconds, OnRewind::stays);
@@ -32,6 +32,8 @@ void visit_saved(State& state, const Visit& visit) {
   visit("bad_samples", bad_files, OnRewind::stays);
   visit("best", best, OnRewind::goes_back);
   visit("evaluation", last, OnRewind::goes_back);
+  visit("threads", threads, OnRewind::stays);
+  visit("ranks", ranks, OnRewind::stays);
 }
 
 void put(Json& saved, const char* key, int64_t value) {

@@ -47,6 +47,8 @@ struct TrainingState {
   SpikeDetector spikes{0};
   std::set<std::string> bad_files = {};  // skipped so far, of all ranks and sessions
   Scores scores = {};
+  int64_t threads = 0;  // that each of `ranks` computes with: they decide the bits
+  int64_t ranks = 0;
 
   void write(base::Json& saved) const;
   // From what was saved, into a fresh state. A key that an earlier version did not write leaves its member fresh.

@@ -33,6 +33,8 @@ TrainingState well_travelled() {
   state.spikes.check(2.5, 0.5);
   state.bad_files = {"a.jpg", "b.jpg"};
   state.scores = {.best = 0.75, .last = summary_of(0.5)};
+  state.threads = 6;
+  state.ranks = 3;
   return state;
 }
 
@@ -57,9 +59,10 @@ TEST(TrainingStateTest, EveryMemberIsSaved) {
   std::vector<std::string> keys;
   const Json saved = written(well_travelled());
   for (const auto& member : saved.members()) keys.push_back(member.key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"step", "seconds", "step_seconds", "save_seconds", "evaluate_seconds",
-                                            "evaluated", "data_shift", "rewinds", "rewound_from", "rewound_to",
-                                            "nonfinite", "spikes", "bad_samples", "best", "evaluation"}));
+  EXPECT_EQ(keys,
+            (std::vector<std::string>{"step", "seconds", "step_seconds", "save_seconds", "evaluate_seconds",
+                                      "evaluated", "data_shift", "rewinds", "rewound_from", "rewound_to", "nonfinite",
+                                      "spikes", "bad_samples", "best", "evaluation", "threads", "ranks"}));
   const Json fresh = written({});
   for (const char* key : {"spikes", "best", "evaluation"}) EXPECT_FALSE(fresh.contains(key)) << key;
 }

@@ -108,7 +108,8 @@ def main():
     # The long ones first, so that none is left alone at the end: ranks and runs that are killed take the time.
     files.sort(key=lambda path: -len(re.findall(r"lockstep train|--ranks|kill ", path.read_text())))
     env = dict(os.environ, PATH=f"{BUILD / 'bin'}:{os.environ['PATH']}", ROOT=str(ROOT), LC_ALL="C.UTF-8",
-               OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+               OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+               LOCKSTEP_BUSY_CORES="0")  # what others do here must not decide the threads, and with them the bits
     totals = [0, 0, 0]
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count()))) as pool:
         for done in concurrent.futures.as_completed([pool.submit(run_file, path, env) for path in files]):

@@ -36,9 +36,10 @@ int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, cons
   const bool speaks = rank.group.rank() == 0;
   const training::Trained trained =
       training::load_trained({source, arguments.value_or("--job", ""), arguments.values("--set"), options.device});
-  training::use_threads(trained.job);
+  const std::string fewer_threads = training::use_threads(trained.job);
   base::Progress progress(base::progress_for_stderr());
   if (speaks) {
+    if (!fewer_threads.empty()) progress.print(fewer_threads);
     for (const auto& note : trained.notes) progress.print("passed over: " + note);
   }
   int64_t batches = 0;

@@ -46,7 +46,8 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   const training::Trained trained = training::load_trained(
       {arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"), options.device});
-  training::use_threads(trained.job);
+  const std::string fewer_threads = training::use_threads(trained.job);
+  if (rank.group.rank() == 0 && !fewer_threads.empty()) std::fprintf(stderr, "%s\n", fewer_threads.c_str());
   if (arguments.value("--json") != "-")
     options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
   int64_t batches = 0;

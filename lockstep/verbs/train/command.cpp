@@ -17,6 +17,7 @@
 #include "lockstep/run/stop.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/hosts.h"
+#include "lockstep/site/load.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/site/nvml.h"
 #include "lockstep/site/scheduler.h"
@@ -136,6 +137,8 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
   if (const auto plan = arguments.value("--plan")) options.plan = *plan;
   options.history = arguments.has("--history");
   options.stop = [&] { return signals.name(); };
+  // Before anything of this process computes.
+  if (arguments.value_or("--device", "cpu") == "cpu") options.threads = run::choose_threads(job.training);
   const auto join = [&] {
     options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
     step::keep_freed_memory();
@@ -148,9 +151,11 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
 int supervise_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words,
                    int64_t ranks) {
   const bool on_gpus = arguments.value_or("--device", "cpu") == "cuda";
+  const auto hosts = static_cast<int64_t>(site::allocated_hosts(site::read_scheduler()).size());
+  // Of other nodes nothing is known.
+  if (!on_gpus && hosts <= 1 && job.training.threads == 0) site::pass_busy_cores_on();
   if (on_gpus) {
-    ranks::check_gpus(ranks, static_cast<int64_t>(site::allocated_hosts(site::read_scheduler()).size()),
-                      static_cast<int64_t>(site::read_gpus().devices.size()));
+    ranks::check_gpus(ranks, hosts, static_cast<int64_t>(site::read_gpus().devices.size()));
   }
   ranks::Supervision order;
   order.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
