@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/mapping_guard.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::base {
@@ -105,9 +106,9 @@ std::string read_file(const Path& path, uint64_t max_bytes) {
   const uint64_t expected = size_of(file.get(), path);
   std::string content;
   content.reserve(expected);
-  char buffer[1 << 16];
+  std::vector<char> buffer(1 << 16);  // threads may have a small stack
   while (const size_t got = read_some(file.get(), std::as_writable_bytes(std::span(buffer)), path)) {
-    content.append(buffer, got);
+    content.append(buffer.data(), got);
     if (content.size() > max_bytes) {
       throw Error(Blame::user, text(path.string(), ": more than ", max_bytes, " bytes"), "is this the right file?");
     }
@@ -268,13 +269,16 @@ MappedFile::MappedFile(const Path& path) {
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (address == MAP_FAILED) throw_errno(text("cannot map ", path.string()));
   data_ = static_cast<const std::byte*>(address);
+  note_mapping(data_, size_, path.string());
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 
 MappedFile::~MappedFile() {
-  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (!data_) return;
+  forget_mapping(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 TemporaryFolder::TemporaryFolder() {

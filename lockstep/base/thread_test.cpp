@@ -17,13 +17,15 @@ bool is_blocked(int signal) {
 }
 
 TEST(ThreadTest, OnlyTheThreadThatAsksLeavesSignalsToOthers) {
-  bool term = false, user = false;
+  bool term = false, user = false, fault = false;
   std::thread([&] {
     leave_signals_to_others();
     term = is_blocked(SIGTERM);
     user = is_blocked(SIGUSR1);
+    fault = is_blocked(SIGBUS);
   }).join();
   EXPECT_TRUE(term && user);
+  EXPECT_FALSE(fault);
   EXPECT_FALSE(is_blocked(SIGTERM));
 }
 
