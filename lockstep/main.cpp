@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/mapping_guard.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/site/manners.h"
@@ -36,6 +40,34 @@ constexpr Verb kVerbs[] = {
 #undef VERB
 };
 
+// What other programs call a verb, or what people look for; behind the verb what to say besides.
+struct OtherName {
+  std::string_view words;  // between blanks
+  std::string_view answer;
+};
+constexpr OtherName kOtherNames[] = {
+    {" export onnx torchscript convert deploy serve tune sweep ",
+     "not there yet. RUN/weights.safetensors holds the trained weights under torchvision's or timm's names"},
+    {" evaluate evaluation test validate val score ", "lockstep eval RUN"},
+    {" inference infer classify prediction ", "lockstep predict RUN IMAGES"},
+    {" fit finetune fine-tune run resume continue start ", "lockstep train JOB; the same command goes on after a stop"},
+    {" download fetch pull install ", "lockstep get"},
+    {" prepare pack preprocess dataset data shard synth ", "lockstep prep SOURCE --to DIR"},
+    {" benchmark profile speed ", "lockstep bench"},
+    {" check info env diagnose system ", "lockstep doctor"},
+    {" config schema docs init new ", "lockstep explain job"},
+    {" sbatch qsub queue launch slurm pbs status ", "lockstep submit JOB"},
+    {" estimate forecast predict-memory memory cost ", "lockstep plan JOB"},
+    {" html show results view plot tensorboard ", "lockstep report RUN"},
+};
+
+std::string fix_for_verb(const std::string& name, const std::vector<std::string>& names) {
+  for (const auto& row : kOtherNames) {
+    if (row.words.find(text(" ", name, " ")) != std::string_view::npos) return std::string(row.answer);
+  }
+  return lockstep::base::did_you_mean(name, names);
+}
+
 void print_help() {
   std::printf(
       "lockstep %s: plan, prepare, train, evaluate and deploy deep networks on shared machines\n\n"
@@ -45,6 +77,11 @@ void print_help() {
   std::printf(
       "\nevery verb: --json FILE (- = standard output); exit codes: 0 done, 2 user, 3 machine, 4 bug, "
       "85 requeue me\n");
+}
+
+bool opens_libtorch(std::string_view name) {
+  return std::any_of(std::begin(kVerbs), std::end(kVerbs),
+                     [&](const Verb& verb) { return name == verb.name && std::string_view(verb.library) == "torch"; });
 }
 
 // OpenMP threads that wait by spinning take the cores from whoever shares the machine, the other half of their own team
@@ -62,8 +99,12 @@ lockstep::verbs::Entry* find_entry(const Verb& verb) {
   wait_without_spinning_when_shared();  // read once, when OpenMP's library is loaded
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
-    throw Error(Blame::machine, text("cannot open ", file, ": ", dlerror()),
-                "libtorch was not there when this was built, or moved since: `make deps build`");
+    // Why it failed decides what helps: a library that is not there says so, a limit on memory does too.
+    const std::string why = dlerror();
+    const bool absent = why.find("cannot open shared object file") != std::string::npos;
+    throw Error(Blame::machine, text("cannot open ", file, ": ", why),
+                absent ? "libtorch was not there when this was built, or moved since: `make deps build`"
+                       : "is there too little memory for this process? see ulimit -v, and the job's own limit");
   }
   void* entry = dlsym(library, text("lockstep_verb_", verb.name).c_str());
   lockstep::base::ensure(entry != nullptr, text(file, " holds the verb ", verb.name));
@@ -79,7 +120,7 @@ int run_verb(const std::string& name, const std::vector<std::string>& words) {
     }
     names.emplace_back(verb.name);
   }
-  throw Error(Blame::user, text("there is no verb '", name, "'"), lockstep::base::did_you_mean(name, names));
+  throw Error(Blame::user, text("there is no verb '", name, "'"), fix_for_verb(name, names));
 }
 
 int run(int argc, char** argv) {
@@ -96,6 +137,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  lockstep::base::name_lost_mappings();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of write(), with our words and exit code
   try {
     return run(argc, argv);
@@ -107,9 +149,8 @@ int main(int argc, char** argv) {
                  error.what());
     return static_cast<int>(Blame::machine);
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr,
-                 "lockstep: machine error: out of memory\n"
-                 "  fix: a smaller training.micro_batch or data.image_size, or a node with more memory\n");
+    std::fprintf(stderr, "lockstep: machine error: out of memory\n  fix: %sa node with more memory\n",
+                 argc > 1 && opens_libtorch(argv[1]) ? "a smaller training.micro_batch or data.image_size, or " : "");
     return static_cast<int>(Blame::machine);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "lockstep: bug: %s\n  fix: please report this with the command that showed it\n",

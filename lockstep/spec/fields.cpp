@@ -6,6 +6,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/spec/other_names.h"
 
 namespace lockstep::spec {
 namespace {
@@ -132,6 +133,8 @@ class Reader {
     find_elsewhere(root_, "", member.key, elsewhere);
     if (base::nearest(member.key, section.keys()).empty() && !elsewhere.empty()) {
       fix = text("it belongs to ", base::join(elsewhere, " or "));
+    } else if (const auto key = key_by_other_name(root_, member.key)) {
+      fix = text("it is called ", *key, " here");
     }
     problems_.add(at, dotted(prefix, member.key), "unknown key", fix);
   }

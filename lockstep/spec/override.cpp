@@ -7,6 +7,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/spec/other_names.h"
 
 namespace lockstep::spec {
 namespace {
@@ -49,13 +50,16 @@ class Override {
     parts_ = split_key(key_);
   }
 
-  void apply(const Section& root, base::Json& document) const { put(root, document, parts_); }
+  void apply(const Section& root, base::Json& document) {
+    root_ = &root;
+    put(root, document, parts_);
+  }
 
  private:
   void put(const Section& section, base::Json& object, std::span<const KeyPart> way) const {
     const KeyPart& part = way.front();
     const Field* field = section.find(part.key);
-    if (!field) refuse("there is no such key", base::did_you_mean(part.key, section.keys()));
+    if (!field) refuse("there is no such key", fix_for(section, part.key));
     if (!object.is_object()) object = fresh(base::Json::object());
     drop_alternatives(section, object, part.key);
     base::Json& slot = object[part.key];
@@ -100,6 +104,12 @@ class Override {
     }
   }
 
+  std::string fix_for(const Section& section, const std::string& key) const {
+    const auto other = key_by_other_name(*root_, key);
+    if (!other) return base::did_you_mean(key, section.keys());
+    return base::text("it is called ", *other, " here: --set ", *other, "=", value_);
+  }
+
   base::Json fresh(base::Json value) const {
     value.set_position({}, source_);
     return value;
@@ -113,6 +123,7 @@ class Override {
   std::string key_;
   std::string value_;
   std::vector<KeyPart> parts_;
+  const Section* root_ = nullptr;
 };
 
 }  // namespace
