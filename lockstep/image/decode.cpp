@@ -20,6 +20,9 @@ using base::Error;
 using base::text;
 using std::string_view_literals::operator""sv;  // NOLINT(misc-unused-using-decls): below
 
+constexpr std::string_view kJpeg = "\xFF\xD8\xFF"sv;
+constexpr std::string_view kPng = "\x89PNG\r\n\x1a\n"sv;
+
 struct Signature {
   size_t at;
   std::string_view bytes;
@@ -44,8 +47,8 @@ constexpr Signature kOtherFormats[] = {
 
 ImageFormat format_of(std::span<const std::byte> file) {
   const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
-  if (bytes.starts_with("\xFF\xD8\xFF")) return ImageFormat::jpeg;
-  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return ImageFormat::png;
+  if (bytes.starts_with(kJpeg)) return ImageFormat::jpeg;
+  if (bytes.starts_with(kPng)) return ImageFormat::png;
   if (bytes.empty()) throw Error(Blame::user, "the file is empty", "fetch it again or remove it");
   for (const auto& other : kOtherFormats) {
     if (bytes.size() > other.at && bytes.substr(other.at).starts_with(other.bytes)) {
@@ -56,7 +59,60 @@ ImageFormat format_of(std::span<const std::byte> file) {
   throw Error(Blame::user, "neither JPEG nor PNG", "convert it to JPEG or PNG, or remove it");
 }
 
+int64_t big_endian(std::span<const std::byte> bytes) {
+  int64_t value = 0;
+  for (const std::byte byte : bytes) value = value << 8 | std::to_integer<int64_t>(byte);
+  return value;
+}
+
+struct HeaderSize {
+  int64_t width = 0;
+  int64_t height = 0;
+  bool progressive = false;
+};
+
+HeaderSize png_size(std::span<const std::byte> file) {
+  constexpr size_t kWidth = 16, kHeight = 20;  // of IHDR, the first chunk
+  if (file.size() < kHeight + 4) return {};
+  return {big_endian(file.subspan(kWidth, 4)), big_endian(file.subspan(kHeight, 4)), false};
+}
+
+// Of the first SOF segment.
+HeaderSize jpeg_size(std::span<const std::byte> file) {
+  for (size_t at = 2; at + 9 < file.size();) {
+    const auto lead = std::to_integer<unsigned>(file[at]), marker = std::to_integer<unsigned>(file[at + 1]);
+    if (lead != 0xFF) break;
+    if (marker == 0xFF || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8)) {  // filling, or a marker alone
+      at += marker == 0xFF ? 1 : 2;
+      continue;
+    }
+    const bool frame = marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+    if (frame) {
+      return {big_endian(file.subspan(at + 7, 2)), big_endian(file.subspan(at + 5, 2)), (marker & 0x03) == 0x02};
+    }
+    if (marker == 0xDA) break;
+    at += 2 + static_cast<size_t>(big_endian(file.subspan(at + 2, 2)));
+  }
+  return {};
+}
+
 }  // namespace
+
+// The pixels (3), the RGBA that libpng gives (4), the coefficients of all scans of a progressive JPEG (two each), the
+// other copy while an image is turned.
+int64_t decode_bytes_per_pixel(ImageFormat format, bool progressive, bool turned) {
+  if (format == ImageFormat::png) return 3 + 4;
+  return 3 + (progressive ? 6 : 0) + (turned ? 3 : 0);
+}
+
+int64_t decode_bytes(std::span<const std::byte> file) {
+  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
+  const bool png = bytes.starts_with(kPng), jpeg = bytes.starts_with(kJpeg);
+  const HeaderSize frame = png ? png_size(file) : jpeg ? jpeg_size(file) : HeaderSize{};
+  if (frame.width > kMaxPixels || frame.height > kMaxPixels || frame.width * frame.height > kMaxPixels) return 0;
+  return frame.width * frame.height *
+         decode_bytes_per_pixel(png ? ImageFormat::png : ImageFormat::jpeg, frame.progressive, false);
+}
 
 ImageReader::ImageReader() : jpeg_(std::make_unique<JpegReader>()) {}
 ImageReader::~ImageReader() = default;

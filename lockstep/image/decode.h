@@ -32,6 +32,11 @@ struct ImageInfo {
 
 ImageInfo read_image_info(std::span<const std::byte> file);
 
+// The most that decoding holds at once, in bytes a pixel.
+int64_t decode_bytes_per_pixel(ImageFormat format, bool progressive, bool turned);
+// The same of a whole file, by a quick look at its header. 0 for what decode_image refuses.
+int64_t decode_bytes(std::span<const std::byte> file);
+
 Image decode_image(std::span<const std::byte> file);
 
 // The part of the image that will be used, in pixels as seen, and how far it may be shrunk while decoding.

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include "lockstep/base/error.h"
 
@@ -54,6 +55,49 @@ TEST(DecodeTest, OrientsAsExifSays) {
   EXPECT_EQ(seen(6), "420/531/");
   EXPECT_EQ(seen(7), "531/420/");
   EXPECT_EQ(seen(8), "135/024/");
+}
+
+int64_t bytes_to_decode(const std::string& file) {
+  return decode_bytes(std::as_bytes(std::span(file.data(), file.size())));
+}
+
+TEST(DecodeTest, KnowsByTheHeaderWhatDecodingTakes) {
+  const Image image(40, 30);
+  EXPECT_EQ(bytes_to_decode(encode_png(image)), 40 * 30 * 7);
+  std::string jpeg = encode_jpeg(image, 90);
+  EXPECT_EQ(bytes_to_decode(jpeg), 40 * 30 * 3);
+  const size_t frame = jpeg.find("\xFF\xC0");
+  ASSERT_NE(frame, std::string::npos);
+  jpeg[frame + 1] = '\xC2';  // progressive: all coefficients are kept
+  EXPECT_EQ(bytes_to_decode(jpeg), 40 * 30 * 9);
+  std::string forged = encode_png(image);
+  forged.replace(16, 8, 8, '\x7F');  // refused by decode_image, in words
+  EXPECT_EQ(bytes_to_decode(forged), 0);
+  for (const char* none :
+       {"", "text", "\xFF\xD8\xFF", "\x89PNG\r\n\x1a\n", "\xFF\xD8\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"}) {
+    EXPECT_EQ(bytes_to_decode(none), 0);
+  }
+}
+
+// Threads have the stack of `ulimit -s`, which a site may keep small.
+TEST(DecodeTest, RewritesOnASmallStack) {
+  struct Work {
+    std::string file = encode_jpeg(Image(40, 30), 90);
+    std::string rewritten;
+  } work;
+  pthread_attr_t attributes;
+  ASSERT_EQ(::pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(::pthread_attr_setstacksize(&attributes, 128 << 10), 0);
+  pthread_t thread{};
+  const auto run = [](void* all) -> void* {
+    auto& mine = *static_cast<Work*>(all);
+    mine.rewritten = with_restart_markers(std::as_bytes(std::span(mine.file.data(), mine.file.size())));
+    return nullptr;
+  };
+  ASSERT_EQ(::pthread_create(&thread, &attributes, run, &work), 0);
+  ::pthread_join(thread, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  EXPECT_FALSE(work.rewritten.empty());
 }
 
 TEST(DecodeTest, ResizesAWholeImage) {

@@ -350,17 +350,17 @@ std::string encode_jpeg_file(const Image& image, int quality) {
 }
 
 std::string restart_jpeg_rows(std::span<const std::byte> file) {
-  JpegFile reader;
-  reader.open(file);
-  reader.check_end();
-  if (reader.has_four_inks() || reader.orientation() != 1) {
+  const auto reader = std::make_unique<JpegFile>();  // its tables are larger than a small stack
+  reader->open(file);
+  reader->check_end();
+  if (reader->has_four_inks() || reader->orientation() != 1) {
     return {reinterpret_cast<const char*>(file.data()), file.size()};
   }
   jpeg_compress_struct info{};
   JpegOutput output;
   const auto destroy = [](jpeg_compress_struct* all) { jpeg_destroy_compress(all); };
   const std::unique_ptr<jpeg_compress_struct, decltype(destroy)> owner(&info, destroy);
-  reader.rewrite(info, output);
+  reader->rewrite(info, output);
   return {reinterpret_cast<const char*>(output.bytes), output.size};
 }
 

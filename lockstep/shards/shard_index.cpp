@@ -79,11 +79,9 @@ void append(std::string& table, const Record& record) {
   table.append(reinterpret_cast<const char*>(&record), sizeof record);
 }
 
-// Bytes a pixel that decoding holds at once: the pixels (3), the RGBA that libpng gives (4), the coefficients of all
-// scans of a progressive JPEG (two each), the other copy while an image is turned.
 int64_t decode_bytes(const SampleRecord& sample) {
-  if (sample.format == static_cast<uint8_t>(image::ImageFormat::png)) return 3 + 4;
-  return 3 + ((sample.flags & kProgressive) != 0 ? 6 : 0) + (sample.orientation != 1 ? 3 : 0);
+  return image::decode_bytes_per_pixel(static_cast<image::ImageFormat>(sample.format),
+                                       (sample.flags & kProgressive) != 0, sample.orientation != 1);
 }
 
 constexpr uint64_t kMost = uint64_t{1} << 32;  // entries of a table: products with a record's size cannot overflow
