@@ -16,7 +16,8 @@ using base::Blame;
 using base::Error;
 using base::text;
 
-constexpr int64_t kMaxSamples = int64_t{1} << 40;
+// What deflate can pack at most is 1,032 to 1. An array that claims more was never written, or its file is forged.
+constexpr double kMostPacked = 1100;
 
 // An array's name taken apart: "train/images" and "images_train" are both {"images", train, the group or suffix}.
 struct NameParts {
@@ -65,6 +66,7 @@ class Hdf5Source final : public Source {
     for (const size_t number : sample_arrays(options)) {
       used_[number] = true;
       const Hdf5Array& array = file_.arrays()[number];
+      check_size(array);
       if (!array.missing_filter.empty() && array.count() > 0) (void)file_.slice(array, 0);  // says so, once
       const std::vector<int64_t> labels = labels_for(number, options);
       for (int64_t i = 0; i < array.count(); ++i) {
@@ -100,11 +102,21 @@ class Hdf5Source final : public Source {
                      names.empty() ? "no array of numbers" : base::join(names, ", ")));
   }
 
+  // Before anything is listed: each sample takes memory.
+  void check_size(const Hdf5Array& array) const {
+    const auto bytes = static_cast<double>(std::filesystem::file_size(path_));
+    const double claimed = static_cast<double>(array.count()) * static_cast<double>(array.slice_bytes());
+    if (claimed <= kMostPacked * bytes) return;
+    throw Error(Blame::user,
+                text(path_.string(), ": ", array.name, " claims ", array.count(), " samples of ", array.slice_bytes(),
+                     " bytes, more than a file of ", static_cast<int64_t>(bytes), " bytes can hold"),
+                "was it written to its end? make it again with as many rows as there are samples");
+  }
+
   std::vector<size_t> sample_arrays(const SourceOptions& options) const {
     std::vector<size_t> named, wide;
     for (size_t i = 0; i < file_.arrays().size(); ++i) {
       const Hdf5Array& array = file_.arrays()[i];
-      if (array.count() > kMaxSamples) continue;
       if (options.path_column.empty() ? names_samples(parts_of_name(array.name).stem)
                                       : array.name == options.path_column)
         named.push_back(i);
@@ -130,6 +142,7 @@ class Hdf5Source final : public Source {
         fail(text(array.name, " is no list of ", samples.count(), " whole numbers, one for each of ", samples.name));
       }
       used_[i] = true;
+      check_size(array);
       return file_.integers(array);
     }
     if (!options.label_column.empty()) fail(text("no array '", options.label_column, "'"));
