@@ -104,6 +104,12 @@ def hdf5(folder, rng):
     (folder / "cut.h5").write_bytes(whole[: len(whole) // 2])
     done = subprocess.run([LOCKSTEP, "prep", str(folder / "cut.h5"), "--to", str(folder / "cut")], capture_output=True)
     check(done.returncode == 2, "half an HDF5 file is a user error")
+    with h5py.File(folder / "claims.h5", "w") as file:
+        file.create_dataset("images", shape=(2**40, 8, 8), dtype="u1", chunks=(64, 8, 8))  # never written
+    done = subprocess.run([LOCKSTEP, "prep", str(folder / "claims.h5"), "--to", str(folder / "claims")], capture_output=True,
+                          text=True)
+    check(done.returncode == 2 and "claims.h5: images claims 1099511627776 samples" in done.stderr,
+          "more samples than the file can hold: named")
     with h5py.File(folder / "lzf.h5", "w") as file:  # a filter of h5py's own
         file.create_dataset("images", data=np.zeros_like(images), compression="lzf", chunks=(5, 9, 7, 3))
     done = subprocess.run([LOCKSTEP, "prep", str(folder / "lzf.h5"), "--to", str(folder / "lzf"), "--threads", "4"],
