@@ -28,12 +28,12 @@ using base::text;
 
 std::atomic<pid_t> g_command{0};    // only a global reaches a signal handler
 std::atomic<int> g_early{0};        // a signal that came before the command had started
-std::atomic<bool> g_gently{false};  // the command is an mpirun, which answers SIGTERM by killing its ranks
+std::atomic<bool> g_gently{false};  // the command is an mpirun, which answers SIGTERM and the like by killing its ranks
 
 extern "C" void hand_on(int signal) {
   const pid_t command = g_command;
   if (command > 0) {
-    ::kill(command, g_gently && signal == SIGTERM ? SIGUSR1 : signal);
+    ::kill(command, g_gently && signal != SIGINT ? SIGUSR1 : signal);
   } else {
     g_early = signal;
   }
@@ -45,7 +45,7 @@ void hear_signals() {
   struct sigaction action {};
   action.sa_handler = hand_on;
   action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGTERM, SIGUSR1, SIGHUP, SIGXCPU, SIGINT}) ::sigaction(signal, &action, nullptr);
 }
 
 bool is_mpirun(const std::vector<std::string>& command) {

@@ -32,9 +32,10 @@ int run_link(const base::Path& run, const std::vector<std::string>& command, con
 // other nodes get the environment of this process that is meant for them. `lockstep train --ranks` adds them itself.
 std::vector<std::string> with_environment(std::vector<std::string> command);
 
-// Runs the command with this process's standard streams. SIGTERM, SIGUSR1 and SIGINT of this process are handed on to
-// it, so that training can save; to an mpirun SIGTERM as SIGUSR1, which it passes on instead of killing the ranks.
-// Returns its exit code, 128 + signal, 127 when it cannot be started, or 85 when a signal had come before.
+// Runs the command with this process's standard streams. SIGTERM, SIGUSR1, SIGHUP, SIGXCPU and SIGINT of this process
+// are handed on to it, so that training can save; to an mpirun all but the last as SIGUSR1, which it passes on instead
+// of killing the ranks. Returns its exit code, 128 + signal, 127 when it cannot be started, or 85 when a signal had
+// come before.
 int run_and_hand_on_signals(const std::vector<std::string>& command);
 
 // Frees the run folder of a lock that a link of this chain took, whose job is over: the lock of a node that lost its

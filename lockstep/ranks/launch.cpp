@@ -22,6 +22,8 @@
 namespace lockstep::ranks {
 namespace {
 
+constexpr int kHeldBack[] = {SIGTERM, SIGHUP, SIGXCPU};  // an mpirun would answer each by ending its ranks
+
 std::atomic<pid_t> launcher{0};  // only a global reaches a signal handler
 std::atomic<int> interrupts{0};  // Ctrl-Cs so far
 
@@ -180,7 +182,9 @@ pid_t start_launcher(Launcher kind, const std::vector<std::string>& line, int64_
   sigset_t blocked;
   sigemptyset(&blocked);
   const bool passes_on = kind == Launcher::srun || kind == Launcher::own;
-  if (!passes_on) sigaddset(&blocked, SIGTERM);
+  for (const int signal : kHeldBack) {
+    if (!passes_on) sigaddset(&blocked, signal);
+  }
   sigset_t before;
   pthread_sigmask(SIG_BLOCK, &blocked, &before);  // also of the child, from its first moment
   const pid_t child = fork();
@@ -196,16 +200,19 @@ pid_t start_launcher(Launcher kind, const std::vector<std::string>& line, int64_
   return child;
 }
 
-bool asked_to_stop(pid_t launcher) {
+int asked_to_stop(pid_t launcher) {
   try {
     for (const auto& line : base::split(base::read_file(base::text("/proc/", launcher, "/status")), '\n')) {
       if (line.rfind("ShdPnd:", 0) != 0) continue;
-      return (std::stoull(line.substr(7), nullptr, 16) >> (SIGTERM - 1) & 1) != 0;
+      const auto pending = std::stoull(line.substr(7), nullptr, 16);
+      for (const int signal : kHeldBack) {
+        if ((pending >> (signal - 1) & 1) != 0) return signal;
+      }
     }
   } catch (const std::exception&) {
-    return false;  // it has just ended
+    return 0;  // it has just ended
   }
-  return false;
+  return 0;
 }
 
 }  // namespace lockstep::ranks

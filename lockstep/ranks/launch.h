@@ -32,12 +32,12 @@ Launcher find_launcher(const site::Scheduler& scheduler, Meet meet = Meet::by_mp
 std::vector<std::string> launch_line(Launcher launcher, const std::vector<site::Share>& hosts, int64_t ranks,
                                      const std::vector<std::string>& command);
 
-// Starts it in a process group of its own, without standard input. mpirun would answer SIGTERM by killing the ranks
-// within 2 s: that signal is blocked for it, and asked_to_stop() tells whether it came. `ranks`: for the own launcher,
-// whose line has no number. That one goes on in the forked process without an exec: other threads may run here, as long
-// as they hold no lock that the own launcher takes (RunFolder's, which renews a time stamp, does not). Whatever
-// goes wrong there is told on stderr and ends that process alone.
+// Starts it in a process group of its own, without standard input. mpirun would answer SIGTERM, SIGHUP and
+// SIGXCPU by killing the ranks within 2 s: they are blocked for it, and asked_to_stop() tells which came. `ranks`: for
+// the own launcher, whose line has no number. That one goes on in the forked process without an exec: other threads may
+// run here, as long as they hold no lock that the own launcher takes (RunFolder's, which renews a time stamp, does
+// not). Whatever goes wrong there is told on stderr and ends that process alone.
 pid_t start_launcher(Launcher launcher, const std::vector<std::string>& line, int64_t ranks = 1);
-bool asked_to_stop(pid_t launcher);
+int asked_to_stop(pid_t launcher);  // 0: none
 
 }  // namespace lockstep::ranks

@@ -86,14 +86,16 @@ TEST(LaunchTest, RanksOnOtherHostsGetTheEnvironmentThatIsMeantForThem) {
 
 TEST(LaunchTest, AWishToStopWaitsAtTheLauncherInsteadOfKillingIt) {
   const pid_t launcher = start_launcher(Launcher::open_mpi, {"sleep", "20"});
-  EXPECT_FALSE(asked_to_stop(launcher));
+  EXPECT_EQ(asked_to_stop(launcher), 0);
+  kill(launcher, SIGHUP);
+  EXPECT_EQ(asked_to_stop(launcher), SIGHUP);
   kill(launcher, SIGTERM);
-  EXPECT_TRUE(asked_to_stop(launcher));
+  EXPECT_EQ(asked_to_stop(launcher), SIGTERM);
   kill(launcher, SIGKILL);
   int status = 0;
   waitpid(launcher, &status, 0);
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
-  EXPECT_FALSE(asked_to_stop(launcher));
+  EXPECT_EQ(asked_to_stop(launcher), 0);
 }
 
 TEST(LaunchTest, WithoutALauncherTheFixIsNamed) {

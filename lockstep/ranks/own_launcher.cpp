@@ -65,7 +65,7 @@ class OwnLauncher {
  public:
   OwnLauncher() {
     sigemptyset(&signals_);
-    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&signals_, signal);
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGXCPU, SIGCHLD}) sigaddset(&signals_, signal);
     ::sigprocmask(SIG_BLOCK, &signals_, nullptr);
   }
 
@@ -95,8 +95,8 @@ class OwnLauncher {
   void heed() {
     const timespec pause{0, 200'000'000};
     const int signal = ::sigtimedwait(&signals_, nullptr, &pause);
-    if (signal == SIGUSR1 || signal == SIGTERM) send(SIGUSR1);
     if (signal == SIGINT) end_all(128 + SIGINT);
+    if (signal > 0 && signal != SIGINT && signal != SIGCHLD) send(SIGUSR1);
   }
 
   void reap() {

@@ -90,6 +90,7 @@ class Supervisor {
     plan.run = order_.run;
     plan.ranks = hosts_.ranks();
     plan.patience = order_.patience;
+    plan.say = order_.say;
     // `env`: every launcher passes words on, not every one the environment.
     std::vector<std::string> command{"env", text(kWorldVariable, "=", plan.name), text(kSinceVariable, "=", since_),
                                      text(kRestartVariable, "=", rule_.done())};
@@ -293,15 +294,18 @@ int supervise(const Supervision& supervision) {
         "wait for it, end it, or choose another --run folder");
   }
   const base::Path ranks = run::supervisors_folder(supervision.run);
+  const bool made = !base::is_there(supervision.run);
   std::error_code ignored;
   int code = 0;
   {
     // Rank 0 takes the run's own lock later: two supervisors that start together would end each other's ranks.
     const run::RunFolder held(ranks, [&](std::string_view line) { supervision.say(std::string(line)); });
     code = Supervisor(supervision).run();
-    if (code == base::kExitDone || code == base::kExitRequeue) remove_heartbeats(ranks);
+    const bool told = code == static_cast<int>(base::Blame::user);  // and nothing failed
+    if (code == base::kExitDone || code == base::kExitRequeue || told) remove_heartbeats(ranks);
   }
   std::filesystem::remove(ranks, ignored);  // only when it is empty: another supervisor may have begun
+  if (made) std::filesystem::remove(supervision.run, ignored);  // likewise: nothing was trained
   return code;
 }
 

@@ -115,7 +115,8 @@ class Watchdog {
 std::optional<int> watch_rank(const WorkerSlot& slot) {
   sigset_t signals, before;
   sigemptyset(&signals);
-  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP}) sigaddset(&signals, signal);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP, SIGXCPU, SIGPIPE})
+    sigaddset(&signals, signal);
   ::sigprocmask(SIG_BLOCK, &signals, &before);
   const pid_t watchdog = ::getpid();
   const pid_t rank = ::fork();

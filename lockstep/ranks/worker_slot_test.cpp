@@ -23,5 +23,18 @@ TEST(WorkerSlotTest, OnlyAWatchedProcessHasOne) {
   EXPECT_EQ(beside->latest, run::world_path("elsewhere"));
 }
 
+TEST(WorkerSlotTest, ASignalThatTheSupervisorPassedOnKeepsItsName) {
+  const base::TemporaryFolder folder;
+  base::make_folders(folder.path() / "ranks");
+  EXPECT_EQ(stop_reason("SIGUSR1", folder.path()), "SIGUSR1");  // nobody watches
+  ::setenv(kWorldVariable, "seven", 1);
+  EXPECT_EQ(stop_reason("SIGUSR1", folder.path()), "SIGUSR1");  // nothing is said
+  base::write_file(run::stop_path(folder.path()), "SIGTERM");
+  EXPECT_EQ(stop_reason("SIGUSR1", folder.path()), "SIGTERM");
+  EXPECT_EQ(stop_reason("SIGHUP", folder.path()), "SIGHUP");  // its own
+  EXPECT_EQ(stop_reason("", folder.path()), "");
+  ::unsetenv(kWorldVariable);
+}
+
 }  // namespace
 }  // namespace lockstep::ranks

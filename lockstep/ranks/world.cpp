@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/ranks/world.h"
 
+#include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/stop.h"
 
 namespace lockstep::ranks {
 namespace {
@@ -23,8 +26,18 @@ constexpr double kGap = 3;           // a longer pause is our own: suspended, or
 constexpr double kTimeToGo = 8;      // mpirun needs 2 s to kill its ranks and some to tidy up
 constexpr int kCannotStart = 127;    // what start_launcher()'s child gives when the program is not there
 
-const char* signal_name(int signal) {
-  return signal == SIGINT ? "Ctrl-C" : signal == SIGTERM ? "SIGTERM" : "SIGUSR1";
+// Standard output or error is a pipe whose reader has gone. The launcher writes there for the ranks, and mpirun ends
+// them after some failed writes: they are asked to save before that.
+bool nobody_reads() {
+  struct sigaction now {};
+  if (::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) return false;
+  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat status {};
+    pollfd looked{descriptor, 0, 0};
+    if (::fstat(descriptor, &status) != 0 || !S_ISFIFO(status.st_mode)) continue;
+    if (::poll(&looked, 1, 0) == 1 && (looked.revents & POLLERR) != 0) return true;
+  }
+  return false;
 }
 
 class World {
@@ -46,7 +59,8 @@ class World {
     while (!fault) {
       heed(inbox_.take(kLook));
       if (reap(WNOHANG)) break;
-      if (wish_.why.empty() && asked_to_stop(launcher_)) heed(SIGTERM);
+      if (wish_.why.empty()) heed(asked_to_stop(launcher_));
+      if (wish_.why.empty() && nobody_reads()) heed(SIGPIPE);
       look();
       remind();
       fault = find_fault(observations(), plan_.patience);
@@ -70,6 +84,7 @@ class World {
       base::make_folders(path.parent_path());
       base::write_file(path, "");
     }
+    base::write_file(run::stop_path(plan_.run), wish_.why);
     base::write_file(run::world_path(plan_.run), plan_.name);
   }
 
@@ -117,13 +132,25 @@ class World {
     if (signal == 0 || signal == SIGCHLD) return;
     if (signal == SIGINT) ++wish_.interrupts;
     const bool first = wish_.why.empty();
-    if (first) wish_.why = signal_name(signal);
+    if (first) tell_reason(run::stop_signal_name(signal));
     if (wish_.interrupts >= 3) {
       ::kill(-launcher_, SIGKILL);
     } else if (wish_.interrupts == 2 && signal == SIGINT) {
+      plan_.say("second Ctrl-C: ending all ranks at once; the steps since the newest checkpoint are lost");
       ::kill(launcher_, SIGINT);
     } else if (first) {
+      plan_.say(text(wish_.why, ": all ranks stop after their step, then save",
+                     signal == SIGINT ? "; Ctrl-C again ends them at once, unsaved" : ""));
       ::kill(launcher_, SIGUSR1);
+    }
+  }
+
+  // The ranks hear SIGUSR1 whatever came to us, and find here what it was.
+  void tell_reason(std::string why) {
+    wish_.why = std::move(why);
+    try {
+      base::write_file(run::stop_path(plan_.run), wish_.why);
+    } catch (const base::Error&) {  // they call it SIGUSR1 then
     }
   }
 
@@ -229,7 +256,8 @@ class World {
 
 SignalInbox::SignalInbox() {
   sigemptyset(&signals_);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&signals_, signal);
+  for (const int signal : run::stop_signals()) sigaddset(&signals_, signal);
+  sigaddset(&signals_, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &signals_, &before_);
 }
 

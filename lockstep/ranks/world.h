@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ struct WorldPlan {
   base::Path run;
   int64_t ranks = 1;
   Patience patience;
+  std::function<void(const std::string&)> say = [](const std::string&) {};  // for people, about a stop
 };
 
 // How it went.

@@ -167,5 +167,33 @@ TEST_F(WorldTest, ATermAtTheLauncherIsAWishToStop) {
   EXPECT_EQ(wish_.why, "SIGTERM");
 }
 
+TEST_F(WorldTest, ALostSessionIsAWishToStopToo) {
+  std::vector<std::string> said;
+  plan_.say = [&](const std::string& line) { said.push_back(line); };
+  for (const char* at : {"$PPID", "$$"}) {  // at the supervisor, at its launcher
+    wish_ = {};
+    const WorldEnd end = run({"sh", "-c", text("trap 'exit 85' USR1; kill -HUP ", at, "; while :; do :; done")});
+    EXPECT_EQ(end.code, 85) << at;
+    EXPECT_EQ(wish_.why, "SIGHUP") << at;
+    EXPECT_EQ(base::read_file(run::stop_path(plan_.run)), "SIGHUP") << at;
+  }
+  EXPECT_EQ(said.at(0), "SIGHUP: all ranks stop after their step, then save");
+}
+
+// mpirun writes for the ranks, and would end them after some writes that fail.
+TEST_F(WorldTest, AReaderThatIsGoneIsAWishToStop) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  const int kept = ::dup(STDERR_FILENO);
+  ::dup2(ends[1], STDERR_FILENO);
+  const WorldEnd end = run({"sh", "-c", "trap 'exit 85' USR1; while :; do :; done"});
+  ::dup2(kept, STDERR_FILENO);
+  ::close(kept);
+  ::close(ends[1]);
+  EXPECT_EQ(end.code, 85);
+  EXPECT_EQ(wish_.why, "SIGPIPE");
+}
+
 }  // namespace
 }  // namespace lockstep::ranks

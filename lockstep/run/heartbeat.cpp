@@ -101,6 +101,10 @@ base::Path world_path(const base::Path& run) {
   return run / "ranks" / "world";
 }
 
+base::Path stop_path(const base::Path& run) {
+  return run / "ranks" / "stop";
+}
+
 std::string to_record(const Heartbeat& heartbeat) {
   Json line = Json::object();
   line["world"] = heartbeat.world;

@@ -51,6 +51,8 @@ base::Path heartbeat_path(const base::Path& run, int64_t rank);
 // RUN/ranks/world: the name of the start that counts now. Ranks of any other start must end: a host that was cut off
 // may reach its file system again long after others took over.
 base::Path world_path(const base::Path& run);
+// RUN/ranks/stop: which signal the supervisor passes on as SIGUSR1; empty: none so far.
+base::Path stop_path(const base::Path& run);
 
 // Rewrites the file in place, in one write of fixed size: no name appears or changes, which shared file systems would
 // show late. Throws when the file cannot be written.

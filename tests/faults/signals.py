@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A signal anywhere is one decision of all ranks: SIGTERM and SIGUSR1 on each of three ranks, on mpirun, on the
-supervisor. Each time all ranks stop after the same step, everything is saved, the exit code is 85, no process is left and
+supervisor; SIGHUP (a lost session), SIGXCPU and SIGPIPE where they would end one. Each time all ranks stop after the same step, everything is saved, the exit code is 85, no process is left and
 nothing was restarted; at the end the weights are those of the undisturbed run."""
 import json
 import signal
@@ -10,8 +10,11 @@ import sys
 from supervised import Run, folder_for, gone, send, until, verdict
 
 RANKS = 3
-SECONDS = 40  # of training: ten stops, each after a second or two of it, and as much again in reserve
+SECONDS = 64  # of training: sixteen stops, each after a second or two of it, and as much again in reserve
 LEAST_EPOCHS, PACE_EPOCHS = 150, 20  # the pace of a machine that is busy only then tells too few
+SIGNALS = [(target, number) for target in (*range(RANKS), "mpirun", "supervisor") for number in (signal.SIGTERM, signal.SIGUSR1)] + [
+    (1, signal.SIGHUP), ("mpirun", signal.SIGHUP), ("supervisor", signal.SIGHUP),
+    (0, signal.SIGXCPU), ("supervisor", signal.SIGXCPU), ("supervisor", signal.SIGPIPE)]
 JOB = {
     "name": "signals",
     "data": {"train": "synthetic", "samples": 96, "image_size": 64},
@@ -47,8 +50,8 @@ def one(run, target, number):
     stop, saves = run.events("stop")[-1], run.events("save")
     if saves[-1]["step"] != stop["step"] or stop["step"] <= steps:
         return f"stopped at {stop}, saved {saves[-1]}"
-    named = number.name + ("" if target == 0 else f" on rank {target}")
-    if isinstance(target, int) and stop["reason"] != named:
+    named = number.name + (f" on rank {target}" if target in range(1, RANKS) else "")
+    if not (stop["reason"] == named if isinstance(target, int) else stop["reason"].startswith(named)):
         return f"the reason is '{stop['reason']}', not '{named}'"
     return "it was restarted" if run.events("restart") else None
 
@@ -60,12 +63,11 @@ def main():
         print(f"{epochs} epochs", flush=True)
         (folder / "job.json").write_text(json.dumps(JOB | {"training": JOB["training"] | {"epochs": epochs}}))
         run = Run(folder, "signalled", RANKS)
-        for target in [*range(RANKS), "mpirun", "supervisor"]:
-            for number in (signal.SIGTERM, signal.SIGUSR1):
-                wrong = one(run, target, number)
-                passed, failed, sent = passed + (not wrong), failed + bool(wrong), sent + 1
-                where = f"rank {target}" if isinstance(target, int) else target
-                print(f"{'FAIL' if wrong else 'ok  '} {number.name} on {where}{': ' + wrong if wrong else ''}", flush=True)
+        for target, number in SIGNALS:
+            wrong = one(run, target, number)
+            passed, failed, sent = passed + (not wrong), failed + bool(wrong), sent + 1
+            where = f"rank {target}" if isinstance(target, int) else target
+            print(f"{'FAIL' if wrong else 'ok  '} {number.name} on {where}{': ' + wrong if wrong else ''}", flush=True)
         straight = Run(folder, "straight", RANKS).start()
         codes = (run.start().wait(600), straight.wait(600))
         same = codes == (0, 0) and run.digest() == straight.digest()
