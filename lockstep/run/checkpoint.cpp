@@ -116,6 +116,18 @@ std::string name_in(const Path& pointer) {
   }
 }
 
+// Whether a save made it. A folder that somebody put here under such a name is not ours to remove.
+bool is_ours(Disk& disk, const Path& folder) {
+  return disk.exists(folder / kManifest) || disk.exists(folder / kState);
+}
+
+// Out of the way of a save, under a name that no save uses.
+void set_aside(Disk& disk, const Path& folder) {
+  Path aside = folder.string() + ".aside";
+  for (int i = 2; disk.exists(aside); ++i) aside = text(folder.string(), ".aside-", i);
+  disk.rename(folder, aside);
+}
+
 // A folder under a final name is always whole: it leaves that name before its files go.
 void discard(Disk& disk, const Path& folder) {
   const Path leaving = folder.parent_path() / (".removing-" + folder.filename().string());
@@ -140,7 +152,7 @@ void remove_superseded(Disk& disk, const Path& folder, const Save& save) {
     if (left-- > 0 || (save.milestone_steps > 0 && entry.step % save.milestone_steps == 0)) kept.insert(name);
   }
   for (const auto& entry : entries) {
-    if (!kept.contains(entry.folder.filename().string())) discard(disk, entry.folder);
+    if (!kept.contains(entry.folder.filename().string()) && is_ours(disk, entry.folder)) discard(disk, entry.folder);
   }
 }
 
@@ -216,7 +228,8 @@ std::string damage(const Path& folder) {
       std::string why = damage_of_file(folder, row);
       if (!why.empty()) return why;
     }
-    return "";
+    const int64_t stands = base::read_json(folder / kState, {.max_bytes = 64 << 20}).at("step").as_int();
+    return stands == step ? "" : text("state.json is that of step ", stands);
   } catch (const Error& error) {
     return error.what();
   }
@@ -249,8 +262,9 @@ Path CheckpointStore::save(const Save& save) {
     disk_->sync_folder(draft);
     save.before_commit();
     if (disk_->exists(target)) {  // readers look at ".old" folders too: nothing is lost in between
-      if (disk_->exists(target.string() + ".old")) discard(*disk_, target.string() + ".old");
-      disk_->rename(target, target.string() + ".old");
+      const Path old = target.string() + ".old";
+      if (disk_->exists(old)) is_ours(*disk_, old) ? discard(*disk_, old) : set_aside(*disk_, old);
+      is_ours(*disk_, target) ? disk_->rename(target, old) : set_aside(*disk_, target);
     }
     disk_->rename(draft, target);
   } catch (const std::exception&) {

@@ -139,6 +139,32 @@ TEST(CheckpointTest, SavingBelowADamagedOneForgetsTheAbandonedFuture) {
   EXPECT_EQ(names_in(temporary.path()), (std::set<std::string>{"latest", "step-00000015"}));
 }
 
+TEST(CheckpointTest, WhatItDidNotMakeItDoesNotRemove) {
+  const base::TemporaryFolder folder;
+  CheckpointStore store(folder.path());
+  for (const char* name : {"step-00000007", "step-00000020", "step-00000020.old"}) {
+    base::make_folders(folder.path() / name);
+    base::write_file(folder.path() / name / "mine", name);
+  }
+  for (const int64_t step : {10, 15, 20, 20}) save_step(store, step, 1);
+  EXPECT_EQ(store.untidy(), "");
+  EXPECT_EQ(newest_step(folder.path()), 20);
+  EXPECT_FALSE(base::is_there(folder.path() / "step-00000010"));
+  EXPECT_EQ(base::read_file(folder.path() / "step-00000007" / "mine"), "step-00000007");
+  EXPECT_EQ(base::read_file(folder.path() / "step-00000020.aside" / "mine"), "step-00000020");
+  EXPECT_EQ(base::read_file(folder.path() / "step-00000020.old.aside" / "mine"), "step-00000020.old");
+}
+
+TEST(CheckpointTest, AStateOfAnotherStepIsDamage) {
+  const base::TemporaryFolder folder;
+  CheckpointStore store(folder.path());
+  const Content content(5);
+  Save save = content.save(5);
+  save.state["step"] = 9;  // stands behind the store's own
+  store.save(save);
+  EXPECT_EQ(damage(folder.path() / "step-00000005"), "state.json is that of step 9");
+}
+
 TEST(CheckpointTest, SavesTheSameStepAgain) {
   const base::TemporaryFolder temporary;
   CheckpointStore store(temporary.path());

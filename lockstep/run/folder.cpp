@@ -218,7 +218,7 @@ class RunFolder::Heartbeat {
 };
 
 RunFolder::RunFolder(const Path& root, const std::function<void(std::string_view)>& say)
-    : paths_{root}, self_(this_process()) {
+    : paths_{root}, self_(this_process()), made_(!base::is_there(root)) {
   std::error_code error;
   if (std::filesystem::exists(root, error) && !std::filesystem::is_directory(root, error))
     throw Error(Blame::user, text(root.string(), ": this is a file, not the folder of a run"),
@@ -251,14 +251,23 @@ RunFolder::RunFolder(const Path& root, const std::function<void(std::string_view
 RunFolder::~RunFolder() {
   heartbeat_.reset();
   if (read_lock(paths_.lock()) == self_) ::unlink(paths_.lock().c_str());
+  if (made_) ::rmdir(paths_.root.c_str());  // fails unless it is empty
 }
 
 void RunFolder::ensure_held() const {
   const auto holder = read_lock(paths_.lock());
   if (holder == self_) return;
   ensure_there(paths_.root);
-  const std::string who = holder ? text("process ", holder->pid, " on host ", holder->host) : std::string("someone");
-  throw Error(Blame::machine, text(paths_.root.string(), ": ", who, " took over this run while we stood still"),
+  if (!holder) {
+    throw Error(Blame::machine,
+                text(paths_.root.string(),
+                     ": its lock is gone: the folder was removed, emptied or exchanged while the run "
+                     "wrote to it"),
+                "bring the folder back from a copy, or start over; the same command goes on from what is there");
+  }
+  throw Error(Blame::machine,
+              text(paths_.root.string(), ": process ", holder->pid, " on host ", holder->host,
+                   " took over this run while we stood still"),
               "let that one go on; this one stops without writing");
 }
 

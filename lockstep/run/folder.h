@@ -60,7 +60,7 @@ class RunFolder {
   // User error naming host and pid when another process holds it; machine error when it cannot be written. `say` is
   // told when this has to wait for a silent holder on another host.
   explicit RunFolder(const Path& root, const std::function<void(std::string_view)>& say = {});
-  ~RunFolder();
+  ~RunFolder();  // a folder that it made goes again when nothing was put there: a start that failed leaves none behind
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
@@ -73,6 +73,7 @@ class RunFolder {
   class Heartbeat;
   RunPaths paths_;
   Holder self_;
+  bool made_;  // the folder was not there
   std::unique_ptr<Heartbeat> heartbeat_;
 };
 

@@ -41,7 +41,21 @@ TEST(RunFolderTest, IsMadeAndFreedAtTheEndOfTheScope) {
     folder.ensure_held();
   }
   EXPECT_FALSE(read_holder(root));
-  EXPECT_TRUE(std::filesystem::is_empty(root));
+  EXPECT_FALSE(std::filesystem::exists(root));
+}
+
+TEST(RunFolderTest, AFolderThatItMadeAndNobodyUsedGoesAgain) {
+  const base::TemporaryFolder folder;
+  { const RunFolder unused(folder.path() / "run"); }
+  EXPECT_FALSE(base::is_there(folder.path() / "run"));
+  {
+    const RunFolder used(folder.path() / "run");
+    base::write_file(used.paths().job(), "{}");
+  }
+  EXPECT_TRUE(base::is_there(folder.path() / "run" / "job.json"));
+  std::filesystem::remove(folder.path() / "run" / "job.json");
+  { const RunFolder not_made(folder.path() / "run"); }
+  EXPECT_TRUE(base::is_there(folder.path() / "run"));
 }
 
 TEST(RunFolderTest, SecondProcessIsToldHostAndPid) {
@@ -172,6 +186,21 @@ TEST(RunFolderTest, NoticesThatItLostTheLock) {
     EXPECT_THROW(folder.ensure_held(), Error);
   }
   EXPECT_TRUE(std::filesystem::exists(temporary.path() / "lock"));  // another's lock is not ours to remove
+}
+
+// Removed, and made again by a save that was under way.
+TEST(RunFolderTest, AFolderThatWasRemovedWasNotTakenOver) {
+  const base::TemporaryFolder temporary;
+  const RunFolder folder(temporary.path() / "run");
+  std::filesystem::remove_all(temporary.path() / "run");
+  base::make_folders(temporary.path() / "run" / "checkpoints");
+  try {
+    folder.ensure_held();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), testing::HasSubstr("its lock is gone: the folder was removed, emptied or exchanged"));
+    EXPECT_THAT(error.message(), testing::Not(testing::HasSubstr("took over")));
+  }
 }
 
 TEST(RunFolderTest, AFolderThatWasMovedWasNotTakenOver) {

@@ -9,7 +9,8 @@
 namespace lockstep::run {
 
 // What two sessions of one run must have in common, as key -> value; stored with each checkpoint. The collections count
-// by their fingerprints; without validation data that one is empty.
+// by their fingerprints (one of an earlier version lacks what stands behind a "/"); without validation data that one is
+// empty.
 base::Json identity(const spec::Job& job, const std::string& train_sha256, const std::string& validate_sha256);
 // The order of the samples that a run began with, as its checkpoint says. A checkpoint that says nothing is older than
 // the order `windows`.

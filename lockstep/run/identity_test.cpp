@@ -22,6 +22,15 @@ TEST(IdentityTest, AnotherSplitIsRefusedAndAnOlderCheckpointIsNot) {
   EXPECT_THROW(check_identity(older, identity(job, "a", ""), "x"), base::Error);
 }
 
+// The contents of files stand behind a "/" since they are looked at.
+TEST(IdentityTest, AFingerprintOfAnEarlierVersionIsThePartBeforeTheSlash) {
+  const spec::Job job;
+  EXPECT_NO_THROW(check_identity(identity(job, "a", ""), identity(job, "a/x", ""), "x"));
+  EXPECT_NO_THROW(check_identity(identity(job, "a/x", ""), identity(job, "a/x", ""), "x"));
+  EXPECT_THROW(check_identity(identity(job, "a/x", ""), identity(job, "a/y", ""), "x"), base::Error);
+  EXPECT_THROW(check_identity(identity(job, "a", ""), identity(job, "ab/x", ""), "x"), base::Error);
+}
+
 TEST(IdentityTest, ACheckpointOlderThanWindowsBeganInFullOrder) {
   spec::Job job;
   job.data.order = spec::SampleOrder::full;  // as a job is once its order is settled
