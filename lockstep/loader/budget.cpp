@@ -45,4 +45,9 @@ MemoryShares share_memory(const MemoryNeeds& needs) {
   return shares;
 }
 
+int64_t room_for_images(const MemoryNeeds& needs, const MemoryShares& shares) {
+  const auto budget = static_cast<int64_t>(needs.share * static_cast<double>(needs.memory));
+  return budget - shares.decoding - (shares.num_batches + 1) * needs.batch;
+}
+
 }  // namespace lockstep::loader

@@ -30,5 +30,7 @@ struct MemoryShares {
 // Divides the budget. User error that says what is needed when two batches, a file, an extent and the threads' images
 // are more than the budget.
 MemoryShares share_memory(const MemoryNeeds& needs);
+// Of files of their own, which are neither read ahead nor known in size: what is left to read and decode images.
+int64_t room_for_images(const MemoryNeeds& needs, const MemoryShares& shares);
 
 }  // namespace lockstep::loader

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <span>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
@@ -285,6 +286,17 @@ std::vector<int64_t> spread(int64_t total, int64_t count) {
   return chosen;
 }
 
+// Empty for what cannot be read: a sample that is bad is bad each time.
+std::string content_sha256(const std::string& path) {
+  try {
+    const std::string content = sources::read_plain_file(path);
+    return base::sha256_hex(std::as_bytes(std::span(content.data(), content.size())));
+  } catch (const Error& error) {
+    if (error.blame() != Blame::user) throw;
+    return "";
+  }
+}
+
 }  // namespace
 
 std::string Collection::fingerprint() const {
@@ -302,13 +314,28 @@ std::string Collection::fingerprint() const {
     add(path.starts_with(root) ? path.substr(root.size()) : path);
     add(std::to_string(sample.label));
   }
-  if (!shards && !synthetic) {
-    for (const int64_t id : spread(std::ssize(samples), kFilesLookedAt)) {
-      std::error_code gone;
-      add(std::to_string(std::filesystem::file_size(samples[static_cast<size_t>(id)].path, gone)));
-    }
+  if (shards || synthetic) return hash.hex();
+  const std::vector<int64_t> looked_at = spread(std::ssize(samples), kFilesLookedAt);
+  for (const int64_t id : looked_at) {
+    std::error_code gone;
+    add(std::to_string(std::filesystem::file_size(samples[static_cast<size_t>(id)].path, gone)));
   }
-  return hash.hex();
+  base::Sha256 contents;
+  for (const int64_t id : looked_at) contents.update(content_sha256(samples[static_cast<size_t>(id)].path));
+  return text(hash.hex(), "/", contents.hex());
+}
+
+std::vector<std::string> files_newer_than(const Collection& collection, std::filesystem::file_time_type time) {
+  constexpr int64_t kMostLookedAt = 1024;  // about a second on a slow file system
+  std::vector<std::string> newer;
+  if (collection.shards || collection.synthetic) return newer;
+  for (const int64_t id : spread(std::ssize(collection.samples), kMostLookedAt)) {
+    const std::string& path = collection.samples[static_cast<size_t>(id)].path;
+    std::error_code gone;
+    const auto written = std::filesystem::last_write_time(path, gone);
+    if (!gone && written > time) newer.push_back(path);
+  }
+  return newer;
 }
 
 }  // namespace lockstep::loader

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,10 +37,14 @@ struct Collection {
 
   // For people: the sample's path, or its shard's path and its name in it. REQUIRES: not synthetic
   std::string name_of(int64_t id) const;
-  // SHA-256 over classes, names and labels, of shards their checksums, of files the sizes of some; not the root: a
-  // resume refuses another one, a moved folder is the same.
+  // SHA-256 over classes, names and labels, of shards their checksums, of files the sizes of 64; not the root: a resume
+  // refuses another one, a moved folder is the same. Of files behind a "/" also that over the contents of those 64.
   std::string fingerprint() const;
 };
+
+// Of 1,024 files of their own, evenly spread, those that were written after `time`: images that were exchanged for
+// others of the same name, or copied.
+std::vector<std::string> files_newer_than(const Collection& collection, std::filesystem::file_time_type time);
 
 // Each sub-folder of `root` is a class, the .jpg, .jpeg and .png files (any case) in it, to any depth, are the samples;
 // hidden files are passed over, links are followed. One listing per folder and no look at any file: fast on a shared

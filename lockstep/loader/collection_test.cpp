@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
@@ -175,6 +176,28 @@ TEST_F(CollectionTest, FingerprintKnowsAnotherSetUnderTheSameNames) {
     base::write_file(base::Path(root()) / base::text("cat/", 1000 + i, ".jpg"), std::string(5000, 'x'));
   }
   EXPECT_NE(scan_folder(root()).fingerprint(), before);
+}
+
+TEST_F(CollectionTest, FingerprintKnowsAnImageExchangedForAnotherOfItsSize) {
+  for (int i = 0; i < 20; ++i) put(base::text("cat/", 1000 + i, ".jpg"));
+  const base::Path exchanged = base::Path(root()) / "cat/1007.jpg";
+  base::write_file(exchanged, "one");
+  const std::string before = scan_folder(root()).fingerprint();
+  base::write_file(exchanged, "two");
+  const std::string after = scan_folder(root()).fingerprint();
+  EXPECT_NE(after, before);
+  EXPECT_EQ(after.substr(0, after.find('/')), before.substr(0, before.find('/')));  // names and sizes are the same
+}
+
+TEST_F(CollectionTest, TellsWhichFilesAreNewer) {
+  for (const char* name : {"cat/a.jpg", "cat/b.jpg", "dog/c.jpg"}) put(name);
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(2);
+  for (const char* name : {"cat/a.jpg", "dog/c.jpg"}) {
+    std::filesystem::last_write_time(base::Path(root()) / name, long_ago);
+  }
+  const auto newer = files_newer_than(scan_folder(root()), long_ago + std::chrono::hours(1));
+  ASSERT_EQ(newer.size(), 1U);
+  EXPECT_EQ(newer[0], root() + "/cat/b.jpg");
 }
 
 TEST_F(CollectionTest, AFolderNamedSyntheticIsAFolder) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -86,6 +87,7 @@ struct Fetcher::State {
   int64_t bytes_read = 0;
   int64_t num_reads = 0;
   bool is_abandoned = false;
+  bool has_ended = false;     // the thread
   std::exception_ptr broken;  // no memory, most likely: nothing more is read
   std::jthread thread;
 
@@ -263,6 +265,9 @@ Fetcher::Fetcher(const Store& store, const Options& options) : state_(std::make_
   state_->thread = std::jthread([state = state_.get()](const std::stop_token& stop) {
     settle_quiet_thread("ls-read");
     state->run(stop);
+    const std::lock_guard lock(state->mutex);
+    state->has_ended = true;
+    state->read_done.notify_all();
   });
 }
 
@@ -312,6 +317,12 @@ void Fetcher::abandon() {
   const std::lock_guard lock(state_->mutex);
   state_->is_abandoned = true;
   state_->read_done.notify_all();
+}
+
+bool Fetcher::end_within(double seconds) {
+  state_->thread.request_stop();
+  std::unique_lock lock(state_->mutex);
+  return state_->read_done.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return state_->has_ended; });
 }
 
 const char* Fetcher::way() const {

@@ -43,6 +43,8 @@ class Fetcher {
   void give_back(std::vector<std::byte>&& memory);
   // The rest is not needed: take() no longer waits, and returns nothing for images that are not there. Any thread.
   void abandon();
+  // Reads nothing more, and waits that long for the reads under way. False: there still are some.
+  bool end_within(double seconds);
 
   const char* way() const;     // "io_uring" or "pread"
   int64_t bytes_read() const;  // from the file system, so far

@@ -15,9 +15,12 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/decode.h"
 #include "lockstep/image/render.h"
+#include "lockstep/loader/decode_memory.h"
 #include "lockstep/loader/fetch.h"
 #include "lockstep/loader/loader_needs.h"
+#include "lockstep/loader/patient_loader.h"
 #include "lockstep/loader/quiet_thread.h"
 #include "lockstep/loader/store.h"
 #include "lockstep/loader/window_order.h"
@@ -47,6 +50,9 @@ LoaderOptions settled(LoaderOptions options) {
   options.task = task_of(options);
   return options;
 }
+
+constexpr auto kLook = std::chrono::milliseconds(500);  // between two questions whether to go on waiting
+constexpr double kPatience = 10;                        // seconds, with threads at the end
 
 using Memory = std::vector<std::byte>;
 
@@ -103,21 +109,25 @@ class SampleBytes {
 
 class ThreadedLoader final : public Loader {
  public:
-  ThreadedLoader(const Collection& collection, const LoaderOptions& options, const run::LoaderState& from)
+  ThreadedLoader(const Collection& collection, const LoaderOptions& options, const run::LoaderState& from,
+                 std::unique_ptr<const Store> store)
       : collection_(collection),
-        store_(collection.is_synthetic() ? nullptr : open_store(collection, members_of(options))),
+        store_(std::move(store)),
         options_(options),
         fields_(options.task->fields()),
         num_samples_(static_cast<int64_t>(collection.samples.size())),
         num_threads_(options.threads),
         extents_(loader_extents(collection, options, store_.get())),
-        shares_(share_memory(loader_needs(options, num_samples_, store_.get(), extents_))),
+        needs_(loader_needs(options, num_samples_, store_.get(), extents_)),
+        shares_(share_memory(needs_)),
+        decoding_(room_for_images(needs_, shares_)),
         fetcher_(collection.shards ? std::make_unique<Fetcher>(*store_, fetch_options()) : nullptr),
         sequence_(sequence_kind(), num_samples_, options.seed, &extents_, options.data.window),
         state_{options.seed, from.epoch, from.consumed},
         planned_(wrapped(state_)) {
     state_ = planned_;
     for (int64_t i = 0; i < shares_.num_batches; ++i) plan_batch();
+    num_running_ = num_threads_;
     for (int64_t i = 0; i < num_threads_; ++i) {
       threads_.emplace_back([this, i](const std::stop_token& stop) {
         try {
@@ -129,21 +139,37 @@ class ThreadedLoader final : public Loader {
           if (!broken_) broken_ = std::current_exception();
           batch_done_.notify_all();
         }
+        const std::lock_guard lock(mutex_);
+        --num_running_;
+        batch_done_.notify_all();
       });
     }
   }
 
   ~ThreadedLoader() override {
-    for (auto& thread : threads_) thread.request_stop();
-    if (fetcher_) fetcher_->abandon();
+    ask_to_end();
     threads_.clear();  // joins, before what the threads use is gone
+  }
+
+  bool end_within(double seconds) override {
+    const double until = base::steady_seconds() + seconds;
+    ask_to_end();
+    {
+      std::unique_lock lock(mutex_);
+      if (!batch_done_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return num_running_ == 0; }))
+        return false;
+    }
+    return !fetcher_ || fetcher_->end_within(std::max(0.0, until - base::steady_seconds()));
   }
 
   Batch next() override {
     const double start = base::steady_seconds();
     std::unique_lock lock(mutex_);
     if (slots_.empty()) return {};  // the end of an evaluation, or of what was asked for
-    batch_done_.wait(lock, [this] { return slots_.front()->is_done() || broken_; });
+    const auto has_come = [this] { return slots_.front()->is_done() || broken_; };
+    while (!batch_done_.wait_for(lock, kLook, has_come)) {
+      if (options_.give_up && options_.give_up()) throw_given_up(base::steady_seconds() - start);
+    }
     if (!slots_.front()->is_done()) std::rethrow_exception(broken_);
     const std::unique_ptr<Slot> slot = std::move(slots_.front());
     slots_.pop_front();
@@ -192,6 +218,19 @@ class ThreadedLoader final : public Loader {
   }
 
  private:
+  void ask_to_end() {
+    for (auto& thread : threads_) thread.request_stop();
+    if (fetcher_) fetcher_->abandon();
+  }
+
+  // REQUIRES: the mutex.
+  [[noreturn]] void throw_given_up(double waited) const {
+    throw GaveUp(
+        Blame::machine,
+        text("no batch has come from ", collection_.root, " for ", static_cast<int64_t>(waited), " s: a read hangs"),
+        text("does its file system still answer? ls ", collection_.root));
+  }
+
   Sequence::Kind sequence_kind() const {
     if (!is_training()) return Sequence::Kind::in_order;
     return extents_.empty() ? Sequence::Kind::full : Sequence::Kind::windows;
@@ -321,7 +360,7 @@ class ThreadedLoader final : public Loader {
   }
 
   void fill_row(const Errand& errand, task::Encoder& encoder, Memory& memory, task::FieldPointers out,
-                PipelineSeconds& pipeline) const {
+                PipelineSeconds& pipeline) {
     const double start = base::steady_seconds();
     pipeline.samples = 1;
     const auto seed = static_cast<uint64_t>(options_.seed);
@@ -333,13 +372,16 @@ class ThreadedLoader final : public Loader {
       return;
     }
     const SampleBytes sample(*store_, fetcher_.get(), errand, memory);
+    const task::StoredSample stored = sample.stored(label);
+    std::optional<DecodeMemory::Held> held;  // of shards the sizes are known, and counted beforehand
+    if (!fetcher_) held.emplace(decoding_, std::ssize(stored.image) + image::decode_bytes(stored.image));
     const double read = base::steady_seconds();
     pipeline.read = read - start;
     std::optional<base::Random> random;
     if (is_training() && options_.augment) {
       random.emplace(base::derive_seed(seed, "augment"), static_cast<uint32_t>(errand.epoch), index);
     }
-    encoder.encode(sample.stored(label), random, out);
+    encoder.encode(stored, random, out);
     pipeline.decode = encoder.decode_seconds();
     pipeline.augment = base::steady_seconds() - read - pipeline.decode;
   }
@@ -351,7 +393,9 @@ class ThreadedLoader final : public Loader {
   const int64_t num_samples_;
   const int64_t num_threads_;
   const Extents extents_;  // of windows
+  const MemoryNeeds needs_;
   const MemoryShares shares_;
+  DecodeMemory decoding_;                   // of files of their own
   const std::unique_ptr<Fetcher> fetcher_;  // of shards
 
   mutable std::mutex mutex_;  // guards everything below
@@ -363,6 +407,7 @@ class ThreadedLoader final : public Loader {
   std::deque<std::unique_ptr<Slot>> slots_;
   std::vector<std::vector<Memory>> spare_;  // by field
   int64_t num_planned_ = 0;
+  int64_t num_running_ = 0;  // threads
   int64_t next_ticket_ = 0;
   PipelineSeconds pipeline_;
   std::vector<BadSample> bad_samples_;
@@ -443,9 +488,15 @@ spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder w
 
 std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,
                                     const run::LoaderState& from) {
+  return with_bounded_end(make_waiting_loader(collection, options, from), kPatience);
+}
+
+std::unique_ptr<Loader> make_waiting_loader(const Collection& collection, const LoaderOptions& options,
+                                            const run::LoaderState& from, std::unique_ptr<const Store> store) {
   const LoaderOptions all = settled(options);
   check(collection, all, from);
-  return std::make_unique<ThreadedLoader>(collection, all, from);
+  if (!store && !collection.is_synthetic()) store = open_store(collection, members_of(all));
+  return std::make_unique<ThreadedLoader>(collection, all, from, std::move(store));
 }
 
 std::vector<float> load_image(const std::string& path, const spec::Data& data) {

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "lockstep/base/error.h"
 #include "lockstep/image/resample.h"
 #include "lockstep/loader/collection.h"
 #include "lockstep/loader/pace.h"
+#include "lockstep/loader/store.h"
 #include "lockstep/run/loader_state.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/task/task.h"
@@ -63,6 +66,13 @@ struct LoaderOptions {
   double memory_share = 1;  // of data.memory; the rest is another loader's
   int64_t batches = -1;     // no more than these are given, and read; -1: an evaluation ends with its epoch
   bool augment = true;      // false with Use::train: shuffled order, centre crop (cached features)
+  std::function<bool()> give_up = {};  // asked now and then while next() waits, from any thread: true ends the waiting
+};
+
+// A batch did not come, and give_up said to wait no longer.
+class GaveUp : public base::Error {
+ public:
+  using base::Error::Error;
 };
 
 // What data.order comes to for this collection: by_storage is windows for shards on a network file system, else full.
@@ -71,15 +81,15 @@ spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder w
 
 // Gives batches in the order fixed by (seed, epoch): step s of an epoch holds the samples (shuffled to train)
 // [s * B, min((s + 1) * B, N)), of which rank r takes the contiguous slice [r * n / R, (r + 1) * n / R).
-// The last, smaller batch is given too. All that it holds stays within data.memory. (For files outside of shards the
-// images being decoded come on top: their sizes are not known beforehand.) Decoding runs on its own threads; a pixel
-// depends on (seed, epoch, sample) only, never on threads or ranks.
+// The last, smaller batch is given too. All that it holds stays within data.memory. Decoding runs on its own threads; a
+// pixel depends on (seed, epoch, sample) only, never on threads or ranks.
 class Loader {
  public:
   virtual ~Loader() = default;
   // Goes on to the next epoch by itself (train); past the end of one epoch global_size is 0 (evaluate).
   // A rank's share may be empty while others have samples: only global_size 0 means the end.
-  // Under on_bad_sample: stop, a user error that names the first file of the batch that cannot be read.
+  // Under on_bad_sample: stop, a user error that names the first file of the batch that cannot be read. GaveUp when
+  // the options' give_up says so: then nothing was taken.
   virtual Batch next() = 0;
   // Optional: hands a used batch's memory back for the next one.
   virtual void recycle(Batch&& batch) = 0;
@@ -90,6 +100,8 @@ class Loader {
   virtual ReadCounts reads() const = 0;  // of shards, so far
   // Skipped so far in what next() returned, each once (on_bad_sample: skip).
   virtual std::vector<BadSample> bad_samples() const = 0;
+  // Asks all threads to end, and waits that long for them. False: some still read; the loader must not be destroyed.
+  virtual bool end_within(double seconds) = 0;
 };
 
 // Starts at `from`, which another number of ranks may have left. `collection` must outlive the loader.
@@ -97,6 +109,10 @@ class Loader {
 // begun), a data.memory that two batches do not fit into.
 std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,
                                     const run::LoaderState& from);
+// The same, of samples that lie in `store` (null: where the collection says). Its end waits for reads under way, which
+// that of make_loader's does for 10 s only.
+std::unique_ptr<Loader> make_waiting_loader(const Collection& collection, const LoaderOptions& options,
+                                            const run::LoaderState& from, std::unique_ptr<const Store> store = nullptr);
 
 // `rows` synthetic samples from `first` on, labels in turn: for who measures a step and needs no loader.
 Batch draw_batch(const spec::Job& job, int64_t first, int64_t rows);

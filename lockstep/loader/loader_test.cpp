@@ -306,6 +306,26 @@ TEST_F(LoaderTest, IsLeftWithoutDecodingWhatIsPlanned) {
   EXPECT_LT(processor_seconds() - start, 3);
 }
 
+// 200 kB that become 850 MB: the header says so before anything is decoded.
+TEST_F(LoaderTest, AnImageThatDataMemoryDoesNotHoldIsABadSample) {
+  std::string png = image::encode_png(image::Image(20, 20));
+  for (const size_t at : {16U, 20U}) png.replace(at, 4, std::string("\0\0\x2A\xF8", 4));  // 11,000 pixels
+  put("a/100.jpg", png);
+  options_.data.memory = int64_t{30} << 20;
+  options_.use = Use::evaluate;  // in order
+  try {
+    loader()->next();
+    FAIL() << "must be refused";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.blame(), base::Blame::user);
+    EXPECT_THAT(error.what(), HasSubstr("a/100.jpg: decoding it takes 847 MB, data.memory leaves 2"));
+  }
+  options_.data.on_bad_sample = spec::OnBadSample::skip;
+  const auto skipping = loader();
+  EXPECT_EQ(skipping->next().was_read[0], 0);
+  EXPECT_EQ(skipping->bad_samples().size(), 1U);
+}
+
 TEST_F(LoaderTest, MakesSyntheticImagesWithoutFiles) {
   collection_ = synthetic_collection(20, 4);
   const Seen one = see(1, {1, 0, 0}, 3);
