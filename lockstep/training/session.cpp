@@ -114,7 +114,12 @@ void Session::take_step(step::Step& step, Feed& feed) {
   const double start = base::steady_seconds();
   run::Activity& activity = *context_.options.activity;
   activity.enter(run::Phase::data);
-  const step::Samples samples = feed.next();
+  step::Samples samples;
+  try {
+    samples = feed.next();
+  } catch (const loader::GaveUp& hung) {
+    return stop_without_data(step, hung);
+  }
   activity.enter(run::Phase::computing);
   const double lr = context_.timetable.learning_rate(state.step);
   const std::string why = wants_stop(evaluation_.is_due(state.step + 1));
@@ -136,6 +141,15 @@ void Session::take_step(step::Step& step, Feed& feed) {
   if (rewound_) return;
   if (result.stop && state.step < context_.timetable.total_steps()) context_.stop.agree(why);
   after_step(step, feed);
+}
+
+// What is trained so far is saved. Other ranks may have had their batch and wait in the step for this one: there is
+// nobody to agree with then, and their supervisor ends them all.
+void Session::stop_without_data(step::Step& step, const loader::GaveUp& hung) {
+  if (context_.group.size() > 1) throw hung;
+  context_.ledger->say(hung.what());
+  context_.stop.agree(context_.options.stop());
+  saver_.save(step);
 }
 
 void Session::after_step(step::Step& step, Feed& feed) {

@@ -31,6 +31,7 @@ class Session {
   void catch_up(step::Step& step, const Feed& feed);        // on an evaluation that is owed
   void take_step(step::Step& step, Feed& feed);
   void after_step(step::Step& step, Feed& feed);
+  void stop_without_data(step::Step& step, const loader::GaveUp& hung);
   Evaluation::Outcome evaluate(step::Step& step, const Feed& feed);
   std::string wants_stop(bool evaluates) const;  // why this rank does; empty: it goes on
   void write_end(TrainResult& result);           // rank 0

@@ -16,6 +16,8 @@
 #include "lockstep/run/batch_rules.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/identity.h"
+#include "lockstep/run/job_changes.h"
+#include "lockstep/run/saved_position.h"
 #include "lockstep/run/schedule.h"
 #include "lockstep/run/threads.h"
 #include "lockstep/site/launch.h"
@@ -145,6 +147,39 @@ Json start_fields(const TrainingContext& context) {
   return fields;
 }
 
+// Without a checkpoint nothing is kept of what was trained: then a job may be whatever it is.
+std::vector<run::JobChange> changes_since(const TrainingContext& context) {
+  const base::Path before = context.folder->paths().job();
+  if (context.checkpoint.empty() || !base::is_there(before)) return {};
+  return run::job_changes(base::read_json(before), spec::to_json(context.job));
+}
+
+void say_changes(const TrainingContext& context, const std::vector<run::JobChange>& changes) {
+  const int64_t step = context.state.step, total = context.timetable.total_steps();
+  bool length = false;
+  for (const auto& change : changes) {
+    context.ledger->say(change.text());
+    length = length || change.kind == run::ChangeKind::length;
+  }
+  if (step == total && !changes.empty()) {
+    context.ledger->say("nothing is left to train: these changes have no effect, job.json stays as it was");
+  } else if (length) {
+    context.ledger->say(text("the learning rate follows the schedule of ", total,
+                             " steps from here on: ", context.timetable.learning_rate(step), " for the next step"));
+  }
+}
+
+void say_newer_files(const TrainingContext& context) {
+  std::error_code gone;
+  const auto saved = std::filesystem::last_write_time(base::Path(context.checkpoint) / "state.json", gone);
+  if (gone) return;
+  const auto newer = loader::files_newer_than(context.collections.train, saved);
+  if (newer.empty()) return;
+  context.ledger->say(text(newer.size(), newer.size() == 1 ? " training image was" : " training images were",
+                           " written after this checkpoint, the first: ", newer.front(),
+                           "; if they were not only copied, the run goes on with other data than it began with"));
+}
+
 }  // namespace
 
 std::string find_checkpoint(TrainingContext& context) {
@@ -172,6 +207,7 @@ void restore(TrainingContext& context, const base::Path& checkpoint, Restore how
   run::check_identity(saved.at("identity"),
                       run::identity(context.job, context.fingerprints.train, context.fingerprints.validate),
                       checkpoint.string());
+  run::check_saved_position(saved, context.timetable, checkpoint.string());
   model::restore_tensors(checkpoint, "weights", model::all_tensors(context.network));
   if (context.ema) model::restore_tensors(checkpoint, "ema", context.ema->averages());
   context.checkpoint = checkpoint.string();
@@ -182,15 +218,23 @@ void restore(TrainingContext& context, const base::Path& checkpoint, Restore how
 void write_start(TrainingContext& context) {
   if (!context.folder) return;
   const run::RunPaths& paths = context.folder->paths();
-  base::write_json(paths.job(), spec::to_json(context.job));
-  if (context.options.plan) base::write_file(paths.plan(), base::read_file(*context.options.plan));
   const int64_t step = context.state.step, total = context.timetable.total_steps();
+  const std::vector<run::JobChange> changes = changes_since(context);
+  if (!context.options.accept_changes) run::refuse_changes(changes, paths.root.string(), step);
+  // job.json says what the weights were trained with: a session that trains nothing leaves it alone.
+  if (step < total || !base::is_there(paths.job())) base::write_json(paths.job(), spec::to_json(context.job));
+  if (context.options.plan) base::write_file(paths.plan(), base::read_file(*context.options.plan));
   if (step < total) set_aside_old_result(paths);
   const bool resumes = !context.checkpoint.empty();
-  context.ledger->begin(resumes ? "resume" : "start", start_fields(context));
+  Json fields = start_fields(context);
+  for (const auto& change : changes) fields["changes"].push_back(change.to_json());
+  context.ledger->begin(resumes ? "resume" : "start", fields);
   if (!context.options.threads.why.empty()) context.ledger->say(context.options.threads.why);
+  say_changes(context, changes);
   for (const auto& line : run::batch_rule_lines(context.job.training, context.group.size())) context.ledger->say(line);
-  if (resumes) context.ledger->say(text("going on after step ", step, " of ", total));
+  if (!resumes) return;
+  context.ledger->say(text("going on after step ", step, " of ", total));
+  say_newer_files(context);
 }
 
 }  // namespace lockstep::training

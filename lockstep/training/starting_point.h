@@ -21,7 +21,9 @@ void go_to_start(TrainingContext& context, const std::string& checkpoint);
 enum class Restore { resume, rewind };
 void restore(TrainingContext& context, const base::Path& checkpoint, Restore how);
 
-// Rank 0: job and plan in the run folder, the first event of the session, and what a person should know.
+// Rank 0: says and writes down what the job says otherwise than that of the session before; user error when that makes
+// another run of it and nobody accepts it. Then job (unless nothing is left to train) and plan in the run folder, the
+// first event of the session, and what a person should know.
 void write_start(TrainingContext& context);
 
 }  // namespace lockstep::training

@@ -33,6 +33,15 @@ bool Stop::has_time_for(double seconds) const {
   return !options_.seconds_left || elapsed() + seconds <= *options_.seconds_left;
 }
 
+bool Stop::is_overdue() const {
+  constexpr double kOverdue = 10;  // seconds: PBS kills about as long after its SIGTERM
+  if (options_.stop().empty()) return false;
+  const double now = base::steady_seconds();
+  double none = 0;
+  asked_.compare_exchange_strong(none, now);
+  return now - asked_ >= kOverdue;
+}
+
 std::string Stop::check_start(const forecast::Keeping& keeping) const {
   if (!options_.seconds_left) return "";
   const double gone = elapsed();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "lockstep/comm/group.h"
@@ -22,6 +23,9 @@ class Stop {
   // Empty: it goes on.
   std::string wanted(const forecast::Keeping& keeping) const;
   bool has_time_for(double seconds) const;
+  // Somebody asked for a stop a while ago (kOverdue), and no step has ended since: what this rank waits for may never
+  // come. From any thread.
+  bool is_overdue() const;
   // Before the first step: a session that cannot save one step would be repeated for ever, which is a user error. After
   // a restart late in a job the next job has its whole time: then it is a stop for "walltime". Empty: there is enough.
   std::string check_start(const forecast::Keeping& keeping) const;
@@ -38,6 +42,7 @@ class Stop {
   const TrainOptions& options_;
   comm::Group& group_;
   std::string reason_;
+  mutable std::atomic<double> asked_{0};  // on the steady clock, when it was first seen; 0: not yet
 };
 
 }  // namespace lockstep::training

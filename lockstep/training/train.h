@@ -29,6 +29,7 @@ struct TrainOptions {
   bool restarted = false;                              // by a supervisor, within the time of an earlier start
   std::optional<base::Path> plan = {};                 // the plan that the run is held to
   std::string node = {};                               // the name of this rank's machine; empty: as it says itself
+  bool accept_changes = false;                         // of keys that make another run of it
   bool history = false;                                // every rank writes down which samples each of its steps took
   std::shared_ptr<run::Disk> disk = run::real_disk();  // what checkpoints are written to
   Logger logger = {};                                  // rank 0 only

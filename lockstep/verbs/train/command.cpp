@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,12 +13,15 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/nccl_group.h"
+#include "lockstep/loader/patient_loader.h"
 #include "lockstep/ranks/launch.h"
 #include "lockstep/ranks/rank_life.h"
 #include "lockstep/ranks/supervisor.h"
+#include "lockstep/ranks/worker_slot.h"
 #include "lockstep/run/stop.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/hosts.h"
+#include "lockstep/site/launch.h"
 #include "lockstep/site/load.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/site/nvml.h"
@@ -46,9 +51,12 @@ base::CommandLine command_line() {
        {"--history", "",
         "every rank writes RUN/history/rank-N.jsonl: the samples of each step, a checksum of the weights"},
        {"--set", "KEY=VALUE", "override a key of the job: --set training.epochs=3"},
+       {"--accept-changes", "", "go on with a run although its job now says otherwise (another learning rate, ...)"},
        {"--here", "", "also on a login node"},
        {"--json", "FILE", "the result as JSON (- = standard output)"}},
-      "Ctrl-C or SIGTERM: stops after the step, saves and exits with 85; the same command goes on.\n"
+      "Ctrl-C, SIGTERM, SIGUSR1, SIGHUP, SIGXCPU, SIGPIPE: stops after the step, saves, exits with 85; the same "
+      "command\n"
+      "goes on.\n"
       "mpirun -n N lockstep train JOB and srun work as well.\n"};
 }
 
@@ -131,21 +139,29 @@ int train_as_rank(const spec::Job& job, const base::Arguments& arguments, const 
 }
 
 int train_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words) {
-  const run::StopSignals signals;
+  // Of several ranks the first speaks, unless their supervisor does.
+  const bool speaks = !ranks::my_worker_slot(run_folder(job, arguments)) && site::read_launch().rank == 0;
+  const run::StopSignals signals(speaks ? run::Acknowledge::on_stderr : run::Acknowledge::silently);
   training::TrainOptions options;
   options.run = run_folder(job, arguments);
   if (const auto plan = arguments.value("--plan")) options.plan = *plan;
   options.history = arguments.has("--history");
-  options.stop = [&] { return signals.name(); };
   // Before anything of this process computes.
   if (arguments.value_or("--device", "cpu") == "cpu") options.threads = run::choose_threads(job.training);
+  options.accept_changes = arguments.has("--accept-changes");
+  options.stop = [&] { return ranks::stop_reason(signals.name(), options.run); };
   const auto join = [&] {
     options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
     step::keep_freed_memory();
     return options.device.is_cuda() ? comm::join_cuda_group(options.device, options.run) : comm::join_group();
   };
-  return ranks::work_as_rank(
+  const int code = ranks::work_as_rank(
       options.run, join, [&](const ranks::Rank& rank) { return train_as_rank(job, arguments, words, options, rank); });
+  if (loader::left_threads_behind()) {  // all is saved, and a thread still hangs in a read
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+  return code;
 }
 
 int supervise_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words,
