@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
+#include <exception>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/progress.h"
@@ -53,7 +54,14 @@ int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, cons
   progress.end();
   base::give(arguments, eval_json(result, trained), eval_text(result, trained));
   if (trained.run.empty()) return 0;
-  save_evaluation(result, trained);
+  std::fflush(stdout);  // the figures, before what is said of them
+  try {
+    save_evaluation(result, trained);
+  } catch (const std::exception& error) {  // what was asked for is there: a run may be somebody else's
+    std::fprintf(stderr, "note: %s/eval.json was not written, `lockstep report` will not show this evaluation: %s\n",
+                 trained.run.c_str(), error.what());
+    return 0;
+  }
   if (arguments.value("--json") != "-") {
     const std::string folder = trained.run.string();
     std::printf("\nwrote %s/eval.json and %zu pictures of the worst mistakes in %s/eval; next: lockstep report %s\n",
