@@ -12,7 +12,7 @@ mkdir -p "$out" && cd "$out"
 
 run() { printf '\n$ %s\n' "$*"; "$@"; }
 run python3 "$here/split.py" "$pets" pets
-[ -s efficientnet_lite0.safetensors ] || run lockstep get weights efficientnet_lite0 --to efficientnet_lite0.safetensors
+[ -s models/efficientnet_lite0.safetensors ] || run lockstep get weights efficientnet_lite0
 run rm -rf breeds
 run cp -rL pets/breeds breeds  # prep reads nothing outside of its folder, and the links of split.py lead out
 run lockstep prep breeds --to set --keep-order

@@ -10,7 +10,7 @@ mkdir -p "$out" && cd "$out"
 
 run() { printf '\n$ %s\n' "$*"; "$@"; }
 run python3 "$here/split.py" "$pets" pets
-[ -s efficientnet_lite0.safetensors ] || run lockstep get weights efficientnet_lite0 --to efficientnet_lite0.safetensors
+[ -s models/efficientnet_lite0.safetensors ] || run lockstep get weights efficientnet_lite0
 run lockstep train "$here/breeds.json" --run breeds
 run lockstep eval breeds
 run lockstep report breeds
