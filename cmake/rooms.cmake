@@ -75,7 +75,6 @@ target_link_libraries(lockstep_core PUBLIC lockstep_flags PRIVATE ${core_rooms} 
 
 add_executable(lockstep lockstep/main.cpp)
 target_link_libraries(lockstep PRIVATE lockstep_core ${CMAKE_DL_LIBS})
-set_target_properties(lockstep PROPERTIES BUILD_RPATH "$ORIGIN/../lib")
 target_link_options(lockstep PRIVATE -Wl,--disable-new-dtags)  # so that dlopen searches the same folder
 install(TARGETS lockstep lockstep_core RUNTIME DESTINATION bin LIBRARY DESTINATION lib)
 

@@ -24,6 +24,9 @@ says "$work/log" "libopenmpi-dev"
 says "$work/log" "libtorch not found"
 [ ! -e "$work/called" ] || { echo "called: $(cat "$work/called")"; exit 1; }
 
+# An empty entry of a search path is the current folder.
+if readelf -d "$work"/prefix/bin/* "$work"/prefix/lib/*.so | grep -E '(RPATH|RUNPATH).*(\[:|::|:\]|\[\])'; then exit 1; fi
+
 lockstep=$work/prefix/bin/lockstep
 cd "$work"
 "$lockstep" --version
