@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/chain/refusal.h"
@@ -125,7 +126,7 @@ void check_chain(const SubmitRequest& request) {
   for (const auto& job : *jobs) {
     if (!job.active()) continue;
     throw Error(Blame::user, text(request.run.string(), ": its chain lives, job ", job.id, " is ", job.said),
-                text("lockstep submit --status ", request.run.string(), ", or --cancel it first"));
+                text("lockstep submit --status ", base::shell_path(request.run.string()), ", or --cancel it first"));
   }
 }
 

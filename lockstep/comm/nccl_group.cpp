@@ -10,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/backed_group.h"
 #include "lockstep/comm/call_record.h"
@@ -123,7 +124,7 @@ void make_private_folder(const base::Path& folder) {
   if (S_ISDIR(found.st_mode) && found.st_uid == geteuid() && (found.st_mode & 077) == 0) return;
   throw Error(Blame::machine,
               text(folder.string(), " is not a folder that you alone can enter: ranks must not meet there"),
-              text("chmod 700 ", folder.string(), ", or remove it"));
+              text("chmod 700 ", base::shell_path(folder.string()), ", or remove it"));
 }
 
 std::unique_ptr<Group> nccl_group(at::Device device, const Rendezvous& meeting) {

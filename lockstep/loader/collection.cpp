@@ -13,6 +13,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/shards/shard_set.h"
 #include "lockstep/sources/file_tree.h"
@@ -69,7 +70,8 @@ Listing list_folder(const std::string& path, Level level) {
                   "check data.train and data.validate of the job, or the folder that was given (eval: --data)");
     if (code == ENOTDIR) throw Error(Blame::user, text(path, ": this is a file, a folder of images is expected"));
     errno = code;
-    base::throw_errno(text("cannot read the folder ", path), text("check the permissions: ls -ld ", path));
+    base::throw_errno(text("cannot read the folder ", path),
+                      text("check the permissions: ls -ld ", base::shell_path(path)));
   }
   struct stat status {};
   if (::fstat(::dirfd(folder.get()), &status) != 0) base::throw_errno(text("cannot read the folder ", path));

@@ -8,6 +8,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::run {
@@ -97,7 +98,7 @@ void check_space(Disk& disk, const Path& folder, const Save& save) {
   throw Error(
       Blame::machine,
       text(folder.string(), ": the checkpoint of step ", save.step, " needs ", needed, " bytes, ", free, " are free"),
-      text("free some space: df -h ", folder.string(), "; earlier checkpoints are untouched"));
+      text("free some space: df -h ", base::shell_path(folder.string()), "; earlier checkpoints are untouched"));
 }
 
 // Replaces a small file by rename, on the disk when this returns.

@@ -73,26 +73,6 @@ std::optional<std::string> find_on_path(std::string_view name) {
   return std::nullopt;
 }
 
-std::string shell_word(std::string_view word) {
-  constexpr std::string_view kHarmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-  if (!word.empty() && word.find_first_not_of(kHarmless) == std::string_view::npos) return std::string(word);
-  std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      quoted += R"('\'')";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
-std::string shell_words(const std::vector<std::string>& words) {
-  std::string line;
-  for (const auto& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
-  return line;
-}
-
 Answer ask(const std::vector<std::string>& words, std::chrono::milliseconds patience) {
   int out[2];
   int err[2];

@@ -7,15 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/shell.h"
+
 namespace lockstep::site {
 
 // The file that the shell would run for `name`; nothing when it is not on PATH.
 std::optional<std::string> find_on_path(std::string_view name);
 
-// One word as a shell takes it: as it is when it is harmless, in single quotes otherwise.
-std::string shell_word(std::string_view word);
-// The words behind each other, each quoted where it must be.
-std::string shell_words(const std::vector<std::string>& words);
+using base::shell_word;
+using base::shell_words;
 
 // Standard output of the program (at most 1 MiB), errors thrown away, no shell in between. Nothing when it cannot be
 // started, exits with another code than 0, or is not done in `patience` (it is killed then).

@@ -31,12 +31,6 @@ TEST(CommandTest, TellsWhatAProgramComplainedAboutAndHowItEnded) {
   EXPECT_EQ(ask({"no-such-program-anywhere"}, milliseconds(5000)).code, -1);
 }
 
-TEST(CommandTest, QuotesWordsAsTheShellTakesThem) {
-  EXPECT_EQ(shell_words({"job.json", "--set", "name=a b", "it's", ""}), R"(job.json --set 'name=a b' 'it'\''s' '')");
-  const std::string odd = "a  'b' \"c\" $d `e` \\ f";
-  EXPECT_EQ(run_for_output({"sh", "-c", "printf %s " + shell_word(odd)}, milliseconds(5000)), odd);
-}
-
 TEST(CommandTest, DoesNotWaitForAProgramThatHangs) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(run_for_output({"sleep", "20"}, milliseconds(50)), std::nullopt);

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::sources {
@@ -210,7 +211,7 @@ FileTree::Listing FileTree::list(const std::string& folder) const {
     OpenFile opened(open_below(at, O_RDONLY | O_DIRECTORY));
     if (opened.get() < 0) {
       base::throw_errno(text("cannot read the folder ", (root_ / at).string()),
-                        text("check the permissions: ls -ld ", (root_ / at).string()));
+                        text("check the permissions: ls -ld ", base::shell_path((root_ / at).string())));
     }
     const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened.get()), ::closedir);
     if (!entries) base::throw_errno(text("cannot read the folder ", (root_ / at).string()));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::sources {
@@ -95,7 +96,7 @@ class ImageFolder final : public Source {
     refused_.insert(refused_.begin(),
                     {file, text("a list that is not used: the folders' names are the classes; for its "
                                 "labels: lockstep prep ",
-                                (tree_.root() / file).string(), " --to DIR")});
+                                base::shell_path((tree_.root() / file).string()), " --to DIR")});
   }
 
   // One class and a list beside it: the list tells more of the images than the name of their folder.
@@ -106,7 +107,7 @@ class ImageFolder final : public Source {
     throw Error(Blame::user,
                 text(tree_.root().string(), ": one class only, ", base::quote_json(classes_.front()),
                      ", and a list beside it: ", file),
-                text("give the list: lockstep prep ", (tree_.root() / file).string(),
+                text("give the list: lockstep prep ", base::shell_path((tree_.root() / file).string()),
                      " --to DIR; or --format folder for images of one class"));
   }
 
@@ -129,11 +130,11 @@ class ImageFolder final : public Source {
     const auto is_link = [](const Refused& one) { return one.reason.starts_with(kLinkReason); };
     const auto first = std::find_if(refused_.begin(), refused_.end(), is_link);
     if (first == refused_.end()) return;
-    throw Error(
-        Blame::user,
-        text(root.string(), ": no folder of images in it; ", std::count_if(first, refused_.end(), is_link),
-             " links were refused, the first is ", first->name, " (", first->reason, ")"),
-        text("a source is read within its own folder: copy what the links lead to: cp -rL ", root.string(), " COPY"));
+    throw Error(Blame::user,
+                text(root.string(), ": no folder of images in it; ", std::count_if(first, refused_.end(), is_link),
+                     " links were refused, the first is ", first->name, " (", first->reason, ")"),
+                text("a source is read within its own folder: copy what the links lead to: cp -rL ",
+                     base::shell_path(root.string()), " COPY"));
   }
 
   // The folder that names the class; empty when the file lies above such a folder.

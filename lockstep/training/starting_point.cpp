@@ -11,6 +11,7 @@
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/model/snapshot.h"
 #include "lockstep/run/batch_rules.h"
@@ -51,7 +52,7 @@ void check_owner(const run::RunPaths& paths, const std::string& name) {
   if (owner == name) return;
   throw base::Error(base::Blame::user,
                     text(paths.root.string(), " is the run folder of the job '", owner, "', not of '", name, "'"),
-                    text("choose another folder: --run runs/", name));
+                    text("choose another folder: --run ", base::shell_word("runs/" + name)));
 }
 
 std::string newest_checkpoint(TrainingContext& context) {
@@ -61,8 +62,9 @@ std::string newest_checkpoint(TrainingContext& context) {
   for (const auto& line : newest.passed_over) context.ledger->say(text("passed over a damaged checkpoint: ", line));
   if (newest.checkpoint) return newest.checkpoint->folder.string();
   if (newest.passed_over.empty()) return "";
-  throw base::Error(base::Blame::machine, text(paths.checkpoints().string(), ": every checkpoint is damaged"),
-                    text("bring one back from a backup; or start over: rm -r ", paths.checkpoints().string()));
+  throw base::Error(
+      base::Blame::machine, text(paths.checkpoints().string(), ": every checkpoint is damaged"),
+      text("bring one back from a backup; or start over: rm -r ", base::shell_path(paths.checkpoints().string())));
 }
 
 // One order for all, should nodes see the shards through different file systems.

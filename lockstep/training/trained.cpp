@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/loader/collection.h"
 #include "lockstep/model/snapshot.h"
@@ -37,7 +38,8 @@ void find_weights(Source& source) {
   source.notes = found.passed_over;
   if (!found.checkpoint) {
     throw Error(Blame::user, text(source.run.string(), ": this run has no weights yet, and no good checkpoint"),
-                text("go on training: lockstep train ", paths.job().string(), " --run ", source.run.string()));
+                text("go on training: lockstep train ", base::shell_path(paths.job().string()), " --run ",
+                     base::shell_path(source.run.string())));
   }
   const Path average = found.checkpoint->file("ema.safetensors");
   source.weights = std::filesystem::exists(average) ? average : found.checkpoint->file("weights.safetensors");

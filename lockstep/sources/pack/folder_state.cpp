@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/sources/pack/folder_lock.h"
 
@@ -91,7 +92,7 @@ bool is_complete(const Path& folder, const base::Json& description) {
     throw Error(
         Blame::user,
         text((folder / name).string(), ": the folder holds another dataset (", other->key, ")", other->in_words()),
-        text("give another folder with --to, or remove this one: rm -r ", folder.string()));
+        text("give another folder with --to, or remove this one: rm -r ", base::shell_path(folder.string())));
   }
   if (holds_nothing(folder)) return false;
   throw Error(Blame::user, text(folder.string(), ": the folder is not empty and holds no dataset of ours"),

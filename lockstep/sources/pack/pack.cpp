@@ -6,6 +6,7 @@
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/shards/shard_set.h"
 #include "lockstep/site/cores.h"
@@ -228,7 +229,7 @@ void check_shards_are_there(const Path& folder, const base::Json& dataset) {
     } catch (const Error& error) {
       throw Error(error.blame(), text(folder.string(), " was complete and is damaged: ", error.what()),
                   text("the same command with --repair makes damaged shards again; lockstep prep --verify ",
-                       folder.string(), " names them"));
+                       base::shell_path(folder.string()), " names them"));
     }
   }
 }
@@ -287,9 +288,9 @@ std::map<std::string, shards::ShardSummary> listed_shards(const Path& folder, co
     if (error.blame() != Blame::user) throw;
     fault = error.what();
   }
-  throw Error(
-      Blame::user, text(folder.string(), ": its lists of shards are lost: ", fault),
-      text("copy the folder again, or make it again: rm -r ", folder.string(), ", then the command without --repair"));
+  throw Error(Blame::user, text(folder.string(), ": its lists of shards are lost: ", fault),
+              text("copy the folder again, or make it again: rm -r ", base::shell_path(folder.string()),
+                   ", then the command without --repair"));
 }
 
 std::vector<PlannedShard> find_damaged(const PackRequest& request, const std::vector<PlannedShard>& planned,
@@ -343,7 +344,8 @@ Repaired repair(const PackRequest& request, const std::function<void(const PackP
       throw Error(Blame::user,
                   text(request.source.path.string(), ": ", report.summary.name,
                        " comes out otherwise than when the set was prepared: the source has changed, or the program"),
-                  text("prepare it again: rm -r ", request.folder.string(), ", then the command without --repair"));
+                  text("prepare it again: rm -r ", base::shell_path(request.folder.string()),
+                       ", then the command without --repair"));
     }
   }
   remove_work(request.folder);

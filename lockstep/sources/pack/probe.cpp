@@ -9,6 +9,7 @@
 
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/shards/tar.h"
 #include "lockstep/site/cores.h"
@@ -103,7 +104,7 @@ void check_writable(const base::Path& folder) {
     return;
   }
   base::throw_errno(base::text("cannot write to ", parent.string()),
-                    base::text("choose a folder you may write to; ls -ld ", parent.string()));
+                    base::text("choose a folder you may write to; ls -ld ", base::shell_path(parent.string())));
 }
 
 // Whether the folder holds it all. REQUIRES: check_request and check_samples have been content.

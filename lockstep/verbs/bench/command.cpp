@@ -3,6 +3,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/verbs/bench/bench_command.h"
@@ -53,7 +54,7 @@ base::Json synthetic_job(const base::Arguments& arguments, int64_t batch, int64_
 }
 
 std::string bench_line(const std::string& name, const std::vector<std::string>& words) {
-  return text("lockstep bench ", name, words.empty() ? "" : " ", base::join(words, " "));
+  return text("lockstep bench ", name, words.empty() ? "" : " ", base::shell_words(words));
 }
 
 void refuse_bench_on_login_node(const std::string& name, const std::vector<std::string>& words,

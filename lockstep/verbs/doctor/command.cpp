@@ -5,6 +5,7 @@
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/machine_here.h"
 #include "lockstep/verbs/doctor/catalogue_table.h"
@@ -61,7 +62,8 @@ LOCKSTEP_VERB(doctor)(const std::vector<std::string>& words) {
   if (!arguments.has("--catalogue")) {
     if (!arguments.positional.empty()) {
       throw base::Error(base::Blame::user, base::text("doctor takes no '", arguments.positional.front(), "'"),
-                        base::text("for the catalogue: lockstep doctor --catalogue ", arguments.positional.front()));
+                        base::text("for the catalogue: lockstep doctor --catalogue ",
+                                   base::shell_word(arguments.positional.front())));
     }
     examine_here(arguments);
     return 0;

@@ -4,6 +4,7 @@
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/progress.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/group.h"
 #include "lockstep/ranks/plain_ranks.h"
@@ -65,7 +66,7 @@ int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, cons
   if (arguments.value("--json") != "-") {
     const std::string folder = trained.run.string();
     std::printf("\nwrote %s/eval.json and %zu pictures of the worst mistakes in %s/eval; next: lockstep report %s\n",
-                folder.c_str(), result.paths.size(), folder.c_str(), folder.c_str());
+                folder.c_str(), result.paths.size(), folder.c_str(), base::shell_path(folder).c_str());
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lockstep/base/progress.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
@@ -282,7 +283,8 @@ std::string scenes_text(const sources::Dataset& dataset, const std::string& kind
                                          : text("drawn in ", base::duration_text(dataset.seconds), "\n");
   out += text("  ", format_count(dataset.num_train + dataset.num_validate), " scenes of ",
               base::join(dataset.classes, ", "), "\n");
-  return out + text("  next: lockstep prep ", folder, kind == "captions" ? "/captions.json" : "", " --to DIR\n");
+  return out + text("  next: lockstep prep ", base::shell_path(folder + (kind == "captions" ? "/captions.json" : "")),
+                    " --to DIR\n");
 }
 
 std::string progress_text(const sources::PackProgress& state) {

@@ -8,13 +8,13 @@
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/chain/link.h"
 #include "lockstep/chain/status.h"
 #include "lockstep/chain/submit.h"
-#include "lockstep/site/command.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/verbs/verb.h"
 
@@ -188,17 +188,18 @@ int submit_job(const base::Arguments& arguments) {
   for (const auto& note : prepared.notes) shown += text("  ", note, "\n");
   if (request.earliest) shown += candidates_text(prepared, base::unix_seconds());
   Queued queued;
-  const std::string run = site::shell_word(request.run.string());
+  const std::string shell_run = base::shell_path(request.run.string());
   if (request.dry_run) {
     shown += text("\n", prepared.script);
   } else {
     queued = chain::submit(request, prepared);
     const bool login = prepared.terms.submit_from == spec::SubmitFrom::login;
-    shown += text("queued job", queued.jobs.size() == 1 ? " " : "s ", base::join(queued.jobs, ", "),
-                  login ? "; those left over at the end are cancelled"
-                        : text("; each queues the next, ", prepared.terms.max_links, " at most"),
-                  queued.refusal.empty() ? "" : shortfall_text(queued, prepared.queue_now),
-                  "\nwatch: lockstep submit --status ", run, "\nend:   lockstep submit --cancel ", run, "\n");
+    shown +=
+        text("queued job", queued.jobs.size() == 1 ? " " : "s ", base::join(queued.jobs, ", "),
+             login ? "; those left over at the end are cancelled"
+                   : text("; each queues the next, ", prepared.terms.max_links, " at most"),
+             queued.refusal.empty() ? "" : shortfall_text(queued, prepared.queue_now),
+             "\nwatch: lockstep submit --status ", shell_run, "\nend:   lockstep submit --cancel ", shell_run, "\n");
   }
   base::give(arguments, result_json(request, prepared, queued), shown);
   return base::kExitDone;
