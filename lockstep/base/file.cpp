@@ -3,17 +3,20 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/mapping_guard.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::base {
@@ -30,16 +33,40 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return value_; }
+  int release() { return std::exchange(value_, -1); }
 
  private:
   int value_;
 };
 
+struct stat status_of(int descriptor, const Path& path) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) throw_errno(text("cannot stat ", path.string()));
+  return status;
+}
+
+Path folder_of(const Path& path) {
+  return path.has_parent_path() ? path.parent_path() : Path(".");
+}
+
+// A shell's <(command) and standard input; elsewhere somebody made it, perhaps to have us wait.
+bool is_of_the_shell(const Path& path) {
+  return path.native().starts_with("/dev/") || path.native().starts_with("/proc/");
+}
+
 int open_for_reading(const Path& path) {
   int descriptor = -1;
-  do descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  do descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   while (descriptor < 0 && errno == EINTR);
-  if (descriptor >= 0) return descriptor;
+  if (descriptor >= 0) {
+    Descriptor opened(descriptor);
+    if (S_ISFIFO(status_of(descriptor, path).st_mode) && !is_of_the_shell(path)) {
+      throw Error(Blame::user, text(path.string(), ": this is a pipe, a file is expected"),
+                  "give a file; what a command prints: <(command)");
+    }
+    ::fcntl(descriptor, F_SETFL, 0);  // O_NONBLOCK was for open() alone
+    return opened.release();
+  }
   if (!blames_the_path(errno)) throw_errno(text("cannot open ", path.string()));
   const bool missing = errno == ENOENT || errno == ENOTDIR;
   const std::string reason = missing ? "there is no such file" : "cannot open it";
@@ -49,8 +76,7 @@ int open_for_reading(const Path& path) {
 }
 
 uint64_t size_of(int descriptor, const Path& path) {
-  struct stat status {};
-  if (::fstat(descriptor, &status) != 0) throw_errno(text("cannot stat ", path.string()));
+  const struct stat status = status_of(descriptor, path);
   if (!S_ISDIR(status.st_mode)) return static_cast<uint64_t>(status.st_size);
   throw Error(Blame::user, text(path.string(), ": this is a folder, a file is expected"));
 }
@@ -74,14 +100,51 @@ bool has_no_inodes(const std::string& folder) {
 }
 
 std::string write_fix(const Path& path) {
-  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  const std::string folder = folder_of(path).string();
+  const std::string shell_folder = shell_path(folder);
   if (errno == ENOSPC && has_no_inodes(folder)) {
-    return text("free some space: remove files, there are no inodes left: df -i ", folder, "; quota -s");
+    return text("free some space: remove files, there are no inodes left: df -i ", shell_folder, "; quota -s");
   }
-  if (errno == ENOSPC || errno == EDQUOT) return text("free some space: df -h ", folder, "; quota -s");
-  if (errno == EROFS || errno == EACCES) return text("choose a folder you may write to; ls -ld ", folder);
-  if (errno == ENOENT && ::access(folder.c_str(), F_OK) != 0) return text("make the folder: mkdir -p ", folder);
+  if (errno == ENOSPC || errno == EDQUOT) return text("free some space: df -h ", shell_folder, "; quota -s");
+  if (errno == EROFS || errno == EACCES) return text("choose a folder you may write to; ls -ld ", shell_folder);
+  if (errno == ENOENT && ::access(folder.c_str(), F_OK) != 0) return text("make the folder: mkdir -p ", shell_folder);
   return "";
+}
+
+void sync_folder(int descriptor, const Path& folder) {
+  // Some network file systems refuse to sync a folder (EINVAL); their rename is already synchronous.
+  if (descriptor < 0 || (::fsync(descriptor) != 0 && errno != EINVAL))
+    throw_errno(text("cannot sync the folder ", folder.string()));
+}
+
+[[noreturn]] void throw_cannot_open(const Path& path) {
+  const std::string fix = write_fix(path);
+  throw_errno(text("cannot open ", path.string(), " for writing"), fix);
+}
+
+[[noreturn]] void throw_not_plain(const Path& path, const char* kind) {
+  throw Error(
+      Blame::user, text(path.string(), ": this is ", kind, ", a plain file is expected"),
+      text("somebody put it there: ls -l ", shell_path(path.string()), "; remove it, or choose another folder"));
+}
+
+std::string unguessable() {
+  uint64_t bits = 0;
+  if (::getrandom(&bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits)) throw_errno("cannot get random bytes");
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(bits));
+  return digits;
+}
+
+// /dev/null, a shell's >(command): a rename would put a file in its place. -1: a plain file, or nothing yet.
+int open_device(const Path& path) {
+  struct stat there {};
+  if (::stat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode)) return -1;
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0 && errno == ENXIO) throw_not_plain(path, "a pipe that nobody reads");
+  if (descriptor < 0) throw_cannot_open(path);
+  ::fcntl(descriptor, F_SETFL, 0);
+  return descriptor;
 }
 
 }  // namespace
@@ -167,10 +230,7 @@ bool is_there(const Path& path) {
 void fsync_folder(const Path& path) {
   const Path folder = path.empty() ? Path(".") : path;
   const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some network file systems refuse to sync a folder (EINVAL); their rename is already synchronous.
-  if (descriptor.get() < 0 || (::fsync(descriptor.get()) != 0 && errno != EINVAL)) {
-    throw_errno(text("cannot sync the folder ", folder.string()));
-  }
+  sync_folder(descriptor.get(), folder);
 }
 
 void write_file(const Path& path, std::string_view content) {
@@ -179,36 +239,57 @@ void write_file(const Path& path, std::string_view content) {
 }
 
 void write_file(const Path& path, std::span<const std::span<const std::byte>> parts) {
-  struct stat there {};
-  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
-    FileWriter device(path, FileWriter::Mode::append);  // /dev/null, a pipe: a rename would put a file in its place
-    for (const auto& part : parts) device.write(part);
+  if (const int device = open_device(path); device >= 0) {
+    FileWriter file(path, device);
+    for (const auto& part : parts) file.write(part);
     return;
   }
-  const Path temporary = path.string() + text(".tmp-", ::getpid());
+  const Descriptor folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::string name = path.filename().string();
+  const std::string temporary = text(name, kTemporary, unguessable());
+  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  const int descriptor = folder.get() < 0 ? -1 : ::openat(folder.get(), temporary.c_str(), flags, 0666);
+  if (descriptor < 0) throw_cannot_open(path);
+  FileWriter file(path, descriptor);
   try {
-    FileWriter file(temporary, FileWriter::Mode::truncate);
     for (const auto& part : parts) file.write(part);
     file.sync();
     file.close();
-    if (::rename(temporary.c_str(), path.c_str()) != 0) throw_errno(text("cannot rename to ", path.string()));
+    if (::renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) != 0)
+      throw_errno(text("cannot rename to ", path.string()));
   } catch (...) {
-    ::unlink(temporary.c_str());
+    ::unlinkat(folder.get(), temporary.c_str(), 0);
     throw;
   }
-  fsync_folder(path.parent_path());
+  sync_folder(folder.get(), folder_of(path));
 }
 
 void write_json(const Path& path, const Json& value) {
   write_file(path, value.dump() + "\n");
 }
 
+int open_plain(const Path& path, int flags, int mode) {
+  int descriptor = -1;
+  do descriptor = ::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
+  while (descriptor < 0 && errno == EINTR);
+  if (descriptor < 0 && errno == ELOOP) throw_not_plain(path, "a link");
+  if (descriptor < 0 && errno == ENXIO) throw_not_plain(path, "a pipe or a socket");
+  if (descriptor < 0) return -1;
+  Descriptor opened(descriptor);
+  if (!S_ISREG(status_of(descriptor, path).st_mode)) throw_not_plain(path, "a pipe or a device");
+  ::fcntl(descriptor, F_SETFL, flags & O_APPEND);  // O_NONBLOCK was for open() alone
+  return opened.release();
+}
+
 FileWriter::FileWriter(const Path& path, Mode mode) : path_(path) {
-  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (mode == Mode::append ? O_APPEND : O_TRUNC);
-  descriptor_ = ::open(path.c_str(), flags, 0666);
-  if (descriptor_ >= 0) return;
-  const std::string fix = write_fix(path);
-  throw_errno(text("cannot open ", path.string(), " for writing"), fix);
+  if (mode == Mode::append) {
+    descriptor_ = open_plain(path, O_WRONLY | O_CREAT | O_APPEND);
+  } else {
+    const auto create = [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); };
+    descriptor_ = create();
+    if (descriptor_ < 0 && errno == EEXIST && ::unlink(path.c_str()) == 0) descriptor_ = create();
+  }
+  if (descriptor_ < 0) throw_cannot_open(path);
 }
 
 FileWriter::~FileWriter() {

@@ -20,7 +20,8 @@ using Path = std::filesystem::path;
 bool blames_the_path(int code);
 
 // The whole file. User error when it is missing, unreadable, a folder, or above `max_bytes`; machine error when the
-// file system fails, here and in all that reads.
+// file system fails, here and in all that reads. A pipe is read where a shell gives one (/dev/fd/63); one that lies in
+// a folder is refused, because waiting for a writer could be forever.
 std::string read_file(const Path& path, uint64_t max_bytes = uint64_t{1} << 30);
 Json read_json(const Path& path, const JsonLimits& limits = {});
 // The same in pieces, in order, without holding the whole file. A disk that fails meanwhile is a machine error; with a
@@ -28,7 +29,10 @@ Json read_json(const Path& path, const JsonLimits& limits = {});
 void read_in_pieces(const Path& path, const std::function<void(std::span<const std::byte>)>& take);
 
 // Writes to a temporary name in the same folder, fsyncs it, renames it over `path`, fsyncs the folder: readers see
-// the old or the new content, never a part. Machine error (and no temporary left behind) when any of it fails.
+// the old or the new content, never a part. Machine error (and no temporary left behind) when any of it fails. The
+// temporary name is `path` + kTemporary + what nobody can guess, and never one that is there already. Into a device, or
+// a pipe that somebody reads, it writes.
+inline constexpr std::string_view kTemporary = ".tmp-";
 void write_file(const Path& path, std::string_view content);
 void write_file(const Path& path, std::span<const std::span<const std::byte>> parts);  // one after the other
 void write_json(const Path& path, const Json& value);
@@ -45,9 +49,14 @@ std::vector<Path> list_folder(const Path& path);
 // Machine error when that cannot be told (EIO, ESTALE).
 bool is_there(const Path& path);
 
+// Opens a file that the program keeps in a folder where others may write too: -1 and errno as open(2), but a link is
+// not followed, a pipe not waited for; user error where anything but a plain file has the name.
+int open_plain(const Path& path, int flags, int mode = 0666);
+
 // An open file for sequential writing; throws on every failed call, also on a failed fsync.
 class FileWriter {
  public:
+  // truncate: a new file in place of whatever has the name. append: open_plain().
   enum class Mode { truncate, append };
   FileWriter(const Path& path, Mode mode);
   ~FileWriter();
@@ -62,6 +71,8 @@ class FileWriter {
   void close();  // reports what the destructor would have to swallow
 
  private:
+  friend void write_file(const Path& path, std::span<const std::span<const std::byte>> parts);
+  FileWriter(const Path& path, int descriptor) : path_(path), descriptor_(descriptor) {}
   void cut_off(size_t bytes) const;
 
   Path path_;

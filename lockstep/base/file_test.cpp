@@ -157,5 +157,57 @@ TEST(FileTest, WritesIntoADeviceOrPipeInsteadOfReplacingIt) {
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
+// Whoever can write to a shared folder can put links and pipes where a file of ours is expected.
+TEST(FileTest, APlantedLinkIsNotFollowed) {
+  const TemporaryFolder folder;
+  const Path victim = folder.path() / "victim";
+  write_file(victim, "untouched");
+  for (const char* name : {"whole", "log", "part"}) std::filesystem::create_symlink(victim, folder.path() / name);
+  write_file(folder.path() / "whole", "new");
+  FileWriter(folder.path() / "part", FileWriter::Mode::truncate).write("new");
+  EXPECT_EQ(read_file(folder.path() / "whole"), "new");
+  EXPECT_EQ(read_file(folder.path() / "part"), "new");
+  try {
+    FileWriter(folder.path() / "log", FileWriter::Mode::append).write("new");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.blame(), Blame::user);
+    EXPECT_NE(error.message().find("log: this is a link, a plain file is expected"), std::string::npos);
+  }
+  EXPECT_EQ(read_file(victim), "untouched");
+}
+
+TEST(FileTest, TheTemporaryNameCannotBeGuessed) {
+  const TemporaryFolder folder;
+  const Path old_name = folder.path() / ("a" + std::string(kTemporary) + std::to_string(::getpid()));
+  write_file(folder.path() / "victim", "untouched");
+  std::filesystem::create_symlink("victim", old_name);
+  write_file(folder.path() / "a", "new");
+  EXPECT_EQ(read_file(folder.path() / "victim"), "untouched");
+  EXPECT_EQ(entries(folder.path()), 3U);
+}
+
+TEST(FileTest, APipeIsNotWaitedFor) {
+  const TemporaryFolder folder;
+  const Path pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(read_file(pipe), Error);
+  EXPECT_THROW(MappedFile{pipe}, Error);
+  EXPECT_THROW(write_file(pipe, "words"), Error);
+  EXPECT_THROW(FileWriter(pipe, FileWriter::Mode::append), Error);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  EXPECT_THROW(FileWriter(pipe, FileWriter::Mode::append), Error);
+  ::close(reader);
+}
+
+TEST(FileTest, AShellsPipeIsRead) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "words", 5), 5);
+  ::close(ends[1]);
+  EXPECT_EQ(read_file("/dev/fd/" + std::to_string(ends[0])), "words");
+  ::close(ends[0]);
+}
+
 }  // namespace
 }  // namespace lockstep::base

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "lockstep/base/error.h"
@@ -67,7 +68,7 @@ class StagingTest : public testing::Test {
   static void flip_bit(const base::Path& file, size_t at) {
     std::string bytes = base::read_file(file);
     bytes[at] ^= 1;
-    base::FileWriter(file, base::FileWriter::Mode::truncate).write(bytes);  // the same file, not a new one
+    std::ofstream(file, std::ios::binary) << bytes;  // the same file, not a new one
   }
 
   base::TemporaryFolder folder_;

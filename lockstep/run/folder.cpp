@@ -73,8 +73,10 @@ std::string to_line(const Holder& holder) {
   return line.dump(-1) + "\n";
 }
 
-// None when there is no lock, or none that can be read as one.
+// None when there is no lock, or none that can be read as one. User error when it is no file: nobody of us made it.
 std::optional<Holder> read_lock(const Path& lock) {
+  const int descriptor = base::open_plain(lock, O_RDONLY);
+  if (descriptor >= 0) ::close(descriptor);
   try {
     const Json line = base::read_json(lock);
     return Holder{line.at("host").as_string(), line.string_or("pid_space", ""), line.at("pid").as_int(),
@@ -96,11 +98,11 @@ double age_of(const Path& lock) {
   const Path probe = lock.string() + text(".clock-", site::host_name(), "-", ::getpid());
   const auto renewed = modified(lock);
   std::optional<double> now;
-  const int descriptor = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor >= 0) {
-    if (::futimens(descriptor, nullptr) == 0) now = modified(probe);
-    ::close(descriptor);
+  try {
+    base::FileWriter(probe, base::FileWriter::Mode::truncate).close();
+    now = modified(probe);
     ::unlink(probe.c_str());
+  } catch (const Error&) {  // a folder that we may only read
   }
   if (!now) now = static_cast<double>(std::time(nullptr));
   return renewed ? *now - *renewed : 0;
@@ -250,7 +252,10 @@ RunFolder::RunFolder(const Path& root, const std::function<void(std::string_view
 
 RunFolder::~RunFolder() {
   heartbeat_.reset();
-  if (read_lock(paths_.lock()) == self_) ::unlink(paths_.lock().c_str());
+  try {
+    if (read_lock(paths_.lock()) == self_) ::unlink(paths_.lock().c_str());
+  } catch (const Error&) {  // no longer ours
+  }
   if (made_) ::rmdir(paths_.root.c_str());  // fails unless it is empty
 }
 

@@ -146,7 +146,7 @@ std::optional<Heartbeat> parse_record(std::string_view record) {
 void write_heartbeat(const base::Path& path, const Heartbeat& heartbeat) {
   const std::string record = to_record(heartbeat);
   // Opened and closed each time: on NFS it is the closing that others see.
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  const int file = base::open_plain(path, O_WRONLY | O_CREAT, 0644);
   if (file < 0) base::throw_errno(text("cannot open ", path.string()));
   const ssize_t written = ::pwrite(file, record.data(), record.size(), 0);
   const int failed = ::close(file);
@@ -154,7 +154,7 @@ void write_heartbeat(const base::Path& path, const Heartbeat& heartbeat) {
 }
 
 std::optional<Heartbeat> read_heartbeat(const base::Path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return std::nullopt;
   std::string record(kRecordBytes, '\0');
   const ssize_t length = ::pread(file, record.data(), record.size(), 0);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/run/journal.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cmath>
-#include <fstream>
 
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
@@ -18,10 +20,13 @@ constexpr int64_t kVersion = 1;
 
 // Whether the last write was torn by a kill or a full disk.
 bool ends_within_a_line(const base::Path& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file || file.tellg() <= 0) return false;
-  file.seekg(-1, std::ios::end);
-  return file.get() != '\n';
+  const int file = base::open_plain(path, O_RDONLY);
+  if (file < 0) return false;
+  char last = '\n';
+  const off_t end = ::lseek(file, 0, SEEK_END);
+  const bool torn = end > 0 && ::pread(file, &last, 1, end - 1) == 1 && last != '\n';
+  ::close(file);
+  return torn;
 }
 
 bool is_event(const Json& line) {

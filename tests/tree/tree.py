@@ -23,6 +23,10 @@ POSIX = set("""dirent.h dlfcn.h fcntl.h ftw.h glob.h grp.h immintrin.h nmmintrin
 malloc.h sched.h setjmp.h signal.h spawn.h stdio.h stdlib.h string.h strings.h termios.h time.h unistd.h utime.h cxxabi.h link.h
 x86intrin.h""".split())
 
+# A command in a message, with what stands behind it: people paste it, so that must be quoted.
+COMMAND = re.compile(r'\b(rm -r|cp -rL|ls -ld?|df -[hi]|mkdir -p|chmod \d+|lockstep (?:eval|predict|prep|report|submit|train)'
+                     r'(?: --[a-z]+)?) "(?:,|\s*\+|\s*<<)(?!\s*(?:base::|site::)?shell_)')
+
 # What a plug-in is there for; the MPI one is compiled by sites from its folder alone.
 PLUGIN_DOORS = {"mpi": ("mpi.h", "mpi_plugin.h"), "cuda": ("c10/", "cuda_runtime_api.h", "cupti.h", "torch/csrc/distributed/c10d/"),
                 "hdf5": ("hdf5.h",)}
@@ -187,6 +191,15 @@ class Tree:
                 bad = next(i for i, line in enumerate(content.splitlines(), 1) if not line.isascii())
                 self.complain(path, bad, "not ASCII", "use an escape")
 
+    def check_commands(self):
+        for path in self.sources(".h", ".cpp"):
+            if path.name.endswith("_test.cpp"):
+                continue
+            content = path.read_text(errors="replace")
+            for found in COMMAND.finditer(content):
+                self.complain(path, content.count("\n", 0, found.start()) + 1, f"`{found.group(1)}` with words as they are",
+                              "quote them: base::shell_path(), base::shell_words()")
+
     def print_sizes(self):
         sizes = {}
         for path in self.sources(".h", ".cpp"):
@@ -206,6 +219,7 @@ class Tree:
         self.check_includes()
         self.check_tests()
         self.check_files()
+        self.check_commands()
         return self.wrong
 
 

@@ -47,6 +47,8 @@ BREAKS = [  # what, file, how, what the complaint says
     ("a folder that nobody can look over", "lockstep/objective", crowd, "things in one folder"),
     ("a file without its test", "lockstep/base/orphan.cpp", create(), "no test beside it"),
     ("a junk-drawer name", "lockstep/base/string_utils.h", create(), "junk-drawer"),
+    ("a command with a bare path", "lockstep/base/text.cpp", append('auto x = text("start over: rm -r ", path);\n'),
+     "`rm -r` with words as they are"),
     ("a missing licence line", "lockstep/base/bare.h", create("#pragma once\n"), "no licence line"),
 ]
 

@@ -25,7 +25,7 @@ bool has_no_locks(int code) {
 
 int open_lock(const base::Path& folder) {
   base::make_folders(folder / kWork);
-  const int descriptor = ::open((folder / kWork / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int descriptor = base::open_plain(folder / kWork / "lock", O_RDWR | O_CREAT);
   if (descriptor < 0) base::throw_errno(text("cannot write to ", (folder / kWork).string()));
   return descriptor;
 }

@@ -60,7 +60,7 @@ std::optional<Difference> difference(const base::Json& file, const base::Json& d
 // What a kill leaves before or inside mark_begun().
 bool is_begun_litter(const Path& path) {
   const std::string name = path.filename().string();
-  if (name != kWork) return name.starts_with(text(kDatasetBegun, ".tmp-"));
+  if (name != kWork) return name.starts_with(text(kDatasetBegun, base::kTemporary));
   const std::vector<Path> work = base::list_folder(path);
   return work.empty() || (work.size() == 1 && work.front().filename() == "lock");
 }
@@ -116,7 +116,7 @@ void remove_litter(const Path& folder) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (name.find(".tmp-") != std::string::npos || (name.starts_with(".") && name.ends_with(".part"))) {
+    if (name.find(base::kTemporary) != std::string::npos || (name.starts_with(".") && name.ends_with(".part"))) {
       std::filesystem::remove(entry.path(), ignored);
     }
   }

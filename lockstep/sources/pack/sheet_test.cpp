@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "lockstep/image/decode.h"
 #include "lockstep/shards/shard_set.h"
 
@@ -66,7 +68,7 @@ TEST(SheetTest, JsonThatIsNotOursHasNoFrames) {
 // Kilobytes that this process has held at most since it was asked last.
 int64_t peak_memory() {
   const std::string status = base::read_file("/proc/self/status");
-  base::FileWriter("/proc/self/clear_refs", base::FileWriter::Mode::truncate).write("5");
+  std::ofstream("/proc/self/clear_refs") << "5";
   return std::stoll(status.substr(status.find("VmHWM:") + 6));
 }
 

