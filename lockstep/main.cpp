@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/console.h"
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/mapping_guard.h"
@@ -140,7 +141,10 @@ int main(int argc, char** argv) {
   lockstep::base::name_lost_mappings();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of write(), with our words and exit code
   try {
-    return run(argc, argv);
+    lockstep::base::open_console();
+    const int code = run(argc, argv);
+    if (code == lockstep::base::kExitDone) lockstep::base::check_output();
+    return code;
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.message().c_str());
     return error.exit_code();

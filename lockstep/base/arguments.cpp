@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "lockstep/base/console.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
@@ -116,7 +117,11 @@ std::string help_text(const CommandLine& line) {
 
 bool give_json(const Arguments& arguments, const Json& result) {
   const auto file = arguments.value("--json");
-  if (file == "-") return std::fputs((result.dump() + "\n").c_str(), stdout), true;
+  if (file == "-") {
+    std::fputs((result.dump() + "\n").c_str(), stdout);
+    check_output();
+    return true;
+  }
   if (file) write_json(*file, result);
   return false;
 }

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <ctime>
 #include <utility>
 
 #include "lockstep/base/clock.h"
+#include "lockstep/base/console.h"
 
 namespace lockstep::base {
 namespace {
@@ -50,7 +52,8 @@ void Progress::end() {
   shown_.clear();
 }
 
-void Progress::show(std::string_view line) {
+void Progress::show(std::string_view given) {
+  const std::string line = harmless(given);
   const double now = options_.clock();
   if (now - last_ < options_.every_seconds) {
     pending_ = line;
@@ -59,20 +62,21 @@ void Progress::show(std::string_view line) {
   last_ = now;
   pending_.clear();
   if (!options_.terminal) {
-    write(time_stamp() + "  " + std::string(line) + "\n");
+    write(time_stamp() + "  " + line + "\n");
     return;
   }
   shown_ = fit(line, options_.width - 1);
   write("\r" + shown_ + "\x1b[K");
 }
 
-void Progress::print(std::string_view line) {
+void Progress::print(std::string_view given) {
+  const std::string line = harmless(given);
   if (!options_.terminal) {
-    write(time_stamp() + "  " + std::string(line) + "\n");
+    write(time_stamp() + "  " + line + "\n");
     return;
   }
   clear_line();
-  write(std::string(line) + "\n");
+  write(line + "\n");
 }
 
 void Progress::clear_line() {
@@ -84,8 +88,12 @@ void Progress::clear_line() {
 
 void Progress::write(std::string_view bytes) const {
   if (options_.out) return options_.out(bytes);
-  std::fwrite(bytes.data(), 1, bytes.size(), stderr);
   std::fflush(stderr);
+  while (!bytes.empty()) {  // not through `stderr`, which lets no cursor movement pass
+    const ssize_t put = ::write(STDERR_FILENO, bytes.data(), bytes.size());
+    if (put < 0 && errno != EINTR) return;
+    bytes.remove_prefix(static_cast<size_t>(std::max<ssize_t>(put, 0)));
+  }
 }
 
 ProgressOptions progress_for_stderr() {

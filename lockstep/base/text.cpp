@@ -30,23 +30,6 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// Bytes of the UTF-8 sequence at `at`, or 0 when it is malformed.
-size_t sequence_length(std::string_view s, size_t at) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
-  const uint8_t lead = byte(at);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || at + length > s.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  }
-  const uint8_t second = byte(at + 1);
-  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
-  const bool surrogate = lead == 0xED && second >= 0xA0;
-  const bool too_large = lead == 0xF4 && second >= 0x90;
-  return overlong || surrogate || too_large ? 0 : length;
-}
-
 }  // namespace
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
@@ -106,9 +89,25 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
   return text("did you mean ", quoted, "?");
 }
 
+size_t utf8_length(std::string_view bytes, size_t at) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
+  const uint8_t lead = byte(at);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || at + length > bytes.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) return 0;
+  }
+  const uint8_t second = byte(at + 1);
+  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
+  const bool surrogate = lead == 0xED && second >= 0xA0;
+  const bool too_large = lead == 0xF4 && second >= 0x90;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
 bool is_utf8(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size();) {
-    const size_t length = sequence_length(bytes, at);
+    const size_t length = utf8_length(bytes, at);
     if (length == 0) return false;
     at += length;
   }

@@ -27,6 +27,8 @@ std::vector<std::string> nearest(std::string_view name, const std::vector<std::s
 // "did you mean 'a' or 'b'?", or "known: a, b, c" when nothing is near.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
+// Bytes of the UTF-8 sequence at `at`; 0 when it is malformed.
+size_t utf8_length(std::string_view bytes, size_t at);
 // True when `bytes` is well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_utf8(std::string_view bytes);
 
