@@ -86,6 +86,14 @@ if(torch_rooms)
   install(TARGETS lockstep_torch LIBRARY DESTINATION lib)
 endif()
 
+if(NOT LOCKSTEP_SANITIZE)  # whose own library must be the first
+  add_library(lockstep_listen MODULE plugins/listen/listen.cpp)  # preloaded: lockstep/site/interface.h
+  target_link_libraries(lockstep_listen PRIVATE lockstep_flags ${CMAKE_DL_LIBS})
+  set_target_properties(lockstep_listen PROPERTIES CXX_VISIBILITY_PRESET hidden)
+  install(TARGETS lockstep_listen LIBRARY DESTINATION lib)
+  add_dependencies(lockstep lockstep_listen)
+endif()
+
 if(LOCKSTEP_HAS_mpi AND EXISTS ${CMAKE_SOURCE_DIR}/plugins/mpi/mpi_plugin.cpp)
   add_library(lockstep_mpi MODULE plugins/mpi/mpi_plugin.cpp)
   target_link_libraries(lockstep_mpi PRIVATE lockstep_flags MPI::MPI_CXX)

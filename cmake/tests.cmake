@@ -45,6 +45,10 @@ if(TARGET lockstep_cuda AND TARGET test_step)
   add_dependencies(test_step lockstep_cuda)  # opened at run time
 endif()
 
+if(TARGET lockstep_listen)
+  add_dependencies(test_site lockstep_listen)  # looked for beside the libraries
+endif()
+
 if(TARGET lockstep_hdf5 AND TARGET test_sources)
   add_dependencies(test_sources lockstep_hdf5)  # likewise
 endif()

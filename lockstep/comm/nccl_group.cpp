@@ -15,6 +15,7 @@
 #include "lockstep/comm/backed_group.h"
 #include "lockstep/comm/call_record.h"
 #include "lockstep/comm/relayed_backend.h"
+#include "lockstep/site/interface.h"
 #include "lockstep/site/launch.h"
 #include "plugins/cuda/nccl_plugin.h"
 
@@ -45,6 +46,9 @@ const lockstep_nccl& open_nccl_plugin() {
 
 c10::intrusive_ptr<c10d::Backend> nccl_backend(const Rendezvous& meeting) {
   make_private_folder(meeting.folder);
+  const site::Launch launch = site::read_launch();
+  const std::string interface = site::rank_interface(launch.local_size == launch.size);
+  if (!interface.empty()) ::setenv("NCCL_SOCKET_IFNAME", interface.c_str(), 0);  // where NCCL listens
   const lockstep_nccl& nccl = open_nccl_plugin();
   const auto store =
       c10::make_intrusive<c10d::FileStore>((meeting.folder / "store").string(), static_cast<int>(meeting.size));

@@ -12,11 +12,13 @@
 #include <chrono>
 #include <csignal>
 
+#include "lockstep/base/console.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/ranks/own_launcher.h"
 #include "lockstep/site/command.h"
+#include "lockstep/site/interface.h"
 #include "lockstep/site/launch.h"
 
 namespace lockstep::ranks {
@@ -50,7 +52,12 @@ void stand_alone(const sigset_t& blocked, int orphaned) {
   words.reserve(line.size() + 1);
   for (const auto& word : line) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  execvp(words[0], words.data());
+  std::vector<std::string> environment = site::launcher_environment(line);
+  std::vector<char*> variables;
+  variables.reserve(environment.size() + 1);
+  for (auto& variable : environment) variables.push_back(variable.data());
+  variables.push_back(nullptr);
+  execvpe(words[0], words.data(), variables.data());
   _exit(127);
 }
 
@@ -66,7 +73,7 @@ void stand_alone(const sigset_t& blocked, int orphaned) {
     error = base::Error(base::Blame::machine, thrown.what());
   } catch (...) {  // told as it was made
   }
-  const std::string message = error.message() + "\n";
+  const std::string message = base::harmless(error.message()) + "\n";
   static_cast<void>(!write(STDERR_FILENO, message.data(), message.size()));
   _exit(error.exit_code());
 }
@@ -167,6 +174,8 @@ std::vector<std::string> launch_line(Launcher kind, const std::vector<site::Shar
     // Ranks bind no cores: the step decides its threads from cores and ranks. -q: the supervisor says what went wrong.
     line.insert(line.end(), {"-q", "--bind-to", "none", "--oversubscribe"});
     if (geteuid() == 0) line.emplace_back("--allow-run-as-root");
+    const auto interface = site::interface_words(site::rank_interface(site::all_ranks_here(hosts)));
+    line.insert(line.end(), interface.begin(), interface.end());
     if (!hosts.empty()) {
       line.insert(line.end(), {"--host", host_words(hosts)});
       const auto passed = site::pass_words();

@@ -84,6 +84,17 @@ TEST(LaunchTest, RanksOnOtherHostsGetTheEnvironmentThatIsMeantForThem) {
   for (const char* name : {"LOCKSTEP_PASS", "MY_SITE_SETTING", "NCCL_SOCKET_IFNAME"}) unsetenv(name);
 }
 
+TEST(LaunchTest, RanksOfOneHostTalkOverItsLoopbackInterface) {
+  const auto line = [](const std::vector<site::Share>& hosts) {
+    return base::join(launch_line(Launcher::open_mpi, hosts, 2, {"x"}), " ");
+  };
+  EXPECT_THAT(line({}), testing::HasSubstr(" --mca oob_tcp_if_include lo --mca btl_tcp_if_include lo "));
+  EXPECT_THAT(line({{"n1", 1}, {"n2", 1}}), testing::Not(testing::HasSubstr("if_include")));
+  setenv("LOCKSTEP_INTERFACE", "ib0", 1);
+  EXPECT_THAT(line({{"n1", 1}, {"n2", 1}}), testing::HasSubstr(" --mca oob_tcp_if_include ib0 "));
+  unsetenv("LOCKSTEP_INTERFACE");
+}
+
 TEST(LaunchTest, AWishToStopWaitsAtTheLauncherInsteadOfKillingIt) {
   const pid_t launcher = start_launcher(Launcher::open_mpi, {"sleep", "20"});
   EXPECT_EQ(asked_to_stop(launcher), 0);
