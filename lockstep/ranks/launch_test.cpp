@@ -111,7 +111,8 @@ TEST(LaunchTest, AWishToStopWaitsAtTheLauncherInsteadOfKillingIt) {
 
 TEST(LaunchTest, WithoutALauncherTheFixIsNamed) {
   const std::string path = std::getenv("PATH");
-  setenv("PATH", "/nonexistent", 1);
+  const base::TemporaryFolder folder;
+  setenv("PATH", folder.path().c_str(), 1);
   EXPECT_THROW(find_launcher({}), base::Error);
   EXPECT_EQ(find_launcher({}, Meet::on_gpus), Launcher::own);  // NCCL needs no MPI
   setenv("PATH", path.c_str(), 1);

@@ -100,7 +100,8 @@ TEST_F(OwnLauncherTest, AFailureEndsTheForkedProcessAloneAndIsTold) {
 }
 
 TEST_F(OwnLauncherTest, AProgramThatIsNotThereIsToldByItsCode) {
-  EXPECT_EQ(code_of(start_launcher(Launcher::own, {"/nonexistent/lockstep"}, 2)), 127);
+  const base::TemporaryFolder folder;
+  EXPECT_EQ(code_of(start_launcher(Launcher::own, {(folder.path() / "absent").string()}, 2)), 127);
 }
 
 }  // namespace

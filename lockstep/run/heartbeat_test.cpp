@@ -81,7 +81,7 @@ TEST(HeartbeatTest, AReaderNeverSeesAMixtureOfTwoHeartbeats) {
 }
 
 TEST(HeartbeatTest, AFolderThatIsNotThereIsAMachineError) {
-  EXPECT_THROW(write_heartbeat("/nonexistent/0.heartbeat", example()), base::Error);
+  EXPECT_THROW(write_heartbeat(base::TemporaryFolder().path() / "absent" / "0.heartbeat", example()), base::Error);
 }
 
 }  // namespace

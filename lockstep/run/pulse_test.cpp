@@ -82,9 +82,11 @@ TEST(PulseTest, TheLastHeartbeatTellsTheEnd) {
 
 TEST(PulseTest, AFolderThatWasRemovedCostsNothing) {
   Activity activity;
-  Pulse pulse("/nonexistent/0.heartbeat", "world", 0, activity);
+  const base::TemporaryFolder folder;
+  const base::Path file = folder.path() / "absent" / "0.heartbeat";
+  Pulse pulse(file, "world", 0, activity);
   pulse.write_now();
-  EXPECT_EQ(read_heartbeat("/nonexistent/0.heartbeat"), std::nullopt);
+  EXPECT_EQ(read_heartbeat(file), std::nullopt);
 }
 
 }  // namespace

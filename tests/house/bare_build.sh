@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export PKG_CONFIG_LIBDIR=/nonexistent
+export PKG_CONFIG_LIBDIR=$work/absent
 # A package manager that is called by mistake leaves a mark.
 mkdir "$work/path"
 for name in apt-get apt pip pip3; do
@@ -14,7 +14,7 @@ for name in apt-get apt pip pip3; do
   chmod +x "$work/path/$name"
 done
 PATH="$work/path:$PATH" make --no-print-directory build BUILD="$work/build" PREFIX="$work/prefix" \
-  CMAKE_FLAGS="-DLOCKSTEP_TORCH=/nonexistent -DMPI_CXX_WORKS=OFF -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON" > "$work/log" 2>&1 \
+  CMAKE_FLAGS="-DLOCKSTEP_TORCH=$work/absent -DMPI_CXX_WORKS=OFF -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON" > "$work/log" 2>&1 \
   || { tail -40 "$work/log"; exit 1; }
 
 says() { grep -q -- "$2" "$1" || { echo "not said: $2"; cat "$1"; exit 1; }; }
