@@ -8,6 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
+#include "lockstep/site/batch.h"
 
 namespace lockstep::chain {
 namespace {
@@ -93,6 +94,7 @@ void take_in(Chain& chain, const Json& event) {
     link.step_after = event.int_or("step", link.step_after);
   } else if (kind == "close" && chain.over.empty()) {
     chain.over = event.string_or("why", "done");
+    chain.closing_words = event.string_or("words", "");
     chain.closed = time;
   }
 }
@@ -194,15 +196,47 @@ void ChainRecord::finish(const std::string& job, int code, int64_t step) {
   append("finish", fields);
 }
 
-void ChainRecord::close(const std::string& why, int64_t step, const ChainTerms& terms) {
+void ChainRecord::close(const std::string& why, int64_t step, const ChainTerms& terms, const std::string& words) {
   Json fields = Json::object();
   fields["why"] = why;
   fields["step"] = step;
+  if (!words.empty()) fields["words"] = words;
   if (why == "done" && terms.promised_end) {
     fields["promised_end"] = *terms.promised_end;
     fields["late_seconds"] = base::unix_seconds() - *terms.promised_end;
   }
   append("close", fields);
+}
+
+std::string scheduler_words(const base::Path& run, const ChainTerms& terms, const std::string& job) {
+  constexpr size_t kMost = 600;  // of a file that a login script may fill
+  const bool pbs = terms.scheduler == site::SchedulerName::pbs;
+  const base::Path file = run / (pbs ? site::pbs_output(terms.name, job) : text("link-", job, ".out"));
+  std::error_code unreadable;
+  if (!std::filesystem::exists(file, unreadable)) return "";
+  std::string all;
+  try {
+    for (const auto& line : base::split(base::read_file(file), '\n')) {
+      if (base::trim(line).empty()) continue;
+      if (pbs) all += (all.empty() ? "" : "; ") + std::string(base::trim(line));
+      if (!pbs && (line.starts_with("slurmstepd:") || line.starts_with("srun: error"))) all = base::trim(line);
+    }
+  } catch (const base::Error&) {
+    return "";  // another user's, perhaps: it is only there to be shown
+  }
+  return all.size() <= kMost ? all : text("... ", all.substr(all.size() - kMost));
+}
+
+std::optional<std::string> memory_kill(const base::Path& run, const ChainTerms& terms, const std::string& job) {
+  const std::string written = scheduler_words(run, terms, job);
+  // "=>> PBS: job killed: mem 423548kb exceeded limit 51200kb" (OpenPBS 23.06)
+  for (const char* phrase : {"job killed: mem ", "job killed: vmem "}) {
+    if (const size_t at = written.find(phrase); at != std::string::npos) {
+      return written.substr(at, written.find(';', at) - at);
+    }
+  }
+  const site::JobEnd end = site::how_ended(terms.scheduler, job);
+  return end.out_of_memory ? std::optional(end.words) : std::nullopt;
 }
 
 // Searched from the end, as text: a journal of months is not parsed for one number.

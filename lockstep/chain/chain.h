@@ -55,7 +55,8 @@ struct Chain {
   std::vector<std::string> queued;     // every job that was ever queued for it
   std::vector<std::string> followed;   // the jobs that have queued a successor
   std::vector<ChainLink> links;        // those that have begun, in order
-  std::string over;                    // "", or why it is: done, failed, cap, no progress, cancelled
+  std::string over;                    // "", or why it is: done, failed, cap, no progress, memory, cancelled
+  std::string closing_words;           // what there is to say about that
   double submitted = 0;                // Unix seconds
   double closed = 0;                   // 0: not over
   std::vector<std::string> bad_hosts;  // on which ranks failed again and again, the newest last
@@ -85,12 +86,19 @@ class ChainRecord {
   void exclude(const std::string& job, const std::vector<std::string>& hosts);
   void begin(const std::string& job, int64_t number, int64_t step, const std::string& host);
   void finish(const std::string& job, int code, int64_t step);
-  void close(const std::string& why, int64_t step, const ChainTerms& terms);
+  void close(const std::string& why, int64_t step, const ChainTerms& terms, const std::string& words = "");
 
  private:
   void append(const char* event, const base::Json& fields);
   run::Journal journal_;
 };
+
+// What the scheduler itself wrote into the output of a job: of PBS, which has a file of its own for it, all lines; of
+// Slurm, whose words stand between those of the training, the last line of its own. Empty: nothing, or none is there
+// yet.
+std::string scheduler_words(const base::Path& run, const ChainTerms& terms, const std::string& job);
+// Whether the memory limit ended that job, in the words of the scheduler's queue or of its output; nothing: it did not.
+std::optional<std::string> memory_kill(const base::Path& run, const ChainTerms& terms, const std::string& job);
 
 // The last event of that name in the run's journal; nothing when there is none.
 std::optional<base::Json> last_event(const base::Path& run, std::string_view name);

@@ -17,7 +17,9 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/folder.h"
+#include "lockstep/site/hosts.h"
 #include "lockstep/site/launch.h"
+#include "lockstep/site/remote_shell.h"
 
 namespace lockstep::chain {
 namespace {
@@ -93,6 +95,9 @@ class Link {
       return cancel_others(), base::kExitDone;
     }
     if (const std::string why = why_not(); !why.empty()) return end(why), static_cast<int>(Blame::machine);
+    if (const std::string words = memory_words(); !words.empty()) {
+      return end("memory", words), static_cast<int>(Blame::user);
+    }
     const auto rest = others(chain_, job_);
     if (const auto* other = rest ? running_one(*rest) : nullptr) {
       options_.say(text("job ", other->id, " of this chain is running: it goes on, this one ends"));
@@ -111,6 +116,7 @@ class Link {
     if (freed) options_.say("took the run over from a job that is no more");
     if (successor) keep_away({*successor});
     tell_end();
+    const site::RemoteShell remote_shell(site::read_scheduler());  // for an mpirun in front of a container
     const int code = options_.run(with_environment(command));
     return conclude(code);
   }
@@ -123,12 +129,27 @@ class Link {
     return "";
   }
 
+  // The link before could not know: PBS ends a job for its memory with the signal that asks it to save.
+  std::string memory_words() const {
+    const auto before = std::find_if(chain_.links.rbegin(), chain_.links.rend(),
+                                     [&](const ChainLink& link) { return link.job != job_; });
+    if (before == chain_.links.rend() || chain_.find(job_)) return "";
+    const auto killed = memory_kill(run_, chain_.terms, before->job);
+    return killed ? text("job ", before->job, " used more memory than it had asked for (", *killed,
+                         "): the next would end alike. Ask for more and submit it again: --site scheduler.memory=BYTES")
+                  : "";
+  }
+
   // Asked here once, for all ranks and all their restarts. A scheduler that does not answer on this node leaves the
   // walltime that was asked for, counted from now: a few seconds too long, and the stop clock has a margin.
   void tell_end() const {
     const auto left = site::seconds_left();
-    const double seconds = left ? static_cast<double>(left->count()) : chain_.terms.walltime;
+    double seconds = left ? static_cast<double>(left->count()) : chain_.terms.walltime;
     if (seconds <= 0) return;
+    // From the last save to the end of the job mpirun takes its daemons back from every node: jobs of two nodes were
+    // seen to end behind their walltime.
+    constexpr double kLeave = 10;
+    if (site::allocated_hosts(site::read_scheduler()).size() > 1) seconds -= std::min(kLeave, seconds / 10);
     ::setenv(site::kJobEndVariable, text(static_cast<int64_t>(base::unix_seconds() + seconds)).c_str(), 1);
   }
 
@@ -225,8 +246,9 @@ class Link {
     options_.say(text("stopped after step ", step_, " (exit code ", code, "): ", next));
   }
 
-  void end(const std::string& why) {
-    record_.close(why, step_, chain_.terms);
+  void end(const std::string& why, const std::string& words = "") {
+    record_.close(why, step_, chain_.terms, words);
+    if (!words.empty()) options_.say(words);
     if (why == "cap") {
       options_.say(
           text("the chain has had its ", chain_.terms.max_links, " links (--max-links): submit it again to go on"));

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <thread>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/small_disk.h"
@@ -132,11 +133,72 @@ TEST_F(LinkTest, CancelsItOnPbsByTheNumberItGot) {
   ChainTerms pbs = read_chain(run()).terms;
   pbs.scheduler = site::SchedulerName::pbs;
   ChainRecord(run()).open(pbs);
-  command("qsub", "echo 12.head");
-  command("qstat", "for id; do :; done; echo \"Job Id: $id\"; echo '    job_state = H'");
-  command("qdel", "");
+  ::unsetenv("SLURM_JOB_ID");
+  slurm_.set("PBS_JOBID", "42.n1");
+  slurm_.install_recorded({"qsub -W depend=afternotok:42.n1 * => qsub -N notok -W depend=afternotok:42.n1 link.sh",
+                           "qstat -f 45.n1 => qstat -f 3.n1", "qstat -f 42.n1 => qstat 17.n1",
+                           "qdel 3.n1 => qdel 39.n1"});
   EXPECT_EQ(link(0, 90), 0);
-  EXPECT_THAT(calls(), HasSubstr("qdel 12.head\n"));
+  EXPECT_THAT(slurm_.calls(), HasSubstr("qdel 3.n1\n"));
+  EXPECT_EQ(slurm_.unrecorded_calls(), "");
+}
+
+// What the memory limit ended has saved and said that it stopped in time: the next link is the first that can know.
+TEST_F(LinkTest, EndsTheChainBehindAJobThatTheMemoryLimitEnded) {
+  ChainTerms pbs = read_chain(run()).terms;
+  pbs.scheduler = site::SchedulerName::pbs;
+  const auto chain_of = [&](const std::string& job) {
+    ChainRecord record(run());
+    record.open(pbs);
+    record.queued(job, "");
+    record.begin(job, 1, 0, "n2");
+    record.finish(job, 85, 40);
+  };
+  ::unsetenv("SLURM_JOB_ID");
+  slurm_.set("PBS_JOBID", "44.n1");
+  slurm_.install_recorded({"qstat -f 13.n1 => qstat 17.n1", "qstat -f 12.n1 => qstat 17.n1"});
+  chain_of("13.n1");
+  EXPECT_EQ(link(85, 50), 2);
+  EXPECT_TRUE(ran_.empty());
+  EXPECT_EQ(read_chain(run()).over, "memory");
+  EXPECT_THAT(read_chain(run()).closing_words,
+              testing::AllOf(HasSubstr("job 13.n1 used more memory than it had asked for"),
+                             HasSubstr("exceeded resource mem, exit status -27"), HasSubstr("scheduler.memory=")));
+  EXPECT_EQ(slurm_.unrecorded_calls(), "");
+
+  // Where the site keeps no history, the job's own output says it.
+  slurm_.install_recorded({"qstat -f 12.n1 => qstat 17.n1", "qstat -x -f 12.n1 => qstat -x 10.n1"});
+  chain_of("12.n1");
+  base::write_file(run() / "pets-0a1b2c.o12", site::recorded_answer("cat fat.e13"));
+  EXPECT_EQ(link(85, 50), 2);
+  EXPECT_THAT(said_, HasSubstr("(job killed: mem 423548kb exceeded limit 51200kb)"));
+
+  base::write_file(run() / "pets-0a1b2c.o12", site::recorded_answer("cat slow.e12"));  // its walltime
+  slurm_.install_recorded({"qstat -f * => qstat 17.n1", "qstat -x -f 12.n1 => qstat -x 10.n1",
+                           "qsub -W depend=afternotok:44.n1 * => qsub -N notok -W depend=afternotok:42.n1 link.sh"});
+  chain_of("12.n1");
+  EXPECT_EQ(link(85, 60), kExitNextLink);
+  EXPECT_FALSE(ran_.empty());
+}
+
+TEST_F(LinkTest, LeavesTimeToTakeTheRanksOfSeveralNodesBack) {
+  slurm_.set("SLURM_JOB_END_TIME", std::to_string(static_cast<int64_t>(base::unix_seconds()) + 500));
+  slurm_.set("SLURM_JOB_NODELIST", "n1");
+  link(85, 40);
+  EXPECT_NEAR(static_cast<double>(seconds_left_->count()), 500, 3);
+  ::unsetenv("LOCKSTEP_JOB_END");
+  slurm_.set("SLURM_JOB_NODELIST", "n[1-2]");
+  link(85, 50);
+  EXPECT_NEAR(static_cast<double>(seconds_left_->count()), 490, 3);
+}
+
+TEST_F(LinkTest, KnowsSlurmsWordForMissingMemory) {
+  ChainRecord record(run());
+  record.begin("10", 1, 0, "n1");
+  record.finish("10", 137, 20);
+  command("scontrol", "echo JobId=10 JobState=OUT_OF_MEMORY Reason=OutOfMemory ExitCode=0:125");
+  EXPECT_EQ(link(85, 50), 2);
+  EXPECT_THAT(read_chain(run()).closing_words, HasSubstr("OUT_OF_MEMORY, OutOfMemory, exit code 0:125"));
 }
 
 TEST_F(LinkTest, CancelsItAlsoWhenAPersonMustAct) {

@@ -30,6 +30,14 @@ PlannedShape shape_of(const spec::PlanOption& option) {
   shape.feasible = option.feasible;
   shape.seconds = option.total_seconds.value_or(0);
   shape.jobs = option.jobs.value_or(0);
+  shape.memory = option.gpus > 0 ? option.host_memory.total : option.memory.total;
+  if (option.gpus == 0) {
+    shape.rank_memory = option.host_memory.total;
+    for (const auto& [name, bytes] : option.memory.by_class) {
+      const bool split = name == "activations" || name == "inputs" || name == "workspaces";
+      shape.rank_memory += split ? 0 : bytes;
+    }
+  }
   if (!shape.feasible) shape.why_not = option.why.empty() ? "the plan says it does not fit" : option.why.front();
   return shape;
 }
@@ -58,9 +66,12 @@ PlannedShape estimated(const spec::PlanOption& option, int64_t nodes, double all
   pace.restore = option.restore_seconds;
   pace.save = option.save_seconds;
   pace.walltime = walltime > 0 ? walltime : option.walltime_seconds;
-  PlannedShape shape;
+  PlannedShape shape = shape_of(option);
   shape.nodes = nodes;
   shape.feasible = true;
+  shape.why_not.clear();
+  shape.seconds = 0;
+  shape.jobs = 0;
   const auto length = forecast::estimate_length(work, pace);
   if (!length || length->jobs == 0) {
     shape.note = "in no job of this walltime would a step be saved";

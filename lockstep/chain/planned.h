@@ -16,11 +16,13 @@ namespace lockstep::chain {
 // How long a run is on so many nodes, by the plan or by the user.
 struct PlannedShape {
   int64_t nodes = 1;
-  bool feasible = false;  // it fits, and jobs under the walltime make progress
-  double seconds = 0;     // of the whole run with start-ups and saves, without the queue; 0: not known
-  int64_t jobs = 0;       // under the walltime; 0: not known, or none would make progress
-  std::string why_not;    // where it is not feasible
-  std::string note = {};  // how an estimate was made, or what is missing to make one
+  bool feasible = false;    // it fits, and jobs under the walltime make progress
+  double seconds = 0;       // of the whole run with start-ups and saves, without the queue; 0: not known
+  int64_t jobs = 0;         // under the walltime; 0: not known, or none would make progress
+  std::string why_not;      // where it is not feasible
+  std::string note = {};    // how an estimate was made, or what is missing to make one
+  int64_t memory = 0;       // bytes of main memory on each node; 0: not known
+  int64_t rank_memory = 0;  // likewise, what each further rank on a node's processors adds: weights and program twice
 
   bool operator==(const PlannedShape&) const = default;
 };

@@ -15,6 +15,7 @@
 #include "lockstep/site/batch.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/machine_here.h"
+#include "lockstep/site/partitions.h"
 #include "lockstep/site/probe.h"
 #include "lockstep/spec/rank_rules.h"
 
@@ -164,6 +165,36 @@ double choose_walltime(const SubmitRequest& request, const PlannedShape& planned
   return std::min(limit, std::ceil((1.5 * planned.seconds + kGrain) / kGrain) * kGrain);
 }
 
+// The plan's figure is of the program's own bytes; libraries, the page tables and the file cache, which some sites
+// count, come on top. Never more than a node has, where the plan says that it fits. 0: not known.
+int64_t choose_memory(const SubmitRequest& request, const PlannedShape& planned, int64_t ranks_per_node) {
+  constexpr int64_t kExtra = int64_t{1} << 30;
+  const spec::Machine& machine = request.machine;
+  if (machine.scheduler.memory > 0) return machine.scheduler.memory;
+  if (planned.memory <= 0) return 0;
+  const int64_t needed = planned.memory + (ranks_per_node - 1) * planned.rank_memory;
+  const int64_t wanted = needed + needed / 4 + kExtra;
+  return machine.memory_per_node >= needed ? std::min(wanted, machine.memory_per_node) : wanted;
+}
+
+// 0022 of "Umask:\t0022": reading it by umask() would change it for a moment.
+int read_file_mask() {
+  for (const auto& line : base::split(base::read_file("/proc/self/status"), '\n')) {
+    if (line.starts_with("Umask:")) return static_cast<int>(std::strtol(line.c_str() + 6, nullptr, 8));
+  }
+  return -1;
+}
+
+// Where the scheduler's commands are, unless every job has that on its PATH.
+base::Path commands_folder(const spec::Machine& machine) {
+  if (machine.scheduler.kind != spec::SchedulerKind::pbs) return {};
+  const auto found = site::find_on_path("qsub");
+  if (!found) return {};
+  std::error_code unresolved;
+  const base::Path folder = std::filesystem::absolute(*found, unresolved).parent_path();
+  return folder == "/usr/bin" || folder == "/bin" ? base::Path() : folder;
+}
+
 Candidate candidate_of(const SubmitRequest& request, const std::string& device, int64_t nodes,
                        const PlannedShape& planned, double limit) {
   Candidate candidate;
@@ -179,6 +210,9 @@ Candidate candidate_of(const SubmitRequest& request, const std::string& device, 
   script.shape.gpus = device == "cuda";
   script.shape.ranks_per_node = choose_ranks_per_node(request, device);
   script.shape.walltime = choose_walltime(request, planned, limit);
+  script.shape.memory = choose_memory(request, planned, script.shape.ranks_per_node);
+  script.commands = commands_folder(request.machine);
+  script.file_mask = read_file_mask();
   return candidate;
 }
 
@@ -281,6 +315,20 @@ void set_lengths(const SubmitRequest& request, Prepared& prepared) {
   prepared.queue_now = std::min(prepared.queue_now, terms.max_links);
 }
 
+void add_notes(const SubmitRequest& request, const Shape& shape, std::vector<std::string>& notes) {
+  const spec::Scheduler& scheduler = request.machine.scheduler;
+  if (const auto asked = walltime_words(shape.walltime, scheduler.kind);
+      request.walltime > 0 && asked != base::exact_duration(request.walltime)) {
+    notes.push_back(text("a walltime of ", base::exact_duration(request.walltime), " is asked for as ", asked, ": ",
+                         name_of(scheduler.kind), " counts in minutes"));
+  }
+  if (scheduler.kind == spec::SchedulerKind::pbs && shape.memory == 0) {
+    notes.push_back(
+        "no memory is asked for, since no plan says how much: a site may give 1 GB and end the job beyond it; "
+        "--site scheduler.memory=16GB (of each node)");
+  }
+}
+
 }  // namespace
 
 std::optional<double> Candidate::end() const {
@@ -347,7 +395,11 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
                 "where it has one: --site scheduler.kind=slurm (or pbs); where not: lockstep train");
   }
   if (request.earliest && !slurm) {
-    throw Error(Blame::user, "--earliest: PBS cannot be asked when a job would start", "choose with --nodes N");
+    throw Error(
+        Blame::user,
+        "--earliest: PBS cannot be asked when a job would start: it forecasts the start of jobs that stand in its "
+        "queue already, and of the foremost alone",
+        "choose with --nodes N; --status shows the start that PBS expects (estimated.start_time)");
   }
   const std::string device = checked_device(request, catalogue);
   check_nodes(request);
@@ -360,9 +412,22 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
                      machine.name),
                 "log in there, or choose with --nodes N alone");
   }
-  if (!request.dry_run) check_site(machine, *std::min_element(request.nodes.begin(), request.nodes.end()), limit);
-  check_run(request);
   Prepared prepared;
+  std::vector<site::Partition> partitions;
+  if (!request.dry_run) {
+    check_commands(machine);
+    partitions = site::read_partitions(slurm ? site::SchedulerName::slurm : site::SchedulerName::pbs);
+    Shape least;  // before the plan, which takes its time
+    least.nodes = *std::min_element(request.nodes.begin(), request.nodes.end());
+    least.ranks_per_node = choose_ranks_per_node(request, device);
+    least.gpus = device == "cuda";
+    least.walltime = limit;
+    least.memory = machine.scheduler.memory;
+    if (const std::string warning = check_site(machine, partitions, least); !warning.empty()) {
+      prepared.notes.push_back(text("WARNING: ", warning));
+    }
+  }
+  check_run(request);
   const Planned planned = planned_of(request, catalogue, device, limit);
   if (planned.shapes.empty() && planned.is_users_fault) {
     throw Error(Blame::user, text("the job would fail after its time in the queue: ", planned.why_not),
@@ -388,6 +453,8 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
   if (request.earliest && request.dry_run) ask_starts(prepared.candidates, machine);
   if (request.earliest) prepared.chosen = ends_first(prepared.candidates);
   const Candidate& choice = prepared.choice();
+  check_site(machine, partitions, choice.script.shape);
+  add_notes(request, choice.script.shape, prepared.notes);
   prepared.script = batch_script(choice.script, machine);
   prepared.terms.name = choice.script.name;
   prepared.terms.scheduler = slurm ? site::SchedulerName::slurm : site::SchedulerName::pbs;

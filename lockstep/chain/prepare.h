@@ -61,10 +61,10 @@ struct Prepared {
 spec::Machine find_machine(const std::string& word, const std::vector<std::string>& sites,
                            const catalogue::Catalogue& catalogue);
 
-// User errors: a machine without a scheduler, with GPUs that no current CUDA drives, no walltime, one too short or
-// longer than the machine's, more nodes than a job may have, more ranks than a node has GPUs or than the job can share
-// its batch among, another job's run folder, a run whose chain still lives.
-// Unless it is a dry run the scheduler's commands must be here; with `earliest` always.
+// User errors: what check_site() says, a machine without a scheduler, with GPUs that no current CUDA drives, no
+// walltime, one too short or longer than the machine's, more nodes than a job may have, more ranks than a node has GPUs
+// or than the job can share its batch among, another job's run folder, a run whose chain still lives. Unless it is a
+// dry run the scheduler's commands must be here; with `earliest` always.
 Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catalogue);
 
 // The one that ends first; user error with every refusal when none can be told an end.

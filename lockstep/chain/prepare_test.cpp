@@ -82,6 +82,53 @@ TEST(PrepareTest, AsksForNoMoreTimeThanTheRunNeeds) {
   EXPECT_EQ(prepare(request, shipped_catalogue()).choice().script.shape.walltime, 7200);
 }
 
+TEST(PrepareTest, SaysWhatIsNotAskedForAsItStands) {
+  SubmitRequest request = request_on("leonardo");
+  request.walltime = 150;
+  EXPECT_THAT(prepare(request, shipped_catalogue()).notes,
+              testing::ElementsAre("a walltime of 00:02:30 is asked for as 00:03:00: slurm counts in minutes"));
+  request.machine.scheduler.kind = spec::SchedulerKind::pbs;
+  EXPECT_THAT(prepare(request, shipped_catalogue()).notes,
+              testing::ElementsAre(HasSubstr("no memory is asked for, since no plan says how much")));
+  request.machine.scheduler.memory = int64_t{16} << 30;
+  EXPECT_TRUE(prepare(request, shipped_catalogue()).notes.empty());
+  EXPECT_THAT(prepare(request, shipped_catalogue()).script, HasSubstr(":mem=16gb\n"));
+}
+
+// What the plan says of a node's memory, a quarter and 1 GiB; a stand-in for `lockstep plan` writes the document.
+TEST(PrepareTest, AsksForTheMemoryThatThePlanNames) {
+  const base::TemporaryFolder folder;
+  spec::Plan plan;
+  spec::PlanOption option;
+  option.gpus = 4;
+  option.feasible = option.fits = true;
+  option.total_seconds = 3600;
+  option.jobs = 1;
+  option.host_memory.total = int64_t{20} << 30;
+  plan.options.push_back(option);
+  base::write_json(folder.path() / "plan.json", spec::to_json(plan));
+  const base::Path program = folder.path() / "lockstep";
+  base::write_file(program, base::text("#!/bin/sh\ncp '", (folder.path() / "plan.json").string(), "' \"$7\"\n"));
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  SubmitRequest request = request_on("leonardo", {"scheduler.kind=pbs"});
+  request.program = program.string();
+  request.plan = true;
+  EXPECT_THAT(prepare(request, shipped_catalogue()).script, HasSubstr(":mem=26gb\n"));
+  request.machine.memory_per_node = int64_t{22} << 30;  // no more than there is
+  EXPECT_THAT(prepare(request, shipped_catalogue()).script, HasSubstr(":mem=22gb\n"));
+  request.machine.scheduler.memory = int64_t{3} << 30;
+  EXPECT_THAT(prepare(request, shipped_catalogue()).script, HasSubstr(":mem=3gb\n"));
+}
+
+TEST(PrepareTest, BringsThePlaceOfQsubIntoTheJob) {
+  site::FakeScheduler site;
+  SubmitRequest request = request_on("leonardo", {"scheduler.kind=pbs"});
+  EXPECT_THAT(prepare(request, shipped_catalogue()).script, testing::Not(HasSubstr("export PATH")));
+  site.install_recorded();
+  EXPECT_THAT(prepare(request, shipped_catalogue()).script,
+              HasSubstr(base::text("export PATH=\"$PATH\":", std::getenv("PATH"), "\n")));
+}
+
 TEST(PrepareTest, NamesWhatIsMissing) {
   EXPECT_THAT(complaint(request_on("minotauro")), HasSubstr("minotauro states no scheduler"));
   EXPECT_THAT(complaint(request_on("minotauro", {"scheduler.kind=slurm"})), HasSubstr("which no current CUDA drives"));
@@ -101,7 +148,7 @@ TEST(PrepareTest, NamesWhatIsMissing) {
   EXPECT_THAT(complaint(request), HasSubstr("how many links"));
   SubmitRequest pbs = request_on("leonardo", {"scheduler.kind=pbs"});
   pbs.earliest = true;
-  EXPECT_THAT(complaint(pbs), HasSubstr("PBS cannot be asked"));
+  EXPECT_THAT(complaint(pbs), HasSubstr("PBS cannot be asked when a job would start: it forecasts"));
   EXPECT_THROW(find_machine("leonrado", {}, shipped_catalogue()), base::Error);
 }
 

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lockstep/base/error.h"
+#include "lockstep/chain/script.h"
+#include "lockstep/site/partitions.h"
 #include "lockstep/spec/machine.h"
 
 namespace lockstep::chain {
@@ -14,8 +17,13 @@ base::Error refusal_error(const std::string& words, const spec::Scheduler& sched
 // The lines of a complaint, with "; " between them.
 std::string in_one_line(const std::string& words);
 
-// What can be known to be wrong before anything is submitted: the commands are not here, there is no such partition, it
-// lets no job run that long or has fewer nodes. Asks `sinfo`; says nothing where it does not answer.
-void check_site(const spec::Machine& machine, int64_t nodes, double walltime);
+// Machine error when the scheduler's commands are not here.
+void check_commands(const spec::Machine& machine);
+
+// What can be known to be wrong before anything is submitted: there is no such partition or queue, it takes no jobs,
+// lets none run that long, has fewer nodes, or (PBS, which would let the job wait for good) none that holds what is
+// asked for on each. No partitions: nothing is known. Returns a warning, or nothing.
+std::string check_site(const spec::Machine& machine, const std::vector<site::Partition>& partitions,
+                       const Shape& shape);
 
 }  // namespace lockstep::chain

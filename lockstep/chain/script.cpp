@@ -11,6 +11,7 @@
 #include "lockstep/site/command.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/site/launch.h"
+#include "lockstep/site/remote_shell.h"
 
 namespace lockstep::chain {
 namespace {
@@ -21,16 +22,31 @@ using base::text;
 using spec::ResourceForm;
 using spec::Scheduler;
 
-// Inside a directive sbatch and qsub know double quotes and backslashes; a path is the only value that may need them.
-// Slurm replaces %x in file names: a percent sign of the path is doubled there.
-std::string directive_path(const base::Path& path, bool double_percent) {
+// Inside a directive sbatch knows double quotes and backslashes; a path is the only value that may need them. Slurm
+// replaces %x in file names: a percent sign of the path is doubled.
+std::string slurm_path(const base::Path& path) {
   std::string quoted = "\"";
   for (const char c : path.string()) {
     if (c == '"' || c == '\\') quoted += '\\';
-    if (c == '%' && double_percent) quoted += '%';
+    if (c == '%') quoted += '%';
     quoted += c;
   }
   return quoted + "\"";
+}
+
+// Memory is asked for in whole GiB, which Slurm writes G and PBS gb.
+int64_t whole_gib(int64_t bytes) {
+  constexpr int64_t kGib = int64_t{1} << 30;
+  return (bytes + kGib - 1) / kGib;
+}
+
+// What the user asks for by his own directive or chunk resource is not asked for twice.
+bool asks_for_memory(const Scheduler& scheduler) {
+  const auto about = [](const std::string& line) {
+    return line.find("--mem") != std::string::npos || line.starts_with("mem=") ||
+           line.find(":mem=") != std::string::npos || line.find(" mem=") != std::string::npos;
+  };
+  return about(scheduler.constraint) || std::any_of(scheduler.extra.begin(), scheduler.extra.end(), about);
 }
 
 // Whole nodes come with all their cores. On shared ones a GPU comes with its share of them: who takes more leaves GPUs
@@ -62,10 +78,10 @@ std::string slurm_directives(const ScriptRequest& request, const spec::Machine& 
     if (!value.empty()) add("--", option, "=", value);
   };
   add("--job-name=", request.name);
-  const std::string output = directive_path(request.run / "link-", true);
+  const std::string output = slurm_path(request.run / "link-");
   add("--output=", output.substr(0, output.size() - 1), "%j.out\"");
   add("--open-mode=append");
-  add("--time=", walltime_words(shape.walltime));
+  add("--time=", walltime_words(shape.walltime, scheduler.kind));
   add("--nodes=", shape.nodes);
   add("--ntasks-per-node=", shape.ranks_per_node);
   if (const int64_t cores = cores_per_rank(shape, machine); cores > 0) add("--cpus-per-task=", cores);
@@ -75,6 +91,14 @@ std::string slurm_directives(const ScriptRequest& request, const spec::Machine& 
     add("--gres=gpu:", gpus(shape, scheduler));
   }
   if (scheduler.exclusive_nodes) add("--exclusive");
+  // Whole nodes come with the memory of the site's default all the same: 0 is all that a node has.
+  if (!asks_for_memory(scheduler)) {
+    if (scheduler.exclusive_nodes && scheduler.memory == 0) {
+      add("--mem=0");
+    } else if (shape.memory > 0) {
+      add("--mem=", whole_gib(shape.memory), "G");
+    }
+  }
   add("--no-requeue");  // the chain goes on after a failed node; both would run twice
   // `lockstep train --ranks` goes on with the nodes that remain; with any other launcher the next link does.
   if (shape.nodes > 1 && scheduler.launcher == spec::Launcher::mpirun && scheduler.container.empty()) add("--no-kill");
@@ -92,18 +116,31 @@ std::string slurm_directives(const ScriptRequest& request, const spec::Machine& 
   return all;
 }
 
-std::string pbs_resources(const ScriptRequest& request, const spec::Machine& machine) {
+// Behind "-l ", a line each.
+std::vector<std::string> pbs_resources(const ScriptRequest& request, const spec::Machine& machine) {
   const Scheduler& scheduler = machine.scheduler;
   const Shape& shape = request.shape;
-  const int64_t cores = cores_on_node(shape, machine);
+  const NodeRequest node = node_request(shape, machine);
+  const int64_t memory = asks_for_memory(scheduler) ? 0 : whole_gib(node.memory);
+  if (scheduler.resources == ResourceForm::job_wide) {
+    std::vector<std::string> lines{text("ncpus=", shape.nodes * node.cores)};
+    if (memory > 0) lines.push_back(text("mem=", shape.nodes * memory, "gb"));
+    if (node.gpus > 0) lines.push_back(text("ngpus=", shape.nodes * node.gpus));
+    if (!scheduler.constraint.empty()) lines.push_back(scheduler.constraint);
+    return lines;
+  }
   const std::string features = scheduler.constraint.empty() ? "" : text(":", scheduler.constraint);
   if (scheduler.resources == ResourceForm::nodes) {
-    return text("nodes=", shape.nodes, ":ppn=", cores, shape.gpus ? text(":gpus=", shape.ranks_per_node) : "",
-                features);
+    std::vector<std::string> lines{
+        text("nodes=", shape.nodes, ":ppn=", node.cores, node.gpus > 0 ? text(":gpus=", node.gpus) : "", features)};
+    if (memory > 0) lines.push_back(text("mem=", shape.nodes * memory, "gb"));  // of all nodes together
+    return lines;
   }
   const std::string type = scheduler.gpu_type.empty() || !shape.gpus ? "" : text(":gpu_type=", scheduler.gpu_type);
-  return text("select=", shape.nodes, ":ncpus=", cores, ":mpiprocs=", shape.ranks_per_node,
-              shape.gpus ? text(":ngpus=", shape.ranks_per_node) : "", type, features);
+  return {text("select=", shape.nodes, ":ncpus=", node.cores, ":mpiprocs=", shape.ranks_per_node,
+               node.gpus > 0 ? text(":ngpus=", node.gpus) : "", type, memory > 0 ? text(":mem=", memory, "gb") : "",
+               features),
+          text("place=scatter", scheduler.exclusive_nodes ? ":excl" : "")};
 }
 
 std::string pbs_directives(const ScriptRequest& request, const spec::Machine& machine) {
@@ -116,18 +153,17 @@ std::string pbs_directives(const ScriptRequest& request, const spec::Machine& ma
   std::vector<std::string> lines;
   const auto add = [&](const auto&... parts) { lines.push_back(text(parts...)); };
   add("-N ", request.name);
-  add("-j oe");
-  add("-o ", directive_path(request.run / "pbs.out", false));
-  add("-r n");  // the chain goes on after a failed node; both would run twice
-  add("-l walltime=", walltime_words(request.shape.walltime));
-  add("-l ", pbs_resources(request, machine));
-  if (!torque) add("-l place=scatter", scheduler.exclusive_nodes ? ":excl" : "");
+  add("-j oe");  // into the folder of the script, under the number of the job: what PBS itself has to say
+  add("-r n");   // the chain goes on after a failed node; both would run twice
+  add("-l walltime=", walltime_words(request.shape.walltime, scheduler.kind));
+  for (const auto& line : pbs_resources(request, machine)) add("-l ", line);
   if (torque && scheduler.exclusive_nodes) add("-n");
   if (torque && !scheduler.qos.empty()) add("-l qos=", scheduler.qos);
   // A reservation is a queue of its own there.
   const std::string& queue = scheduler.reservation.empty() ? scheduler.partition : scheduler.reservation;
   if (!queue.empty()) add("-q ", queue);
   if (!scheduler.account.empty()) add("-A ", scheduler.account);
+  if (!scheduler.project.empty()) add("-P ", scheduler.project);
   for (const auto& line : scheduler.extra) add(line);
   std::string all;
   for (const auto& line : lines) all += text("#PBS ", line, "\n");
@@ -162,7 +198,35 @@ void check_path(const char* option, const base::Path& path) {
               "rename the folder, or name another");
 }
 
+// The folder from which a job is submitted goes into its environment, and PBS takes no quotes there ("cannot send
+// environment with the job", 23.06) and multiplies backslashes.
+void check_pbs_path(const base::Path& run) {
+  if (run.native().find_first_of("\"'\\") == std::string::npos) return;
+  throw Error(Blame::user,
+              text("--run ", run.string(), ": PBS takes no folder with a quote or a backslash in its name"),
+              "rename the folder, or name another: --run OTHER_FOLDER");
+}
+
+// What PBS does not bring into a job: the PATH that has its own commands, and the user's umask (it sets 077).
+std::string pbs_surroundings(const ScriptRequest& request) {
+  std::string lines;
+  if (request.file_mask >= 0) {
+    char mask[32];
+    std::snprintf(mask, sizeof mask, "umask %04o\n", static_cast<unsigned>(request.file_mask));
+    lines += mask;
+  }
+  if (!request.commands.empty()) {
+    lines += text("export PATH=\"$PATH\":", site::shell_word(request.commands.string()), "\n");
+  }
+  return lines;
+}
+
 }  // namespace
+
+NodeRequest node_request(const Shape& shape, const spec::Machine& machine) {
+  return {
+      .cores = cores_on_node(shape, machine), .gpus = shape.gpus ? shape.ranks_per_node : 0, .memory = shape.memory};
+}
 
 std::string queue_name(const base::Path& run) {
   constexpr size_t kMost = 15;
@@ -177,10 +241,11 @@ std::string queue_name(const base::Path& run) {
   return text(name.substr(0, kMost - kHash - 1), "-", base::sha256_hex(run.string()).substr(0, kHash));
 }
 
-std::string walltime_words(double seconds) {
-  const auto minutes = static_cast<long long>(std::ceil(seconds / 60 - 1e-9));
+std::string walltime_words(double seconds, spec::SchedulerKind scheduler) {
+  const long long grain = scheduler == spec::SchedulerKind::pbs ? 1 : 60;
+  const auto whole = static_cast<long long>(std::ceil(seconds / static_cast<double>(grain) - 1e-9)) * grain;
   char buffer[40];
-  std::snprintf(buffer, sizeof buffer, "%02lld:%02lld:00", minutes / 60, minutes % 60);
+  std::snprintf(buffer, sizeof buffer, "%02lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
   return buffer;
 }
 
@@ -222,16 +287,23 @@ std::string batch_script(const ScriptRequest& request, const spec::Machine& mach
   check_path("this folder", request.folder);
   check_path("this program", request.program);
   const bool pbs = machine.scheduler.kind == spec::SchedulerKind::pbs;
+  if (pbs) check_pbs_path(request.run);
   std::string script =
       text("#!/bin/bash\n", pbs ? pbs_directives(request, machine) : slurm_directives(request, machine),
            "\n# One link of a chain, made by `lockstep submit`: lockstep submit --status ",
            site::shell_word(request.run.string()), "\n");
+  // A warning that comes while modules are loaded would end the script, and with it the chain.
+  script += "trap '' USR1\n";
   script += text("cd ", site::shell_word(request.folder.string()), " || exit 3\n");
   if (pbs) {
+    script += pbs_surroundings(request);
     script += text("exec >> ", site::shell_word((request.run / "link-").string()), "\"$PBS_JOBID\".out 2>&1\n");
     if (request.shape.nodes > 1) {
       script += "[ -z \"${PBS_NODEFILE:-}\" ] || export OMPI_MCA_orte_default_hostfile=\"$PBS_NODEFILE\"\n";
     }
+  }
+  if (pbs && machine.scheduler.remote_shell != spec::RemoteShell::standard) {
+    script += text("export ", site::kRemoteShellVariable, "=", name_of(machine.scheduler.remote_shell), "\n");
   }
   for (const auto& line : machine.scheduler.modules) script += line + "\n";
   script += exports(machine.scheduler);

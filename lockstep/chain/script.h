@@ -16,6 +16,7 @@ struct Shape {
   int64_t ranks_per_node = 1;
   bool gpus = false;    // one GPU a rank
   double walltime = 0;  // seconds
+  int64_t memory = 0;   // bytes of main memory on each node; 0: not asked for
 
   int64_t ranks() const { return nodes * ranks_per_node; }
   bool operator==(const Shape&) const = default;
@@ -29,7 +30,19 @@ struct ScriptRequest {
   std::string program;  // this program, absolute
   std::string device;   // "cpu", "cuda"
   Shape shape;
+  base::Path commands = {};  // where the scheduler's commands are; empty: not known. A PBS job may not have it on PATH
+  int file_mask = -1;        // umask of who submits; -1: not known. PBS gives jobs one of its own
 };
+
+// What a job asks for on each of its nodes.
+struct NodeRequest {
+  int64_t cores = 0;
+  int64_t gpus = 0;
+  int64_t memory = 0;  // bytes; 0: not asked for
+
+  bool operator==(const NodeRequest&) const = default;
+};
+NodeRequest node_request(const Shape& shape, const spec::Machine& machine);
 
 // The batch script of one link: directives, modules, environment, and `lockstep submit --link RUN -- COMMAND` in place
 // of the shell, so that a signal for the batch shell reaches the program. Every path and value is quoted.
@@ -43,8 +56,8 @@ std::vector<std::string> train_command(const ScriptRequest& request, const spec:
 // the oldest PBS takes.
 std::string queue_name(const base::Path& run);
 
-// "48:00:00"; Slurm counts in minutes, so up to the next one.
-std::string walltime_words(double seconds);
+// "48:00:00"; Slurm counts in minutes: up to the next one.
+std::string walltime_words(double seconds, spec::SchedulerKind scheduler);
 
 // Seconds before its end at which Slurm is to warn a job. It looks about every half minute and may be a minute early
 // (its manual says so, and it was seen), so short jobs are better off without: 0.

@@ -46,6 +46,7 @@ TEST(ScriptTest, AsksSlurmForWhatPlanAndMachineSay) {
 #SBATCH --ntasks-per-node=4
 #SBATCH --cpus-per-task=4
 #SBATCH --exclusive
+#SBATCH --mem=0
 #SBATCH --no-requeue
 #SBATCH --no-kill
 #SBATCH --signal=B:USR1@120
@@ -57,6 +58,7 @@ TEST(ScriptTest, AsksSlurmForWhatPlanAndMachineSay) {
 #SBATCH --mail-type=END
 
 # One link of a chain, made by `lockstep submit`: lockstep submit --status /home/me/runs/pets
+trap '' USR1
 cd /home/me || exit 3
 module load openmpi/4.1
 export A='two words'
@@ -113,13 +115,56 @@ TEST(ScriptTest, TakesTheCoresOfItsGpusAloneOnASharedNode) {
 TEST(ScriptTest, WritesWhatPbsWants) {
   const std::string script =
       batch_script(request(), machine(R"("kind": "pbs", "partition": "long", "account": "abc", "extra": ["-m abe"])"));
-  EXPECT_THAT(script, HasSubstr("#PBS -N pets-0a1b2c\n#PBS -j oe\n#PBS -o \"/home/me/runs/pets/pbs.out\"\n#PBS -r n\n"
-                                "#PBS -l walltime=48:00:00\n"));
+  EXPECT_THAT(script, HasSubstr("#PBS -N pets-0a1b2c\n#PBS -j oe\n#PBS -r n\n#PBS -l walltime=48:00:00\n"));
+  EXPECT_THAT(script, Not(HasSubstr("#PBS -o")));  // a file a link, by the number of the job
   EXPECT_THAT(script, HasSubstr("#PBS -q long\n#PBS -A abc\n#PBS -m abe\n"));
   EXPECT_THAT(script, HasSubstr("exec >> /home/me/runs/pets/link-\"$PBS_JOBID\".out 2>&1\n"));
   EXPECT_THAT(batch_script(request(), machine(R"("kind": "pbs", "partition": "long", "reservation": "R12")")),
               HasSubstr("#PBS -q R12\n"));
   EXPECT_THROW(batch_script(request(), machine(R"("kind": "pbs", "qos": "high")")), base::Error);
+}
+
+TEST(ScriptTest, AsksForTheMemoryOfEachNode) {
+  ScriptRequest shared = request();
+  shared.shape.memory = (int64_t{9} << 30) - 5;
+  const auto script = [&](const std::string& scheduler) { return batch_script(shared, machine(scheduler)); };
+  EXPECT_THAT(script(R"("kind": "pbs")"), HasSubstr("select=5:ncpus=16:mpiprocs=4:mem=9gb\n"));
+  EXPECT_THAT(script(R"("kind": "pbs", "resources": "nodes")"), HasSubstr("#PBS -l mem=45gb\n"));
+  EXPECT_THAT(script(R"("kind": "pbs", "constraint": "mem=64gb")"), Not(HasSubstr("mem=9gb")));
+  EXPECT_THAT(script(R"("kind": "slurm", "exclusive_nodes": false)"), HasSubstr("#SBATCH --mem=9G\n"));
+  EXPECT_THAT(script(R"("kind": "slurm", "memory": "9GiB")"), HasSubstr("#SBATCH --mem=9G\n"));
+  EXPECT_THAT(script(R"("kind": "slurm")"), HasSubstr("#SBATCH --mem=0\n"));
+  EXPECT_THAT(script(R"("kind": "slurm", "extra": ["--mem-per-cpu=4G"])"), Not(HasSubstr("--mem=")));
+  shared.shape.memory = 0;
+  EXPECT_THAT(script(R"("kind": "pbs")"), Not(HasSubstr("mem=")));
+}
+
+TEST(ScriptTest, AsksForAWholeJobWhereTheSiteWantsThat) {
+  ScriptRequest gpus = request();
+  gpus.device = "cuda";
+  gpus.shape = {.nodes = 2, .ranks_per_node = 4, .gpus = true, .walltime = 150, .memory = int64_t{8} << 30};
+  const std::string script =
+      batch_script(gpus, machine(R"("kind": "pbs", "resources": "job_wide", "project": "ab12", "account": "x",
+    "extra": ["-l jobfs=200GB"])"));
+  EXPECT_THAT(script, HasSubstr("#PBS -l walltime=00:02:30\n#PBS -l ncpus=32\n#PBS -l mem=16gb\n#PBS -l ngpus=8\n"));
+  EXPECT_THAT(script, HasSubstr("#PBS -A x\n#PBS -P ab12\n#PBS -l jobfs=200GB\n"));
+  EXPECT_THAT(script, Not(testing::ContainsRegex("select=|place=")));
+}
+
+TEST(ScriptTest, BringsWhatPbsLeavesBehind) {
+  ScriptRequest odd = request();
+  odd.commands = "/opt/p b/bin";
+  odd.file_mask = 022;
+  const std::string script = batch_script(odd, machine(R"("kind": "pbs", "remote_shell": "ssh")"));
+  EXPECT_THAT(script, HasSubstr("umask 0022\nexport PATH=\"$PATH\":'/opt/p b/bin'\n"));
+  EXPECT_THAT(script, HasSubstr("export LOCKSTEP_REMOTE_SHELL=ssh\n"));
+  EXPECT_THAT(batch_script(odd, machine(R"("kind": "slurm")")), Not(HasSubstr("umask")));
+  for (const char* bad : {"/home/me/it's", "/home/me/a \"b\"", "/home/me/a\\b"}) {
+    odd.run = bad;
+    EXPECT_THROW(batch_script(odd, machine(R"("kind": "pbs")")), base::Error) << bad;
+  }
+  odd.run = "/home/me/100 %";
+  EXPECT_NO_THROW(batch_script(odd, machine(R"("kind": "pbs")")));
 }
 
 TEST(ScriptTest, StartsTheRanksAsTheSiteWants) {
@@ -185,10 +230,12 @@ TEST(ScriptTest, RefusesALineEndInAPath) {
   }
 }
 
-TEST(ScriptTest, RoundsAWalltimeUpToTheMinute) {
-  EXPECT_EQ(walltime_words(60), "00:01:00");
-  EXPECT_EQ(walltime_words(61), "00:02:00");
-  EXPECT_EQ(walltime_words(100 * 3600), "100:00:00");
+TEST(ScriptTest, RoundsAWalltimeOfSlurmUpToTheMinute) {
+  using spec::SchedulerKind;
+  EXPECT_EQ(walltime_words(60, SchedulerKind::slurm), "00:01:00");
+  EXPECT_EQ(walltime_words(61, SchedulerKind::slurm), "00:02:00");
+  EXPECT_EQ(walltime_words(61, SchedulerKind::pbs), "00:01:01");
+  EXPECT_EQ(walltime_words(100 * 3600, SchedulerKind::pbs), "100:00:00");
 }
 
 TEST(ScriptTest, LeavesTheWarningOutOfShortJobs) {

@@ -59,6 +59,9 @@ Json queue_json(const QueueView& view) {
   for (const auto& job : view.jobs) all["jobs"].push_back(job_json(job));
   all["gone"] = Json::array_of(view.gone);
   all["gone_said"] = view.gone_said;
+  all["gone_by_hand"] = view.gone_by_hand;
+  all["last_ended"] = view.last_ended;
+  all["memory_killed"] = view.memory_killed;
   return all;
 }
 
@@ -78,6 +81,9 @@ QueueView kept_view(const base::Path& run) {
                            row.string_or("nodes", "")});
     }
     view.gone_said = kept.string_or("gone_said", "");
+    view.last_ended = kept.string_or("last_ended", "");
+    view.memory_killed = kept.string_or("memory_killed", "");
+    if (const Json* by_hand = kept.find("gone_by_hand")) view.gone_by_hand = by_hand->as_bool();
     if (const Json* gone = kept.find("gone")) {
       for (const auto& job : gone->items()) view.gone.push_back(job.as_string());
     }
@@ -96,7 +102,17 @@ std::string clock_words(double unix_seconds) {
   return buffer;
 }
 
+// What PBS wrote about the end of a job: "job killed: walltime 10 exceeded limit 5".
+std::string killed_for(const std::string& words) {
+  constexpr std::string_view kPhrase = "PBS: job killed: ";
+  const size_t at = words.find(kPhrase);
+  return at == std::string::npos ? "" : words.substr(at + kPhrase.size(), words.find(';', at) - at - kPhrase.size());
+}
+
 std::string outcome(const ChainLink& link, const ChainStatus& status) {
+  const bool memory = !status.queue.memory_killed.empty() && status.queue.last_ended == link.job;
+  const std::string killed = killed_for(scheduler_words(status.run, status.chain.terms, link.job));
+  if (memory || killed.starts_with("mem ") || killed.starts_with("vmem ")) return "killed for its memory";
   if (link.ended > 0 && link.code == 0) return "done";
   if (link.ended > 0 && link.code == base::kExitRequeue) return "stopped in time";
   if (link.ended > 0) return text("exit code ", link.code);
@@ -140,12 +156,25 @@ void find_gone(const Chain& chain, QueueView& view) {
   }
   const bool same = !view.gone.empty() && view.gone.back() == known;
   if (same && !view.gone_said.empty()) return;
-  view.gone_said = view.gone.empty() ? "" : site::how_ended(chain.terms.scheduler, view.gone.back());
+  const site::JobEnd end =
+      view.gone.empty() ? site::JobEnd{} : site::how_ended(chain.terms.scheduler, view.gone.back());
+  view.gone_said = end.words;
+  view.gone_by_hand = end.by_hand;
+}
+
+// A job that its memory limit ended looks like one that stopped in time: only the scheduler knows. Asked once a link.
+void find_memory_kill(const base::Path& run, const Chain& chain, QueueView& view) {
+  const auto over = std::find_if(chain.links.rbegin(), chain.links.rend(), [&](const ChainLink& link) {
+    return std::none_of(view.jobs.begin(), view.jobs.end(), [&](const BatchJob& job) { return job.id == link.job; });
+  });
+  if (over == chain.links.rend() || over->job == view.last_ended) return;
+  view.last_ended = over->job;
+  view.memory_killed = memory_kill(run, chain.terms, over->job).value_or("");
 }
 
 // No job of the chain ever got as far as its script, and nobody cancelled it: another one would not either.
 bool ends_alike(const ChainStatus& status) {
-  return status.chain.links.empty() && !status.queue.gone.empty() && !status.queue.gone_said.starts_with("CANCELLED");
+  return status.chain.links.empty() && !status.queue.gone.empty() && !status.queue.gone_by_hand;
 }
 
 std::string gone_text(const ChainStatus& status) {
@@ -158,8 +187,14 @@ std::string gone_text(const ChainStatus& status) {
   std::string all = text(one ? "job " : "jobs ", base::join(queue.gone, ", "), " ended before ", one ? "its" : "their",
                          has_output ? " training began" : " script began");
   if (!queue.gone_said.empty()) all += text(" (", one ? "" : text(last, ": "), queue.gone_said, ")");
+  const bool pbs = status.chain.terms.scheduler == site::SchedulerName::pbs;
+  const std::string written = pbs ? scheduler_words(status.run, status.chain.terms, last) : "";
   if (has_output) {
     all += text(": ", output.string(), " says why");
+  } else if (!written.empty()) {
+    all += text(": PBS wrote \"", written, "\"");
+  } else if (queue.gone_by_hand && pbs && !one) {
+    all += ": PBS ends all links behind a waiting one that is deleted";
   } else if (ends_alike(status)) {
     all += text(": is ", status.run.string(), " on a file system that the nodes see?");
   }
@@ -179,6 +214,7 @@ QueueView view_queue(const base::Path& run, const Chain& chain, double now) {
   if (jobs) view.jobs = *jobs;
   std::erase_if(view.jobs, [](const BatchJob& job) { return !job.active(); });
   if (jobs) find_gone(chain, view);
+  if (jobs) find_memory_kill(run, chain, view);
   base::write_json(queue_file(run), queue_json(view));
   return view;
 }
@@ -206,7 +242,18 @@ std::string to_text(const ChainStatus& status, double now) {
     all += text("link ", std::max<size_t>(1, chain.links.size()), " of at most ", chain.terms.max_links);
   }
   all += text(", step ", status.step, status.total_steps > 0 ? text(" of ", status.total_steps) : "", " saved\n");
-  if (!chain.links.empty()) all += links_table(status);
+  if (!chain.links.empty()) {
+    all += links_table(status);
+    const std::string& last = chain.links.back().job;
+    const std::string killed = killed_for(scheduler_words(status.run, chain.terms, last));
+    if (!killed.empty()) all += text("job ", last, ": PBS ended it: ", killed, "\n");
+  }
+  if (!chain.closing_words.empty()) all += chain.closing_words + "\n";
+  if (chain.over.empty() && !status.queue.memory_killed.empty()) {
+    all +=
+        text("job ", status.queue.last_ended, " used more memory than it had asked for (", status.queue.memory_killed,
+             "): the next link will end the chain; ask for more and submit it again: --site scheduler.memory=BYTES\n");
+  }
   if (chain.over.empty()) {
     const std::string age = text(", asked ", std::llround(std::max(0.0, now - status.queue.asked)), " s ago");
     all += gone_text(status);
@@ -243,6 +290,7 @@ Json to_json(const ChainStatus& status, double now) {
   all["run"] = status.run.string();
   all["name"] = chain.terms.name;
   all["over"] = chain.over;
+  all["closing_words"] = chain.closing_words;
   all["step"] = status.step;
   all["total_steps"] = status.total_steps;
   all["max_links"] = chain.terms.max_links;
@@ -260,6 +308,7 @@ Json to_json(const ChainStatus& status, double now) {
     row["begun"] = link.begun;
     row["ended"] = link.ended;
     row["code"] = link.code;
+    row["end"] = outcome(link, status);
     row["step_before"] = link.step_before;
     row["step_after"] = link.step_after;
     all["links"].push_back(std::move(row));

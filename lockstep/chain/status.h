@@ -18,6 +18,9 @@ struct QueueView {
   std::vector<site::BatchJob> jobs;
   std::vector<std::string> gone;  // jobs that were in the queue no more then, and had never said that they began
   std::string gone_said;          // how the last of them ended, in the scheduler's words; empty: it does not say
+  bool gone_by_hand = false;      // somebody took it out of the queue
+  std::string last_ended;         // the link that is over and was asked about
+  std::string memory_killed;      // that its memory limit ended it, in the scheduler's words; empty: it did not
 };
 
 // Schedulers suffer from people who ask all the time: this one is asked once a minute at most, however often and by how

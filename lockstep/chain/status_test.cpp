@@ -121,6 +121,71 @@ TEST_F(StatusTest, SendsToTheOutputOfAScriptThatFailedByItself) {
       HasSubstr(base::text("job 13 ended before its training began: ", run().string(), "/link-13.out says why")));
 }
 
+// The same over the answers of a real PBS server.
+class PbsStatusTest : public testing::Test {
+ protected:
+  PbsStatusTest() {
+    ChainTerms terms;
+    terms.name = "pets-0a1b2c";
+    terms.scheduler = site::SchedulerName::pbs;
+    terms.max_links = 5;
+    ChainRecord(run()).open(terms);
+  }
+  const base::Path& run() const { return folder_.path(); }
+  std::string shown() const {
+    const double now = base::unix_seconds();
+    return to_text(read_status(run(), now), now);
+  }
+
+  base::TemporaryFolder folder_;
+  site::FakeScheduler pbs_;
+};
+
+TEST_F(PbsStatusTest, TellsWhyAJobWaitsInOneLine) {
+  ChainRecord(run()).queued("1.n1", "");
+  pbs_.install_recorded();
+  EXPECT_THAT(shown(),
+              HasSubstr("job 1.n1 Q (Not Running: Insufficient amount of resource: ncpus (R: 72 A: 36 T: 72))"));
+}
+
+TEST_F(PbsStatusTest, ShowsWhatPbsWroteOfAJobThatNeverBegan) {
+  ChainRecord(run()).queued("16.n1", "");
+  base::write_file(run() / "pets-0a1b2c.o16", site::recorded_answer("cat inside.o16"));
+  pbs_.install_recorded({"qstat -f 16.n1 => qstat 17.n1"});
+  EXPECT_THAT(shown(),
+              HasSubstr("job 16.n1 ended before its script began (Job run at Mon Nov 16 at 13:20 on (n2:ncpus=2) "
+                        "and failed, exit status -2): PBS wrote \"Could not chdir to home directory\"\n"));
+}
+
+TEST_F(PbsStatusTest, SaysThatADeletedLinkTakesThoseBehindItAlong) {
+  for (const char* id : {"39.n1", "40.n1", "41.n1"}) ChainRecord(run()).queued(id, "");
+  pbs_.install_recorded(
+      {"qstat -f 39.n1 40.n1 41.n1 => qstat 17.n1", "qstat -x -f 41.n1 => 13: qstat -x -f 9.n1 | $KEY"});
+  EXPECT_THAT(shown(), HasSubstr("jobs 39.n1, 40.n1, 41.n1 ended before their script began (41.n1: ended by the server "
+                                 "before it ran: the job that it waited for was deleted, or is unknown): PBS ends all "
+                                 "links behind a waiting one that is deleted\n"));
+  EXPECT_THAT(shown(), HasSubstr("submit it again to go on"));
+}
+
+TEST_F(PbsStatusTest, AMemoryKillIsNoStopInTime) {
+  ChainRecord record(run());
+  record.queued("13.n1", "");
+  record.begin("13.n1", 1, 0, "n2");
+  record.queued("3.n1", "13.n1");
+  record.finish("13.n1", 85, 40);
+  pbs_.install_recorded({"qstat -f 13.n1 3.n1 => qstat -f 3.n1"});
+  EXPECT_THAT(shown(), testing::AllOf(HasSubstr("killed for its memory"), HasSubstr("scheduler.memory="),
+                                      HasSubstr("exceeded resource mem"), testing::Not(HasSubstr("stopped in time"))));
+  // Without a history the output of the job has it.
+  std::filesystem::remove(run() / "queue.json");
+  pbs_.install_recorded({"qstat -f 13.n1 3.n1 => qstat -f 3.n1", "qstat -x -f 13.n1 => qstat -x 10.n1"});
+  EXPECT_THAT(shown(), HasSubstr("stopped in time"));
+  std::filesystem::remove(run() / "queue.json");
+  base::write_file(run() / "pets-0a1b2c.o13", site::recorded_answer("cat fat.e13"));
+  EXPECT_THAT(shown(), testing::AllOf(HasSubstr("killed for its memory"),
+                                      HasSubstr("PBS ended it: mem 423548kb exceeded limit 51200kb")));
+}
+
 TEST_F(StatusTest, CancelsTheWaitingLinksFirst) {
   slurm_.install_script("scancel", base::text("echo \"$@\" >> '", (run() / "cancelled").string(), "'"));
   EXPECT_THAT(cancel_chain(run()), ElementsAre("13", "12"));

@@ -21,7 +21,6 @@ class SubmitTest : public testing::Test {
     const std::string number =
         "echo \"$@\" >> '" + calls + "'; n=0; while read -r _; do n=$((n+1)); done < '" + calls + "'; ";
     site_.install_script("sbatch", number + "echo $n");
-    site_.install_script("qsub", number + "echo $n.head");
     request_.run = folder_.path() / "run";
     request_.job.name = "pets";
     prepared_.script = "#!/bin/bash\n";
@@ -46,8 +45,11 @@ TEST_F(SubmitTest, QueuesAllLinksUnderOneName) {
 
 TEST_F(SubmitTest, QueuesThemBehindEachOtherOnPbs) {
   prepared_.terms.scheduler = site::SchedulerName::pbs;
-  EXPECT_THAT(submit(request_, prepared_).jobs, ElementsAre("1.head", "2.head", "3.head"));
-  EXPECT_THAT(base::read_file(folder_.path() / "calls"), HasSubstr("-W depend=afterany:2.head "));
+  site_.install_recorded({"qsub -W depend=afterany:38.n1 * => qsub -N b -W depend=afterany:38.n1 link.sh",
+                          "qsub -W depend=afterany:39.n1 * => qsub -N c -W depend=afterany:39.n1 link.sh",
+                          "qsub * => qsub -N a link.sh"});
+  EXPECT_THAT(submit(request_, prepared_).jobs, ElementsAre("38.n1", "39.n1", "40.n1"));
+  EXPECT_EQ(site_.unrecorded_calls(), "");
 }
 
 TEST_F(SubmitTest, QueuesTheFirstLinkAloneWhereJobsQueueTheNext) {

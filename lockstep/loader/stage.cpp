@@ -27,6 +27,7 @@
 #include "lockstep/loader/quiet_thread.h"
 #include "lockstep/shards/shard_set.h"
 #include "lockstep/site/memory.h"
+#include "lockstep/site/scheduler.h"
 #include "lockstep/site/storage.h"
 
 namespace lockstep::loader {
@@ -109,8 +110,11 @@ base::Path local_folder(const Collection& collection, const std::string& where, 
     }
     return where;
   }
-  const base::Path temporary = std::filesystem::temp_directory_path(error);
-  if (error) {  // it came along from another node, perhaps
+  const std::string scratch = site::job_scratch();
+  const base::Path temporary = scratch.empty() ? std::filesystem::temp_directory_path(error) : base::Path(scratch);
+  if (!scratch.empty() && !std::filesystem::is_directory(temporary, error)) {
+    why_not = text("PBS_JOBFS=", scratch, " is no folder");
+  } else if (error) {  // it came along from another node, perhaps
     const char* named = std::getenv("TMPDIR");
     why_not = text(named ? text("TMPDIR=", named) : std::string("/tmp"), " is no folder");
   } else if (!site::is_network(site::read_storage("data", collection.root).type)) {

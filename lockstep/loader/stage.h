@@ -28,9 +28,9 @@ struct StagePlan {
 // Of all shards. REQUIRES: a collection of shards.
 int64_t shard_bytes(const Collection& collection);
 
-// `where` is data.stage: a folder on this node, "ram" (/dev/shm) or "auto" (the temporary folder, if it is local and
-// the shards are not). Reads up to 64 MiB of the first shard to time it. User error: a named folder that is not there.
-// REQUIRES: a collection of shards.
+// `where` is data.stage: a folder on this node, "ram" (/dev/shm) or "auto" (the job's scratch folder, $PBS_JOBFS or
+// else $TMPDIR, if it is local and the shards are not). Reads up to 64 MiB of the first shard to time it. User error: a
+// named folder that is not there. REQUIRES: a collection of shards.
 StagePlan plan_stage(const Collection& collection, const std::string& where);
 
 // Copies shards to this node in the background, once however many ranks of the node ask for it: whoever holds the lock

@@ -92,11 +92,21 @@ TEST_F(StagingTest, SaysHowMuchHowLongAndWhetherItFits) {
 TEST_F(StagingTest, ATemporaryFolderThatIsNotHereEndsNothing) {
   const char* before = std::getenv("TMPDIR");
   const std::string kept = before ? before : "";
-  ::setenv("TMPDIR", "/nonexistent", 1);
+  const std::string absent = (node_ / "absent").string();
+  ::setenv("TMPDIR", absent.c_str(), 1);
   const StagePlan plan = plan_stage(collection_, "auto");
   before ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
   EXPECT_FALSE(plan.fits());
-  EXPECT_EQ(plan.to_text(), "no copies of the shards on this node: TMPDIR=/nonexistent is no folder");
+  EXPECT_EQ(plan.to_text(), base::text("no copies of the shards on this node: TMPDIR=", absent, " is no folder"));
+}
+
+TEST_F(StagingTest, PrefersTheScratchFolderThatTheSiteGivesAJob) {
+  const std::string absent = (node_ / "absent").string();
+  ::setenv("PBS_JOBFS", absent.c_str(), 1);
+  EXPECT_EQ(plan_stage(collection_, "auto").why_not, base::text("PBS_JOBFS=", absent, " is no folder"));
+  ::setenv("PBS_JOBFS", node_.c_str(), 1);
+  EXPECT_EQ(plan_stage(collection_, "auto").why_not, "the shards lie on this node already");
+  ::unsetenv("PBS_JOBFS");
 }
 
 TEST_F(StagingTest, AFolderThatCannotBeMadeIsToldAndEndsNothing) {

@@ -6,6 +6,7 @@
 
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
+#include "lockstep/site/pbs_answer.h"
 
 namespace lockstep::site {
 namespace {
@@ -94,13 +95,16 @@ std::string parse_job_id(SchedulerName scheduler, std::string_view out) {
 }
 
 Submitted submit_script(SchedulerName scheduler, const base::Path& script, const Waits& waits) {
-  const auto words = submit_words(scheduler, script, waits);
+  auto words = submit_words(scheduler, script, waits);
+  if (!find_on_path(words[0])) return {"", silence(words[0])};
+  const std::string command = words[0];
+  words.insert(words.begin(), {"/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", script.parent_path().string()});
   const Answer answer = ask(words, kCommandPatience);
   const std::string id = answer.good() ? parse_job_id(scheduler, answer.out) : "";
   if (!id.empty()) return {id, ""};
-  if (answer.code == -1) return {"", silence(words[0])};
+  if (answer.code == -1) return {"", silence(command)};
   const std::string said(base::trim(answer.err.empty() ? answer.out : answer.err));
-  return {"", said.empty() ? text(words[0], " ended with exit code ", answer.code, " and gave no job number") : said};
+  return {"", said.empty() ? text(command, " ended with exit code ", answer.code, " and gave no job number") : said};
 }
 
 std::vector<BatchJob> parse_squeue(std::string_view answer) {
@@ -117,25 +121,23 @@ std::vector<BatchJob> parse_squeue(std::string_view answer) {
 
 std::vector<BatchJob> parse_qstat(std::string_view answer) {
   std::vector<BatchJob> all;
-  for (const auto& line : base::split(answer, '\n')) {
-    const std::string_view row = base::trim(line);
-    if (row.starts_with("Job Id:")) {
-      all.emplace_back().id = base::trim(row.substr(7));
-    } else if (all.empty()) {
-      continue;
-    } else if (row.starts_with("job_state =")) {
-      all.back().said = after_equals(row);
-      all.back().state = pbs_state(all.back().said);
-    } else if (row.starts_with("comment =")) {
-      all.back().reason = after_equals(row);
-    } else if (row.starts_with("stime =") || row.starts_with("start_time =") ||  // PBS; Torque
-               row.starts_with("estimated.start_time =")) {
-      all.back().start = after_equals(row);
-    } else if (row.starts_with("exec_host =")) {
-      all.back().on_nodes = after_equals(row);
+  for (const auto& entry : parse_pbs(answer)) {
+    BatchJob job;
+    job.id = entry.name;
+    job.said = entry.value("job_state");
+    job.state = pbs_state(job.said);
+    job.reason = entry.value("comment");
+    for (const char* key : {"stime", "start_time", "estimated.start_time"}) {  // PBS; Torque; a job that waits
+      if (job.start.empty()) job.start = entry.value(key);
     }
+    job.on_nodes = entry.value("exec_host");
+    all.push_back(std::move(job));
   }
   return all;
+}
+
+std::string pbs_output(const std::string& name, const std::string& id) {
+  return text(name, ".o", id.substr(0, id.find('.')));
 }
 
 std::optional<std::vector<BatchJob>> find_jobs(SchedulerName scheduler, const std::string& name,
@@ -153,27 +155,51 @@ std::optional<std::vector<BatchJob>> find_jobs(SchedulerName scheduler, const st
   return parse_squeue(answer.out);
 }
 
-std::string parse_scontrol(std::string_view answer) {
+JobEnd parse_scontrol(std::string_view answer) {
   std::string state, reason, code;
   for (const auto& word : base::split(base::trim(answer), ' ')) {
     if (word.starts_with("JobState=")) state = after_equals(word);
     if (word.starts_with("Reason=")) reason = after_equals(word);
     if (word.starts_with("ExitCode=")) code = after_equals(word);
   }
-  if (state.empty()) return "";
-  return text(state, reason.empty() || reason == "None" ? "" : text(", ", reason),
-              code.empty() || code == "0:0" ? "" : text(", exit code ", code));
+  if (state.empty()) return {};
+  return {.words = text(state, reason.empty() || reason == "None" ? "" : text(", ", reason),
+                        code.empty() || code == "0:0" ? "" : text(", exit code ", code)),
+          .by_hand = state.starts_with("CANCELLED"),
+          .out_of_memory = state == "OUT_OF_MEMORY"};
 }
 
-std::string how_ended(SchedulerName scheduler, const std::string& id) {
+JobEnd parse_pbs_end(std::string_view answer) {
+  const auto jobs = parse_pbs(answer);
+  if (jobs.empty() || jobs[0].value("job_state").empty()) return {};
+  const PbsEntry& job = jobs[0];
+  const std::string comment = job.value("comment");
+  const std::string code = job.value("Exit_status");
+  if (pbs_state(job.value("job_state")) != State::over) {
+    return {.words = text(job.value("job_state"), comment.empty() ? "" : text(", ", comment))};
+  }
+  // One that never ran has neither; the server's substate tells who ended it.
+  if (comment.empty() && code.empty()) {
+    const bool deleted = job.value("substate") == "91";
+    return {.words = deleted
+                         ? "deleted before it ran"
+                         : "ended by the server before it ran: the job that it waited for was deleted, or is unknown",
+            .by_hand = true};
+  }
+  const bool memory =
+      code == "-27" || comment.ends_with("exceeded resource mem") || comment.ends_with("exceeded resource vmem");
+  return {.words = text(comment, comment.empty() || code.empty() ? "" : ", ",
+                        code.empty() ? "" : text("exit status ", code)),
+          .by_hand = false,
+          .out_of_memory = memory};
+}
+
+JobEnd how_ended(SchedulerName scheduler, const std::string& id) {
   if (scheduler == SchedulerName::slurm) {
     const Answer answer = ask({"scontrol", "-o", "show", "job", id}, kCommandPatience);
-    return answer.good() ? parse_scontrol(answer.out) : "";
+    return answer.good() ? parse_scontrol(answer.out) : JobEnd{};
   }
-  const Answer answer = ask({"qstat", "-x", "-f", id}, kCommandPatience);  // -x: with those that are over
-  const auto jobs = parse_qstat(answer.out);
-  if (jobs.empty() || jobs[0].said.empty()) return "";
-  return text(jobs[0].said, jobs[0].reason.empty() ? "" : text(", ", jobs[0].reason));
+  return parse_pbs_end(ask({"qstat", "-x", "-f", id}, kCommandPatience).out);  // -x: with those that are over
 }
 
 bool cancel_jobs(SchedulerName scheduler, const std::vector<std::string>& ids) {

@@ -44,16 +44,28 @@ struct Submitted {
   std::string id;       // empty: refused
   std::string refusal;  // what the scheduler said
 };
+// From the script's own folder: there PBS puts what it has to say about the job itself (pbs_output).
 Submitted submit_script(SchedulerName scheduler, const base::Path& script, const Waits& waits);
+
+// The file, in the folder where a job of that name was submitted, of what PBS writes itself: "job killed: mem ...".
+std::string pbs_output(const std::string& name, const std::string& id);
 
 // Those of the jobs that the scheduler still knows; nothing when it does not answer. Slurm finds them by their name as
 // well, so that one of which nobody noted the number is not lost.
 std::optional<std::vector<BatchJob>> find_jobs(SchedulerName scheduler, const std::string& name,
                                                const std::vector<std::string>& ids);
 
-// How a job ended that is in the queue no more, in the scheduler's words: "FAILED, JobLaunchFailure, exit code 0:53".
-// Empty when it does not answer or has forgotten the job, as Slurm does after some minutes.
-std::string how_ended(SchedulerName scheduler, const std::string& id);
+// How a job ended that is in the queue no more.
+struct JobEnd {
+  std::string words = {};      // in the scheduler's: "FAILED, JobLaunchFailure, exit code 0:53"; empty: it does not say
+  bool by_hand = false;        // somebody took it out of the queue before it began
+  bool out_of_memory = false;  // it used more memory than it had asked for
+
+  bool operator==(const JobEnd&) const = default;
+};
+// Without words when the scheduler does not answer or has forgotten the job: Slurm does after some minutes, PBS at once
+// where the site keeps no history (job_history_enable).
+JobEnd how_ended(SchedulerName scheduler, const std::string& id);
 
 // True when the scheduler took the order; jobs that are gone already are no failure.
 bool cancel_jobs(SchedulerName scheduler, const std::vector<std::string>& ids);
@@ -72,7 +84,8 @@ Prospect ask_start(const base::Path& script);
 // The parsers behind them, open for their tests.
 std::vector<BatchJob> parse_squeue(std::string_view answer);    // of -o "%i|%T|%r|%S|%e|%N"
 std::vector<BatchJob> parse_qstat(std::string_view answer);     // of qstat -f
-std::string parse_scontrol(std::string_view answer);            // of scontrol -o show job
+JobEnd parse_scontrol(std::string_view answer);                 // of scontrol -o show job
+JobEnd parse_pbs_end(std::string_view answer);                  // of qstat -x -f
 Prospect parse_test_only(std::string_view said);                // of sbatch --test-only
 std::string parse_job_id(SchedulerName, std::string_view out);  // "12;cluster" -> "12", "7.head\n" -> "7.head"
 

@@ -50,19 +50,27 @@ TEST(BatchTest, ReadsTheQueue) {
 }
 
 TEST(BatchTest, ReadsTheQueueOfPbs) {
-  const auto jobs = parse_qstat(
-      "Job Id: 7.head\n    Job_Name = pets\n    job_state = H\n    comment = Job held, dependency\n\n"
-      "Job Id: 6.head\n    job_state = R\n    exec_host = n1/0\n    stime = Sun Nov 15 09:57:44 2026\n");
-  ASSERT_EQ(jobs.size(), 2);
-  EXPECT_EQ(jobs[0].id, "7.head");
-  EXPECT_EQ(jobs[0].state, BatchJob::State::waiting);
-  EXPECT_EQ(jobs[0].reason, "Job held, dependency");
-  EXPECT_EQ(jobs[1].state, BatchJob::State::running);
-  EXPECT_EQ(jobs[1].on_nodes, "n1/0");
-  EXPECT_EQ(jobs[1].start, "Sun Nov 15 09:57:44 2026");
+  const auto waiting = parse_qstat(recorded_answer("qstat -f 1.n1"));
+  ASSERT_EQ(waiting.size(), 1u);
+  EXPECT_EQ(waiting[0].id, "1.n1");
+  EXPECT_EQ(waiting[0].state, BatchJob::State::waiting);
+  EXPECT_EQ(waiting[0].reason, "Not Running: Insufficient amount of resource: ncpus (R: 72 A: 36 T: 72)");
+  EXPECT_EQ(waiting[0].start, "");
+  const auto running = parse_qstat(recorded_answer("qstat -f 0.n1"));
+  EXPECT_EQ(running.at(0).state, BatchJob::State::running);
+  EXPECT_EQ(running[0].on_nodes, "n1/0*32");
+  EXPECT_EQ(running[0].start, "Mon Nov 16 13:20:11 2026");
+  EXPECT_EQ(parse_qstat(recorded_answer("qstat -f 3.n1")).at(0).said, "H");
+}
+
+TEST(BatchTest, ReadsWhenPbsExpectsAJobToStart) {
+  const auto jobs =
+      parse_qstat("Job Id: 1.n1\n" + recorded_answer("qstat -f 1.n1 | grep -A1 -E 'estimated|comment|job_state'"));
+  EXPECT_EQ(jobs.at(0).start, "Mon Nov 16 14:20:11 2026");
 }
 
 TEST(BatchTest, ReadsTheQueueOfTorque) {
+  note_unrecorded("qstat -f", "Torque");
   const auto jobs = parse_qstat(
       "Job Id: 6.head\n    job_state = R\n    exec_host = n1/0+n1/1\n    Resource_List.walltime = 02:00:00\n"
       "    start_time = Sun Nov 15 09:57:44 2026\n    Walltime.Remaining = 7190\n    start_count = 1\n");
@@ -88,26 +96,52 @@ TEST(BatchTest, ReadsWhenAJobWouldStart) {
 
 TEST(BatchTest, AsksPbsForAllJobsAtOnce) {
   FakeScheduler site;
-  site.install_script("qstat",
-                      "echo \"Job Id: $3\"; echo '    job_state = R'; echo 'qstat: Unknown Job Id 6' >&2; exit 153");
-  const auto jobs = find_jobs(SchedulerName::pbs, "pets", {"6.head", "7.head"});
+  site.install_recorded({"qstat -f 38.n1 39.n1 => qstat -f 38.n1 39.n1 40.n1 41.n1 | $KEY"});
+  const auto jobs = find_jobs(SchedulerName::pbs, "pets", {"38.n1", "39.n1"});
   ASSERT_TRUE(jobs);
-  ASSERT_EQ(jobs->size(), 1u);
-  EXPECT_EQ(jobs->front().id, "7.head");
-  site.install_script("qstat", "echo 'qstat: cannot connect to server head' >&2; exit 1");
+  ASSERT_EQ(jobs->size(), 4u);
+  EXPECT_EQ(jobs->at(1).id, "39.n1");
+  EXPECT_EQ(jobs->at(1).state, BatchJob::State::waiting);
+}
+
+// Jobs that are over are complained of, beside the answer about the others; a server that is away is no such thing.
+TEST(BatchTest, TakesNoOtherComplaintOfPbsForAJobThatIsOver) {
+  FakeScheduler site;
+  site.install_recorded({"qstat -f 0.n1 99999.n1 17.n1 => qstat 0.n1 99999.n1 17.n1", "qstat -f 17.n1 => qstat 17.n1",
+                         "qstat -f 0.n1 => 12: qstat -f 0.n1"});
+  EXPECT_TRUE(find_jobs(SchedulerName::pbs, "pets", {"0.n1", "99999.n1", "17.n1"}));
+  EXPECT_TRUE(find_jobs(SchedulerName::pbs, "pets", {"17.n1"})->empty());
+  EXPECT_EQ(find_jobs(SchedulerName::pbs, "pets", {"0.n1"}), std::nullopt);
+  for (const char* words : {"qstat: Invalid credential", "qstat: End of File", "Communication failure."}) {
+    site.install_unrecorded("qstat", base::text("echo '", words, "' >&2; exit 1"), words);
+    EXPECT_EQ(find_jobs(SchedulerName::pbs, "pets", {"7.head"}), std::nullopt) << words;
+  }
+  site.install_unrecorded("qstat", "exit 1", "no word at all");
   EXPECT_EQ(find_jobs(SchedulerName::pbs, "pets", {"7.head"}), std::nullopt);
 }
 
-TEST(BatchTest, TakesNoOtherComplaintOfPbsForAJobThatIsOver) {
+TEST(BatchTest, CancelsJobsOfPbsThatMayBeGone) {
   FakeScheduler site;
-  for (const char* words : {"qstat: Invalid credential", "qstat: End of File", "Communication failure."}) {
-    site.install_script("qstat", base::text("echo '", words, "' >&2; exit 1"));
-    EXPECT_EQ(find_jobs(SchedulerName::pbs, "pets", {"7.head"}), std::nullopt) << words;
-  }
-  site.install_script("qstat", "exit 1");
-  EXPECT_EQ(find_jobs(SchedulerName::pbs, "pets", {"7.head"}), std::nullopt);
-  site.install_script("qstat", "echo 'qstat: 7.head Job has finished, use -x or -H' >&2; exit 35");
-  EXPECT_TRUE(find_jobs(SchedulerName::pbs, "pets", {"7.head"})->empty());
+  site.install_recorded({"qdel 0.n1 => 12: qdel 0.n1"});
+  for (const char* id : {"17.n1", "99999.n1"}) EXPECT_TRUE(cancel_jobs(SchedulerName::pbs, {id})) << id;
+  EXPECT_FALSE(cancel_jobs(SchedulerName::pbs, {"34.n1"}));  // somebody else's
+  EXPECT_FALSE(cancel_jobs(SchedulerName::pbs, {"0.n1"}));   // no server
+}
+
+TEST(BatchTest, SubmitsFromTheFolderOfTheScript) {
+  FakeScheduler site;
+  const base::TemporaryFolder folder;
+  const std::string here = (folder.path() / "here").string();
+  site.install_script("qsub", "pwd > here; echo 0.n1");
+  EXPECT_EQ(submit_script(SchedulerName::pbs, folder.path() / "submit.sh", {}).id, "0.n1");
+  EXPECT_EQ(base::read_file(here), folder.path().string() + "\n");
+  EXPECT_EQ(pbs_output("pets-0a1b2c", "12.n1"), "pets-0a1b2c.o12");
+}
+
+TEST(BatchTest, TellsWhatPbsRefused) {
+  FakeScheduler site;
+  site.install_recorded({"qsub *x.sh => qsub -q closed s.sh"});
+  EXPECT_EQ(submit_script(SchedulerName::pbs, "/x.sh", {}).refusal, "qsub: Queue is not enabled");
 }
 
 TEST(BatchTest, SaysWhenTheCommandIsNotHere) {
@@ -157,14 +191,38 @@ TEST(BatchTest, TellsHowAJobEndedThatTheQueueShowsNoMore) {
   site.install(
       "scontrol",
       "JobId=2 JobName=pets Reason=JobLaunchFailure JobState=FAILED Dependency=(null) ExitCode=0:53 Requeue=0");
-  EXPECT_EQ(how_ended(SchedulerName::slurm, "2"), "FAILED, JobLaunchFailure, exit code 0:53");
-  EXPECT_EQ(parse_scontrol("JobState=CANCELLED Reason=None ExitCode=0:0"), "CANCELLED");
+  EXPECT_EQ(how_ended(SchedulerName::slurm, "2").words, "FAILED, JobLaunchFailure, exit code 0:53");
+  EXPECT_EQ(parse_scontrol("JobState=CANCELLED Reason=None ExitCode=0:0"),
+            (JobEnd{.words = "CANCELLED", .by_hand = true}));
+  EXPECT_TRUE(parse_scontrol("JobState=OUT_OF_MEMORY Reason=OutOfMemory ExitCode=0:125").out_of_memory);
   site.install_script("scontrol", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
-  EXPECT_EQ(how_ended(SchedulerName::slurm, "2"), "");
-  site.install("qstat", "Job Id: 7.head\n    job_state = F\n    comment = Job failed, exec host n1");
-  EXPECT_EQ(how_ended(SchedulerName::pbs, "7.head"), "F, Job failed, exec host n1");
-  site.install_script("qstat", "echo 'qstat: Unknown Job Id 7.head' >&2; exit 153");
-  EXPECT_EQ(how_ended(SchedulerName::pbs, "7.head"), "");
+  EXPECT_EQ(how_ended(SchedulerName::slurm, "2"), JobEnd{});
+}
+
+TEST(BatchTest, TellsHowAJobOfPbsEnded) {
+  FakeScheduler site;
+  site.install_recorded(
+      {"qstat -x -f 40.n1 => qstat -x -f 26.n1 | grep -A1 -E "
+       "'job_state|substate|depend|comment|Exit_status|history'"});
+  const JobEnd memory = how_ended(SchedulerName::pbs, "13.n1");
+  EXPECT_EQ(memory.words,
+            "Job run at Mon Nov 16 at 13:20 on (n2:ncpus=1:mem=51200kb) and exceeded resource mem, exit status -27");
+  EXPECT_TRUE(memory.out_of_memory);
+  const JobEnd walltime = how_ended(SchedulerName::pbs, "12.n1");
+  EXPECT_THAT(walltime.words, testing::EndsWith("exceeded resource walltime, exit status -29"));
+  EXPECT_FALSE(walltime.out_of_memory);
+  EXPECT_FALSE(walltime.by_hand);
+  EXPECT_THAT(how_ended(SchedulerName::pbs, "16.n1").words, testing::EndsWith("and failed, exit status -2"));
+  const std::string head = "Job Id: 32.n1\n";
+  EXPECT_EQ(
+      parse_pbs_end(
+          head + recorded_answer("qstat -x -f 32.n1 | grep -E 'job_state|substate|Exit_status|comment|stime|history'")),
+      (JobEnd{.words = "deleted before it ran", .by_hand = true}));
+  EXPECT_THAT(parse_pbs_end(recorded_answer("13: qstat -x -f 9.n1 | $KEY")).words,
+              testing::StartsWith("ended by the server before it ran: the job that it waited for was deleted"));
+  EXPECT_EQ(how_ended(SchedulerName::pbs, "10.n1").words,
+            "Job run at Mon Nov 16 at 13:20 on (n1:ncpus=1) and finished, exit status 0");
+  EXPECT_EQ(parse_pbs_end(recorded_answer("qstat -x 10.n1")), JobEnd{});  // forgotten
 }
 
 }  // namespace

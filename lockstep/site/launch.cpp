@@ -53,7 +53,7 @@ bool any_pmi() {
 }
 
 bool ranks_need(std::string_view name) {
-  if (name == "PATH" || name == "LD_LIBRARY_PATH") return true;
+  if (name == "PATH" || name == "LD_LIBRARY_PATH" || name == "PBS_JOBFS") return true;
   for (const std::string_view family : {"NCCL_", "OMP_", "UCX_", "LOCKSTEP_"}) {
     if (name.starts_with(family)) return true;
   }

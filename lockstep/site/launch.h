@@ -23,7 +23,8 @@ struct Launch {
 Launch read_launch();
 
 // Words for Open MPI's mpirun, "-x NAME" each: started by ssh a rank on another node has of this environment only what
-// is named so. Of what is set: PATH, LD_LIBRARY_PATH, NCCL_*, OMP_*, UCX_*, LOCKSTEP_*, and the names in LOCKSTEP_PASS
+// is named so. Of what is set: PATH, LD_LIBRARY_PATH, PBS_JOBFS, NCCL_*, OMP_*, UCX_*, LOCKSTEP_*, and the names in
+// LOCKSTEP_PASS
 // ("A,B"). None where the user has named them to Open MPI himself (mca_base_env_list): it refuses both.
 // Hydra's mpiexec and srun pass everything on by themselves.
 constexpr const char* kPassVariable = "LOCKSTEP_PASS";

@@ -39,11 +39,17 @@ void fill_gpus(const Probe& probe, const catalogue::Catalogue& catalogue, spec::
   }
 }
 
-// On a login node the cluster is what counts, not this machine: its default partition, as Slurm describes it.
+// On a login node the cluster is what counts, not this machine: its default partition or queue, as the scheduler
+// describes it.
 void fill_cluster(const Probe& probe, const catalogue::Catalogue& catalogue, spec::Machine& machine) {
   const auto found = std::find_if(probe.partitions.begin(), probe.partitions.end(),
                                   [](const Partition& partition) { return partition.is_default; });
   if (found == probe.partitions.end()) return;
+  if (found->nodes == 0) {  // nobody says what they are like
+    machine.scheduler.partition = found->name;
+    machine.scheduler.walltime = static_cast<double>(found->limit_seconds.value_or(0));
+    return;
+  }
   machine.nodes = found->nodes;
   machine.cpu.clear();
   machine.sockets_per_node = 0;
@@ -53,9 +59,11 @@ void fill_cluster(const Probe& probe, const catalogue::Catalogue& catalogue, spe
   machine.gpus_per_node = 0;
   machine.scheduler.partition = found->name;
   machine.scheduler.walltime = static_cast<double>(found->limit_seconds.value_or(0));
-  machine.notes = "default partition as sinfo describes it; the CPU is not stated";
+  const bool slurm = probe.scheduler.name == SchedulerName::slurm;
+  machine.notes = slurm ? "default partition as sinfo describes it; the CPU is not stated"
+                        : "default queue as qstat and pbsnodes describe it; the CPU is not stated";
   if (found->gpus == 0) return;
-  machine.scheduler.resources = spec::ResourceForm::gres;  // the form in which sinfo tells of them
+  if (slurm) machine.scheduler.resources = spec::ResourceForm::gres;  // the form in which sinfo tells of them
   machine.scheduler.gpu_type = found->gpu_type;
   const auto known = std::find_if(catalogue.gpus.begin(), catalogue.gpus.end(),
                                   [&](const catalogue::Gpu& gpu) { return gpu.id == found->gpu_type; });

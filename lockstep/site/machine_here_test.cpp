@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lockstep/site/fake_scheduler.h"
+
 namespace lockstep::site {
 namespace {
 
@@ -55,6 +57,21 @@ TEST(MachineHereTest, DescribesTheClusterOnItsLoginNode) {
   EXPECT_EQ(machine.scheduler.gpu_type, "v100-32");
   probe.partitions = parse_sinfo("main*|2-00:00:00|16|64|256000|gpu:big:4\n");
   EXPECT_NE(describe_machine(probe, catalogue::load_embedded(), "2026-11-15").notes.find("'big'"), std::string::npos);
+}
+
+TEST(MachineHereTest, DescribesTheDefaultQueueOfPbs) {
+  FakeScheduler site;
+  site.install_recorded();
+  const spec::Machine machine = describe_machine(probe_site(), catalogue::load_embedded(), "2026-11-16");
+  EXPECT_EQ(machine.scheduler.kind, spec::SchedulerKind::pbs);
+  EXPECT_EQ(machine.scheduler.partition, "workq");
+  EXPECT_EQ(machine.scheduler.walltime, 0);
+  EXPECT_EQ(machine.scheduler.resources, spec::ResourceForm::standard);
+  EXPECT_EQ(machine.nodes, 2);
+  EXPECT_EQ(machine.cores_per_node, 36);
+  EXPECT_EQ(machine.memory_per_node, 200'000'000'000);  // 187 GiB, down to whole GB
+  EXPECT_EQ(machine.cpu, "");
+  EXPECT_EQ(site.unrecorded_calls(), "");
 }
 
 TEST(MachineHereTest, ChargesTheOnlyProjectAndLeavesAChoiceToTheUser) {

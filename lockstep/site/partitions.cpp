@@ -2,10 +2,11 @@
 #include "lockstep/site/partitions.h"
 
 #include <cstdlib>
+#include <map>
 
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
-#include "lockstep/site/scheduler.h"
+#include "lockstep/site/pbs_answer.h"
 
 namespace lockstep::site {
 namespace {
@@ -20,7 +21,64 @@ void read_gres(std::string_view gres, Partition& partition) {
   }
 }
 
+struct PbsHost {
+  int64_t cpus = 0;
+  int64_t memory_mib = 0;
+  int64_t gpus = 0;
+  auto operator<=>(const PbsHost&) const = default;
+};
+
+int64_t count_in(const PbsEntry& entry, const std::string& key) {
+  return std::atoll(entry.value(key).c_str());
+}
+
+// How many hosts of each size a queue has: nodes that are tied to a queue serve it alone.
+std::map<PbsHost, int64_t> hosts_of(const std::string& queue, const std::vector<PbsEntry>& vnodes) {
+  std::map<std::string, PbsHost> tied, shared;
+  for (const auto& vnode : vnodes) {
+    const std::string own = vnode.value("queue");
+    if (!own.empty() && own != queue) continue;
+    const std::string host = vnode.value("resources_available.host");
+    PbsHost& sum = (own.empty() ? shared : tied)[host.empty() ? vnode.name : host];
+    sum.cpus += count_in(vnode, "resources_available.ncpus");
+    sum.memory_mib += pbs_bytes(vnode.value("resources_available.mem")).value_or(0) >> 20;
+    sum.gpus += count_in(vnode, "resources_available.ngpus");
+  }
+  std::map<PbsHost, int64_t> kinds;
+  for (const auto& [name, host] : tied.empty() ? shared : tied) ++kinds[host];
+  return kinds;
+}
+
 }  // namespace
+
+std::vector<Partition> parse_pbs_queues(std::string_view queues, std::string_view server, std::string_view nodes) {
+  const auto servers = parse_pbs(server);
+  const PbsEntry all_jobs = servers.empty() ? PbsEntry{} : servers.front();
+  const auto vnodes = parse_pbs(nodes);
+  std::vector<Partition> all;
+  for (const auto& queue : parse_pbs(queues)) {
+    Partition partition;
+    partition.name = queue.name;
+    partition.is_default = queue.name == all_jobs.value("default_queue");
+    partition.enabled = queue.value("enabled") != "False";
+    partition.started = queue.value("started") != "False";
+    std::string limit = queue.value("resources_max.walltime");
+    if (limit.empty()) limit = all_jobs.value("resources_max.walltime");
+    if (const auto seconds = left_by_squeue(limit); seconds && !limit.empty()) {
+      partition.limit_seconds = seconds->count();
+    }
+    const auto kinds = hosts_of(queue.name, vnodes);
+    if (kinds.empty()) all.push_back(partition);
+    for (const auto& [host, count] : kinds) {
+      partition.nodes = count;
+      partition.cpus = host.cpus;
+      partition.memory_mib = host.memory_mib;
+      partition.gpus = host.gpus;
+      all.push_back(partition);
+    }
+  }
+  return all;
+}
 
 std::vector<Partition> parse_sinfo(std::string_view answer) {
   std::vector<Partition> all;
@@ -44,10 +102,15 @@ std::vector<Partition> parse_sinfo(std::string_view answer) {
   return all;
 }
 
-std::vector<Partition> read_partitions() {
-  if (!find_on_path("sinfo")) return {};
-  const auto answer = run_for_output({"sinfo", "-h", "-o", "%P|%l|%D|%c|%m|%G"}, std::chrono::milliseconds(3000));
-  return parse_sinfo(answer.value_or(""));
+std::vector<Partition> read_partitions(SchedulerName scheduler) {
+  const auto said = [](const std::vector<std::string>& words) {
+    return run_for_output(words, std::chrono::milliseconds(3000)).value_or("");
+  };
+  const bool slurm = find_on_path("sinfo").has_value();
+  if (scheduler == SchedulerName::slurm && slurm) return parse_sinfo(said({"sinfo", "-h", "-o", "%P|%l|%D|%c|%m|%G"}));
+  if (scheduler != SchedulerName::pbs || slurm || !find_on_path("qstat")) return {};
+  const std::string nodes = find_on_path("pbsnodes") ? said({"pbsnodes", "-av"}) : "";
+  return parse_pbs_queues(said({"qstat", "-Qf"}), said({"qstat", "-Bf"}), nodes);
 }
 
 }  // namespace lockstep::site

@@ -54,7 +54,7 @@ Probe probe_site() {
   found.scheduler = read_scheduler();
   found.seconds_left = seconds_left();
   if (found.scheduler.login_node()) {
-    found.partitions = read_partitions();
+    found.partitions = read_partitions(found.scheduler.name);
     found.accounts = read_accounts();
   }
   found.software = read_software();

@@ -11,6 +11,7 @@
 
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
+#include "lockstep/site/pbs_answer.h"
 
 namespace lockstep::site {
 namespace {
@@ -55,6 +56,7 @@ Scheduler read_pbs() {
   pbs.partition = variable("PBS_QUEUE");
   pbs.node_list = variable("PBS_NODEFILE");
   pbs.submit_dir = variable("PBS_O_WORKDIR");
+  pbs.submit_path = variable("PBS_O_PATH");
   return pbs;
 }
 
@@ -74,17 +76,6 @@ Seconds clock_text(std::string_view words) {
     total = total * 60 + *number;
   }
   return seconds(days * 86400 + total);
-}
-
-// The value behind "    name = " in the answer of `qstat -f`.
-std::string qstat_value(std::string_view answer, std::string_view name) {
-  for (const auto& line : base::split(answer, '\n')) {
-    const std::string_view row = base::trim(line);
-    if (row.substr(0, name.size()) != name) continue;
-    const std::string_view rest = base::trim(row.substr(name.size()));
-    if (!rest.empty() && rest[0] == '=') return std::string(base::trim(rest.substr(1)));
-  }
-  return "";
 }
 
 std::string walltime_text(seconds walltime) {
@@ -133,14 +124,19 @@ Seconds left_by_squeue(std::string_view answer) {
 }
 
 Seconds left_by_qstat(std::string_view answer, int64_t now) {
-  if (const auto left = integer(qstat_value(answer, "Walltime.Remaining"))) return seconds(*left);  // Torque
-  const Seconds limit = clock_text(qstat_value(answer, "Resource_List.walltime"));
-  std::string start = qstat_value(answer, "stime");              // PBS: "Sun Nov 15 09:57:44 2026", local time
-  if (start.empty()) start = qstat_value(answer, "start_time");  // Torque: likewise
-  std::tm started{};
-  if (!limit || !::strptime(start.c_str(), "%a %b %d %H:%M:%S %Y", &started)) return std::nullopt;
-  started.tm_isdst = -1;
-  return *limit - seconds(now - static_cast<int64_t>(std::mktime(&started)));
+  const auto jobs = parse_pbs(answer);
+  if (jobs.empty()) return std::nullopt;
+  const PbsEntry& job = jobs.front();
+  if (const auto left = integer(job.value("Walltime.Remaining"))) return seconds(*left);  // Torque
+  const Seconds limit = clock_text(job.value("Resource_List.walltime"));
+  auto start = pbs_time(job.value("stime"));
+  if (!start) start = pbs_time(job.value("start_time"));  // Torque
+  if (!limit || !start) return std::nullopt;
+  return *limit - seconds(now - *start);
+}
+
+std::string job_scratch() {
+  return variable("PBS_JOBFS");
 }
 
 Seconds seconds_left() {

@@ -16,14 +16,15 @@ const char* name_of(SchedulerName name);  // "none", "slurm", "pbs"
 // What the batch system says about this process. This file is the only reader of SLURM_* and PBS_* variables.
 struct Scheduler {
   SchedulerName name = SchedulerName::none;
-  bool commands = false;   // its submit command is on PATH
-  std::string job_id;      // empty: outside any allocation
-  std::string partition;   // or queue, of the allocation
-  std::string node_list;   // as the scheduler writes it; for PBS the node file
-  int64_t nodes = 0;       // of the allocation; 0: not said
-  int64_t tasks = 0;       // of the step or job; 0: not said
-  int64_t restarts = 0;    // how often the scheduler has started this job again
-  std::string submit_dir;  // where the job was submitted
+  bool commands = false;    // its submit command is on PATH
+  std::string job_id;       // empty: outside any allocation
+  std::string partition;    // or queue, of the allocation
+  std::string node_list;    // as the scheduler writes it; for PBS the node file
+  int64_t nodes = 0;        // of the allocation; 0: not said
+  int64_t tasks = 0;        // of the step or job; 0: not said
+  int64_t restarts = 0;     // how often the scheduler has started this job again
+  std::string submit_dir;   // where the job was submitted
+  std::string submit_path;  // PATH of who submitted it (PBS)
 
   bool in_allocation() const { return !job_id.empty(); }
   // The commands are here and no allocation is: other people share this machine.
@@ -39,6 +40,10 @@ constexpr const char* kJobEndVariable = "LOCKSTEP_JOB_END";
 // Seconds until the scheduler ends this job, asked once a call: an end-time variable, else `squeue` or `qstat -f`.
 // Nothing outside an allocation, without a limit, or when the scheduler does not answer within 5 s.
 std::optional<std::chrono::seconds> seconds_left();
+
+// The folder of this job on its node's own disk where the site has a variable of its own for it ($PBS_JOBFS); empty: it
+// has not, and $TMPDIR is all there is.
+std::string job_scratch();
 
 // The parsers behind seconds_left(), open for their tests: `now` is seconds since 1970.
 std::optional<std::chrono::seconds> left_by_squeue(std::string_view answer);  // "1-02:03:04", "UNLIMITED"

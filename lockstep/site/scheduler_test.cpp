@@ -87,7 +87,12 @@ TEST(TimeLeftTest, ReadsQstat) {
   const char* answer = "Job Id: 7.head\n    Resource_List.walltime = 02:00:00\n    stime = Sun Nov 15 09:00:00 2026\n";
   EXPECT_EQ(left_by_qstat(answer, began + 1800), seconds(5400));
   EXPECT_EQ(left_by_qstat("Job Id: 7.head\n", began), std::nullopt);
+  std::tm real{};
+  ASSERT_NE(::strptime("Mon Nov 16 13:20:11 2026", "%a %b %d %H:%M:%S %Y", &real), nullptr);
+  real.tm_isdst = -1;
+  EXPECT_EQ(left_by_qstat(recorded_answer("qstat -f 0.n1"), std::mktime(&real) + 60), seconds(3540));
   // Torque has no stime.
+  note_unrecorded("qstat -f", "Torque");
   const std::string torque =
       "Job Id: 7.head\n    job_state = R\n    Resource_List.walltime = 02:00:00\n"
       "    start_time = Sun Nov 15 09:00:00 2026\n    start_count = 1\n";

@@ -48,6 +48,7 @@ const Section& scheduler_section() {
           .add("kind", &Scheduler::kind, "", anything, "none: log in and run")
           .add("partition", &Scheduler::partition, "", anything, "partition (Slurm) or queue (PBS)")
           .add("account", &Scheduler::account, "", anything, "project that is charged")
+          .add("project", &Scheduler::project, "", anything, "PBS: project (-P), where the site wants it beside -A")
           .add("qos", &Scheduler::qos, "", anything, "quality of service (Slurm)")
           .add("constraint", &Scheduler::constraint, "", anything,
                "features a node must have (Slurm), or further chunk resources (PBS): v100, host=a")
@@ -56,10 +57,15 @@ const Section& scheduler_section() {
           .add("max_nodes", &Scheduler::max_nodes, "nodes", non_negative, "largest job; 0: not stated")
           .add("exclusive_nodes", &Scheduler::exclusive_nodes, "", anything, "a job gets whole nodes")
           .add("resources", &Scheduler::resources, "", anything,
-               "how GPUs are asked for; standard: gres on Slurm, select on PBS; nodes: as Torque does")
+               "how nodes and GPUs are asked for; standard: gres on Slurm, select on PBS; nodes: as Torque does; "
+               "job_wide: PBS's -l ncpus= -l mem= -l ngpus=")
           .add("gpu_type", &Scheduler::gpu_type, "", anything, "the GPU's name in a request, where the site wants one")
+          .add("memory", &Scheduler::memory, Type::bytes, non_negative,
+               "main memory that a job asks for on each node; 0: what the plan says and a margin")
           .add("launcher", &Scheduler::launcher, "", anything,
                "mpirun: lockstep starts and watches the ranks; srun: srun --mpi=pmix does")
+          .add("remote_shell", &Scheduler::remote_shell, "", anything,
+               "how mpirun reaches the other nodes of a PBS job; standard: pbs_tmrsh where it is, else ssh")
           .add("modules", &Scheduler::modules, "", anything,
                "shell lines before the program: \"module load openmpi/4.1\"")
           .add("environment", &Scheduler::environment, "", anything, "NAME=VALUE for the program, as they stand")
@@ -103,12 +109,11 @@ void check_scheduler(const Scheduler& scheduler,
   const auto control = [](const std::string& words) {
     return std::any_of(words.begin(), words.end(), [](char c) { return static_cast<unsigned char>(c) < 32; });
   };
-  const std::vector<std::pair<const char*, const std::string*>> names{{"partition", &scheduler.partition},
-                                                                      {"account", &scheduler.account},
-                                                                      {"qos", &scheduler.qos},
-                                                                      {"constraint", &scheduler.constraint},
-                                                                      {"reservation", &scheduler.reservation},
-                                                                      {"gpu_type", &scheduler.gpu_type}};
+  const std::vector<std::pair<const char*, const std::string*>> names{
+      {"partition", &scheduler.partition},   {"account", &scheduler.account},
+      {"project", &scheduler.project},       {"qos", &scheduler.qos},
+      {"constraint", &scheduler.constraint}, {"reservation", &scheduler.reservation},
+      {"gpu_type", &scheduler.gpu_type}};
   for (const auto& [key, value] : names) {
     if (control(*value) || value->find_first_of(" '\"\\#") != std::string::npos) {
       complain(base::text("scheduler.", key), base::text("'", *value, "' is not one plain word"),
@@ -127,14 +132,18 @@ void check_scheduler(const Scheduler& scheduler,
   }
   const bool slurm_form =
       scheduler.resources == ResourceForm::gres || scheduler.resources == ResourceForm::gpus_per_node;
-  const bool pbs_form = scheduler.resources == ResourceForm::select || scheduler.resources == ResourceForm::nodes;
+  const bool pbs_form = scheduler.resources == ResourceForm::select || scheduler.resources == ResourceForm::nodes ||
+                        scheduler.resources == ResourceForm::job_wide;
   if ((slurm_form && scheduler.kind == SchedulerKind::pbs) || (pbs_form && scheduler.kind == SchedulerKind::slurm)) {
     complain("scheduler.resources",
              base::text(name_of(scheduler.resources), " is not a form of ", name_of(scheduler.kind)),
-             "gres or gpus_per_node for slurm, select or nodes for pbs");
+             "gres or gpus_per_node for slurm, select, nodes or job_wide for pbs");
   }
   if (scheduler.launcher == Launcher::srun && scheduler.kind == SchedulerKind::pbs) {
     complain("scheduler.launcher", "srun belongs to slurm", "mpirun");
+  }
+  if (!scheduler.project.empty() && scheduler.kind == SchedulerKind::slurm) {
+    complain("scheduler.project", "Slurm has accounts, no projects", "scheduler.account");
   }
 }
 

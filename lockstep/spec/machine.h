@@ -18,8 +18,9 @@ struct Section;  // fields.h
 
 LOCKSTEP_CHOICE(SchedulerKind, none, slurm, pbs)
 LOCKSTEP_CHOICE(FileSystemKind, unknown, local, nfs, lustre, gpfs, beegfs, object)
-LOCKSTEP_CHOICE(ResourceForm, standard, gres, gpus_per_node, select, nodes)
+LOCKSTEP_CHOICE(ResourceForm, standard, gres, gpus_per_node, select, nodes, job_wide)
 LOCKSTEP_CHOICE(Launcher, mpirun, srun)
+LOCKSTEP_CHOICE(RemoteShell, standard, ssh, pbs_tmrsh)
 LOCKSTEP_CHOICE(SubmitFrom, job, login)
 
 struct Link {
@@ -50,6 +51,7 @@ struct Scheduler {
   SchedulerKind kind = SchedulerKind::none;
   std::string partition;  // partition (Slurm) or queue (PBS)
   std::string account;
+  std::string project;  // PBS's -P, which some sites want beside the account or in its place
   std::string qos;
   std::string constraint;  // features a node must have
   std::string reservation;
@@ -58,12 +60,14 @@ struct Scheduler {
   bool exclusive_nodes = true;                      // a job gets whole nodes
   ResourceForm resources = ResourceForm::standard;  // how GPUs are asked for
   std::string gpu_type;                             // as the site calls the GPU in a request
+  int64_t memory = 0;                               // bytes that a job asks for on each node; 0: by the plan
   Launcher launcher = Launcher::mpirun;
-  std::vector<std::string> modules;      // shell lines before the program: "module load openmpi/4.1"
-  std::vector<std::string> environment;  // "NAME=VALUE", exported as they stand
-  std::string container;                 // words in front of the program on each rank: "apptainer exec --nv x.sif"
-  double signal_lead = 120;              // seconds before its end that Slurm warns a job; 0: never
-  std::vector<std::string> extra;        // further directives, verbatim: "--mail-type=END"
+  RemoteShell remote_shell = RemoteShell::standard;  // how mpirun reaches the other nodes of a PBS job
+  std::vector<std::string> modules;                  // shell lines before the program: "module load openmpi/4.1"
+  std::vector<std::string> environment;              // "NAME=VALUE", exported as they stand
+  std::string container;           // words in front of the program on each rank: "apptainer exec --nv x.sif"
+  double signal_lead = 120;        // seconds before its end that Slurm warns a job; 0: never
+  std::vector<std::string> extra;  // further directives, verbatim: "--mail-type=END"
 
   bool operator==(const Scheduler&) const = default;
 };

@@ -105,6 +105,12 @@ TEST(MachineTest, RefusesWhatWouldBreakABatchScript) {
   EXPECT_THAT(scheduler(R"("environment": ["9X=1"])"), testing::HasSubstr("'9X=1' does not set a variable"));
   EXPECT_THAT(scheduler(R"("kind": "pbs", "resources": "gres")"), testing::HasSubstr("gres is not a form of pbs"));
   EXPECT_THAT(scheduler(R"("kind": "pbs", "launcher": "srun")"), testing::HasSubstr("srun belongs to slurm"));
+  EXPECT_THAT(scheduler(R"("kind": "slurm", "resources": "job_wide")"),
+              testing::HasSubstr("job_wide is not a form of slurm"));
+  EXPECT_THAT(scheduler(R"("kind": "slurm", "project": "ab12")"), testing::HasSubstr("no projects"));
+  EXPECT_THAT(scheduler(R"("kind": "pbs", "project": "a b")"), testing::HasSubstr("is not one plain word"));
+  EXPECT_THAT(scheduler(R"("kind": "pbs", "remote_shell": "rsh")"),
+              testing::HasSubstr("'rsh' is not one of standard, ssh, pbs_tmrsh"));
 }
 
 }  // namespace

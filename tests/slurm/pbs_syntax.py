@@ -18,6 +18,7 @@ OPTIONS = {
     "-r": "y|n",
     "-q": r"[A-Za-z][\w.-]*(@[\w.-]+)?",
     "-A": r"\S+",
+    "-P": r"\S+",
     "-m": r"n|[abej]+",
     "-M": r"\S+@\S+",
     "-W": r"(depend=(after|afterok|afternotok|afterany):[\w.:-]+|group_list=\S+|umask=\d+|block=true)",
@@ -27,7 +28,8 @@ OPTIONS = {
 TIME = r"walltime=(\d+:)?\d{1,2}:\d{2}(:\d{2})?"
 CHUNK = rf"(\d+:)?{RESOURCE}(:{RESOURCE})*"
 PRO = [TIME, rf"select={CHUNK}(\+{CHUNK})*", r"place=(free|pack|scatter|vscatter)(:(excl|exclhost|shared))?(:group=\w+)?"]
-TORQUE = [TIME, r"nodes=\d+(:ppn=\d+)?(:gpus=\d+)?(:[A-Za-z][\w-]*)*", r"qos=\w+"]
+JOB_WIDE = [r"ncpus=\d+", r"mem=\d+(kb|mb|gb|tb)", r"ngpus=\d+"]  # in place of select and place
+TORQUE = [TIME, r"mem=\d+(kb|mb|gb|tb)", r"nodes=\d+(:ppn=\d+)?(:gpus=\d+)?(:[A-Za-z][\w-]*)*", r"qos=\w+"]
 
 
 def wrong_with(line, torque):
@@ -38,7 +40,7 @@ def wrong_with(line, torque):
     if option == "-n" and not torque:
         return "-n is Torque's"
     if option == "-l":
-        forms = TORQUE if torque else PRO
+        forms = TORQUE if torque else PRO + JOB_WIDE
         return "" if any(re.fullmatch(form, value) for form in forms) else f"no resource request: '{value}'"
     return "" if re.fullmatch(OPTIONS[option], value.strip()) else f"not a value of {option}: '{value}'"
 
@@ -61,7 +63,11 @@ def check(script, torque=False):
             seen.append(key)
         elif line.strip() and not line.startswith("#"):
             body = True
-    needed = ["-N", "-l walltime", "-l nodes" if torque else "-l select"]
+    job_wide = [key for key in seen if any(re.fullmatch(form, key[3:] + "=1gb") or re.fullmatch(form, key[3:] + "=1")
+                                           for form in JOB_WIDE)]
+    if not torque and job_wide and {"-l select", "-l place"} & set(seen):
+        wrong.append(f"{job_wide[0]} cannot stand beside select or place")  # qsub's own words, recorded
+    needed = ["-N", "-l walltime", "-l nodes" if torque else "-l ncpus" if job_wide else "-l select"]
     return wrong + [f"no {key}" for key in needed if key not in seen]
 
 

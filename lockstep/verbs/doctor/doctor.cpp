@@ -85,16 +85,17 @@ FindingGroup check_gpus(const Probe& probe, const catalogue::Catalogue& catalogu
   return group;
 }
 
-std::string partition_text(const site::Partition& partition) {
+std::string partition_text(const site::Partition& partition, const char* kind) {
   const std::string gpus =
       partition.gpus > 0 ? text(", ", partition.gpus, " x ", partition.gpu_type.empty() ? "GPU" : partition.gpu_type)
                          : "";
-  return text("partition ", partition.name, partition.is_default ? " (default)" : "", ": ",
+  return text(kind, " ", partition.name, partition.is_default ? " (default)" : "", ": ",
               counted(partition.nodes, "node"), " of ", counted(partition.cpus, "CPU"), ", ",
               format_bytes(static_cast<double>(partition.memory_mib) * (1 << 20)), gpus, ", ",
               partition.limit_seconds
                   ? "jobs up to " + base::format_duration(static_cast<double>(*partition.limit_seconds))
-                  : std::string("no time limit"));
+                  : std::string("no time limit"),
+              partition.enabled ? "" : ", takes no jobs", partition.started ? "" : ", stopped");
 }
 
 FindingGroup check_place(const Probe& probe) {
@@ -110,7 +111,8 @@ FindingGroup check_place(const Probe& probe) {
         {Mark::note,
          "look at a compute node: " + site::submit_line(scheduler.name, "doctor", "", std::chrono::minutes(5)), ""});
     for (const auto& partition : probe.partitions) {
-      group.findings.push_back({Mark::note, partition_text(partition), ""});
+      const char* kind = scheduler.name == site::SchedulerName::pbs ? "queue" : "partition";
+      group.findings.push_back({Mark::note, partition_text(partition, kind), ""});
     }
     for (const auto& account : probe.accounts) {
       const std::string qos = account.qos.empty() ? "" : text(", qos ", base::join(account.qos, ", "));

@@ -135,7 +135,8 @@ TEST(DoctorTest, SaysHowLongTheAllocationLasts) {
                      .nodes = 1,
                      .tasks = 2,
                      .restarts = 1,
-                     .submit_dir = ""};
+                     .submit_dir = "",
+                     .submit_path = ""};
   probe.seconds_left = std::chrono::seconds(5400);
   EXPECT_NE(found(checked_report(probe),
                   "inside an allocation: slurm job 42 in main, 1 node, 2 tasks, 1 h 30 min left, "

@@ -170,7 +170,8 @@ std::string headline(const SubmitRequest& request, const Prepared& prepared) {
   const int64_t links = prepared.terms.planned_links;
   return text(request.run.string(), ": ", shape.nodes, " node", shape.nodes == 1 ? "" : "s", " x ",
               shape.ranks_per_node, " rank", shape.ranks_per_node == 1 ? "" : "s", " on ", request.machine.name,
-              ", jobs of ", chain::walltime_words(shape.walltime), links > 0 ? text(", about ", links, " of them") : "",
+              ", jobs of ", chain::walltime_words(shape.walltime, request.machine.scheduler.kind),
+              links > 0 ? text(", about ", links, " of them") : "",
               planned.seconds > 0 ? text(", ", base::format_duration(planned.seconds), " in all") : "", "\n");
 }
 
@@ -193,11 +194,14 @@ int submit_job(const base::Arguments& arguments) {
     shown += text("\n", prepared.script);
   } else {
     queued = chain::submit(request, prepared);
+    const bool pbs = prepared.terms.scheduler == site::SchedulerName::pbs;
     const bool login = prepared.terms.submit_from == spec::SubmitFrom::login;
     shown +=
         text("queued job", queued.jobs.size() == 1 ? " " : "s ", base::join(queued.jobs, ", "),
-             login ? "; those left over at the end are cancelled"
-                   : text("; each queues the next, ", prepared.terms.max_links, " at most"),
+             login && pbs ? "; those left over at the end are cancelled. End it by --cancel: qdel of one waiting link "
+                            "ends all behind it"
+             : login      ? "; those left over at the end are cancelled"
+                          : text("; each queues the next, ", prepared.terms.max_links, " at most"),
              queued.refusal.empty() ? "" : shortfall_text(queued, prepared.queue_now),
              "\nwatch: lockstep submit --status ", shell_run, "\nend:   lockstep submit --cancel ", shell_run, "\n");
   }
