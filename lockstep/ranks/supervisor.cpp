@@ -15,6 +15,7 @@
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/journal.h"
 #include "lockstep/site/command.h"
+#include "lockstep/site/remote_shell.h"
 
 namespace lockstep::ranks {
 namespace {
@@ -115,9 +116,10 @@ class Supervisor {
       return base::kExitRequeue;
     }
     const Saved saved = newest_save(order_.run);
-    const std::string refusal = end.spoke == 0 && rule_.done() == 0 && hosts_.names().size() < 2
-                                    ? "no rank has ever started"
-                                    : rule_.refusal(saved.step);
+    has_started_ = has_started_ || end.spoke > 0;
+    if (!has_started_ && !order_.fewer_nodes) refuse_fewer(fault);
+    const bool never = !has_started_ && rule_.done() == 0 && hosts_.names().size() < 2;
+    const std::string refusal = never ? "no rank has ever started" : rule_.refusal(saved.step);
     if (!refusal.empty()) {
       write_end(fault, refusal);
       throw Error(Blame::machine, text(fault.what, "; no restart: ", refusal), fix_for(fault, order_.run));
@@ -140,11 +142,33 @@ class Supervisor {
     for (const auto& words : last_words(answer.out + answer.err)) order_.say(text(line[0], ": ", words));
   }
 
-  void leave_out_hosts(const Fault& fault) {
-    if (hosts_.names().size() < 2) return;
-    std::vector<std::string> out = dead_hosts(hosts_.names(), [&](const std::string& host) {
+  std::vector<std::string> ask_hosts() const {
+    if (hosts_.names().size() < 2) return {};
+    return dead_hosts(hosts_.names(), [&](const std::string& host) {
       return site::run_for_output(launch_line(launcher_, {{host, 1}}, 1, {"true"}), kProbe).has_value();
     });
+  }
+
+  // All nodes are paid for: going on with some of them is for the user to allow.
+  void refuse_fewer(Fault fault) const {
+    const std::vector<std::string> dead = ask_hosts();
+    if (dead.empty()) return;
+    const size_t all = hosts_.names().size();
+    fault.host = dead.front();
+    write_end(fault, "ranks start on fewer nodes than the job has");
+    const bool pbs = scheduler_.name == site::SchedulerName::pbs;
+    throw Error(Blame::machine,
+                text(fault.what, ": of the ", all, " nodes of this job ranks start on ", all - dead.size(), ", not on ",
+                     base::join(dead, ", "), " (mpirun reaches other nodes by ", remote_shell_.name(), ")"),
+                text("what mpirun says stands above; ",
+                     pbs ? "where ssh is not allowed: --site scheduler.remote_shell="
+                           "pbs_tmrsh, and pbs_tmrsh on PATH; "
+                         : "",
+                     "limits.fewer_nodes goes on with the nodes that start"));
+  }
+
+  void leave_out_hosts(const Fault& fault) {
+    std::vector<std::string> out = ask_hosts();
     if (fault.kind == Fault::Kind::silent || hosts_.blame(fault.host)) out.push_back(fault.host);
     for (const auto& host : out) {
       if (hosts_.leave_out(host)) order_.say(text("left out: host ", host));
@@ -178,10 +202,12 @@ class Supervisor {
   const Supervision& order_;
   const std::time_t since_ = std::time(nullptr);
   const site::Scheduler scheduler_ = site::read_scheduler();
+  const site::RemoteShell remote_shell_{scheduler_};
   const Launcher launcher_;
   Hosts hosts_;
   RestartRule rule_;
   bool nothing_done_ = false;  // by the ranks before these
+  bool has_started_ = false;   // some rank gave a sign of life
   SignalInbox inbox_;
   StopWish wish_;
 };

@@ -71,15 +71,17 @@ struct Supervision {
   int64_t ranks = 2;
   Meet meet = Meet::by_mpi;
   int64_t restarts = 10;
+  bool fewer_nodes = false;  // begin also when ranks start on some of the hosts only
   Patience patience;
   double wait_for_folder = 5;  // seconds: the ranks of a supervisor that was just killed need some to go
   std::function<void(const std::string&)> say;  // one line for people
 };
 
 // Starts the ranks over the hosts of this allocation, or on this host, and starts them again from the newest good
-// checkpoint after a fault, with the hosts that remain. Returns the exit code of the run: of the ranks when they ended
-// by themselves, 85 when a wish to stop and a fault came together. Machine error when the rule refuses another start,
-// and an event gave_up in the journal for whoever could start the run elsewhere.
+// checkpoint after a fault, with the hosts that remain. Hosts on which ranks cannot be started at all, from the first
+// start on, end it (a machine error) unless fewer_nodes: somebody pays for all of them. Returns the exit code of the
+// run: of the ranks when they ended by themselves, 85 when a wish to stop and a fault came together. Machine error when
+// the rule refuses another start, and an event gave_up in the journal for whoever could start the run elsewhere.
 int supervise(const Supervision& supervision);
 
 // Set for every rank that a supervisor starts: when it began (Unix seconds), and how many starts there were before.

@@ -218,7 +218,10 @@ class World {
     Fault fault;
     const bool spoke =
         std::any_of(seen_.begin(), seen_.end(), [](const auto& rank) { return rank.heartbeat.has_value(); });
-    fault.kind = spoke || code_ > 128 ? Fault::Kind::launcher : Fault::Kind::not_started;
+    // 128 + signal: it was killed, or a rank was. Above that mpirun tells of a node that it could not reach (ssh's
+    // 255).
+    const bool killed = code_ > 128 && code_ <= 128 + SIGRTMAX;
+    fault.kind = spoke || killed ? Fault::Kind::launcher : Fault::Kind::not_started;
     for (const auto& rank : seen_) fault.step = std::max(fault.step, rank.heartbeat ? rank.heartbeat->step : 0);
     fault.what = text(plan_.line[0], " ended with code ", code_,
                       spoke ? text(" after step ", fault.step) : " before any rank said a word");

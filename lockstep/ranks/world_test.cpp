@@ -76,8 +76,17 @@ TEST_F(WorldTest, ALauncherThatDiesIsAFault) {
   EXPECT_EQ(end.spoke, 0);
 }
 
+// What ssh ends with when it may not log in comes through mpirun as it is.
+TEST_F(WorldTest, ALauncherThatReachesNoNodeHasStartedNobody) {
+  for (const char* code : {"255", "254", "213", "1"}) {
+    const WorldEnd end = run({"sh", "-c", text("exit ", code)});
+    ASSERT_TRUE(end.fault) << code;
+    EXPECT_EQ(end.fault->kind, Fault::Kind::not_started) << code;
+  }
+}
+
 TEST_F(WorldTest, ALauncherThatIsNotThereIsAMachineError) {
-  EXPECT_THROW(run({"/nonexistent/mpirun"}), base::Error);
+  EXPECT_THROW(run({file("absent/mpirun")}), base::Error);
 }
 
 TEST_F(WorldTest, EndsTheWorldAtOnceWhenARankWasKilled) {

@@ -258,6 +258,8 @@ const Section& limits_section() {
   static const Section section = Table<Limits>("limits", "what the run may use")
                                      .add("walltime", &Limits::walltime, Type::duration, non_negative,
                                           "the run saves and stops before this much time is over")
+                                     .add("fewer_nodes", &Limits::fewer_nodes, "", anything,
+                                          "begin also where ranks start on some of a job's nodes only; false: stop")
                                      .done();
   return section;
 }

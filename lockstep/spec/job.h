@@ -167,7 +167,8 @@ struct Checkpoint {
 };
 
 struct Limits {
-  double walltime = 0;  // seconds; written "48:00:00"; 0: none
+  double walltime = 0;       // seconds; written "48:00:00"; 0: none
+  bool fewer_nodes = false;  // begin also when ranks start on some nodes of the job only
 
   bool operator==(const Limits&) const = default;
 };

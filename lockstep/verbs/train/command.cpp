@@ -179,6 +179,7 @@ int supervise_here(const spec::Job& job, const base::Arguments& arguments, const
   order.run = run_folder(job, arguments);
   order.ranks = ranks;
   if (on_gpus) order.meet = ranks::Meet::on_gpus;
+  order.fewer_nodes = job.limits.fewer_nodes;
   order.restarts = arguments.int_or("--restarts", order.restarts);
   if (order.restarts < 0) throw base::Error(base::Blame::user, text("--restarts ", order.restarts), "give 0 or more");
   const auto patience = arguments.int_or("--patience", static_cast<int64_t>(order.patience.hang));
