@@ -13,6 +13,8 @@ function(lockstep_door name package header debian)
 endfunction()
 lockstep_door(jpeg libjpeg jpeglib.h libjpeg62-turbo-dev)
 lockstep_door(png libpng png.h libpng-dev)
+lockstep_door(webp libwebp webp/decode.h libwebp-dev)
+lockstep_door(tiff libtiff-4>=4.5 tiffio.h libtiff-dev)  # 4.5: limits of memory
 lockstep_door(zlib zlib zlib.h zlib1g-dev)
 lockstep_door(hdf5 hdf5 hdf5.h libhdf5-dev)
 lockstep_door(uring liburing liburing.h liburing-dev)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/image/decode.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -10,7 +11,9 @@
 #include "lockstep/image/jpeg_door.h"
 #include "lockstep/image/png_door.h"
 #include "lockstep/image/resample.h"
+#include "lockstep/image/tiff_door.h"
 #include "lockstep/image/turn.h"
+#include "lockstep/image/webp_door.h"
 
 namespace lockstep::image {
 namespace {
@@ -27,36 +30,75 @@ struct Signature {
   size_t at;
   std::string_view bytes;
   const char* name;
+  const char* converter;
 };
 
+constexpr const char* kImageMagick = "convert IN OUT.png (Debian: imagemagick)";
+constexpr const char* kHeif = "heif-convert IN OUT.jpg (Debian: libheif-examples)";
+constexpr const char* kRaw = "dcraw -T IN (Debian: dcraw)";
+
 constexpr Signature kOtherFormats[] = {
-    {0, "GIF8"sv, "a GIF"},
-    {8, "WEBP"sv, "a WebP"},
-    {0, "II*\0"sv, "a TIFF"},
-    {0, "MM\0*"sv, "a TIFF"},
-    {4, "ftypavif"sv, "an AVIF"},
-    {4, "ftyphei"sv, "a HEIC"},
-    {0, "BM"sv, "a BMP"},
-    {0, "%PDF"sv, "a PDF"},
-    {0, "<svg"sv, "an SVG"},
-    {0, "<!DOCTYPE"sv, "an HTML"},
-    {0, "<html"sv, "an HTML"},
-    {0, "version https://git-lfs"sv, "a Git LFS pointer"},
-    {0, "\0\0\0\x0cjP  "sv, "a JPEG 2000"},
+    {0, "GIF8"sv, "a GIF", kImageMagick},
+    {0, "BM"sv, "a BMP", kImageMagick},
+    {0, "8BPS"sv, "a Photoshop", kImageMagick},
+    {0, "v/1\x01"sv, "an OpenEXR", kImageMagick},
+    {0, "\0\0\0\x0cjP  "sv, "a JPEG 2000", kImageMagick},
+    {0, "\xFF\x4F\xFF\x51"sv, "a JPEG 2000", kImageMagick},
+    {0, "\xFF\x0A"sv, "a JPEG XL", "djxl IN OUT.png (Debian: libjxl-tools)"},
+    {0, "\0\0\0\x0cJXL "sv, "a JPEG XL", "djxl IN OUT.png (Debian: libjxl-tools)"},
+    {4, "ftypavi"sv, "an AVIF", kHeif},
+    {4, "ftyphei"sv, "a HEIC", kHeif},
+    {4, "ftyphev"sv, "a HEIC", kHeif},
+    {4, "ftypmif1"sv, "a HEIF", kHeif},
+    {4, "ftypmsf1"sv, "a HEIF", kHeif},
+    {4, "ftypcrx "sv, "a Canon raw", kRaw},
+    {4, "ftyp"sv, "a video", "ffmpeg -i IN OUT%04d.jpg (Debian: ffmpeg)"},
+    {8, "CR\x02\0"sv, "a Canon raw", kRaw},
+    {0, "FUJIFILMCCD-RAW"sv, "a Fujifilm raw", kRaw},
+    {128, "DICM"sv, "a DICOM", "dcmj2pnm --write-png IN OUT.png (Debian: dcmtk)"},
+    {0, "%PDF"sv, "a PDF", "pdftoppm -png IN OUT (Debian: poppler-utils)"},
+    {0, "<svg"sv, "an SVG", "rsvg-convert IN -o OUT.png (Debian: librsvg2-bin)"},
+    {0, "<!DOCTYPE"sv, "an HTML", nullptr},
+    {0, "<html"sv, "an HTML", nullptr},
+    {0, "version https://git-lfs"sv, "a Git LFS pointer", "git lfs pull"},
 };
+
+bool is_webp(std::string_view bytes) {
+  return bytes.starts_with("RIFF") && bytes.substr(std::min<size_t>(bytes.size(), 8)).starts_with("WEBP");
+}
+
+// As a camera's raw file begins too.
+bool is_tiff(std::string_view bytes) {
+  return std::ranges::any_of(std::array{"II*\0"sv, "MM\0*"sv, "II+\0"sv, "MM\0+"sv},  // + of a BigTIFF
+                             [&](std::string_view start) { return bytes.starts_with(start); });
+}
 
 ImageFormat format_of(std::span<const std::byte> file) {
   const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
   if (bytes.starts_with(kJpeg)) return ImageFormat::jpeg;
   if (bytes.starts_with(kPng)) return ImageFormat::png;
+  if (is_webp(bytes)) return ImageFormat::webp;
   if (bytes.empty()) throw Error(Blame::user, "the file is empty", "fetch it again or remove it");
-  for (const auto& other : kOtherFormats) {
+  for (const auto& other : kOtherFormats) {  // before TIFF: a camera's raw file begins like one
     if (bytes.size() > other.at && bytes.substr(other.at).starts_with(other.bytes)) {
-      throw Error(Blame::user, text("neither JPEG nor PNG: this is ", other.name, " file"),
-                  "convert it to JPEG or PNG");
+      throw Error(Blame::user, text("neither JPEG, PNG, WebP nor TIFF: this is ", other.name, " file"),
+                  other.converter ? text("convert it: ", other.converter) : "fetch the image itself");
     }
   }
-  throw Error(Blame::user, "neither JPEG nor PNG", "convert it to JPEG or PNG, or remove it");
+  if (is_tiff(bytes)) return ImageFormat::tiff;
+  throw Error(Blame::user, "neither JPEG, PNG, WebP nor TIFF", "convert it to JPEG or PNG, or remove it");
+}
+
+ImageInfo read_whole_info(ImageFormat format, std::span<const std::byte> file) {
+  return format == ImageFormat::png    ? read_png_info(file)
+         : format == ImageFormat::webp ? read_webp_info(file)
+                                       : read_tiff_info(file);
+}
+
+void decode_whole(ImageFormat format, std::span<const std::byte> file, Image& image) {
+  return format == ImageFormat::png    ? decode_png(file, image)
+         : format == ImageFormat::webp ? decode_webp(file, image)
+                                       : decode_tiff(file, image);
 }
 
 int64_t big_endian(std::span<const std::byte> bytes) {
@@ -96,22 +138,46 @@ HeaderSize jpeg_size(std::span<const std::byte> file) {
   return {};
 }
 
+HeaderSize library_size(ImageFormat format, std::span<const std::byte> file) {
+  try {
+    const ImageInfo info = read_whole_info(format, file);
+    return {info.width, info.height, false};
+  } catch (const Error&) {  // decoding it says what is wrong
+    return {};
+  }
+}
+
 }  // namespace
 
 // The pixels (3), the RGBA that libpng gives (4), the coefficients of all scans of a progressive JPEG (two each), the
-// other copy while an image is turned.
+// other copy while an image is turned; libwebp's own pixels (4), a strip of 16-bit RGBA (8), which may be all of a
+// TIFF.
 int64_t decode_bytes_per_pixel(ImageFormat format, bool progressive, bool turned) {
-  if (format == ImageFormat::png) return 3 + 4;
+  switch (format) {
+    case ImageFormat::png:
+      return 3 + 4;
+    case ImageFormat::webp:
+      return 3 + 4 + 4;
+    case ImageFormat::tiff:
+      return 3 + 4 + 8;
+    case ImageFormat::jpeg:
+      break;
+  }
   return 3 + (progressive ? 6 : 0) + (turned ? 3 : 0);
 }
 
 int64_t decode_bytes(std::span<const std::byte> file) {
   const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
-  const bool png = bytes.starts_with(kPng), jpeg = bytes.starts_with(kJpeg);
-  const HeaderSize frame = png ? png_size(file) : jpeg ? jpeg_size(file) : HeaderSize{};
+  const ImageFormat format = bytes.starts_with(kPng) ? ImageFormat::png
+                             : is_webp(bytes)        ? ImageFormat::webp
+                             : is_tiff(bytes)        ? ImageFormat::tiff
+                                                     : ImageFormat::jpeg;
+  const HeaderSize frame = format == ImageFormat::png    ? png_size(file)
+                           : format != ImageFormat::jpeg ? library_size(format, file)
+                           : bytes.starts_with(kJpeg)    ? jpeg_size(file)
+                                                         : HeaderSize{};
   if (frame.width > kMaxPixels || frame.height > kMaxPixels || frame.width * frame.height > kMaxPixels) return 0;
-  return frame.width * frame.height *
-         decode_bytes_per_pixel(png ? ImageFormat::png : ImageFormat::jpeg, frame.progressive, false);
+  return frame.width * frame.height * decode_bytes_per_pixel(format, frame.progressive, false);
 }
 
 ImageReader::ImageReader() : jpeg_(std::make_unique<JpegReader>()) {}
@@ -119,15 +185,16 @@ ImageReader::~ImageReader() = default;
 
 ImageInfo ImageReader::open(std::span<const std::byte> file) {
   file_ = file;
-  info_ = format_of(file) == ImageFormat::jpeg ? jpeg_->open(file) : read_png_info(file);
+  const ImageFormat format = format_of(file);
+  info_ = format == ImageFormat::jpeg ? jpeg_->open(file) : read_whole_info(format, file);
   return info_;
 }
 
 void ImageReader::read(const PartRequest& request, DecodedPart& part) {
-  if (info_.format == ImageFormat::png) {
+  if (info_.format != ImageFormat::jpeg) {
     part.x = part.y = 0;
     part.denominator = 1;
-    decode_png(file_, part.image);
+    decode_whole(info_.format, file_, part.image);
     part.image = orient(std::move(part.image), info_.orientation);
     return;
   }

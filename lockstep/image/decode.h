@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "lockstep/image/image.h"
 
@@ -13,13 +14,24 @@ namespace lockstep::image {
 
 class JpegReader;
 
-// JPEG and PNG files in memory to RGB, 8 bits. Gray, CMYK, YCCK and palette images become RGB; 16 bits become 8; what
-// is transparent is laid on white; the EXIF orientation is applied, so that width and height are as seen.
-// User error with the reason (without a path: the caller knows it) for anything that is damaged, truncated, of another
-// format, or above kMaxPixels. Machine error when this build has no decoder for the format.
+// JPEG, PNG, WebP and TIFF files in memory to RGB, 8 bits. Gray, CMYK, YCCK and palette images become RGB; 16 bits
+// become 8; what is transparent is laid on white; the EXIF orientation is applied, so that width and height are as
+// seen. User error with the reason (without a path: the caller knows it) for anything that is damaged, truncated, of
+// another format, or above kMaxPixels. Machine error when this build has no decoder for the format.
 constexpr int64_t kMaxPixels = int64_t{1} << 27;  // a header may promise 4 Gpx in 20 bytes: refused before any memory
 
-enum class ImageFormat { jpeg, png };
+enum class ImageFormat { jpeg, png, webp, tiff };  // numbered as in the index of a shard
+constexpr int kNumImageFormats = 4;
+
+// Of a file's name, in lower case and without its dot: jpg, jpeg, png, webp, tif, tiff.
+constexpr bool is_image_extension(std::string_view extension) {
+  for (const std::string_view known : {"jpg", "jpeg", "png", "webp", "tif", "tiff"}) {
+    if (extension == known) return true;
+  }
+  return false;
+}
+// The same for people.
+constexpr std::string_view kImageNames = ".jpg, .jpeg, .png, .webp, .tif or .tiff";
 
 struct ImageInfo {
   ImageFormat format = ImageFormat::jpeg;

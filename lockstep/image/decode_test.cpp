@@ -25,13 +25,36 @@ std::string complaint_about(const std::string& content) {
 
 TEST(DecodeTest, SaysWhatAFileIsThatIsNoImage) {
   EXPECT_EQ(complaint_about(""), "the file is empty");
-  EXPECT_EQ(complaint_about("just some text"), "neither JPEG nor PNG");
-  EXPECT_EQ(complaint_about("GIF89a..."), "neither JPEG nor PNG: this is a GIF file");
-  EXPECT_EQ(complaint_about("RIFF....WEBPVP8 "), "neither JPEG nor PNG: this is a WebP file");
+  EXPECT_EQ(complaint_about("just some text"), "neither JPEG, PNG, WebP nor TIFF");
+  EXPECT_EQ(complaint_about("GIF89a..."), "neither JPEG, PNG, WebP nor TIFF: this is a GIF file");
   EXPECT_EQ(complaint_about("version https://git-lfs.github.com/spec/v1"),
-            "neither JPEG nor PNG: this is a Git LFS pointer file");
+            "neither JPEG, PNG, WebP nor TIFF: this is a Git LFS pointer file");
+  EXPECT_THAT(complaint_about(std::string("II*\0\x10\0\0\0CR\x02\0", 12)), HasSubstr("a Canon raw file"));
+  EXPECT_THAT(complaint_about("RIFF....WEBPVP8 "), HasSubstr("damaged WebP"));
+  EXPECT_THAT(complaint_about(std::string("MM\0*", 4)), HasSubstr("damaged TIFF"));
   EXPECT_THAT(complaint_about("\xFF\xD8\xFF"), HasSubstr("damaged JPEG"));
   EXPECT_THAT(complaint_about("\x89PNG\r\n\x1a\n"), HasSubstr("damaged PNG"));
+}
+
+TEST(DecodeTest, NamesAConverter) {
+  const auto fix = [](const std::string& content) -> std::string {
+    try {
+      decode_image(std::as_bytes(std::span(content.data(), content.size())));
+    } catch (const base::Error& error) {
+      return error.fix();
+    }
+    return "";
+  };
+  for (const char* brand : {"heic", "heix", "hevc", "mif1", "avif"}) {
+    EXPECT_EQ(fix(std::string("\0\0\0\x18"
+                              "ftyp",
+                              8) +
+                  brand),
+              "convert it: heif-convert IN OUT.jpg (Debian: libheif-examples)")
+        << brand;
+  }
+  EXPECT_THAT(fix("BM......"), HasSubstr("imagemagick"));
+  EXPECT_THAT(fix("version https://git-lfs.github.com/spec/v1"), HasSubstr("git lfs pull"));
 }
 
 // The letter F in 2 x 3 pixels tells all eight orientations apart.

@@ -71,8 +71,7 @@ void set_up(JpegErrors& errors) {
 template <class Step>
 void guarded(JpegErrors& errors, const Step& step) {
   if (setjmp(errors.jump) != 0) {  // NOLINT(cert-err52-cpp): the library's only way out
-    throw base::Error(base::Blame::user, base::text("damaged JPEG: ", errors.message),
-                      "replace or remove the file, or set data.on_bad_sample to \"skip\"");
+    throw base::Error(base::Blame::user, base::text("damaged JPEG: ", errors.message), "replace or remove the file");
   }
   step();
 }
@@ -126,8 +125,7 @@ class JpegFile {
     for (size_t i = file_.size(); i >= header + 2; --i) {
       if (file_[i - 1] == std::byte{0xD9} && file_[i - 2] == std::byte{0xFF}) return;
     }
-    throw base::Error(base::Blame::user, "truncated JPEG: its end is missing",
-                      "fetch the file again, remove it, or set data.on_bad_sample to \"skip\"");
+    throw base::Error(base::Blame::user, "truncated JPEG: its end is missing", "fetch the file again or remove it");
   }
 
   int orientation() const {

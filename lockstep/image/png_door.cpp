@@ -9,6 +9,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/door_rules.h"
 #include "lockstep/image/exif.h"
 #include "lockstep/image/turn.h"
 
@@ -37,9 +38,7 @@ class PngReader {
       png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, 0);
       png_read_info(png_, info_);
     });
-    if (width() * height() <= kMaxPixels) return;
-    throw base::Error(base::Blame::user, base::text("an image of ", width(), " x ", height(), " is refused"),
-                      base::text("shrink it to at most ", kMaxPixels, " pixels"));
+    refuse_too_large(width(), height());
   }
 
   int64_t width() const { return png_get_image_width(png_, info_); }
@@ -86,8 +85,7 @@ class PngReader {
   template <class Step>
   void guarded(const Step& step) {
     if (setjmp(png_jmpbuf(png_)) != 0) {  // NOLINT(cert-err52-cpp): the library's only way out
-      throw base::Error(base::Blame::user, base::text("damaged PNG: ", message_),
-                        "replace or remove the file, or set data.on_bad_sample to \"skip\"");
+      throw base::Error(base::Blame::user, base::text("damaged PNG: ", message_), "replace or remove the file");
     }
     step();
   }
@@ -132,13 +130,7 @@ void decode_png(std::span<const std::byte> file, Image& image) {
   image.width = reader.width();
   image.height = reader.height();
   image.pixels.resize(rgba.size() / 4 * 3);
-  uint8_t* out = image.pixels.data();
-  for (size_t i = 0; i < rgba.size(); i += 4) {  // on white: the page that cut-out images are made for
-    const unsigned alpha = rgba[i + 3];
-    for (size_t c = 0; c < 3; ++c) {
-      *out++ = static_cast<uint8_t>((rgba[i + c] * alpha + 255u * (255u - alpha) + 127u) / 255u);
-    }
-  }
+  lay_on_white(rgba, image.pixels.data());
 }
 
 std::string encode_png_file(const Image& image) {

@@ -15,6 +15,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/decode.h"
 #include "lockstep/shards/shard_set.h"
 #include "lockstep/sources/file_tree.h"
 #include "lockstep/sources/source_folder.h"
@@ -108,8 +109,12 @@ void list_class(const std::string& folder, const std::string& below, std::vector
   way.pop_back();
 }
 
-std::vector<std::string> class_folders(const std::string& root) {
+// Notes the files that lie beside the class folders: no sample.
+std::vector<std::string> class_folders(Collection& all) {
+  const std::string& root = all.root;
   const Listing top = list_folder(root, Level::classes);
+  all.num_ignored = std::ssize(top.files);
+  if (!top.files.empty()) all.first_ignored = text(root, "/", top.files.front());
   if (!top.folders.empty()) return top.folders;
   const auto num_images = std::count_if(top.files.begin(), top.files.end(), sources::has_image_name);
   const std::string found =
@@ -148,7 +153,7 @@ void add_class(Collection& all, const std::string& name, int32_t label) {
     }
     const std::string others = ignored ? text(" (", ignored, " other files, such as ", first_ignored, ")") : "";
     throw Error(Blame::user, text(folder, ": this class has no image", others),
-                "put .jpg, .jpeg or .png files into it, or remove the folder");
+                text("put images into it (", image::kImageNames, "), or remove the folder"));
   }
   if (all.num_ignored == 0) all.first_ignored = first_ignored;
   all.num_ignored += ignored;
@@ -197,7 +202,7 @@ std::vector<std::string> images_below(const std::string& folder) {
     if (item.is_regular_file() && sources::has_image_name(item.path().filename().string()))
       images.push_back(item.path().string());
   }
-  if (images.empty()) throw Error(Blame::user, text(folder, ": no .jpg, .jpeg or .png file in this folder"));
+  if (images.empty()) throw Error(Blame::user, text(folder, ": no ", image::kImageNames, " file in this folder"));
   std::sort(images.begin(), images.end());
   return images;
 }
@@ -229,7 +234,7 @@ Collection scan_images(const std::string& root) {
 Collection scan_folder(const std::string& root) {
   if (is_shard_folder(root)) return open_shards(without_trailing_slashes(root), {});
   Collection all{.root = without_trailing_slashes(root)};
-  all.classes = class_folders(all.root);
+  all.classes = class_folders(all);
   for (size_t i = 0; i < all.classes.size(); ++i) add_class(all, all.classes[i], static_cast<int32_t>(i));
   return all;
 }
@@ -237,7 +242,7 @@ Collection scan_folder(const std::string& root) {
 Collection scan_folder(const std::string& root, const std::vector<std::string>& classes) {
   if (is_shard_folder(root)) return open_shards(without_trailing_slashes(root), classes);
   Collection all{.root = without_trailing_slashes(root), .classes = classes};
-  for (const auto& name : class_folders(all.root)) {
+  for (const auto& name : class_folders(all)) {
     const auto found = std::find(classes.begin(), classes.end(), name);
     if (found == classes.end()) {
       throw Error(Blame::user, text(all.root, "/", name, ": the training data has no class '", name, "'"),

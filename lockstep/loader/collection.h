@@ -27,7 +27,7 @@ struct Collection {
   std::string root;
   std::vector<std::string> classes = {};  // label -> name, sorted
   std::vector<Sample> samples = {};       // sorted by class, then name below it; as they lie in shards
-  int64_t num_ignored = 0;                // visible in class folders and no .jpg, .jpeg or .png file
+  int64_t num_ignored = 0;                // visible, and no image in a class folder
   std::string first_ignored = {};
   std::shared_ptr<const shards::ShardSet> shards = nullptr;  // where the samples lie; null: files of their own
   std::shared_ptr<Staging> staging = nullptr;                // copies on this node, used as they come; null: none
@@ -46,7 +46,7 @@ struct Collection {
 // others of the same name, or copied.
 std::vector<std::string> files_newer_than(const Collection& collection, std::filesystem::file_time_type time);
 
-// Each sub-folder of `root` is a class, the .jpg, .jpeg and .png files (any case) in it, to any depth, are the samples;
+// Each sub-folder of `root` is a class, the images (image::kImageNames, any case) in it, to any depth, are the samples;
 // hidden files are passed over, links are followed. One listing per folder and no look at any file: fast on a shared
 // file system.
 // A folder with a list of shards (shards.json, as `prep` writes it) is opened as such: no listing, one look per shard.
@@ -61,7 +61,7 @@ Collection scan_folder(const std::string& root, const std::vector<std::string>& 
 // True where the folder has a list of shards.
 bool is_shard_folder(const std::string& root);
 
-// All images of a folder of shards, or below a folder (.jpg, .jpeg and .png, sorted), whatever is known of their
+// All images of a folder of shards, or below a folder (by their names, sorted), whatever is known of their
 // classes: every label is 0. For predictions, and for tasks without classes. User error for a folder without an image.
 Collection scan_images(const std::string& root);
 

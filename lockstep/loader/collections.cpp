@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/loader/collections.h"
 
+#include <set>
+
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/loader/loader.h"
+#include "lockstep/site/command.h"
 
 namespace lockstep::loader {
 
@@ -18,6 +21,22 @@ void check_length(const spec::Job& job, const Collection& train) {
   if (job.data.samples == 0 || job.data.samples == there) return;
   throw Error(Blame::user, text("data.samples is ", job.data.samples, ", but ", job.data.train, " has ", there),
               text("leave data.samples out, or --set data.samples=", there));
+}
+
+// The folder may be one level too high: its only class has folders of images in it.
+std::string one_class_fix(const Collection& train) {
+  const std::string words = "a classifier needs two or more: one sub-folder for each";
+  if (train.is_synthetic() || train.shards) return words;
+  const std::string folder = text(train.root, "/", train.classes.at(0));
+  std::set<std::string> below;
+  for (const auto& sample : train.samples) {
+    const size_t end = sample.path.find('/', folder.size() + 1);
+    if (end == std::string::npos) return words;
+    below.insert(sample.path.substr(folder.size() + 1, end - folder.size() - 1));
+  }
+  if (below.size() < 2) return words;
+  return text(words, "; if '", *below.begin(), "' and '", *std::next(below.begin()), "' in ", folder,
+              " are classes: ", site::shell_words({"--set", "data.train=" + folder}));
 }
 
 // Of a task that has no classes: what is to be learnt stands in the samples themselves.
@@ -50,7 +69,7 @@ Collections open_collections(const spec::Job& job) {
   const auto found = static_cast<int64_t>(all.train.classes.size());
   if (found < 2) {
     throw Error(Blame::user, text(job.data.train, " has one class only: '", all.train.classes.at(0), "'"),
-                "a classifier needs two or more: one sub-folder for each");
+                one_class_fix(all.train));
   }
   if (job.model.classes != 0 && job.model.classes != found) {
     throw Error(Blame::user, text("model.classes is ", job.model.classes, ", but ", job.data.train, " has ", found),

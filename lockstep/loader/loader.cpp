@@ -60,6 +60,14 @@ std::string with_path(const std::string& path, const std::string& reason) {
   return reason.starts_with(path) ? reason : text(path, ": ", reason);
 }
 
+// Whatever is wrong with a sample, there is a way to train without it.
+std::string way_out(const Error& wrong) {
+  if (wrong.blame() != Blame::user) return wrong.fix();
+  return text(
+      wrong.fix(), wrong.fix().empty() ? "" : "; or ",
+      "leave out such samples: --set data.on_bad_sample=skip (lockstep train JOB --check-data lists all of them)");
+}
+
 // One batch on its way: rows are handed to threads one by one, in order.
 struct Slot {
   enum class Memory { absent, coming, there };
@@ -341,7 +349,7 @@ class ThreadedLoader final : public Loader {
         bad = BadSample{id, path, wrong.what()};
         encoder.blank(out);
       } else {
-        error = std::make_exception_ptr(Error(wrong.blame(), with_path(path, wrong.what()), wrong.fix()));
+        error = std::make_exception_ptr(Error(wrong.blame(), with_path(path, wrong.what()), way_out(wrong)));
       }
     } catch (...) {
       error = std::current_exception();

@@ -201,7 +201,8 @@ TEST_F(LoaderTest, NamesAnUnreadableImageAndStops) {
     FAIL() << "the damaged file was not noticed";
   } catch (const base::Error& error) {
     EXPECT_EQ(error.blame(), base::Blame::user);
-    EXPECT_THAT(error.message(), HasSubstr("b/101.jpg: neither JPEG nor PNG"));
+    EXPECT_THAT(error.message(), HasSubstr("b/101.jpg: neither JPEG, PNG, WebP nor TIFF"));
+    EXPECT_THAT(error.fix(), HasSubstr("--set data.on_bad_sample=skip"));
   }
 }
 

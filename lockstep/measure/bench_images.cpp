@@ -2,7 +2,6 @@
 #include "lockstep/measure/bench_images.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 
@@ -12,6 +11,7 @@
 #include "lockstep/image/decode.h"
 #include "lockstep/image/resample.h"
 #include "lockstep/shards/shard_set.h"
+#include "lockstep/sources/file_tree.h"
 
 namespace lockstep::measure {
 namespace {
@@ -25,9 +25,7 @@ std::span<const std::byte> as_bytes(const std::string& content) {
 std::vector<std::string> image_files(const std::string& folder) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    std::string extension = entry.path().extension().string();
-    for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (extension == ".jpg" || extension == ".jpeg" || extension == ".png") files.push_back(entry.path().string());
+    if (sources::has_image_name(entry.path().filename().string())) files.push_back(entry.path().string());
   }
   if (files.empty()) throw base::Error(base::Blame::user, text("there is no photograph under ", folder));
   std::sort(files.begin(), files.end());

@@ -50,7 +50,7 @@ struct SampleRecord {
   uint16_t key_length;
   uint16_t num_members;
   uint16_t image;  // which member, kNoImage for none
-  uint8_t format;  // of the image: 0 JPEG, 1 PNG
+  uint8_t format;  // of the image: image::ImageFormat
   uint8_t orientation;
   uint8_t flags;
   uint8_t reserved[15];
@@ -143,8 +143,9 @@ void ShardIndex::check_sample(int64_t i) {
                       (sample.image == kNoImage || sample.image < sample.num_members);
   if (!inside || sample.label < kNoLabel) fail(text("sample ", i, " points outside of the index"));
   if (sample.image != kNoImage) {
-    const bool sane = sample.width > 0 && sample.height > 0 && sample.format <= 1 && sample.orientation >= 1 &&
-                      sample.orientation <= 8 && uint64_t{sample.width} * sample.height <= uint64_t{image::kMaxPixels};
+    const bool sane = sample.width > 0 && sample.height > 0 && sample.format < image::kNumImageFormats &&
+                      sample.orientation >= 1 && sample.orientation <= 8 &&
+                      uint64_t{sample.width} * sample.height <= uint64_t{image::kMaxPixels};
     if (!sane) fail(text("sample ", i, " has an impossible image"));
     largest_image_ = std::max(largest_image_, int64_t{sample.width} * sample.height * decode_bytes(sample));
   }

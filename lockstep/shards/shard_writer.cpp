@@ -21,10 +21,6 @@ constexpr size_t kBuffer = 4 << 20;  // bytes given to the file system at once
 
 }  // namespace
 
-bool is_image_extension(std::string_view extension) {
-  return extension == "jpg" || extension == "jpeg" || extension == "png";
-}
-
 ShardWriter::ShardWriter(base::Path folder, std::string name)
     : folder_(std::move(folder)), name_(std::move(name)), temporary_(folder_ / text(".", name_, ".tar.part")) {
   file_.emplace(temporary_, base::FileWriter::Mode::truncate);
@@ -59,7 +55,7 @@ void ShardWriter::add(const NewSample& sample, const std::vector<NewMember>& mem
   base::ensure(!members.empty(), "a sample of one member at least");
   IndexedSample indexed{.key = sample.key, .label = sample.label, .content_hash = sample.content_hash};
   const auto image = std::find_if(members.begin(), members.end(),
-                                  [](const NewMember& member) { return is_image_extension(member.extension); });
+                                  [](const NewMember& member) { return image::is_image_extension(member.extension); });
   image::JpegLayout layout;
   if (image != members.end()) {
     const auto bytes = std::as_bytes(std::span(image->bytes.data(), image->bytes.size()));

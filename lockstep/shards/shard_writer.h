@@ -66,7 +66,4 @@ class ShardWriter {
   std::string dali_;  // the lines of the .idx file
 };
 
-// Image members, by their extension.
-bool is_image_extension(std::string_view extension);
-
 }  // namespace lockstep::shards

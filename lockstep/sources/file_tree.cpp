@@ -16,6 +16,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/decode.h"
 
 namespace lockstep::sources {
 namespace {
@@ -144,8 +145,7 @@ std::string extension_of(std::string_view name) {
 }
 
 bool has_image_name(std::string_view name) {
-  const std::string extension = extension_of(name);
-  return extension == "jpg" || extension == "jpeg" || extension == "png";
+  return image::is_image_extension(extension_of(name));
 }
 
 std::string read_plain_file(const base::Path& path, uint64_t max_bytes) {

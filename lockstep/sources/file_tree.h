@@ -74,6 +74,6 @@ const dirent* next_entry(DIR* entries, const base::Path& folder);
 
 // Lower-case extension without its dot; "" for none.
 std::string extension_of(std::string_view name);
-bool has_image_name(std::string_view name);  // .jpg, .jpeg, .png in any case
+bool has_image_name(std::string_view name);  // .jpg, .png, ... in any case: image::kImageNames
 
 }  // namespace lockstep::sources

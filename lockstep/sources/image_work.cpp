@@ -88,7 +88,7 @@ FinishedSample finish_sample(std::vector<SourceMember> members, const ImageOptio
   done.content_hash = hash_of(members.front().bytes);
   for (const auto& member : members) done.bytes_in += static_cast<int64_t>(member.bytes.size());
   SourceMember& first = members.front();
-  if (first.extension.empty() || shards::is_image_extension(first.extension)) {
+  if (first.extension.empty() || image::is_image_extension(first.extension)) {
     const image::ImageInfo info = image::read_image_info(file_bytes(first.bytes));
     image::Image image = image::decode_image(file_bytes(first.bytes));
     done.was_shrunk = options.max_side > 0 && std::max(image.width, image.height) > options.max_side;
@@ -96,8 +96,10 @@ FinishedSample finish_sample(std::vector<SourceMember> members, const ImageOptio
     // An image that is to stay byte for byte keeps its EXIF orientation: whoever decodes it turns it, as here.
     const bool stays = !options.restarts && !done.was_shrunk;
     done.was_turned = info.orientation != 1 && !stays;
-    first.extension = is_jpeg || done.was_shrunk ? "jpg" : "png";
-    if (done.was_shrunk || done.was_turned) {
+    const bool is_webp = info.format == image::ImageFormat::webp, is_tiff = info.format == image::ImageFormat::tiff;
+    const bool is_encoded = done.was_shrunk || done.was_turned || is_tiff;
+    first.extension = is_jpeg || done.was_shrunk || (is_webp && is_encoded) ? "jpg" : is_webp ? "webp" : "png";
+    if (is_encoded) {
       image = fitted(std::move(image), options.max_side);
       first.bytes = first.extension == "jpg" ? image::encode_jpeg(image, options.quality) : image::encode_png(image);
     }

@@ -90,6 +90,27 @@ TEST(ImageWorkTest, TurnsAPngUprightWithoutLoss) {
   EXPECT_EQ(finish_sample({{"", file}}, {.restarts = false}).members[0].bytes, file) << "byte for byte";
 }
 
+TEST(ImageWorkTest, KeepsAWebpAndMakesAPngOfATiff) {
+  const std::string webp(  // 3 x 2 pixels, without loss
+      "RIFF\x42\0\0\0WEBPVP8L\x36\0\0\0\x2f\x02\x40\0\0\x2f\x40\x90\x6d\xb3\x41\xdc\xeb\xfe\x32\xd3\x20\x93\xb6\xc9"
+      "\x5f\xff\x76\x66\x6d\x64\xd2\x36\xad\x87\xfd\xf3\xaf\xb2\xf3\x1f\x68\xe4\x91\xac\xfb\x06\x04\x02\x94\xb1\xe2\x81"
+      "\x6d"
+      "\x22\xfa\x1f\xe3\x05",
+      74);
+  const FinishedSample kept = finish_sample({{"", webp}}, {});
+  EXPECT_EQ(kept.members[0], (SourceMember{"webp", webp}));
+  EXPECT_EQ(finish_sample({{"", webp}}, {.max_side = 2}).members[0].extension, "jpg");
+  const std::string tiff(  // one grey pixel
+      "II*\0\x0a\0\0\0\x80\0\x07\0"
+      "\0\x01\x04\0\x01\0\0\0\x01\0\0\0\x01\x01\x04\0\x01\0\0\0\x01\0\0\0\x02\x01\x04\0\x01\0\0\0\x08\0\0\0"
+      "\x06\x01\x04\0\x01\0\0\0\x01\0\0\0\x11\x01\x04\0\x01\0\0\0\x08\0\0\0\x15\x01\x04\0\x01\0\0\0\x01\0\0\0"
+      "\x17\x01\x04\0\x01\0\0\0\x01\0\0\0\0\0\0\0",
+      100);
+  const FinishedSample made = finish_sample({{"", tiff}}, {});
+  EXPECT_EQ(made.members[0].extension, "png");
+  EXPECT_EQ(image::decode_image(as_file(made.members[0].bytes)).pixels, (std::vector<uint8_t>{128, 128, 128}));
+}
+
 TEST(ImageWorkTest, NoTwoMembersOfASampleShareAName) {
   const std::string image = image::encode_jpeg(ramp(16, 8), 90);
   const FinishedSample done = finish_sample({{"", image}, {"jpg", "another"}, {"png", "a third"}}, {});

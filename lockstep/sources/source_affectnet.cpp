@@ -6,6 +6,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/decode.h"
 #include "lockstep/sources/npy.h"
 
 namespace lockstep::sources {
@@ -51,7 +52,7 @@ class AffectNetSource final : public Source {
     refused_.insert(refused_.end(), listing.refused.begin(), listing.refused.end());
     for (auto& file : listing.files) {
       if (!has_image_name(file.name)) {
-        refused_.push_back({file.name, "no .jpg, .jpeg or .png file"});
+        refused_.push_back({file.name, text("no ", image::kImageNames, " file")});
         continue;
       }
       try {

@@ -6,6 +6,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/decode.h"
 #include "lockstep/shards/shard_set.h"
 #include "lockstep/shards/tar.h"
 
@@ -63,7 +64,7 @@ class WebDatasetSource final : public Source {
     for (const auto& member : entry.members) {
       if (member.extension == "cls") continue;
       SourceMember one{member.extension, std::string(bytes_at(entry.tar, member))};
-      const bool is_image = !has_image && (one.extension == "jpg" || one.extension == "jpeg" || one.extension == "png");
+      const bool is_image = !has_image && image::is_image_extension(one.extension);
       if (is_image) one.extension = "";
       has_image = has_image || is_image;
       members.insert(is_image ? members.begin() : members.end(), std::move(one));

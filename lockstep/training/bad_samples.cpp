@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/training/bad_samples.h"
 
-#include <algorithm>
-
 #include "lockstep/base/text.h"
+#include "lockstep/loader/data_lines.h"
 #include "lockstep/step/evaluate.h"
 
 namespace lockstep::training {
 
 using base::Json;
 using base::text;
-
-namespace {
-
-// A file may have line ends in its name: it must not forge a line of the log.
-std::string on_one_line(const std::string& name) {
-  const bool is_plain = std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-  return is_plain ? name : base::quote_json(name);
-}
-
-}  // namespace
 
 void report_bad_samples(TrainingContext& context, const loader::Loader* loader) {
   if (!loader || context.job.data.on_bad_sample == spec::OnBadSample::stop) return;
@@ -35,7 +24,7 @@ void report_bad_samples(TrainingContext& context, const loader::Loader* loader) 
     context.ledger->note("bad_sample", fields);
     const bool repeats = sample.reason.starts_with(sample.path + ": ");
     const std::string reason = repeats ? sample.reason.substr(sample.path.size() + 2) : sample.reason;
-    context.ledger->say(text("skipped ", on_one_line(sample.path), ": ", reason));
+    context.ledger->say(text("skipped ", loader::on_one_line(sample.path), ": ", reason));
   }
 }
 

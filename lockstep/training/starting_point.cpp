@@ -13,6 +13,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
+#include "lockstep/loader/data_lines.h"
 #include "lockstep/model/snapshot.h"
 #include "lockstep/run/batch_rules.h"
 #include "lockstep/run/checkpoint.h"
@@ -234,7 +235,10 @@ void write_start(TrainingContext& context) {
   if (!context.options.threads.why.empty()) context.ledger->say(context.options.threads.why);
   say_changes(context, changes);
   for (const auto& line : run::batch_rule_lines(context.job.training, context.group.size())) context.ledger->say(line);
-  if (!resumes) return;
+  if (!resumes) {
+    for (const auto& line : loader::data_lines(context.collections)) context.ledger->say(line);
+    return;
+  }
   context.ledger->say(text("going on after step ", step, " of ", total));
   say_newer_files(context);
 }

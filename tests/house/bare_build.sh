@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A login node without root: `make build PREFIX=...` with no libjpeg, no libpng, no MPI and no libtorch to be found.
+# A login node without root: `make build PREFIX=...` with none of libjpeg, libpng, libwebp, libtiff, MPI and libtorch.
 # The doors are left out by name, nothing is installed by a package manager, and what needs none of them works.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -20,6 +20,8 @@ PATH="$work/path:$PATH" make --no-print-directory build BUILD="$work/build" PREF
 says() { grep -q -- "$2" "$1" || { echo "not said: $2"; cat "$1"; exit 1; }; }
 says "$work/log" "libjpeg62-turbo-dev"
 says "$work/log" "libpng-dev"
+says "$work/log" "libwebp-dev"
+says "$work/log" "libtiff-dev"
 says "$work/log" "libopenmpi-dev"
 says "$work/log" "libtorch not found"
 [ ! -e "$work/called" ] || { echo "called: $(cat "$work/called")"; exit 1; }

@@ -66,11 +66,25 @@ def cases(folder):
     paths.append(save("palette.png", rgb.quantize(64)))
     paths.append(save("rgba.png", Image.fromarray(make_image(251, 187, 4), "RGBA")))
     paths.append(save("gray_alpha.png", Image.fromarray(make_image(251, 187, 2), "LA")))
+    rgba = Image.fromarray(make_image(251, 187, 4), "RGBA")
+    for kind, options in (("lossy", {"quality": 80}), ("lossless", {"lossless": True})):
+        paths.append(save(f"rgb_{kind}.webp", rgb, **options))
+        paths.append(save(f"rgba_{kind}.webp", rgba, **options))
+    exif = Image.Exif()
+    exif[0x0112] = 8
+    paths.append(save("turned.webp", rgb, quality=80, exif=exif))
+    for compression in (None, "tiff_lzw", "tiff_adobe_deflate", "packbits", "jpeg"):
+        paths.append(save(f"rgb_{compression}.tif", rgb, compression=compression))
+    paths += [save("gray.tif", gray), save("bilevel.tif", gray.convert("1"), compression="group4"),
+              save("palette.tif", rgb.quantize(64)), save("rgba.tif", rgba),
+              save("cmyk.tif", Image.fromarray(make_image(251, 187, 4), "CMYK")),
+              save("turned.tif", rgb, tiffinfo={274: 6})]
     for path in paths:
         yield path, seen(path)
     deep = make_image(251, 187, 1).astype(np.uint16) * 257 + 40  # PIL cuts 16-bit gray: the truth is computed here
-    Image.fromarray(deep).save(folder / "gray16.png")
-    yield folder / "gray16.png", np.repeat(np.round(deep / 257).astype(np.uint8)[..., None], 3, -1)
+    for name in ("gray16.png", "gray16.tif"):
+        Image.fromarray(deep).save(folder / name)
+        yield folder / name, np.repeat(np.round(deep / 257).astype(np.uint8)[..., None], 3, -1)
 
 
 def run(*arguments):

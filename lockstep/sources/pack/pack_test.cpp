@@ -260,7 +260,7 @@ TEST_F(PackTest, RepairNoticesThatTheSourceHasChanged) {
 TEST_F(PackTest, SaysWhenNothingCanBeRead) {
   request_.source.path = folder_.path() / "bad";
   put("bad/a/1.jpg", "text");
-  EXPECT_THAT(complaint(), HasSubstr("not one readable sample; a/1.jpg: neither JPEG nor PNG"));
+  EXPECT_THAT(complaint(), HasSubstr("not one readable sample; a/1.jpg: neither JPEG, PNG, WebP nor TIFF"));
 }
 
 TEST_F(PackTest, ShrinksToTheSideAskedFor) {

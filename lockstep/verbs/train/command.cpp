@@ -29,6 +29,7 @@
 #include "lockstep/step/device.h"
 #include "lockstep/step/memory.h"
 #include "lockstep/training/train.h"
+#include "lockstep/verbs/train/check_command.h"
 #include "lockstep/verbs/verb.h"
 
 namespace lockstep::verbs::train {
@@ -50,6 +51,7 @@ base::CommandLine command_line() {
        {"--plan", "FILE", "hold the run to this plan of the job: promise against fact after warm-up and at the end"},
        {"--history", "",
         "every rank writes RUN/history/rank-N.jsonl: the samples of each step, a checksum of the weights"},
+       {"--check-data", "", "train nothing: decode every sample once on all cores and list those that cannot be used"},
        {"--set", "KEY=VALUE", "override a key of the job: --set training.epochs=3"},
        {"--accept-changes", "", "go on with a run although its job now says otherwise (another learning rate, ...)"},
        {"--here", "", "also on a login node"},
@@ -206,6 +208,8 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
   const double walltime = job.limits.walltime > 0 ? job.limits.walltime : 24 * 3600.0;
   site::refuse_on_login_node("train", words, arguments.has("--here"),
                              std::chrono::seconds(static_cast<int64_t>(walltime)));
+  if (arguments.has("--check-data"))
+    return check_data(job, arguments, run_folder(job, arguments).string() + ".bad.txt");
   return ranks::run_on_ranks({.ranks = ranks,
                               .run = run_folder(job, arguments),
                               .watch = [&] { return supervise_here(job, arguments, words, ranks); },

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/loader/collections.h"
+
+namespace lockstep::loader {
+
+// What a run reads, for people: images and classes of each part, files that are left out, classes that only one of the
+// parts has.
+std::vector<std::string> data_lines(const Collections& collections);
+
+// A file may have line ends in its name: it must not forge a line of the log.
+std::string on_one_line(const std::string& name);
+
+}  // namespace lockstep::loader

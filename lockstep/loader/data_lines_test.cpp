@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/loader/data_lines.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/file.h"
+
+namespace lockstep::loader {
+namespace {
+
+class DataLinesTest : public testing::Test {
+ protected:
+  void put(const std::string& name) {
+    const base::Path path = folder_.path() / name;
+    base::make_folders(path.parent_path());
+    base::write_file(path, "x");
+  }
+  std::string root(const std::string& part) const { return (folder_.path() / part).string(); }
+
+  base::TemporaryFolder folder_;
+};
+
+TEST_F(DataLinesTest, SayWhatIsReadLeftOutAndMissing) {
+  for (const char* name : {"train/cat/1.jpg", "train/cat/2.webp", "train/cat/notes.txt", "train/dog/1.tif",
+                           "train/lying_about.jpg", "train/owl/1.jpg", "val/cat/1.png"}) {
+    put(name);
+  }
+  Collections all{scan_folder(root("train")), {}};
+  EXPECT_EQ(data_lines(all).back(), "validation: none (data.validate is empty)");
+  all.validate = scan_folder(root("val"), all.train.classes);
+  EXPECT_EQ(data_lines(all),
+            (std::vector<std::string>{
+                "training: 4 images in " + root("train") + ": cat 2, dog 1, owl 1",
+                "  left out there: 2 files that are not named as an image in a class folder, such as " +
+                    root("train/lying_about.jpg"),
+                "validation: 1 images in " + root("val") + ": cat 1, dog 0, owl 0",
+                "  validation has no image of 2 classes (dog, owl): nothing is said of how well they are told"}));
+}
+
+TEST_F(DataLinesTest, SayWhatCannotBeLearnt) {
+  Collections all{synthetic_collection(20, 10), synthetic_collection(20, 10)};
+  all.train.samples.resize(18);  // none of the last class
+  const std::vector<std::string> lines = data_lines(all);
+  EXPECT_EQ(lines[0], "training: 18 synthetic samples: 10 classes, of 0 to 2 each");
+  EXPECT_EQ(lines.back(), "  training has no image of 1 class (class9): they cannot be learnt");
+}
+
+TEST_F(DataLinesTest, AFilesNameCannotForgeALine) {
+  EXPECT_EQ(on_one_line("a b.jpg"), "a b.jpg");
+  EXPECT_EQ(on_one_line("a\nb.jpg"), "\"a\\nb.jpg\"");
+}
+
+}  // namespace
+}  // namespace lockstep::loader
