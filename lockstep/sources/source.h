@@ -50,7 +50,8 @@ class Source {
   const std::vector<Refused>& refused() const { return refused_; }  // left out while listing
   // Checksums of the lists it was read from, which tell more than samples().
   const std::string& list_sums() const { return list_sums_; }
-  double validate_share() const { return validate_share_; }  // where the source has no parts of its own
+  const std::vector<std::string>& notes() const { return notes_; }  // what somebody should look at, a sentence each
+  double validate_share() const { return validate_share_; }         // where the source has no parts of its own
 
  protected:
   std::vector<std::string> classes_;
@@ -58,6 +59,7 @@ class Source {
   void note_list(std::string_view content);
 
   std::vector<Refused> refused_;
+  std::vector<std::string> notes_;
   std::string list_sums_;
   double validate_share_ = 0.1;
 };

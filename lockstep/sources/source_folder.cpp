@@ -9,6 +9,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/decode.h"
+#include "lockstep/site/command.h"
 
 namespace lockstep::sources {
 namespace {
@@ -61,6 +63,7 @@ class ImageFolder final : public Source {
                   "put the images of each class into a sub-folder named by the class");
     }
     refuse_empty_classes(has_parts);
+    if (!has_parts && options.format.empty()) look_for_classes_below(listing);
     for (auto& file : listing.files) {
       const std::string name = class_of(file.name, has_parts);
       if (!has_image_name(file.name)) {
@@ -88,11 +91,58 @@ class ImageFolder final : public Source {
   }
 
  private:
+  struct ClassFolder {
+    bool has_images = false;  // right in it
+    std::set<std::string> folders;
+  };
+
+  // Folders of images within class folders are merged into their class: right for "cat/day_1", wrong one level too
+  // high, where "photos/cat" and "photos/dog" become the class "photos".
+  void look_for_classes_below(const FileTree::Listing& listing) {
+    std::map<std::string, ClassFolder> tops;
+    std::map<std::string, int64_t> times;  // that a folder's name stands below a class
+    for (const auto& file : listing.files) {
+      const size_t top = file.name.find('/');
+      if (!has_image_name(file.name) || top == std::string::npos) continue;
+      ClassFolder& folder = tops[file.name.substr(0, top)];
+      const size_t end = file.name.find('/', top + 1);
+      const std::string below = end == std::string::npos ? "" : file.name.substr(top + 1, end - top - 1);
+      if (is_part(below)) return;  // refuse_part_in_class says more
+      if (below.empty())
+        folder.has_images = true;
+      else if (folder.folders.insert(below).second)
+        ++times[below];
+    }
+    const bool some_have_images =
+        std::any_of(tops.begin(), tops.end(), [](const auto& top) { return top.second.has_images; });
+    for (const auto& [name, folder] : tops) {
+      if (folder.has_images || folder.folders.size() < 2) continue;
+      const bool repeats = std::any_of(folder.folders.begin(), folder.folders.end(), [&](const std::string& below) {
+        return times[below] > 1 || tops.contains(below);
+      });
+      if (tops.size() > 1 && !some_have_images && !repeats) continue;  // persons, days, sites: the classes' own
+      tell_of_classes_below(name, folder.folders, tops.size() == 1);
+    }
+  }
+
+  void tell_of_classes_below(const std::string& name, const std::set<std::string>& folders, bool is_only_class) {
+    std::vector<std::string> first(folders.begin(),
+                                   std::next(folders.begin(), std::min<int64_t>(std::ssize(folders), 3)));
+    const std::string what = text("the class ", base::quote_json(name), " is made of ", folders.size(), " folders (",
+                                  base::join(first, ", "), first.size() < folders.size() ? ", ...)" : ")");
+    const std::string command = site::shell_words({"lockstep", "prep", (tree_.root() / name).string(), "--to", "DIR"});
+    if (!is_only_class) {
+      return notes_.push_back(text(what, ", whose images are merged; if these are the classes: ", command));
+    }
+    throw Error(Blame::user, text(tree_.root().string(), ": one class only; ", what),
+                text("if these are the classes: ", command, "; or --format folder for images of one class"));
+  }
+
   // No image. A list comes first among what is left out: somebody may have meant its labels, not the folders' names.
   void leave_out(const std::string& file) {
     const std::string extension = extension_of(file);
     const bool is_list = file.find('/') == std::string::npos && (extension == "csv" || extension == "tsv");
-    if (!is_list) return refused_.push_back({file, "no .jpg, .jpeg or .png file"});
+    if (!is_list) return refused_.push_back({file, text("no ", image::kImageNames, " file")});
     refused_.insert(refused_.begin(),
                     {file, text("a list that is not used: the folders' names are the classes; for its "
                                 "labels: lockstep prep ",

@@ -29,8 +29,9 @@ TEST_F(ImageFolderTest, TakesSubFoldersAsSortedClasses) {
   EXPECT_EQ(source->samples(),
             (std::vector<SourceSample>{{"cat/deep/a.png", 0, Part::open, 5}, {"dog/b.JPG", 1, Part::open, 5}}));
   EXPECT_EQ(source->load(1), (std::vector<SourceMember>{{"", "dog b"}}));
-  EXPECT_EQ(source->refused(), (std::vector<Refused>{{"cat/notes.txt", "no .jpg, .jpeg or .png file"},
-                                                     {"stray.jpg", "lies in no class folder"}}));
+  EXPECT_EQ(source->refused(),
+            (std::vector<Refused>{{"cat/notes.txt", "no .jpg, .jpeg, .png, .webp, .tif or .tiff file"},
+                                  {"stray.jpg", "lies in no class folder"}}));
 }
 
 TEST_F(ImageFolderTest, SaysThatAListBesideTheClassesIsNotUsed) {
@@ -56,6 +57,36 @@ TEST_F(ImageFolderTest, SaysThatClassFoldersAreLinks) {
     EXPECT_THAT(error.message(), testing::HasSubstr("1 links were refused, the first is cat"));
     EXPECT_THAT(error.message(), testing::HasSubstr("cp -rL"));
   }
+}
+
+TEST_F(ImageFolderTest, NoticesClassesOneLevelDeeper) {
+  put("my photos/cat/1.jpg");
+  put("my photos/dog/2.jpg");
+  const auto complaint = [&] {
+    try {
+      open();
+    } catch (const base::Error& error) {
+      return error.message();
+    }
+    return std::string("none");
+  };
+  EXPECT_THAT(complaint(),
+              testing::HasSubstr("one class only; the class \"my photos\" is made of 2 folders (cat, dog)"));
+  EXPECT_THAT(complaint(), testing::HasSubstr("if these are the classes: lockstep prep '"));
+  EXPECT_THAT(complaint(), testing::HasSubstr("/my photos' --to DIR"));
+  EXPECT_EQ(open_source({.path = folder_.path(), .format = "folder"}).source->classes().size(), 1u);
+  put("cat/3.jpg");
+  const auto source = open();
+  ASSERT_EQ(source->notes().size(), 1u);
+  EXPECT_THAT(source->notes()[0],
+              testing::HasSubstr("\"my photos\" is made of 2 folders (cat, dog), whose images are merged"));
+}
+
+TEST_F(ImageFolderTest, PersonsWithinClassesAreNothingToTellOf) {
+  for (const char* name : {"glad/ann/1.jpg", "glad/bob/2.jpg", "sad/eve/3.jpg", "sad/joe/4.jpg"}) put(name);
+  EXPECT_EQ(open()->notes().size(), 0u);
+  put("sad/ann/5.jpg");  // perhaps a person, perhaps a class
+  EXPECT_EQ(open()->notes().size(), 2u);
 }
 
 TEST_F(ImageFolderTest, KeepsPartsOfItsOwn) {

@@ -21,9 +21,17 @@ struct HashedSample {
   }
 };
 
+// "train/00000012-cat" -> "train: pets/cat.jpg": a key begins with the sample's number in the source (key_of).
+std::string name_in_source(const std::string& sample, const std::vector<SourceSample>& source) {
+  const size_t slash = sample.find('/');
+  const auto number = static_cast<size_t>(std::stoll(sample.substr(slash + 1)));
+  return base::text(sample.substr(0, slash), ": ", number < source.size() ? source[number].name : "?");
+}
+
 }  // namespace
 
-Duplicates find_duplicates(const base::Path& folder, const std::vector<Part>& parts, size_t most_groups) {
+Duplicates find_duplicates(const base::Path& folder, const std::vector<Part>& parts,
+                           const std::vector<SourceSample>& source) {
   std::vector<shards::ShardSet> sets;
   std::vector<HashedSample> entries;
   for (const Part part : parts) {
@@ -51,6 +59,7 @@ Duplicates find_duplicates(const base::Path& folder, const std::vector<Part>& pa
       group.across_labels |= entries[i].label != entries[begin].label;
     }
     std::sort(group.samples.begin(), group.samples.end());
+    for (const auto& sample : group.samples) group.names.push_back(name_in_source(sample, source));
     ++all.num_groups;
     all.num_samples += static_cast<int64_t>(end - begin) - 1;
     all.num_across_parts += group.across_parts;
@@ -61,26 +70,38 @@ Duplicates find_duplicates(const base::Path& folder, const std::vector<Part>& pa
     return std::tuple(!a.across_parts, !a.across_labels, a.samples.front()) <
            std::tuple(!b.across_parts, !b.across_labels, b.samples.front());
   });
-  if (all.groups.size() > most_groups) all.groups.resize(most_groups);
   return all;
 }
 
-base::Json Duplicates::to_json() const {
+base::Json Duplicates::to_json(size_t most_groups) const {
   base::Json all = base::Json::object();
   all["groups"] = num_groups;
   all["samples_beyond_the_first"] = num_samples;
   all["groups_across_parts"] = num_across_parts;
   all["groups_across_labels"] = num_across_labels;
   base::Json list = base::Json::array();
-  for (const auto& group : groups) {
+  for (size_t i = 0; i < groups.size() && i < most_groups; ++i) {
+    const DuplicateGroup& group = groups[i];
     base::Json one = base::Json::object();
     one["samples"] = base::Json::array_of(group.samples);
+    one["names"] = base::Json::array_of(group.names);
     one["across_parts"] = group.across_parts;
     one["across_labels"] = group.across_labels;
     list.push_back(std::move(one));
   }
   all["first"] = std::move(list);
   return all;
+}
+
+std::string Duplicates::to_text() const {
+  std::string out;
+  for (const auto& group : groups) {
+    std::vector<std::string> words;
+    for (const auto& name : group.names) words.push_back(base::quote_json(name));
+    out += base::text(base::join(words, "  "), group.across_parts ? "  (leakage)" : "",
+                      group.across_labels ? "  (two labels)" : "", "\n");
+  }
+  return out;
 }
 
 }  // namespace lockstep::sources

@@ -8,6 +8,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
+#include "lockstep/shards/original_names.h"
 #include "lockstep/shards/shard_set.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/sources/pack/duplicates.h"
@@ -161,6 +162,18 @@ void add_refused(base::Json& dataset, const char* key, const std::vector<Refused
   dataset[key] = std::move(list);
 }
 
+// What the source calls each sample, beside the shards: their keys keep a part of it only.
+void write_names(const Path& folder, const Source& source, const std::vector<PlannedShard>& shards) {
+  std::map<Part, std::string> lines;
+  for (const auto& shard : shards) {
+    for (const int64_t id : shard.samples) {
+      const std::string& name = source.samples()[static_cast<size_t>(id)].name;
+      lines[shard.part] += shards::name_line(key_of(id, name), name);
+    }
+  }
+  for (const auto& [part, text] : lines) base::write_file(folder / part_name(part) / shards::kNames, text);
+}
+
 // The lists of the shards, the contact sheet, and what dataset.json will say.
 base::Json conclude(const PackRequest& request, const Source& source, const std::vector<PlannedShard>& shards,
                     const std::vector<ShardReport>& reports, base::Json dataset) {
@@ -202,7 +215,11 @@ base::Json conclude(const PackRequest& request, const Source& source, const std:
   }
   dataset["parts"] = std::move(described);
   dataset["fingerprint"] = fingerprint.hex();
-  dataset["duplicates"] = find_duplicates(request.folder, parts).to_json();
+  write_names(request.folder, source, shards);
+  Duplicates duplicates = find_duplicates(request.folder, parts, source.samples());
+  if (duplicates.num_groups > 0) base::write_file(request.folder / kDuplicates, duplicates.to_text());
+  dataset["duplicates"] = duplicates.to_json();
+  if (!source.notes().empty()) dataset["notes"] = base::Json::array_of(source.notes());
   add_refused(dataset, "unreadable", unreadable);
   add_refused(dataset, "left_out", source.refused());
   if (const std::string sheet = draw_sheet(request.folder / part_name(parts.front())); !sheet.empty()) {

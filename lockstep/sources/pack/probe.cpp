@@ -130,10 +130,11 @@ void leave_out_finished(const base::Path& folder, const std::vector<PlannedShard
   all.seconds *= share;
 }
 
-// Of a shard the tar file, two indexes and the note of its counts; of the set: folder, three parts and their lists,
-// .work and its lock, dataset.begun.json, dataset.json, contact.jpg; each rank and the first write one file aside.
+// Of a shard the tar file, two indexes and the note of its counts; of the set: folder, three parts, their lists and
+// names, .work and its lock, dataset.begun.json, dataset.json, contact.jpg, duplicates.txt; each rank and the first
+// write one file aside.
 int64_t count_inodes(const PackForecast& all) {
-  constexpr int64_t kOfShard = 4, kOfSet = 12;
+  constexpr int64_t kOfShard = 4, kOfSet = 16;
   return kOfShard * (all.num_shards - all.shards_kept) + kOfSet + all.ranks + 1;
 }
 
@@ -162,6 +163,7 @@ PackForecast forecast_pack(const PackRequest& request, int64_t ranks) {
   leave_out_finished(request.folder, shards, all);
   all.num_inodes = count_inodes(all);
   all.refused = probed.refused;
+  all.notes = source.notes();
   all.refused.insert(all.refused.end(), source.refused().begin(), source.refused().end());
   const site::Storage storage = site::read_storage("to", existing_parent(request.folder));
   all.free_bytes = static_cast<int64_t>(storage.free_bytes);

@@ -30,10 +30,11 @@ struct PackForecast {
   int64_t threads = 0;  // of a rank
   double seconds = 0;
   int64_t num_probed = 0;
-  std::vector<Refused> refused;  // among those probed, and while listing
-  int64_t free_bytes = 0;        // of the file system that DIR is on
-  int64_t free_inodes = -1;      // -1: it does not count them
-  site::Quota quota;             // what the user may still put there
+  std::vector<Refused> refused;    // among those probed, and while listing
+  std::vector<std::string> notes;  // Source::notes
+  int64_t free_bytes = 0;          // of the file system that DIR is on
+  int64_t free_inodes = -1;        // -1: it does not count them
+  site::Quota quota;               // what the user may still put there
   bool fits() const;
 
   base::Json to_json() const;

@@ -8,6 +8,7 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/sources/pack/duplicates.h"
 
 namespace lockstep::verbs::prep {
 namespace {
@@ -18,7 +19,7 @@ using base::format_count;
 using base::Json;
 using base::text;
 
-constexpr size_t kClassRows = 12, kListed = 5;
+constexpr size_t kClassRows = 12, kListed = 5, kDuplicatesListed = 10, kNamesListed = 4;
 
 std::string range_text(const Json& part, const char* name) {
   if (!part.contains(text(name, "_min"))) return "-";
@@ -133,19 +134,27 @@ std::string refused_text(const Json& dataset, const char* key, const char* what)
   return out;
 }
 
-std::string duplicates_text(const Json& all) {
-  if (all.at("groups").as_int() == 0) return "  no image comes twice\n";
+std::string duplicates_text(const Json& all, const base::Path& folder) {
+  const int64_t num_groups = all.at("groups").as_int();
+  if (num_groups == 0) return "  no image comes twice\n";
   std::string out =
       text("  ", format_count(all.at("samples_beyond_the_first").as_int()), " images are copies of others; in ",
            format_count(all.at("groups_across_parts").as_int()), " cases a copy lies in another part (leakage), in ",
            format_count(all.at("groups_across_labels").as_int()), " with another label:\n");
   const auto& groups = all.at("first").items();
-  for (size_t i = 0; i < groups.size() && i < kListed; ++i) {
+  for (size_t i = 0; i < groups.size() && i < kDuplicatesListed; ++i) {
+    const Json* known = groups[i].find("names");  // earlier versions kept the keys alone
+    const auto& all_names = (known ? *known : groups[i].at("samples")).items();
     std::vector<std::string> names;
-    for (const auto& name : groups[i].at("samples").items()) names.push_back(name.as_string());
-    out += text("    ", base::join(names, "  "), "\n");
+    for (size_t k = 0; k < all_names.size() && k < kNamesListed; ++k) {
+      names.push_back(base::quote_json(all_names[k].as_string()));
+    }
+    const size_t more = all_names.size() - names.size();
+    out += text("    ", base::join(names, "  "), more > 0 ? text("  and ", more, " more") : "", "\n");
   }
-  return out;
+  const int64_t more = num_groups - std::min<int64_t>(num_groups, kDuplicatesListed);
+  return out + text("    ", more > 0 ? text("... and ", format_count(more), " more; ") : "",
+                    "all of them: ", (folder / sources::kDuplicates).string(), "\n");
 }
 
 // Right for sequences; not what somebody expects who trains on images next.
@@ -160,6 +169,15 @@ std::string without_image_text(const Json& parts) {
   return text("\n  ", format_count(count), count == 1 ? " sample holds" : " samples hold",
               " no image (the first: ", first,
               "), kept as it is: images are .jpg, .png, and arrays of bytes, HxW, HxWx1 or HxWx3\n");
+}
+
+std::string notes_text(const Json& dataset) {
+  std::string out;
+  const Json* notes = dataset.find("notes");
+  for (size_t i = 0; notes && i < notes->size() && i < kListed; ++i) {
+    out += text("  note: ", notes->items()[i].as_string(), "\n");
+  }
+  return out;
 }
 
 std::string triple(const Json& values) {
@@ -180,6 +198,7 @@ std::string packed_text(const sources::Packed& packed, const base::Path& folder)
                packed.shards_kept > 0 ? text(" (", packed.shards_kept, " shards were there already)") : "", " from ",
                dataset.at("source").as_string(), " (", dataset.at("source_format").as_string(), ")\n");
   }
+  out += notes_text(dataset);
   out += parts_table(dataset.at("parts"));
   if (has_any(dataset, "per_class")) out += "\n" + balance_table(dataset, "per_class", "class");
   if (has_any(dataset, "objects_per_class")) out += "\n" + balance_table(dataset, "objects_per_class", "objects of");
@@ -198,7 +217,7 @@ std::string packed_text(const sources::Packed& packed, const base::Path& folder)
   }
   if (turned > 0) out += text("  ", format_count(turned), " images turned upright (EXIF)\n");
   if (shrunk > 0) out += text("  ", format_count(shrunk), " images shrunk\n");
-  out += duplicates_text(dataset.at("duplicates"));
+  out += duplicates_text(dataset.at("duplicates"), folder);
   out += refused_text(dataset, "unreadable", "samples could not be read and are left out");
   out += refused_text(dataset, "left_out", "files or entries of lists are left out");
   return out + text("  ", (folder / "contact.jpg").string(), ": a look at it\n");
@@ -234,6 +253,7 @@ std::string forecast_text(const sources::PackForecast& forecast, const base::Pat
     out +=
         text("  ", forecast.quota.unanswered, " took too long to answer: whether a quota is in the way is not known\n");
   }
+  for (const auto& note : forecast.notes) out += text("  note: ", note, "\n");
   for (size_t i = 0; i < forecast.refused.size() && i < kListed; ++i) {
     out += text("  refused: ", base::quote_json(forecast.refused[i].name), ": ", forecast.refused[i].reason, "\n");
   }
