@@ -2,6 +2,7 @@
 #include "lockstep/image/decode.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>

@@ -33,6 +33,11 @@ class LabelEncoder final : public ImageEncoder {
   void blank_rest(FieldPointers rest) override { put(rest[0], kNoLabel); }
 };
 
+// Five answers of five or fewer classes are always right.
+bool has_top5(int64_t num_classes) {
+  return num_classes > 5;
+}
+
 // The labels in the order of their scores, weakest first.
 std::vector<int64_t> weakest_first(const Metrics& metrics) {
   std::vector<int64_t> order(static_cast<size_t>(metrics.classes()));
@@ -92,10 +97,10 @@ std::unique_ptr<Score> Classify::score(int64_t worst) const {
 }
 
 Json Classify::report_words() const {
-  return base::parse_json(
-      R"({"title": "Accuracy", "share": true, "higher_is_better": true, "training": "accuracy",
-          "validation": "top1", "also": {"top-5": "top5"}})",
-      "report words");
+  return base::parse_json(text(R"({"title": "Accuracy", "share": true, "higher_is_better": true, "training": "accuracy",
+               "validation": "top1", "also": {)",
+                               has_top5(num_classes_) ? R"("top-5": "top5")" : "", "}}"),
+                          "report words");
 }
 
 Json Classify::record(const Rows& rows, int64_t i, int64_t top) const {
@@ -122,6 +127,31 @@ std::string Classify::line(const Json& record) const {
     words.push_back(text(entry.at("name").as_string(), " ", percent(entry.at("probability").as_double())));
   }
   return base::join(words, ", ");
+}
+
+// label, confidence and the probability of each class; or label, confidence, label_2, confidence_2, ...
+std::vector<std::string> Classify::columns(int64_t top) const {
+  std::vector<std::string> all{"label", "confidence"};
+  if (top == 0) all.insert(all.end(), classes_.begin(), classes_.end());
+  for (int64_t i = 2; i <= std::min(top, num_classes_); ++i)
+    all.insert(all.end(), {text("label_", i), text("confidence_", i)});
+  return all;
+}
+
+std::vector<std::string> Classify::cells(const Json& record, int64_t top) const {
+  const auto& answers = record.at("classes").items();
+  const auto share = [](const Json& answer) { return fixed(answer.at("probability").as_double(), 6); };
+  std::vector<std::string> all;
+  for (size_t i = 0; i < (top == 0 ? 1 : answers.size()); ++i) {
+    all.insert(all.end(), {answers[i].at("name").as_string(), share(answers[i])});
+  }
+  if (top > 0) return all;
+  for (const auto& name : classes_) {
+    const auto found = std::find_if(answers.begin(), answers.end(),
+                                    [&](const Json& answer) { return answer.at("name").as_string() == name; });
+    all.push_back(share(*found));
+  }
+  return all;
 }
 
 void ClassifyScore::add(const Rows& rows) {
@@ -159,12 +189,12 @@ Json ClassifyScore::figures() const {
 }
 
 std::string ClassifyScore::line() const {
-  return text(headline().text, "  top-5 ", percent(metrics_.top5(), 2), "  loss ", metrics_.loss_text());
+  const std::string top5 = has_top5(metrics_.classes()) ? text("  top-5 ", percent(metrics_.top5(), 2)) : "";
+  return text(headline().text, top5, "  loss ", metrics_.loss_text());
 }
 
 std::string ClassifyScore::to_text() const {
-  return text("  ", headline().text, "   top-5 ", percent(metrics_.top5(), 2), "   loss ", metrics_.loss_text(), "\n\n",
-              class_table(metrics_, classes_), confused_table(metrics_, classes_));
+  return text("  ", line(), "\n\n", class_table(metrics_, classes_), confused_table(metrics_, classes_));
 }
 
 }  // namespace lockstep::task

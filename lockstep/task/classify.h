@@ -23,6 +23,8 @@ class Classify final : public Task {
   base::Json report_words() const override;
   base::Json record(const Rows& rows, int64_t i, int64_t top) const override;
   std::string line(const base::Json& record) const override;
+  std::vector<std::string> columns(int64_t top) const override;
+  std::vector<std::string> cells(const base::Json& record, int64_t top) const override;
 
  private:
   spec::Data data_;

@@ -33,6 +33,14 @@ TEST(ClassifyScoreTest, LeavesOutWhatHasNoLabelAndMergesExactly) {
   EXPECT_TRUE(whole.is_sound());
 }
 
+TEST(ClassifyTest, SaysNothingOfTopFiveBelowSixClasses) {
+  const std::vector<std::string> six{"a", "b", "c", "d", "e", "f"}, five{"a", "b", "c", "d", "e"};
+  EXPECT_THAT(ClassifyScore(six, 1).line(), HasSubstr("top-5"));
+  EXPECT_THAT(ClassifyScore(five, 1).line(), testing::Not(HasSubstr("top-5")));
+  EXPECT_EQ(Classify(spec::Job(), six).report_words().at("also").size(), 1u);
+  EXPECT_EQ(Classify(spec::Job(), five).report_words().at("also").size(), 0u);
+}
+
 TEST(ClassifyTest, RecordsTheMostProbableClassesFirst) {
   const Classify task(spec::Job(), {"cat", "dog", "owl"});
   const int64_t id = 3;
@@ -41,6 +49,11 @@ TEST(ClassifyTest, RecordsTheMostProbableClassesFirst) {
   const Rows rows{std::span(&id, 1), fields, {{"probabilities", 3, shares}}};
   EXPECT_EQ(task.line(task.record(rows, 0, 2)), "dog 50.0 %, owl 30.0 %");
   EXPECT_EQ(task.num_outputs(), 3);
+  EXPECT_EQ(task.columns(0), (std::vector<std::string>{"label", "confidence", "cat", "dog", "owl"}));
+  EXPECT_EQ(task.cells(task.record(rows, 0, 3), 0),
+            (std::vector<std::string>{"dog", "0.500000", "0.200000", "0.500000", "0.300000"}));
+  EXPECT_EQ(task.columns(2), (std::vector<std::string>{"label", "confidence", "label_2", "confidence_2"}));
+  EXPECT_EQ(task.cells(task.record(rows, 0, 2), 2), (std::vector<std::string>{"dog", "0.500000", "owl", "0.300000"}));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
@@ -50,7 +51,7 @@ Row rate_row(std::span<const float> logits, int64_t target) {
 }
 
 bool worse(const Mistake& a, const Mistake& b) {
-  return a.loss != b.loss ? a.loss > b.loss : a.sample_id < b.sample_id;
+  return std::tuple(-a.confidence, -a.loss, a.sample_id) < std::tuple(-b.confidence, -b.loss, b.sample_id);
 }
 
 }  // namespace

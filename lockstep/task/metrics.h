@@ -63,7 +63,7 @@ class Metrics {
   int64_t confusion(int64_t target, int64_t predicted) const;
   ClassScore score(int64_t label) const;
   std::vector<Confusion> most_confused(size_t most) const;      // off the diagonal, most frequent first
-  const std::vector<Mistake>& worst() const { return worst_; }  // highest loss first
+  const std::vector<Mistake>& worst() const { return worst_; }  // the surest first
 
  private:
   void keep(const Mistake& mistake);

@@ -134,6 +134,10 @@ class Regress final : public Task {
   std::string line(const Json& record) const override {
     return text(key_, " ", base::fixed(record.at(key_).as_double(), 4));
   }
+  std::vector<std::string> columns(int64_t /*top*/) const override { return {key_}; }
+  std::vector<std::string> cells(const Json& record, int64_t /*top*/) const override {
+    return {base::fixed(record.at(key_).as_double(), 6)};
+  }
 
  private:
   spec::Data data_;

@@ -129,6 +129,10 @@ class Task {
   // What is predicted for row `i`: members of its record, besides its path. `top`: how many answers at most.
   virtual base::Json record(const Rows& rows, int64_t i, int64_t top) const = 0;
   virtual std::string line(const base::Json& record) const = 0;  // the record for a terminal
+  // The same as cells of a table: its columns, and a record's cells in them. `top` as the record was made with; 0: with
+  // all answers, a column each.
+  virtual std::vector<std::string> columns(int64_t top) const = 0;
+  virtual std::vector<std::string> cells(const base::Json& record, int64_t top) const = 0;
 };
 
 // The job's. `classes`: label -> name, as far as they are known.

@@ -173,6 +173,43 @@ def check_full(folder):
     print(f"report.py: full run: {dom.classes['curve']} curves, {dom.classes['cell']} cells, {len(source) // 1024} KiB")
 
 
+def check_test_part(folder):
+    """Two classes, evaluated on the test images, with a small rate and mistakes under the names of their files."""
+    write_run(folder, ["cat", "dog"], crash=False)
+    journal = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()[:-1]]
+    for line in journal:
+        if "lr" in line:
+            line["lr"] /= 2000
+    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in journal))
+    result = json.loads((folder / "eval.json").read_text())
+    result.update(part="test", data="pets/test", worst=result["worst"][:3])
+    for mistake, confidence, name in zip(result["worst"], (.7, .99, .8), ("cat/tom 1.jpg", "dog/rex.jpg", "odd/x.jpg")):
+        mistake.update(confidence=confidence, name=name, path="pets/test/test-000000.tar/00000007-x.jpg")
+    (folder / "eval.json").write_text(json.dumps(result))
+    dom = open_page(report(folder))
+    text = "".join(dom.text)
+    for wanted in ("Test loss", "120 test images", "on the test images", "tom 1.jpg", "odd/x.jpg", "2e-5"):
+        assert wanted in text, wanted
+    for unwanted in ("Validation loss", "top-5", "00000007", "cat/tom"):
+        assert unwanted not in text, unwanted
+    assert text.index("rex.jpg") < text.index("odd/x.jpg") < text.index("tom 1.jpg"), "surest first"
+    print("report.py: two classes on test images: named as such, mistakes by file, surest first")
+
+
+def check_labels(folder):
+    """Several labels an image: no matrix, the average precision of each class."""
+    write_run(folder, ["cat", "dog"], crash=False)
+    result = json.loads((folder / "eval.json").read_text())
+    for key in ("confusion", "most_confused"):
+        del result[key]
+    for row in result["classes"]:
+        row["average_precision"] = .875
+    (folder / "eval.json").write_text(json.dumps(result))
+    dom = open_page(report(folder))
+    assert dom.shows("average precision") and dom.shows("87.5") and not dom.shows("Confusion matrix")
+    print("report.py: several labels an image: a table of classes, no matrix")
+
+
 def check_partial(folder):
     write_run(folder, ["a", "b"], epochs=1, evaluated=False, crash=False)
     dom = open_page(report(folder))
@@ -199,6 +236,8 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         check_full(folder / "full")
+        check_test_part(folder / "test")
+        check_labels(folder / "labels")
         check_partial(folder / "partial")
         if len(sys.argv) == 3 and sys.argv[1] == "--keep":
             write_run(folder / "pets", ["Abyssinian", "american_bulldog", "Bengal", "Birman", "boxer", "chihuahua",

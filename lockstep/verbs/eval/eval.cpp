@@ -15,6 +15,8 @@
 #include "lockstep/loader/store.h"
 #include "lockstep/run/evaluation.h"
 #include "lockstep/run/folder.h"
+#include "lockstep/shards/original_names.h"
+#include "lockstep/shards/shard_set.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/step/evaluate.h"
 
@@ -42,6 +44,36 @@ std::string folder_of(const std::string& data, const spec::Job& job) {
 loader::Collection open_collection(const std::string& folder, const training::Trained& trained) {
   if (folder == "synthetic") return loader::synthetic_collection(trained.job.data.samples, trained.job.model.classes);
   return trained.task->learns_classes() ? loader::scan_folder(folder, trained.classes) : loader::scan_images(folder);
+}
+
+std::string part_of(const std::string& folder, const spec::Job& job) {
+  return folder == job.data.validate ? "validate"
+         : folder == job.data.test   ? "test"
+         : folder == job.data.train  ? "train"
+                                     : "";
+}
+
+// As somebody knows them who has made the collection.
+std::vector<std::string> names_of(const std::vector<int64_t>& ids, const loader::Collection& collection) {
+  std::vector<std::string> names;
+  if (!collection.shards) {
+    for (const int64_t id : ids) {
+      const std::string& path = collection.samples[static_cast<size_t>(id)].path;
+      names.push_back(path.starts_with(collection.root + "/") ? path.substr(collection.root.size() + 1) : path);
+    }
+    return names;
+  }
+  std::vector<std::string> keys;
+  for (const int64_t id : ids) {
+    const auto at = collection.shards->position_of(id);
+    keys.emplace_back(collection.shards->index(at.shard).sample(at.sample).key);
+  }
+  const auto known = shards::read_names(collection.shards->folder(), {keys.begin(), keys.end()});
+  for (const auto& key : keys) {
+    const auto found = known.find(key);
+    names.push_back(found == known.end() ? key : found->second);
+  }
+  return names;
 }
 
 std::unique_ptr<loader::Loader> loader_of(const loader::Collection& collection, const training::Trained& trained,
@@ -91,7 +123,10 @@ EvalResult evaluate_trained(const training::Trained& trained, const EvalOptions&
   result.bad_samples = step::over_ranks(loader->bad_samples(), group);
   const auto store = collection.is_synthetic() ? nullptr : loader::open_store(collection);
   std::vector<std::byte> memory;
-  for (const int64_t id : result.score->worst()) {
+  const std::vector<int64_t> worst = result.score->worst();
+  result.names = names_of(worst, collection);
+  result.part = part_of(folder, trained.job);
+  for (const int64_t id : worst) {
     const auto file = store ? store->read(id, memory) : std::span<const std::byte>();
     result.pictures.emplace_back(reinterpret_cast<const char*>(file.data()), file.size());
     result.paths.push_back(store ? store->name(id) : "");
@@ -107,6 +142,7 @@ Json eval_json(const EvalResult& result, const training::Trained& trained) {
   all["weights"] = trained.weights.string();
   all["weights_sha256"] = base::sha256_of_file(trained.weights);
   all["data"] = result.data;
+  if (!result.part.empty()) all["part"] = result.part;
   all["seconds"] = result.seconds;
   all["task"] = name_of(trained.job.task);
   all["headline"] = to_json(result.score->headline());
@@ -116,6 +152,7 @@ Json eval_json(const EvalResult& result, const training::Trained& trained) {
   for (size_t i = 0; i < result.paths.size(); ++i) {
     Json mistake = score.at("worst").items()[i];
     mistake["path"] = result.paths[i];
+    mistake["name"] = result.names[i];
     worst.push_back(std::move(mistake));
   }
   all["worst"] = std::move(worst);

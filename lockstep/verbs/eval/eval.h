@@ -26,6 +26,8 @@ struct EvalResult {
   std::vector<loader::BadSample> bad_samples;  // of all ranks
   double seconds = 0;
   std::vector<std::string> pictures = {};  // the files of `paths`, wherever they lie; "" for synthetic samples
+  std::vector<std::string> names = {};     // of `paths` in the folder, or in what its shards were made of
+  std::string part = {};                   // "validate", "test", "train" of the job; empty: another folder
 };
 
 // Every sample once over all ranks, none padded, in the job's precision; the same score on every rank, and on any

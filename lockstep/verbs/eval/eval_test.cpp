@@ -58,6 +58,8 @@ TEST(EvalTest, AFolderOfTheSameClassesCanBeGiven) {
   const EvalResult result = evaluate_small(small, (small.root() / "other").string());
   EXPECT_EQ(result.score->samples(), 1);
   EXPECT_EQ(metrics_of(result).score(1).samples, 1);
+  EXPECT_EQ(result.part, "");
+  for (const auto& name : result.names) EXPECT_EQ(name, "red/0.jpg");
 }
 
 TEST(EvalTest, DataThatTheJobDoesNotHaveIsAUserError) {
@@ -79,6 +81,7 @@ TEST(EvalTest, WritesTheWorstMistakesWithTheirPictures) {
   }
   result.score = wrong;
   result.paths.assign(5, (small.root() / "data" / "red" / "0.jpg").string());
+  result.names.assign(5, "red/0.jpg");
   result.pictures.assign(5, base::read_file(result.paths[0]));
   base::make_folders(paths.pictures());
   base::write_file(paths.pictures() / "worst-77.jpg", "left over");
@@ -87,6 +90,8 @@ TEST(EvalTest, WritesTheWorstMistakesWithTheirPictures) {
   ASSERT_EQ(document.at("worst").size(), 5U);
   EXPECT_EQ(document.at("worst").items()[0].at("picture").as_string(), "eval/worst-00.jpg");
   EXPECT_EQ(document.at("worst").items()[0].at("sample").as_int(), 4);
+  EXPECT_EQ(document.at("worst").items()[0].at("name").as_string(), "red/0.jpg");
+  EXPECT_EQ(document.at("part").as_string(), "validate");
   EXPECT_THAT(base::read_file(paths.pictures() / "worst-04.jpg"), testing::StartsWith("\xff\xd8"));
   EXPECT_FALSE(std::filesystem::exists(paths.pictures() / "worst-77.jpg"));
 }

@@ -20,15 +20,19 @@ const base::CommandLine& predict_line_of_words() {
       "RUN IMAGE|FOLDER...",
       "what a trained network sees in images",
       {{"--top", "N", "of a classifier: classes per image, most probable first (default 5)"},
+       {"--to", "FILE",
+        "write a table instead of the text: FILE.csv (without --top a column for each class), FILE.jsonl"},
        {"--job", "JOB", "for weights outside a run folder"},
        {"--set", "KEY=VALUE", "override a key of the job"},
        {"--ranks", "N", "share the work over N ranks on this machine, with mpirun; the order stays"},
        {"--device", "NAME", "cpu (default) or cuda"},
        {"--json", "FILE", "write the result as JSON (- = standard output, without the text)"}},
-      "RUN is a run folder or a weights file; a folder stands for all .jpg, .jpeg and .png files below it.\n"
+      "RUN is a run folder or a weights file; a folder stands for all .jpg, .jpeg, .png, .webp, .tif and .tiff files\n"
+      "below it.\n"
       "An image that cannot be read is reported and counted; only when all of them fail, the exit code is 2.\n"
       "examples: lockstep predict runs/pets cat.jpg\n"
-      "          lockstep predict runs/pets photos --top 1 --json -"};
+      "          lockstep predict runs/pets photos --top 1 --json -\n"
+      "          lockstep predict runs/pets photos --to photos.csv"};
   return line;
 }
 
@@ -42,13 +46,16 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
   PredictOptions options;
   options.top = arguments.int_or("--top", 5);
   if (options.top < 1) throw base::Error(base::Blame::user, "--top must be at least 1");
+  const auto table = arguments.value("--to");
+  const bool has_all = table && table_format(*table) == TableFormat::csv && !arguments.has("--top");
   const auto images = image_collection({arguments.positional.begin() + 1, arguments.positional.end()});
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   const training::Trained trained = training::load_trained(
       {arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"), options.device});
   const std::string fewer_threads = training::use_threads(trained.job);
   if (rank.group.rank() == 0 && !fewer_threads.empty()) std::fprintf(stderr, "%s\n", fewer_threads.c_str());
-  if (arguments.value("--json") != "-")
+  if (has_all) options.top = trained.task->num_outputs();
+  if (arguments.value("--json") != "-" && !table)
     options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
   int64_t batches = 0;
   options.got_on = [&] {
@@ -59,6 +66,15 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
   if (rank.group.rank() != 0) return 0;
   const base::Json result = predict_json(predictions);
   base::give_json(arguments, result);
+  if (table) {
+    base::write_file(*table, table_format(*table) == TableFormat::jsonl
+                                 ? predict_jsonl(predictions)
+                                 : predict_csv(predictions, *trained.task, has_all ? 0 : options.top));
+    for (const auto& prediction : predictions) {
+      if (prediction.failed()) speak(prediction, trained);
+    }
+    if (arguments.value("--json") != "-") std::printf("%s: %zu images\n", table->c_str(), predictions.size());
+  }
   const int64_t failed = result.at("failed").as_int();
   if (failed == static_cast<int64_t>(predictions.size())) {
     throw base::Error(base::Blame::user, base::text("none of the ", failed, " images could be read"));

@@ -4,7 +4,9 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <string_view>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -51,6 +53,29 @@ std::vector<Prediction> predictions_of_all(const std::vector<Prediction>& mine, 
     }
   }
   return all;
+}
+
+bool looks_like_formula(const std::string& cell) {
+  return !cell.empty() && std::string_view("=+-@\t\r").find(cell.front()) != std::string_view::npos;
+}
+
+// A number may begin with a minus, no other word may.
+std::string csv_cell(const std::string& cell) {
+  char* end = nullptr;
+  std::strtod(cell.c_str(), &end);
+  const bool is_number = !cell.empty() && *end == '\0' && end == cell.c_str() + cell.size();
+  const std::string safe = looks_like_formula(cell) && !is_number ? "'" + cell : cell;
+  if (safe.find_first_of(",\"\r\n") == std::string::npos) return safe;
+  std::string quoted = "\"";
+  for (const char c : safe) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_row(const std::vector<std::string>& cells) {
+  std::vector<std::string> words;
+  words.reserve(cells.size());
+  for (const auto& cell : cells) words.push_back(csv_cell(cell));
+  return base::join(words, ",") + "\r\n";
 }
 
 }  // namespace
@@ -142,6 +167,37 @@ Json predict_json(const std::vector<Prediction>& predictions) {
   all["images"] = std::move(images);
   all["failed"] = failed;
   return all;
+}
+
+TableFormat table_format(const base::Path& file) {
+  const std::string extension = file.extension().string();
+  if (extension == ".csv") return TableFormat::csv;
+  if (extension == ".jsonl") return TableFormat::jsonl;
+  throw Error(Blame::user, text("--to ", file.string(), ": of which kind is it to be?"), "name it .csv or .jsonl");
+}
+
+std::string predict_csv(const std::vector<Prediction>& predictions, const task::Task& task, int64_t top) {
+  std::vector<std::string> columns = task.columns(top);
+  const size_t width = columns.size();
+  columns.insert(columns.begin(), "file");
+  columns.emplace_back("error");
+  std::string out = csv_row(columns);
+  for (const auto& prediction : predictions) {
+    std::vector<std::string> cells =
+        prediction.failed() ? std::vector<std::string>(width) : task.cells(prediction.record, top);
+    base::ensure(cells.size() == width, "a cell for each column");
+    cells.insert(cells.begin(), looks_like_formula(prediction.path) ? "./" + prediction.path : prediction.path);
+    cells.push_back(prediction.error);
+    out += csv_row(cells);
+  }
+  return out;
+}
+
+std::string predict_jsonl(const std::vector<Prediction>& predictions) {
+  std::string out;
+  const Json all = predict_json(predictions);
+  for (const auto& row : all.at("images").items()) out += row.dump(-1) + "\n";
+  return out;
 }
 
 std::string predict_line(const Prediction& prediction, const training::Trained& trained) {

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
 #include "lockstep/loader/collection.h"
+#include "lockstep/task/task.h"
 #include "lockstep/training/trained.h"
 
 namespace lockstep::verbs::predict {
@@ -20,7 +22,7 @@ struct Prediction {
   bool failed() const { return record.is_null(); }
 };
 
-// The images behind the arguments: a file as it is, a folder with all .jpg, .jpeg and .png below it, sorted.
+// The images behind the arguments: a file as it is, a folder with all images (by their names) below it, sorted.
 // User error for a path that does not exist and for a folder without an image.
 std::vector<std::string> images_of(const std::vector<std::string>& paths);
 
@@ -28,7 +30,7 @@ std::vector<std::string> images_of(const std::vector<std::string>& paths);
 loader::Collection image_collection(const std::vector<std::string>& paths);
 
 struct PredictOptions {
-  int64_t top = 5;
+  int64_t top = 5;  // answers in a record
   at::Device device = at::kCPU;
   std::function<void(const Prediction&)> each = {};  // told in order, as soon as it is known
   std::function<void()> got_on = {};                 // after each batch of this rank
@@ -44,6 +46,16 @@ std::vector<Prediction> predict_collection(const training::Trained& trained, con
 
 // {"images": [{"path", members of the record} or {"path", "error"}], "failed": 0}
 base::Json predict_json(const std::vector<Prediction>& predictions);
+
+enum class TableFormat { csv, jsonl };
+// By the name of the file. User error for another extension.
+TableFormat table_format(const base::Path& file);
+
+// CSV (RFC 4180): file, the task's columns, error. `top` as PredictOptions had it; 0: all answers, a column each. No
+// cell is a formula to a spreadsheet: names of files that begin like one get "./" in front, other words an apostrophe.
+std::string predict_csv(const std::vector<Prediction>& predictions, const task::Task& task, int64_t top);
+// A line of JSON for each image, as predict_json has them.
+std::string predict_jsonl(const std::vector<Prediction>& predictions);
 
 // One line for a terminal: path, then what is predicted.
 std::string predict_line(const Prediction& prediction, const training::Trained& trained);

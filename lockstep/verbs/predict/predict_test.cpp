@@ -76,6 +76,24 @@ TEST(PredictTest, BadImagesAreReportedEachWithItsReason) {
   EXPECT_THAT(predict_line(predictions[1], trained), testing::ContainsRegex("red/0.jpg  (red|green thing) [0-9.]+ %"));
 }
 
+TEST(PredictTest, WritesATableThatNoSpreadsheetRuns) {
+  spec::Job job;
+  const auto task = task::make_task(job, {"=cat", "a \"dog\""});
+  const auto record = base::parse_json(
+      R"({"classes": [{"name": "=cat", "probability": 0.75}, {"name": "a \"dog\"", "probability": 0.25}]})", "record");
+  const std::vector<Prediction> all{{"@x.jpg", record, ""}, {"/a,b.jpg", {}, "empty"}};
+  EXPECT_EQ(predict_csv(all, *task, 0),
+            "file,label,confidence,'=cat,\"a \"\"dog\"\"\",error\r\n"
+            "./@x.jpg,'=cat,0.750000,0.750000,0.250000,\r\n"
+            "\"/a,b.jpg\",,,,,empty\r\n");
+  EXPECT_EQ(predict_csv({all[0]}, *task, 2),
+            "file,label,confidence,label_2,confidence_2,error\r\n"
+            "./@x.jpg,'=cat,0.750000,\"a \"\"dog\"\"\",0.250000,\r\n");
+  EXPECT_EQ(predict_jsonl({all[1]}), "{\"path\":\"/a,b.jpg\",\"error\":\"empty\"}\n");
+  EXPECT_EQ(table_format("a.jsonl"), TableFormat::jsonl);
+  EXPECT_THROW(table_format("a.txt"), base::Error);
+}
+
 TEST(PredictTest, TakesAFolderOfShardsAsWell) {
   const training::SmallRun small;
   const training::Trained trained = training::load_trained({small.run()});

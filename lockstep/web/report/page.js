@@ -39,6 +39,8 @@ function facts(rows) {
 const start = data.start || {}, end = data.end || {}, evaluation = data.evaluation;
 // What the task calls its figures; runs of earlier versions could only classify.
 const words = start.report || {title: "Accuracy", share: true, higher_is_better: true, training: "accuracy", validation: "top1", also: {"top-5": "top5"}};
+const classCount = (data.evaluation && data.evaluation.classes || []).length || start.classes;
+if (isNumber(classCount) && classCount < 6) delete words.also["top-5"];  // five answers of five classes are always right
 const headlineOf = each => each[words.validation];
 const figureText = value => words.share ? percent(value) : compact(value);
 const checks = data.evaluations.filter(each => isNumber(headlineOf(each)));
@@ -46,6 +48,16 @@ const lastCheck = checks[checks.length - 1];
 const isBetter = (a, b) => words.higher_is_better ? a > b : a < b;
 const bestCheck = checks.reduce((best, each) => !best || isBetter(headlineOf(each), headlineOf(best)) ? each : best, null);
 const alsoText = each => Object.entries(words.also).filter(([, key]) => isNumber(each[key])).map(([name, key]) => `${name} ${figureText(each[key])}`).join(", ");
+
+// Which part of the data the evaluation saw; those of earlier versions tell the folder alone.
+const partWords = {validate: "validation", test: "test", train: "training"};
+function evaluatedPart() {
+  const folders = (data.job || {}).data || {};
+  return partWords[evaluation.part || Object.keys(partWords).find(part => folders[part] && folders[part] === evaluation.data)] || "";
+}
+const part = evaluation ? evaluatedPart() : "validation";
+const capital = word => word.charAt(0).toUpperCase() + word.slice(1);
+const evaluatedImages = () => `${whole(evaluation.samples)} ${part ? `${part} ` : ""}image${evaluation.samples === 1 ? "" : "s"}`;
 
 function drawHead() {
   const tones = {finished: "green", running: "blue", stopped: "orange"};
@@ -64,10 +76,12 @@ function drawCards() {
     element("div", {class: "label"}, label), element("div", {class: code ? "value code" : "value"}, value), element("div", {class: "note"}, note || "")));
   const shown = evaluation && isNumber(headlineOf(evaluation)) ? evaluation : lastCheck;
   if (shown) {
-    const note = shown === evaluation ? [`${whole(evaluation.samples)} images`, alsoText(evaluation)].filter(Boolean).join(", ")
+    const note = shown === evaluation ? [evaluatedImages(), alsoText(evaluation)].filter(Boolean).join(", ")
       : bestCheck !== lastCheck ? `best ${figureText(headlineOf(bestCheck))} at step ${bestCheck.step}` : alsoText(shown);
     add(words.title, figureText(headlineOf(shown)), note);
-    add("Validation loss", isNumber(shown.loss) ? shown.loss.toFixed(3) : "not finite", lastCheck && isNumber(lastCheck.epoch) ? `epoch ${compact(lastCheck.epoch)}` : "");
+    const lossOf = shown === evaluation ? part : "validation";
+    add(lossOf ? `${capital(lossOf)} loss` : "Loss", isNumber(shown.loss) ? shown.loss.toFixed(3) : "not finite",
+      shown === lastCheck && isNumber(lastCheck.epoch) ? `epoch ${compact(lastCheck.epoch)}` : evaluation && evaluation.data || "");
   }
   const lastStep = data.steps[data.steps.length - 1];
   if (!shown && lastStep && isNumber(lastStep.loss)) add("Training loss", lastStep.loss.toFixed(3), "no evaluation yet");
@@ -115,7 +129,7 @@ function drawCurves() {
   section("Speed", element("div", {class: "grid"},
     lineChart({title: "Throughput, images per second", xName, format: value => compact(value), fromZero: true,
       series: withTrend("all ranks", "green", pointsOf(data.steps, "samples_per_second"))}),
-    lineChart({title: "Learning rate", xName, format: compact, fromZero: true, series: [{name: "rate", tone: "violet", points: pointsOf(data.steps, "lr")}]})));
+    lineChart({title: "Learning rate", xName, format: rateText, axis: rateText, fromZero: true, series: [{name: "rate", tone: "violet", points: pointsOf(data.steps, "lr")}]})));
 }
 
 function drawTime() {
@@ -155,36 +169,54 @@ function confusedPairs() {
 }
 
 function classTable() {
-  const rows = [...evaluation.classes].sort((a, b) => a.f1 - b.f1);
+  const figures = {average_precision: "average precision", precision: "precision", recall: "recall", f1: "F1"};
+  const shown = Object.keys(figures).filter(key => evaluation.classes.some(each => isNumber(each[key])));
+  const weakness = each => isNumber(each.average_precision) ? each.average_precision : each.f1;
+  const rows = [...evaluation.classes].sort((a, b) => weakness(a) - weakness(b));
   const body = element("tbody", {});
   for (const each of rows) {
-    const cells = ["precision", "recall", "f1"].map(key => element("td", {}, percent(each[key]), bar(each[key], "blue")));
+    const cells = shown.map(key => isNumber(each[key]) ? element("td", {}, percent(each[key]), bar(each[key], "blue")) : element("td", {}, "-"));
     body.append(element("tr", {}, element("td", {}, each.name), element("td", {class: "number"}, whole(each.samples)), cells));
   }
-  const head = ["class", "images", "precision", "recall", "F1"].map((name, i) => element("th", {class: i === 1 ? "number" : ""}, name));
+  const head = ["class", "images", ...shown.map(key => figures[key])].map((name, i) => element("th", {class: i === 1 ? "number" : ""}, name));
   return element("details", {class: "panel below", style: {marginTop: "16px"}}, element("summary", {}, `Every class, weakest first (${rows.length})`),
     element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)));
 }
 
 const named = answer => isNumber(answer) ? compact(answer) : answer;
 
+// The file, and its folder where that is not its class; the rest stands in the tip.
+function shortName(name, target) {
+  const [folder, file] = String(name).split("/").slice(-2);
+  return file === undefined ? folder : folder === target ? file : `${folder}/${file}`;
+}
+
 function gallery() {
   const all = element("div", {class: "gallery"});
-  for (const each of evaluation.worst) {
+  const sure = evaluation.worst.every(each => isNumber(each.confidence));
+  const worst = sure ? [...evaluation.worst].sort((a, b) => b.confidence - a.confidence) : evaluation.worst;
+  for (const each of worst) {
+    const name = each.name || each.path || "";
     const shown = typeof each.picture === "string" && each.picture.startsWith("data:image/jpeg;base64,");
-    all.append(element("figure", {title: each.path || ""},
-      shown ? element("img", {src: each.picture, alt: each.path || "", loading: "lazy"}) : element("div", {class: "blank"}),
+    all.append(element("figure", {title: [name, each.path].filter((each, i, all) => each && all.indexOf(each) === i).join("\n")},
+      shown ? element("img", {src: each.picture, alt: name, loading: "lazy"}) : element("div", {class: "blank"}),
       element("figcaption", {}, "is ", element("b", {}, named(each.target)), element("br"), "said ", element("span", {class: "wrong"}, named(each.predicted)),
-        isNumber(each.confidence) ? ` ${percent(each.confidence)}` : "")));
+        isNumber(each.confidence) ? ` ${percent(each.confidence)}` : "", name ? element("div", {class: "name"}, shortName(name, each.target)) : null)));
   }
   return element("div", {class: "panel below", style: {marginTop: "16px"}},
-    element("div", {class: "head"}, element("h3", {}, "Worst mistakes"), element("span", {class: "legend"}, isNumber(evaluation.worst[0].confidence) ? "sure, and wrong: look for mislabelled pictures first" : "largest error first")), all);
+    element("div", {class: "head"}, element("h3", {}, "Worst mistakes"), element("span", {class: "legend"}, sure ? "surest first: look for mislabelled images" : "largest error first")), all);
 }
 
 function drawMistakes() {
   if (!evaluation) return;
   if (!evaluation.classes) {
     if (evaluation.worst && evaluation.worst.length) section("What it gets wrong", gallery());
+    return;
+  }
+  if (!evaluation.most_confused) {  // several labels an image: one is not taken for another
+    section(`What it gets right and wrong${part ? ` on the ${part} images` : ""}`);
+    if (evaluation.worst && evaluation.worst.length) page.append(gallery());
+    page.append(classTable());
     return;
   }
   const names = evaluation.classes.map(each => each.name);
@@ -194,7 +226,7 @@ function drawMistakes() {
           element("span", {}, element("i", {tone: "blue"}), "right"), element("span", {}, element("i", {tone: "orange"}), "wrong"))),
       confusionChart(names, evaluation.confusion)]
     : [element("h3", {}, "Confusion matrix"), element("p", {class: "quiet"}, `${names.length} classes are too many to draw; the pairs beside tell the most.`)];
-  section("What it gets right and wrong", element("div", {class: "grid wide-left"}, element("div", {class: "panel"}, matrix), confusedPairs()));
+  section(`What it gets right and wrong${part ? ` on the ${part} images` : ""}`, element("div", {class: "grid wide-left"}, element("div", {class: "panel"}, matrix), confusedPairs()));
   if (evaluation.worst && evaluation.worst.length) page.append(gallery());
   page.append(classTable());
 }

@@ -54,8 +54,21 @@ function compact(value) {
   const size = Math.abs(value);
   if (size >= 1e6) return `${Number((value / 1e6).toPrecision(3))}M`;
   if (size >= 1e4) return `${Number((value / 1e3).toPrecision(3))}k`;
-  if (size < 1e-3) return value.toExponential(1).replace("e-", "e\u2212");
+  if (size < 1e-3) return value.toExponential(1).replace(".0e", "e").replace("e-", "e\u2212");
   return String(Number(value.toPrecision(4)));
+}
+
+// A learning rate as jobs write it: 0.00025, and 1.5e-5 where zeros would have to be counted.
+function rateText(value) {
+  const short = Number(value.toPrecision(3));
+  return value === 0 || Math.abs(value) >= 1e-4 ? String(short) : short.toExponential();
+}
+
+const ruler = document.createElement("canvas").getContext("2d");
+
+function textWidth(words, size) {
+  ruler.font = `${size}px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif`;  // as page.css has it
+  return ruler.measureText(words).width;
 }
 
 // Redraws when the panel changes its width: a phone turned on its side, a window resized.
@@ -95,21 +108,23 @@ function lineChart(options) {
 
 function drawLines(options, drawn, width) {
   const height = width < 420 ? 200 : 240;
-  const margin = {left: 48, right: 14, top: 10, bottom: 30};
   const xs = drawn.flatMap(series => series.points.map(point => point[0]));
   const ys = drawn.flatMap(series => series.points.map(point => point[1]));
   const yTicks = niceTicks(options.fromZero ? 0 : Math.min(...ys), options.top || Math.max(...ys), 4);
   const [yLow, yHigh] = [yTicks[0], yTicks[yTicks.length - 1]];
+  const yLabels = yTicks.map(options.axis || compact);
+  const margin = {left: 14 + Math.max(...[options.xName, ...yLabels].map(words => textWidth(words, 11.5))), right: 20, top: 10, bottom: 30};
   const xLow = Math.min(0, ...xs), xHigh = Math.max(...xs) > xLow ? Math.max(...xs) : xLow + 1;
   const x = value => margin.left + (value - xLow) / (xHigh - xLow) * (width - margin.left - margin.right);
   const y = value => height - margin.bottom - (value - yLow) / (yHigh - yLow) * (height - margin.top - margin.bottom);
   const svg = shape("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": options.title});
-  for (const tick of yTicks) {
+  yTicks.forEach((tick, i) => {
     svg.append(shape("line", {class: "grid-line", x1: margin.left, x2: width - margin.right, y1: y(tick), y2: y(tick)}));
-    svg.append(shape("text", {x: margin.left - 8, y: y(tick) + 4, "text-anchor": "end"}, options.axis ? options.axis(tick) : compact(tick)));
-  }
+    svg.append(shape("text", {x: margin.left - 8, y: y(tick) + 4, "text-anchor": "end"}, yLabels[i]));
+  });
   for (const tick of niceTicks(xLow, xHigh, width < 420 ? 4 : 7).filter(value => value <= xHigh)) {
-    svg.append(shape("text", {x: x(tick), y: height - 10, "text-anchor": "middle"}, compact(tick)));
+    const reach = x(tick) + textWidth(compact(tick), 11.5) / 2 > width;
+    svg.append(shape("text", {x: reach ? width : x(tick), y: height - 10, "text-anchor": reach ? "end" : "middle"}, compact(tick)));
   }
   svg.append(shape("text", {x: margin.left - 8, y: height - 10, "text-anchor": "end"}, options.xName));
   for (const series of drawn) {
@@ -167,16 +182,15 @@ function confusionChart(names, counts) {
 
 function drawConfusion(names, counts, width) {
   const n = names.length;
-  const longest = Math.max(...names.map(name => name.length));
   const size = n <= 15 ? 12 : n <= 45 ? 10 : 8;
-  const label = Math.min(longest, 22) * size * 0.56 + 12;
+  const short = name => name.length > 26 ? `${name.slice(0, 17)}\u2026${name.slice(-8)}` : name;  // endings tell names apart
+  const label = Math.max(...names.map(name => textWidth(short(name), size))) + 12;
   const angle = n <= 15 ? 52 : 80;
   const beyond = n <= 60 ? label * Math.cos(angle * Math.PI / 180) : 0;  // the last column's name leans out
   const cell = Math.max(n <= 15 ? 22 : n <= 60 ? 11 : 6, Math.min(n <= 10 ? 54 : 44, Math.floor((width - label - beyond - 8) / n)));
   const top = label * Math.sin(angle * Math.PI / 180) + 6, gap = cell > 14 ? 2 : 1;
   const total = {width: label + n * cell + beyond + 4, height: top + n * cell + 6};
   const svg = shape("svg", {width: total.width, height: total.height, role: "img", "aria-label": "confusion matrix"});
-  const short = name => name.length > 22 ? name.slice(0, 21) + "\u2026" : name;
   counts.forEach((row, t) => {
     const sum = row.reduce((a, b) => a + b, 0);
     if (size <= cell + 2) {
