@@ -4,6 +4,7 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/objective/classify.h"
+#include "lockstep/objective/multilabel.h"
 #include "lockstep/objective/regress.h"
 
 namespace lockstep::objective {
@@ -14,6 +15,8 @@ std::shared_ptr<const Objective> make_objective(const spec::Job& job) {
       return std::make_shared<Classify>(job.training);
     case spec::Task::regress:
       return make_regress();
+    case spec::Task::multilabel:
+      return make_multilabel();
   }
   return nullptr;
 }

@@ -254,6 +254,18 @@ const Section& regress_section() {
   return section;
 }
 
+const Section& multilabel_section() {
+  static const Section section =
+      Table<Multilabel>("multilabel", "task multilabel: any number of classes per image")
+          .add("classes", &Multilabel::classes, "names", anything, "what an image may show, by output of the network")
+          .add("labels", &Multilabel::labels, "", anything,
+               "key of the labels in each sample's .json: \"cat|dog\", \"cat;dog\" or a list; where it is absent, each "
+               "class is a key with 0 or 1")
+          .add("threshold", &Multilabel::threshold, "share", share, "probability from which on a label counts as given")
+          .done();
+  return section;
+}
+
 const Section& limits_section() {
   static const Section section = Table<Limits>("limits", "what the run may use")
                                      .add("walltime", &Limits::walltime, Type::duration, non_negative,
@@ -277,6 +289,7 @@ const Section& job_section() {
                                      .nest("checkpoint", &Job::checkpoint, checkpoint_section())
                                      .nest("limits", &Job::limits, limits_section())
                                      .nest("regress", &Job::regress, regress_section())
+                                     .nest("multilabel", &Job::multilabel, multilabel_section())
                                      .done();
   return section;
 }

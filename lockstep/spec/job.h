@@ -17,7 +17,7 @@ struct Section;  // fields.h
 // The job document: what to train. Plain values; job.cpp declares each field once (unit, check, help), the defaults
 // stand here. Enumerators are spelt exactly as in JSON; name_of() gives that spelling.
 
-LOCKSTEP_CHOICE(Task, classify, regress)
+LOCKSTEP_CHOICE(Task, classify, regress, multilabel)
 // strong = standard + colour jitter + erasing; rand = standard + RandAugment; trivial = standard + TrivialAugmentWide
 LOCKSTEP_CHOICE(Augment, none, standard, strong, rand, trivial)
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)
@@ -179,6 +179,14 @@ struct Regress {
   bool operator==(const Regress&) const = default;
 };
 
+struct Multilabel {
+  std::vector<std::string> classes = {};  // by output of the network
+  std::string labels = "labels";          // the key of a sample's labels in its .json; absent there: a key per class
+  double threshold = 0.5;                 // probability from which on a label counts as given
+
+  bool operator==(const Multilabel&) const = default;
+};
+
 struct Job {
   std::string name;
   Task task = Task::classify;
@@ -188,7 +196,8 @@ struct Job {
   Evaluation evaluation;
   Checkpoint checkpoint;
   Limits limits;
-  Regress regress;  // of task regress
+  Regress regress;        // of task regress
+  Multilabel multilabel;  // of task multilabel
 
   bool operator==(const Job&) const = default;
 };

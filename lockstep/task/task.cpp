@@ -8,6 +8,7 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/task/classify.h"
+#include "lockstep/task/multilabel.h"
 #include "lockstep/task/regress.h"
 
 namespace lockstep::task {
@@ -95,6 +96,8 @@ std::unique_ptr<Task> make_task(const spec::Job& job, std::vector<std::string> c
       return std::make_unique<Classify>(job, std::move(classes));
     case spec::Task::regress:
       return make_regress(job);
+    case spec::Task::multilabel:
+      return make_multilabel(job);
   }
   return nullptr;
 }

@@ -14,6 +14,7 @@ TEST(TaskTest, EveryTaskOfTheJobDocumentFillsTheFieldsThatItDeclares) {
     spec::Job job;
     job.task = static_cast<spec::Task>(i);
     job.model.classes = 2;
+    job.multilabel.classes = {"a", "b"};
     job.data.image_size = {8, 16};
     const auto task = make_task(job);
     ASSERT_NE(task, nullptr) << name_of(job.task);
