@@ -50,5 +50,6 @@ Blocks densenet_blocks(const Request& request);
 Blocks googlenet_blocks(const Request& request);
 Blocks vit_blocks(const Request& request);
 Blocks efficientnet_blocks(const Request& request);
+Blocks mobilenet_blocks(const Request& request);
 
 }  // namespace lockstep::model

@@ -34,6 +34,7 @@ const std::vector<Family>& families() {
         "vit_giant_patch14_224"},
        {"width", "depth", "heads", "patch", "mlp_ratio", "dropout", "drop_path"}},
       {efficientnet_blocks, {"efficientnet_lite0"}, {"dropout", "drop_path"}},
+      {mobilenet_blocks, {"mobilenet_v2"}, {"dropout"}},
   };
   return table;
 }

@@ -89,6 +89,7 @@ FULL = [
      lambda: vit("vit_base_patch16_224", 40, width=96, depth=3, heads=6, patch=8, mlp_ratio=2.5)),
     ("efficientnet_lite0", 64, {"dropout": NEVER, "drop_path": NEVER}, lite0),
     ("efficientnet_lite0", 75, {"dropout": NEVER, "drop_path": NEVER}, lite0),
+    ("mobilenet_v2", 75, {"dropout": NEVER}, lambda: vision("mobilenet_v2", dropout=0)),
 ]
 # Those of FULL that also run under the CPU's bf16 autocast. Not GoogLeNet: gradients of its branches are added in another
 # order, 4e-6 in fp32 and 3e-2 in bf16.
@@ -96,7 +97,7 @@ AUTOCAST = ["resnet18", "densenet121", "vit_tiny_patch16_224", "efficientnet_lit
 COUNTED = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "densenet121", "densenet169", "densenet201",
            "googlenet", "vit_tiny_patch16_224", "vit_small_patch32_224", "vit_small_patch16_224",
            "vit_base_patch32_224", "vit_base_patch16_224", "vit_large_patch32_224", "vit_large_patch16_224",
-           "vit_huge_patch14_224", "vit_giant_patch14_224", "efficientnet_lite0"]
+           "vit_huge_patch14_224", "vit_giant_patch14_224", "efficientnet_lite0", "mobilenet_v2"]
 
 
 def count_reference(name):
