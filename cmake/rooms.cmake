@@ -69,6 +69,7 @@ add_custom_target(lockstep_commit BYPRODUCTS ${commit_cpp}
   COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUT=${commit_cpp} -P ${CMAKE_SOURCE_DIR}/cmake/commit.cmake)
 
 get_property(core_rooms GLOBAL PROPERTY lockstep_core_rooms)
+add_custom_target(core_rooms DEPENDS ${core_rooms})
 add_library(lockstep_core SHARED ${embedded_cpp} ${commit_cpp})
 add_dependencies(lockstep_core lockstep_commit)
 target_link_libraries(lockstep_core PUBLIC lockstep_flags PRIVATE ${core_rooms} Threads::Threads ${CMAKE_DL_LIBS})
@@ -79,6 +80,7 @@ target_link_options(lockstep PRIVATE -Wl,--disable-new-dtags)  # so that dlopen 
 install(TARGETS lockstep lockstep_core RUNTIME DESTINATION bin LIBRARY DESTINATION lib)
 
 get_property(torch_rooms GLOBAL PROPERTY lockstep_torch_rooms)
+add_custom_target(torch_rooms DEPENDS ${torch_rooms})
 if(torch_rooms)
   file(WRITE ${CMAKE_BINARY_DIR}/generated/torch_anchor.cpp "// liblockstep_torch.so is made of rooms only\n")
   add_library(lockstep_torch SHARED ${CMAKE_BINARY_DIR}/generated/torch_anchor.cpp)

@@ -41,7 +41,15 @@ sanitized() {
   ninja -C "build-$1" -j2 all unit_tests && ctest --test-dir "build-$1" -L unit --output-on-failure
 }
 fuzz() { tests/fuzz/build.sh build/fuzz && tests/fuzz/run.sh 45 build/fuzz; }
-export -f sanitized fuzz
+# Every source of core_rooms or torch_rooms on its own: what it lacks, another file of its room may lend it in a unity build.
+unity_off() {
+  cmake -S . -B build-single -G Ninja -DLOCKSTEP_UNITY=OFF -DLOCKSTEP_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0 > build-single.log 2>&1 \
+    || { cat build-single.log; return 1; }
+  ninja -C build-single -j2 -k0 --quiet "$1"
+}
+unity_off_core() { unity_off core_rooms; }
+unity_off_torch() { unity_off torch_rooms; }
+export -f sanitized fuzz unity_off unity_off_core unity_off_torch
 
 part every-step 320 python3 tests/faults/every_step.py
 part saves 90 python3 tests/faults/kill_saves.py
@@ -58,10 +66,12 @@ part out-of-memory 20 python3 tests/faults/out_of_memory.py
 part detect 120 python3 tests/faults/detect.py
 part cut-link 40 tests/faults/cut_link.sh
 part prep-faults 70 python3 tests/faults/kill_prep.py 60
+part tidy 310 python3 scripts/tidy.py --seconds 300  # what `make test` had no time for
 
 # On a slow machine the box ends among these: another one comes first each day, so that none is left out for good.
 turns=("campaign 225 python3 tests/faults/campaign.py 200" "fuzz 270 bash -c fuzz" "bare 80 tests/house/bare_build.sh"
-  "soak 120 python3 tests/faults/loader_soak.py")
+  "soak 120 python3 tests/faults/loader_soak.py" "unity-off 280 bash -c unity_off_core"
+  "unity-off-torch 520 bash -c unity_off_torch")
 today=$((10#$(date +%j)))
 for i in "${!turns[@]}"; do part ${turns[(i + today) % ${#turns[@]}]}; done  # unquoted: words
 

@@ -43,7 +43,7 @@ class HeartbeatsFolder {
   base::Path path_;
 };
 
-std::string fix_for(const Fault& fault, const char* verb) {
+std::string fix_for_verb(const Fault& fault, const char* verb) {
   if (fault.kind == Fault::Kind::out_of_memory) return "use fewer --ranks, or --set evaluation.batch to a smaller one";
   return text("look at that host; nothing is half-written, the same `lockstep ", verb, "` starts over");
 }
@@ -68,7 +68,8 @@ int watch_over(const char* verb, const std::vector<std::string>& words, const ba
   const WorldEnd end = run_world(plan, inbox, wish);
   if (!wish.why.empty()) return 128 + (wish.interrupts > 0 ? SIGINT : SIGTERM);
   if (!end.fault) return end.code;
-  throw base::Error(base::Blame::machine, text(end.fault->what, "; all ranks were ended"), fix_for(*end.fault, verb));
+  throw base::Error(base::Blame::machine, text(end.fault->what, "; all ranks were ended"),
+                    fix_for_verb(*end.fault, verb));
 }
 
 }  // namespace

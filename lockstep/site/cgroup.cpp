@@ -12,7 +12,7 @@
 namespace lockstep::site {
 namespace {
 
-std::optional<double> number(std::string_view digits) {
+std::optional<double> limit_in(std::string_view digits) {
   double value = 0;
   const std::string_view word = base::trim(digits);
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -54,7 +54,7 @@ std::optional<uint64_t> cgroup_memory_limit() {
   constexpr double kNoLimit = 1LL << 60;  // version 1 writes a huge number for "none"
   const std::string self = kernel_text("/proc/self/cgroup");
   const auto read = [](const char* file) {
-    return [file](const std::string& folder) { return number(kernel_text(folder + file)); };
+    return [file](const std::string& folder) { return limit_in(kernel_text(folder + file)); };
   };
   const auto limit =
       least_of(tightest("/sys/fs/cgroup", cgroup_path(self, ""), read("/memory.max")),

@@ -29,7 +29,7 @@ std::unique_ptr<comm::Group> make_group(const Simulation& simulation, const std:
   return simulation.ranks > 1 ? simulated_group(simulation.ranks, recorder) : comm::single_group();
 }
 
-int64_t bytes_of(const std::vector<model::Named>& named) {
+int64_t tensor_bytes(const std::vector<model::Named>& named) {
   int64_t bytes = 0;
   for (const auto& entry : named) bytes += static_cast<int64_t>(entry.tensor.nbytes());
   return bytes;
@@ -216,7 +216,7 @@ void describe(forecast::Recording& recording, const spec::Job& job, const Simula
   recording.ranks = simulation.ranks;
   recording.image_size = job.data.image_size.is_square() ? job.data.image_size.height : 0;
   recording.parameters = network.parameter_count();
-  recording.parameter_bytes = bytes_of(network.parameters());
+  recording.parameter_bytes = tensor_bytes(network.parameters());
   for (const auto& block : network.blocks()) recording.blocks.push_back(block->name());
 }
 
@@ -275,8 +275,8 @@ forecast::Recording trace_step(const spec::Job& job, const Simulation& simulatio
   if (simulation.evaluation_rows == 0) assemble(step, network);
   forecast::Recording recording = recorder->finish();
   describe(recording, job, simulation, network);
-  recording.checkpoint_bytes = recording.parameter_bytes + bytes_of(network.buffers()) + step.state_bytes() +
-                               (ema ? bytes_of(ema->averages()) : 0);
+  recording.checkpoint_bytes = recording.parameter_bytes + tensor_bytes(network.buffers()) + step.state_bytes() +
+                               (ema ? tensor_bytes(ema->averages()) : 0);
   return recording;
 }
 

@@ -18,7 +18,7 @@ namespace {
 using base::Json;
 using base::text;
 
-Promise read_promise(const spec::Job& job, const TrainOptions& options, int64_t ranks) {
+Promise promise_of_plan(const spec::Job& job, const TrainOptions& options, int64_t ranks) {
   const bool gpu = options.device.is_cuda();
   return find_promise(spec::load_plan(*options.plan), options.plan->string(), job,
                       standing_here(gpu ? "cuda" : "cpu", gpu ? options.device.index() : 0, ranks));
@@ -48,7 +48,9 @@ double process_seconds() {
 }
 
 PlanWatch::PlanWatch(const spec::Job& job, const TrainOptions& options, int64_t ranks, Ledger& ledger)
-    : ledger_(ledger), device_(options.device), facts_(read_promise(job, options, ranks), job.training.global_batch) {}
+    : ledger_(ledger),
+      device_(options.device),
+      facts_(promise_of_plan(job, options, ranks), job.training.global_batch) {}
 
 void PlanWatch::before_step(bool begins_epoch) {
   if (begins_epoch) epoch_start_ = base::steady_seconds();

@@ -11,6 +11,9 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 TORCH = ("ATen/", "c10/", "torch/")
+# A declaration at the left margin inside an anonymous namespace: a type, or a function or constant with its name.
+ANONYMOUS_TYPE = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)[^;]*$")
+ANONYMOUS_NAME = re.compile(r"[\w:<>,&* \[\]]*?(?:[\w>\]&*] |[&*])(\w+) ?[(={\[;]")
 MOST_THINGS = 40  # of a folder: more are hard to look over
 JUNK = re.compile(r"(^|_)(utils?|helpers?|common|misc|managers?|stuff|tools?)(_|\.|$)")
 CXX = set("""algorithm any array atomic barrier bit bitset cassert cctype cerrno cfloat charconv chrono cinttypes climits
@@ -178,6 +181,24 @@ class Tree:
             if not (self.root / name).exists():
                 self.complain(self.root / "tests/tree/exceptions.txt", 1, f"{name} does not exist", "remove the row")
 
+    def check_anonymous(self):
+        """A room is compiled as one unit, which makes its anonymous namespaces one: a second function of a name is an
+        overload that calls in the other file may choose."""
+        first = {}
+        for path in self.sources(".cpp"):
+            if path.name.endswith("_test.cpp") or self.room_of(path)[0] == "top":
+                continue
+            inside = False
+            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+                if line in ("namespace {", "}  // namespace"):
+                    inside = line == "namespace {"
+                elif inside and line[:1].isalpha() and not line.startswith(("using ", "template", "namespace ")):
+                    found = ANONYMOUS_TYPE.match(line) or ANONYMOUS_NAME.match(line)
+                    there = found and first.setdefault((path.parent, found.group(1)), path)
+                    if found and there != path:
+                        self.complain(path, number, f"'{found.group(1)}' is in an anonymous namespace of {there.name} too",
+                                      "rename one: the room is compiled as one unit")
+
     def check_files(self):
         for path in self.sources(".h", ".cpp"):
             content = path.read_text(errors="replace")
@@ -218,6 +239,7 @@ class Tree:
         self.check_verbs()
         self.check_includes()
         self.check_tests()
+        self.check_anonymous()
         self.check_files()
         self.check_commands()
         return self.wrong

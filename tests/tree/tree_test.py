@@ -49,6 +49,9 @@ BREAKS = [  # what, file, how, what the complaint says
     ("a junk-drawer name", "lockstep/base/string_utils.h", create(), "junk-drawer"),
     ("a command with a bare path", "lockstep/base/text.cpp", append('auto x = text("start over: rm -r ", path);\n'),
      "`rm -r` with words as they are"),
+    ("a name that another file of the room hides", "lockstep/base/text.cpp",
+     append("namespace {\ndouble padded(int x) {\n  return x;\n}\n}  // namespace\n"),
+     "'padded' is in an anonymous namespace of table.cpp too"),
     ("a missing licence line", "lockstep/base/bare.h", create("#pragma once\n"), "no licence line"),
 ]
 
