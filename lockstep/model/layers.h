@@ -11,6 +11,15 @@
 
 // The layers that networks are built of: thin, without state of their own. Their tensors live in the block that owns
 // them; a layer remembers where. Declared in the order of the reference, members register in that order too.
+//
+// What a tensor is, the step reads off its name and its dimensions; a new layer keeps to these rules:
+// - A layer is a norm when its "<layer>.weight" has one dimension: weight and bias of it stay in fp32 where the others
+//   are cast to 16 bit (step/precision.cpp). Any other vector (a layer scale, a token) must not be called "weight".
+// - A parameter with more than one dimension gets weight decay and, of lars and lamb, a step length of its own; a
+// vector
+//   gets neither, unless training.optimizer.decay_norm_and_bias (step/optimizer.cpp).
+// - Tensors of four dimensions lie in the order of model.layout.
+// - A classifier is made by make_classifier: weights of another class count leave it fresh (model/weights.cpp).
 namespace lockstep::model {
 
 // How a fresh tensor is filled.

@@ -47,24 +47,22 @@ const Family& find_family(const std::string& name) {
               base::did_you_mean(name, network_names()));
 }
 
+// Every number of the section `model` but the class count overrides the architecture: the field table of spec is the
+// only list of them.
 void check_overrides(const spec::Model& model, const Family& family) {
-  const std::pair<const char*, double> given[] = {{"width", static_cast<double>(model.width)},
-                                                  {"depth", static_cast<double>(model.depth)},
-                                                  {"heads", static_cast<double>(model.heads)},
-                                                  {"patch", static_cast<double>(model.patch)},
-                                                  {"mlp_ratio", model.mlp_ratio},
-                                                  {"dropout", model.dropout},
-                                                  {"drop_path", model.drop_path}};
-  for (const auto& [key, value] : given) {
+  spec::Job job;
+  job.model = model;
+  const base::Json document = spec::to_json(job);
+  for (const auto& member : document.at("model").members()) {
+    const std::string& key = member.key;
+    const base::Json& value = member.value;
+    if (key == "classes" || !value.is_number() || value.as_double() == 0) continue;
     const bool known = std::find(family.keys.begin(), family.keys.end(), key) != family.keys.end();
-    if (value == 0 || (known && value > 0)) continue;
+    if (known && value.as_double() > 0) continue;
     const std::string takes = family.keys.empty() ? "nothing" : base::join(family.keys, ", ");
     throw Error(Blame::user,
                 text("model.", key, ": ", model.name, known ? " needs a positive value" : " cannot change this"),
                 text(model.name, " takes ", takes, "; leave out model.", key));
-  }
-  if (model.dropout >= 1 || model.drop_path >= 1) {
-    throw Error(Blame::user, "model.dropout and model.drop_path are shares below 1", "0.1 is a usual value");
   }
 }
 

@@ -110,5 +110,23 @@ TEST(ZooTest, AnOverrideTheNetworkCannotObeyIsAnError) {
   }
 }
 
+TEST(ZooTest, EveryNumberOfTheModelSectionIsAnOverride) {
+  const base::Json defaults = spec::to_json(spec::Job{});
+  int64_t numbers = 0;
+  for (const auto& member : defaults.at("model").members()) {
+    const std::string& key = member.key;
+    if (key == "classes" || !member.value.is_number()) continue;
+    ++numbers;
+    base::Json document = base::parse_json(
+        R"({"name": "x", "data": {"train": "synthetic", "samples": 4}, "model": {"name": "linear", "classes": 2},
+            "training": {"global_batch": 2, "steps": 1}})",
+        "test");
+    const std::string share = key.starts_with("drop") ? "=0.5" : "=1";
+    const spec::Job job = spec::parse_job(document, {"model." + key + share});
+    EXPECT_THROW(make_network(job.model, 32, 1), base::Error) << key;
+  }
+  EXPECT_GE(numbers, 7);
+}
+
 }  // namespace
 }  // namespace lockstep::model

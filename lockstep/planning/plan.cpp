@@ -327,7 +327,7 @@ Lengths find_lengths(const spec::Job& job, int64_t samples, int64_t validation_s
   if (there(job.data.train) && (lengths.samples == 0 || lengths.classes == 0)) {
     const auto found = scan(job.data.train);
     if (lengths.samples == 0) lengths.samples = static_cast<int64_t>(found.samples.size());
-    if (lengths.classes == 0) lengths.classes = static_cast<int64_t>(found.classes.size());
+    if (lengths.classes == 0) lengths.classes = task::make_task(job, found.classes)->num_outputs();
   }
   if (validation_samples == 0 && there(job.data.validate)) {
     lengths.validation_samples = static_cast<int64_t>(scan(job.data.validate).samples.size());

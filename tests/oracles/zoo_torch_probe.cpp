@@ -22,17 +22,11 @@ namespace {
 using namespace lockstep;
 
 spec::Model model_of(const base::Json& json) {
-  spec::Model model;
-  model.name = json.at("name").as_string();
-  model.classes = json.at("classes").as_int();
-  model.width = json.int_or("width", 0);
-  model.depth = json.int_or("depth", 0);
-  model.heads = json.int_or("heads", 0);
-  model.patch = json.int_or("patch", 0);
-  model.mlp_ratio = json.double_or("mlp_ratio", 0);
-  model.dropout = json.double_or("dropout", 0);
-  model.drop_path = json.double_or("drop_path", 0);
-  return model;
+  base::Json document = base::parse_json(
+      R"({"name": "zoo", "data": {"train": "synthetic", "samples": 2}, "training": {"global_batch": 2, "steps": 1}})",
+      "zoo");
+  document["model"] = json;
+  return spec::parse_job(document).model;
 }
 
 at::Tensor read_tensor(const weights::SafetensorsFile& file, const char* name) {
