@@ -25,7 +25,8 @@ class JpegReader {
 
   ImageInfo open(std::span<const std::byte> file);  // `file` must live until the last read()
   // Once per open(). In pixels as stored, before the orientation. `part.image` starts up to one block before the
-  // request (part.x).
+  // request (part.x). Our own reading of the codes only where it has passed own_entropy_agrees() in this process; where
+  // not, the library's, with a note on standard error, once.
   void read(const PartRequest& request, DecodedPart& part, JpegEntropy entropy = JpegEntropy::own);
 
   // In place of read(): all of it by the library alone, into one row. What a bench measures decoders against.
@@ -34,6 +35,11 @@ class JpegReader {
  private:
   std::unique_ptr<JpegFile> jpeg_;
 };
+
+// Decodes a small built-in image both ways: true when our reading of the codes is in use and gives the library's very
+// pixels. False with a libjpeg that is laid out otherwise than the one this was built against. `spoil` is for tests: it
+// stands for a library whose pixels differ.
+bool own_entropy_agrees(void (*spoil)(DecodedPart& part) = nullptr);
 
 std::string encode_jpeg_file(const Image& image, int quality);
 

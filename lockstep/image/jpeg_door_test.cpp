@@ -69,6 +69,12 @@ TEST(JpegDoorTest, GivesBackAnImageNearlyAsItWas) {
   EXPECT_EQ(encode_jpeg(image, 95), file);
 }
 
+TEST(JpegDoorTest, TrustsItsOwnReadingOfTheCodesOnlyWhereItGivesTheLibrarysPixels) {
+  EXPECT_TRUE(own_entropy_agrees());
+  EXPECT_FALSE(own_entropy_agrees([](DecodedPart& part) { part.image.pixels.back() ^= 1; }));
+  EXPECT_FALSE(own_entropy_agrees([](DecodedPart&) { throw base::Error(base::Blame::user, "damaged JPEG"); }));
+}
+
 TEST(JpegDoorTest, APartEqualsTheWholeBitByBit) {
   const std::string file = encode_jpeg(noisy_image(203, 157), 85);
   const Image whole = decode_image(jpeg_bytes(file));
