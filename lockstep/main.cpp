@@ -36,9 +36,11 @@ struct Verb {
 };
 
 constexpr Verb kVerbs[] = {
+#define GROUP(heading)
 #define VERB(name, library, summary) {#name, #library, summary},
 #include "lockstep/verbs/verbs.def"
 #undef VERB
+#undef GROUP
 };
 
 // What other programs call a verb, or what people look for; behind the verb what to say besides.
@@ -72,9 +74,14 @@ std::string fix_for_verb(const std::string& name, const std::vector<std::string>
 void print_help() {
   std::printf(
       "lockstep %s: plan, prepare, train, evaluate and deploy deep networks on shared machines\n\n"
-      "usage: lockstep <verb> [arguments]     lockstep <verb> --help\n\n",
+      "usage: lockstep <verb> [arguments]     lockstep <verb> --help ends with an example\n"
+      "first: lockstep doctor; in the source tree `make quickstart` shows the rest\n",
       LOCKSTEP_VERSION);
-  for (const auto& verb : kVerbs) std::printf("  %-9s %s\n", verb.name, verb.summary);
+#define GROUP(heading) std::printf("\n%s\n", heading);
+#define VERB(name, library, summary) std::printf("  %-9s %s\n", #name, summary);
+#include "lockstep/verbs/verbs.def"
+#undef VERB
+#undef GROUP
   std::printf(
       "\nevery verb: --json FILE (- = standard output); exit codes: 0 done, 2 user, 3 machine, 4 bug, "
       "85 requeue me\n");

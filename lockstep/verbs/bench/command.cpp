@@ -29,7 +29,9 @@ constexpr Bench kBenches[] = {
 void print_benches() {
   std::printf("lockstep bench: measures, and says beside what\n\nusage: lockstep bench <what> [arguments]\n\n");
   for (const auto& bench : kBenches) std::printf("  %-10s %s\n", bench.name, bench.summary);
-  std::printf("\nlockstep bench <what> --help says more; each takes --json FILE (- = standard output)\n");
+  std::printf(
+      "\nlockstep bench <what> --help says more; each takes --json FILE (- = standard output)\n"
+      "examples: lockstep bench step --model smallcnn --image-size 32 --batch 16 --rounds 2\n");
 }
 
 }  // namespace

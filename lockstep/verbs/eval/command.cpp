@@ -28,8 +28,8 @@ const base::CommandLine& eval_line() {
        {"--json", "FILE", "write the result as JSON (- = standard output, without the text)"}},
       "RUN is a run folder, whose eval.json and eval/ (worst mistakes as pictures) are written for `lockstep report`,\n"
       "or a weights file. Works under mpirun and srun too: every sample once, the same figures on any ranks.\n"
-      "examples: lockstep eval runs/pets\n"
-      "          lockstep eval runs/pets --data data/pets/test --json -"};
+      "examples: lockstep eval runs/pets --data data/pets/test --json -\n"
+      "          lockstep eval quickstart/run"};
   return line;
 }
 

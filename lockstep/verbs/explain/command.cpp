@@ -28,7 +28,7 @@ const base::CommandLine& explain_line() {
        {"--set", "KEY=VALUE", "with --check: override a key; may be given more than once"},
        {"--json", "FILE", "write the result as JSON (- = standard output)"}},
       "examples: lockstep explain training.global_batch\n"
-      "          lockstep explain --check job.json --set training.epochs=2"};
+      "          lockstep explain --check examples/shapes.json --set training.epochs=2"};
   return line;
 }
 

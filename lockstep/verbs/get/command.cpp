@@ -28,7 +28,8 @@ const base::CommandLine& get_line() {
       "Jobs never touch the network: fetch first, then train.\n"
       "examples: lockstep get weights efficientnet_lite0\n"
       "          lockstep get weights resnet50 --from resnet50-11ad3fa6.pth --to resnet50.safetensors\n"
-      "          lockstep get weights --from my.pth --to my.safetensors"};
+      "          lockstep get weights --from my.pth --to my.safetensors\n"
+      "          lockstep get weights resnet50 --line"};
   return line;
 }
 

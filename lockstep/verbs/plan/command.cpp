@@ -58,12 +58,12 @@ const base::CommandLine& plan_line() {
        {"--life", "YEARS", "buy, rent: years of use; default 3 and 5"},
        {"--hours-per-week", "HOURS", "buy, rent: how long it computes; default 40"},
        {"--beside", "FILE.json", "cpu-or-gpu, buy: somebody's own figures, to be compared"}},
-      "examples: lockstep plan job.json --on a100-80,v100-32,minotauro --gpus 1,4\n"
-      "          lockstep plan job.json --on all --report plan.html\n"
+      "Nothing is trained and no GPU is needed: the job's own step runs on a simulated GPU.\n"
+      "Exit codes: 0 some option fits and ends, 3 none does.\n"
+      "examples: lockstep plan job.json --on all --report plan.html\n"
       "          lockstep plan job.json --advise cpu-or-gpu\n"
       "          lockstep plan --advise buy --budget 9800GBP --jobs a.json,b.json\n"
-      "Nothing is trained and no GPU is needed: the job's own step runs on a simulated GPU.\n"
-      "Exit codes: 0 some option fits and ends, 3 none does.\n"};
+      "          lockstep plan examples/resnet50.json --on a100-80,v100-32,minotauro --gpus 1,4"};
   return line;
 }
 

@@ -31,8 +31,8 @@ const base::CommandLine& predict_line_of_words() {
       "below it.\n"
       "An image that cannot be read is reported and counted; only when all of them fail, the exit code is 2.\n"
       "examples: lockstep predict runs/pets cat.jpg\n"
-      "          lockstep predict runs/pets photos --top 1 --json -\n"
-      "          lockstep predict runs/pets photos --to photos.csv"};
+      "          lockstep predict runs/pets photos --to photos.csv\n"
+      "          lockstep predict quickstart/run quickstart/shapes/validate/star --top 1"};
   return line;
 }
 

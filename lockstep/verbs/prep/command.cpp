@@ -67,9 +67,11 @@ base::CommandLine command_line() {
            {"--threads", "N", "as many as there are cores"},
            {"--here", "", "on a login node: work there after all, with 2 threads at nice 19"},
            {"--json", "FILE", "the result as JSON; - is standard output"}},
-          text(formats, "\nlockstep prep photos/ --to data/photos --max-side 512\nlockstep prep --verify data/photos\n",
-               "lockstep prep --synthesize shapes --count 4000 --classes 10 --to data/shapes\n",
-               "mpirun -n 8 lockstep prep photos/ --to data/photos: ranks (srun too) share the shards among them\n")};
+          text(formats, "\nRanks of mpirun or srun share the shards among them.\n",
+               "examples: lockstep prep photos/ --to data/photos --max-side 512\n",
+               "          lockstep prep --verify data/photos\n",
+               "          mpirun -n 8 lockstep prep photos/ --to data/photos\n",
+               "          lockstep prep --synthesize shapes --count 4000 --classes 10 --to quickstart/shapes")};
 }
 
 std::string folder_of(const Arguments& arguments) {

@@ -27,8 +27,8 @@ LOCKSTEP_VERB(report)(const std::vector<std::string>& words) {
                                "one self-contained HTML page about a run",
                                {{"--out", "FILE", "where to write the page; default RUN/report.html"},
                                 {"--json", "FILE", "a summary as JSON (- = standard output)"}},
-                               "  lockstep report runs/pets\n"
-                               "The page needs no network: mail it, keep it, open it in any browser.\n"};
+                               "The page needs no network: mail it, keep it, open it in any browser.\n"
+                               "examples: lockstep report quickstart/run"};
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), 0;
   const run::RunPaths paths = run::open_run(arguments.only("run folder"));

@@ -54,10 +54,11 @@ const base::CommandLine& submit_line() {
        {"--cancel", "RUN", "end a chain: no link goes on, its jobs leave the queue"},
        {"--link", "RUN", "for the script: run the command behind -- as one link of the chain"},
        {"--json", "FILE", "the result as JSON (- = standard output)"}},
-      "examples: lockstep submit job.json --on minotauro --site scheduler.kind=slurm --device cpu --nodes 5 --dry-run\n"
-      "          lockstep submit job.json --on site.json --nodes 1,2,4 --earliest\n"
+      "A chain: each job trains until shortly before its walltime, saves, and the next goes on; docs/submit.md.\n"
+      "examples: lockstep submit job.json --on site.json --nodes 1,2,4 --earliest\n"
       "          lockstep submit --status runs/pets\n"
-      "A chain: each job trains until shortly before its walltime, saves, and the next goes on; docs/submit.md.\n"};
+      "          lockstep submit examples/shapes.json --on minotauro --site scheduler.kind=slurm --device cpu "
+      "--dry-run"};
   return line;
 }
 

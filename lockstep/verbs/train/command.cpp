@@ -59,7 +59,9 @@ base::CommandLine command_line() {
       "Ctrl-C, SIGTERM, SIGUSR1, SIGHUP, SIGXCPU, SIGPIPE: stops after the step, saves, exits with 85; the same "
       "command\n"
       "goes on.\n"
-      "mpirun -n N lockstep train JOB and srun work as well.\n"};
+      "mpirun -n N lockstep train JOB and srun work as well.\n"
+      "examples: lockstep train job.json --set training.epochs=3\n"
+      "          lockstep train examples/shapes.json --run quickstart/run --ranks 2"};
 }
 
 // Since a supervisor began, 0 without one: its starts of the ranks share one limit.

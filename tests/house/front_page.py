@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs what README.md and the help texts tell a newcomer to type: front_page.py, in an empty folder, lockstep on PATH.
+
+Every verb's help ends with an example; they run in the order of `lockstep --help`, which is the order of work, so that
+each finds what those before it made. Then every command of README.md that was not among them. A command that would take
+long gets further words that make it short; `make` commands are not run here but must be those that another test runs.
+Links and pictures of README.md are there, and it stays short.
+"""
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+MOST_LINES = 120
+MOST_PICTURE_BYTES = 150_000
+SHORT = {"prep": ["--count", "200"], "train": ["--set", "training.epochs=1"], "bench": ["--rounds", "1", "--threads", "1"]}
+MADE_BY = {  # make commands and scripts of the front page -> the test that runs them
+    "make quickstart": "tests/house/quickstart.sh",
+    "make test": "scripts/test.sh",
+    "make build PREFIX=$HOME/lockstep": "tests/house/bare_build.sh",
+    "scripts/deps.sh torch": "scripts/test.sh",
+}
+
+wrong = []
+
+
+def complain(what):
+    wrong.append(what)
+    print(f"WRONG {what}", flush=True)
+
+
+def output_of(*words):
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def examples():
+    for verb in re.findall(r"^  (\w+) ", output_of("lockstep", "--help"), re.M):
+        last = output_of("lockstep", verb, "--help").rstrip().splitlines()[-1]
+        found = re.match(rf"(?:examples?:)? *(lockstep {verb}\b.*)$", last)
+        if found:
+            yield found.group(1)
+        else:
+            complain(f"lockstep {verb} --help ends with '{last}': no example")
+
+
+def commands(page):
+    """What stands in code and begins as a command does; comments behind it are none of it."""
+    code = re.findall(r"^    (\S.*)$", page, re.M) + re.findall(r"`([^`\n]+)`", page)
+    for line in code:
+        line = re.sub(r"\s+#.*$", "", line)
+        if re.match(r"(lockstep|make|scripts/\S+) \S", line):
+            yield line
+
+
+def run(command):
+    started = time.monotonic()
+    words = shlex.split(command)
+    done = subprocess.run(words + SHORT.get(words[1], []), capture_output=True, text=True)
+    if done.returncode != 0:
+        complain(f"exit {done.returncode}: {command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    print(f"{time.monotonic() - started:5.1f} s  {command}", flush=True)
+
+
+def check_page(page):
+    if len(page.splitlines()) > MOST_LINES:
+        complain(f"README.md has {len(page.splitlines())} lines, more than {MOST_LINES}")
+    for target in re.findall(r"\]\(([^)#]+)\)", page):
+        if not target.startswith("http") and not (ROOT / target).exists():
+            complain(f"README.md leads to {target}, which is not there")
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page)
+    for name in pictures:
+        if (ROOT / name).stat().st_size > MOST_PICTURE_BYTES:
+            complain(f"{name} is larger than {MOST_PICTURE_BYTES} bytes")
+    if len(pictures) < 2:
+        complain("README.md shows no plan or no report")
+
+
+def main():
+    page = (ROOT / "README.md").read_text()
+    check_page(page)
+    os.symlink(ROOT / "examples", "examples")
+    done = set()
+    for command in [*examples(), *commands(page)]:
+        if command in done:
+            continue
+        done.add(command)
+        if command.startswith("lockstep"):
+            run(command)
+        elif not (ROOT / MADE_BY.get(command, "nowhere")).exists():
+            complain(f"no test runs the front page's '{command}'")
+    print(f"front page: {len(done)} commands, {len(wrong)} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
