@@ -11,6 +11,7 @@
 #include "lockstep/planning/document.h"
 #include "lockstep/planning/machine_options.h"
 #include "lockstep/planning/wording.h"
+#include "lockstep/weights/load_job.h"
 
 namespace lockstep::advice {
 namespace {
@@ -71,7 +72,7 @@ class Worker {
 
   planning::Plan plan(const spec::Experiment& experiment, const std::vector<std::string>& sets) const {
     planning::PlanRequest one;
-    one.job = spec::load_job(experiment.job, sets);
+    one.job = weights::load_job(experiment.job, sets).job;
     one.lengths = planning::find_lengths(one.job, 0, 0);
     one.machine_options = machine_options_;
     one.assumptions = assumptions_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/loader/collections.h"
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "lockstep/base/error.h"
@@ -87,7 +89,39 @@ Fingerprints compute_fingerprints(const Collections& collections) {
   return {collections.train.fingerprint(), collections.validate ? collections.validate->fingerprint() : ""};
 }
 
+namespace {
+
+// The weight of each class by name: what the job gives, times its frequency to the minus class_balance, at a mean of 1
+// over the samples.
+std::vector<std::pair<std::string, double>> weigh_classes(const spec::Training& training, const Collection& train) {
+  if (training.class_balance == 0 && training.class_weights.empty()) return {};
+  std::vector<int64_t> counts(train.classes.size());
+  for (const Sample& sample : train.samples) ++counts[static_cast<size_t>(sample.label)];
+  std::vector<std::pair<std::string, double>> weights;
+  double sum = 0;
+  for (size_t label = 0; label < counts.size(); ++label) {
+    const auto count = static_cast<double>(std::max<int64_t>(1, counts[label]));
+    double weight = std::pow(count, -training.class_balance);
+    for (const auto& [name, given] : training.class_weights) {
+      if (name == train.classes[label]) weight *= given;
+    }
+    sum += weight * static_cast<double>(counts[label]);
+    weights.emplace_back(train.classes[label], weight);
+  }
+  for (auto& [name, weight] : weights) weight *= static_cast<double>(train.samples.size()) / sum;
+  for (const auto& [name, given] : training.class_weights) {
+    if (std::find(train.classes.begin(), train.classes.end(), name) != train.classes.end()) continue;
+    throw Error(Blame::user, text("training.class_weights: there is no class '", name, "'"),
+                base::did_you_mean(name, train.classes));
+  }
+  return weights;
+}
+
+}  // namespace
+
 spec::Job resolve(spec::Job job, const Collections& collections) {
+  job.training.class_weights = weigh_classes(job.training, collections.train);
+  job.training.class_balance = 0;  // it stands in the weights now
   job.model.classes = task::make_task(job, collections.train.classes)->num_outputs();
   job.data.order = settle_order(collections.train, job.data.order);
   return job;

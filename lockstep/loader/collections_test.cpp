@@ -37,5 +37,28 @@ TEST(CollectionsTest, SyntheticDataWithoutItsNumbersIsAUserError) {
   }
 }
 
+TEST(CollectionsTest, ClassesAreWeighedByTheirFrequencyAtAMeanOfOne) {
+  Collections all;
+  all.train.classes = {"cat", "dog"};
+  all.train.samples = {{"a", 0}, {"b", 1}, {"c", 1}, {"d", 1}};
+  spec::Job job = synthetic_job(4, 2);
+  EXPECT_TRUE(resolve(job, all).training.class_weights.empty());
+  job.training.class_balance = 1;
+  const spec::Job balanced = resolve(job, all);
+  EXPECT_EQ(balanced.training.class_balance, 0);
+  ASSERT_EQ(balanced.training.class_weights.size(), 2U);
+  EXPECT_DOUBLE_EQ(balanced.training.class_weights[0].second, 2);  // 1 cat of 4
+  EXPECT_DOUBLE_EQ(balanced.training.class_weights[1].second, 2.0 / 3);
+  EXPECT_EQ(resolve(balanced, all), balanced);
+  job.training.class_weights = {{"dgo", 2}};
+  try {
+    resolve(job, all);
+    FAIL() << "weighed";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.message(), testing::HasSubstr("there is no class 'dgo'"));
+    EXPECT_THAT(error.fix(), testing::HasSubstr("dog"));
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::loader

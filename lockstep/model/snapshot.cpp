@@ -57,7 +57,8 @@ at::Tensor host_memory_for(const at::Tensor& tensor) {
 
 }  // namespace
 
-run::CheckpointPart HostCopy::part(const std::string& name, const std::vector<Named>& tensors) {
+run::CheckpointPart HostCopy::part(const std::string& name, const std::vector<Named>& tensors,
+                                   const weights::TensorMetadata& metadata) {
   auto& copies = kept_[name];
   copies.resize(tensors.size());
   std::vector<weights::TensorView> views;
@@ -70,7 +71,7 @@ run::CheckpointPart HostCopy::part(const std::string& name, const std::vector<Na
     copy.copy_(original);
     views.push_back(view_of(tensors[i].name, copy));
   }
-  return run::safetensors_part(name, views);
+  return run::safetensors_part(name, views, metadata);
 }
 
 std::string write_tensors(const base::Path& path, const std::vector<Named>& tensors,

@@ -21,7 +21,8 @@ class HostCopy {
  public:
   // Tensors as one safetensors file of a checkpoint. The copy stays as it is until part() is called with that name
   // again, or this object goes.
-  run::CheckpointPart part(const std::string& name, const std::vector<Named>& tensors);
+  run::CheckpointPart part(const std::string& name, const std::vector<Named>& tensors,
+                           const weights::TensorMetadata& metadata = {});
 
  private:
   std::map<std::string, std::vector<at::Tensor>> kept_;

@@ -6,14 +6,19 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/logsumexp.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/sort.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
@@ -69,10 +74,13 @@ void draw_box(Mix& mix, base::Random& random, const spec::ImageSize& size) {
 }
 
 at::Tensor one_head(const at::Tensor& logits, const at::Tensor& targets, const std::optional<Mix>& mix,
-                    double smoothing) {
+                    const LossOptions& options) {
   const at::Tensor scores = logits.to(at::kFloat);
+  const std::optional<at::Tensor> weights =
+      options.class_weights.defined() ? std::optional(options.class_weights) : std::nullopt;
   const auto sum = [&](const at::Tensor& wanted) {
-    return at::cross_entropy_loss(scores, wanted, {}, at::Reduction::Sum, /*ignore_index=*/-1, smoothing);
+    return at::cross_entropy_loss(scores, wanted, weights, at::Reduction::Sum, /*ignore_index=*/-1,
+                                  options.label_smoothing);
   };
   if (!mix) return sum(targets);
   return sum(targets) * mix->lambda + sum(targets.index_select(0, mix->partner)) * (1 - mix->lambda);
@@ -115,15 +123,50 @@ at::Tensor mix_images(const at::Tensor& images, const Mix& mix) {
 
 at::Tensor cross_entropy_sum(const at::Tensor& logits, const std::vector<at::Tensor>& auxiliary,
                              const at::Tensor& targets, const std::optional<Mix>& mix, const LossOptions& options) {
-  at::Tensor loss = one_head(logits, targets, mix, options.label_smoothing);
+  at::Tensor loss = one_head(logits, targets, mix, options);
   for (const auto& head : auxiliary) {
-    loss = loss + one_head(head, targets, mix, options.label_smoothing) * options.auxiliary_weight;
+    loss = loss + one_head(head, targets, mix, options) * options.auxiliary_weight;
   }
   return loss;
 }
 
 at::Tensor count_correct(const at::Tensor& logits, const at::Tensor& targets) {
   return logits.detach().argmax(1).eq(targets).sum();
+}
+
+std::vector<double> label_weights(const spec::Training& training, const std::vector<std::string>& classes) {
+  if (training.class_weights.empty() || classes.empty()) return {};
+  std::vector<double> weights(classes.size(), 1);
+  for (const auto& [name, weight] : training.class_weights) {
+    const auto found = std::find(classes.begin(), classes.end(), name);
+    if (found == classes.end()) {
+      throw base::Error(base::Blame::user, base::text("training.class_weights: there is no class '", name, "'"),
+                        base::did_you_mean(name, classes));
+    }
+    weights[static_cast<size_t>(found - classes.begin())] = weight;
+  }
+  return weights;
+}
+
+Classify::Classify(spec::Training training, const std::vector<double>& label_weights, int64_t num_classes)
+    : training_(std::move(training)), num_classes_(num_classes) {
+  if (!label_weights.empty()) label_weights_ = at::tensor(label_weights, at::kFloat);
+}
+
+// Whatever the smoothing and mixing: every target is a distribution over the classes.
+std::optional<double> Classify::uninformed_loss() const {
+  return num_classes_ > 1 ? std::optional(std::log(static_cast<double>(num_classes_))) : std::nullopt;
+}
+
+// Of probabilities, and back to what a softmax makes them of.
+model::NamedTensors Classify::average(const std::vector<model::NamedTensors>& views) const {
+  model::NamedTensors mean = views.front();
+  for (auto& [name, output] : mean) {
+    std::vector<at::Tensor> logs;
+    for (const auto& view : views) logs.push_back(at::log_softmax(view.at(name).to(at::kFloat), 1));
+    output = at::logsumexp(at::stack(logs), {0}) - std::log(static_cast<double>(views.size()));  // [batch, classes]
+  }
+  return mean;
 }
 
 model::NamedTensors Classify::prepare(model::NamedTensors fields, const BatchPosition& position) const {
@@ -149,7 +192,10 @@ at::Tensor Classify::loss(const model::NamedTensors& outputs, const model::Named
   }
   return cross_entropy_sum(
       outputs.at("output"), auxiliary, fields.at("label"), mix,
-      {.label_smoothing = training_.label_smoothing, .auxiliary_weight = training_.auxiliary_weight});
+      {.label_smoothing = training_.label_smoothing,
+       .auxiliary_weight = training_.auxiliary_weight,
+       .class_weights = label_weights_.defined() ? label_weights_.to(fields.at("label").device(), /*non_blocking=*/true)
+                                                 : at::Tensor()});
 }
 
 std::string Classify::figure_text(const std::string& name, double value) const {

@@ -28,9 +28,13 @@ std::optional<Mix> draw_mix(const spec::Training& training, const BatchPosition&
 // The mixed images [rows, channels, height, width]; a new tensor.
 at::Tensor mix_images(const at::Tensor& images, const Mix& mix);
 
+// training.class_weights by label; empty: every class weighs the same. User error for a name that is no class.
+std::vector<double> label_weights(const spec::Training& training, const std::vector<std::string>& classes);
+
 struct LossOptions {
   double label_smoothing = 0;
   double auxiliary_weight = 0.3;
+  at::Tensor class_weights = {};  // float [classes], on the device of the logits; undefined: all alike
 };
 
 // targets: int64 [rows]; a row with target -1 has no part. Returns the SUM over the rows (a scalar that carries the
@@ -44,11 +48,13 @@ at::Tensor count_correct(const at::Tensor& logits, const at::Tensor& targets);
 // One of several classes. Fields "image" and "label" (-1: no part); output "output", and those of auxiliary heads.
 class Classify final : public Objective {
  public:
-  explicit Classify(spec::Training training) : training_(std::move(training)) {}
+  explicit Classify(spec::Training training, const std::vector<double>& label_weights = {}, int64_t num_classes = 0);
 
   model::NamedTensors prepare(model::NamedTensors fields, const BatchPosition& position) const override;
   at::Tensor loss(const model::NamedTensors& outputs, const model::NamedTensors& fields,
                   const BatchPosition& position) const override;
+  std::optional<double> uninformed_loss() const override;
+  model::NamedTensors average(const std::vector<model::NamedTensors>& views) const override;
   std::vector<std::string> figures() const override { return {"accuracy"}; }
   std::string figure_text(const std::string& name, double value) const override;
   std::vector<at::Tensor> sums(const model::NamedTensors& outputs, const model::NamedTensors& fields) const override;
@@ -57,6 +63,8 @@ class Classify final : public Objective {
 
  private:
   spec::Training training_;
+  at::Tensor label_weights_;  // float [classes], in main memory; undefined: all alike
+  int64_t num_classes_;       // 0: not known, or the loss is the sum of several heads'
 };
 
 }  // namespace lockstep::objective

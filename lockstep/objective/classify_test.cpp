@@ -10,6 +10,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/base/error.h"
+
 #include <cmath>
 
 namespace lockstep::objective {
@@ -127,6 +129,35 @@ TEST(MixTest, MixesTheLossAsItMixesTheImages) {
   };
   EXPECT_NEAR(cross_entropy_sum(two, {}, targets({2, 0}), mix, {}).item<double>(),
               0.3 * sum({2, 0}) + 0.7 * sum({0, 2}), 1e-5);
+}
+
+TEST(ClassifyTest, AClassWeighsAsMuchAsItsWeightSays) {
+  const at::Tensor wanted = targets({2, 0, 1, 1});
+  spec::Training training;
+  training.class_weights = {{"b", 3}};
+  const auto loss_of = [&](const Classify& objective) {
+    return objective.loss({{"output", logits()}}, {{"label", wanted}}, {}).item<double>();
+  };
+  const auto weights = label_weights(training, {"a", "b", "c"});
+  EXPECT_EQ(weights, (std::vector<double>{1, 3, 1}));
+  const auto row = [&](int64_t i, int64_t target) {
+    return cross_entropy_sum(logits().narrow(0, i, 1), {}, targets({target}), {}, {}).item<double>();
+  };
+  EXPECT_NEAR(loss_of(Classify(training, weights)), row(0, 2) + row(1, 0) + 3 * row(2, 1) + 3 * row(3, 1), 1e-5);
+  EXPECT_THROW(label_weights(training, {"a", "c"}), base::Error);
+}
+
+TEST(ClassifyTest, ViewsAreAveragedAsProbabilities) {
+  const Classify objective{spec::Training()};
+  const at::Tensor one = at::tensor({0.0F, 0.0F}).reshape({1, 2}), other = at::tensor({0.0F, 100.0F}).reshape({1, 2});
+  const auto mean = objective.average({{{"output", one}}, {{"output", other}}});
+  const at::Tensor shares = objective.predicted(mean).at(0).tensor;
+  EXPECT_NEAR(shares[0][1].item<double>(), 0.75, 1e-6);
+}
+
+TEST(ClassifyTest, KnowsTheLossOfANetworkThatKnowsNothing) {
+  EXPECT_FALSE(Classify(spec::Training()).uninformed_loss());
+  EXPECT_NEAR(*Classify(spec::Training(), {}, 37).uninformed_loss(), 3.6109, 1e-4);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,12 +40,19 @@ class Objective {
   virtual std::string figure_text(const std::string& name, double value) const;  // for people: "accuracy 98.4 %"
   virtual std::vector<at::Tensor> sums(const model::NamedTensors& outputs, const model::NamedTensors& fields) const = 0;
 
+  // What counts as the outputs for samples that the network was shown in several ways (evaluation.views).
+  virtual model::NamedTensors average(const std::vector<model::NamedTensors>& views) const;
+  // The loss per sample of a network that says the same of every sample, none being likelier than another: training
+  // that stays above it has learnt nothing. None where there is no such figure.
+  virtual std::optional<double> uninformed_loss() const { return std::nullopt; }
+
   // What the score, and what a prediction, is made from.
   virtual HostRows scored(const model::NamedTensors& outputs) const = 0;
   virtual HostRows predicted(const model::NamedTensors& outputs) const { return scored(outputs); }
 };
 
-std::shared_ptr<const Objective> make_objective(const spec::Job& job);
+// `classes`: label -> name, for training.class_weights; without them every class weighs the same.
+std::shared_ptr<const Objective> make_objective(const spec::Job& job, const std::vector<std::string>& classes = {});
 
 // [rows, width] floats in main memory.
 at::Tensor host_rows(const at::Tensor& output);

@@ -110,7 +110,8 @@ std::string phase_name(const spec::Phase& phase, size_t index) {
 // A phase that trains the same blocks in the same way as one before it has its trace.
 std::vector<forecast::PhaseWork> phases_of(const std::vector<spec::Phase>& phases) {
   const auto same_step = [](const spec::Phase& a, const spec::Phase& b) {
-    return a.train_from == b.train_from && a.cache_features == b.cache_features && a.freeze_norm == b.freeze_norm;
+    return a.train_from == b.train_from && a.cache_features == b.cache_features && a.cache_flips == b.cache_flips &&
+           a.freeze_norm == b.freeze_norm;
   };
   std::vector<forecast::PhaseWork> all;
   for (size_t i = 0; i < phases.size(); ++i) {

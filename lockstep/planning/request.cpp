@@ -10,6 +10,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/planning/assumptions.h"
 #include "lockstep/planning/machine_options.h"
+#include "lockstep/weights/load_job.h"
 
 namespace lockstep::planning {
 namespace {
@@ -113,9 +114,11 @@ PlanRequest request_of(const base::Arguments& arguments, const catalogue::Catalo
       request.lengths.notes.emplace_back("hours, jobs and money need --steps N, or --samples N and --epochs E");
     }
   } else {
-    request.job =
-        spec::load_job(words.job.empty() ? arguments.only("job document") : words.job, arguments.values("--set"));
+    auto loaded =
+        weights::load_job(words.job.empty() ? arguments.only("job document") : words.job, arguments.values("--set"));
+    request.job = std::move(loaded.job);
     request.lengths = find_lengths(request.job, samples, count("--validation-samples"));
+    for (auto& note : loaded.notes) request.lengths.notes.push_back(std::move(note));
   }
   MachineRequest machine_options;
   machine_options.on = words.on.empty() ? words_of(arguments, "--on") : words.on;

@@ -4,6 +4,7 @@
 #include "lockstep/spec/fields.h"
 #include "lockstep/spec/job_rules.h"
 #include "lockstep/spec/override.h"
+#include "lockstep/spec/recipe.h"
 
 namespace lockstep::spec {
 namespace {
@@ -107,6 +108,9 @@ const Section& optimizer_section() {
                "of adamw and lamb: added to the root of the square; of lars: to the gradient's norm")
           .add("trust", &Optimizer::trust, "", positive,
                "of lars: a layer's step is this share of its weights' norm, at learning rate 1")
+          .add("layer_decay", &Optimizer::layer_decay, "per block", positive_share,
+               "a block's rate is this share of that of the block behind it, the head's is the whole rate: for "
+               "fine-tuning; 1: all alike")
           .done();
   return section;
 }
@@ -145,8 +149,21 @@ const Section& phase_section() {
           .add("lr_scale", &Phase::lr_scale, "", positive, "multiplies the learning rate in this phase")
           .add("cache_features", &Phase::cache_features, "", anything,
                "run the frozen blocks once per sample, without augmentation, and keep their output")
+          .add("cache_flips", &Phase::cache_flips, "", anything,
+               "keep the output for each mirrored image too; an epoch takes one of the two at random")
           .add("freeze_norm", &Phase::freeze_norm, "", anything,
                "batch norms keep the statistics of the starting weights, dropout is off: for small data sets")
+          .done();
+  return section;
+}
+
+const Section& early_stop_section() {
+  static const Section section =
+      Table<EarlyStop>("early_stop", "ends the run when validation gets no better")
+          .add("patience", &EarlyStop::patience, "evaluations", non_negative,
+               "this many in a row without a better headline figure: the run is finished; 0: off")
+          .add("min_delta", &EarlyStop::min_delta, "of the headline", non_negative,
+               "better means better by more than this (a top-1 of 0.92 is 0.92 here)")
           .done();
   return section;
 }
@@ -182,6 +199,13 @@ const Section& training_section() {
           .nest("optimizer", &Training::optimizer, optimizer_section())
           .nest("schedule", &Training::schedule, schedule_section())
           .list("phases", &Training::phases, phase_section())
+          .nest("early_stop", &Training::early_stop, early_stop_section())
+          .add("class_balance", &Training::class_balance, "exponent", share,
+               "weighs a sample's loss by its class's frequency to the minus this: 0 all alike, 1 every class counts "
+               "the same, 0.5 between; the weights are resolved into class_weights")
+          .add("class_weights", &Training::class_weights, "", positive,
+               "weight of the loss of a class's samples, by the name of the class: {\"cat\": 2}; others have 1. They "
+               "are scaled to a mean of 1 over the training samples")
           .add("clip_norm", &Training::clip_norm, "", non_negative, "largest norm of the gradient; 0: no clipping")
           .add("ema_decay", &Training::ema_decay, "per step", below_one,
                "moving average of the weights, used to evaluate; 0: off")
@@ -226,6 +250,10 @@ const Section& evaluation_section() {
                "distance between validations; 0: only at the end")
           .add("batch", &Evaluation::batch, "samples per rank", non_negative,
                "samples per rank and pass; 0: 32, or global_batch where that is smaller (on a GPU: as in training)")
+          .add("views", &Evaluation::views, "", anything,
+               "what the network is shown of a sample, whose outputs are averaged: center; flip: and its mirror image "
+               "(twice the time); crops: the centre and four corners, each with its mirror image (ten times); in "
+               "validation, eval and predict")
           .add("worst", &Evaluation::worst, "samples", between(0, 10000), "worst mistakes kept with their pictures")
           .done();
   return section;
@@ -297,6 +325,7 @@ const Section& job_section() {
 Job parse_job(const base::Json& document, const std::vector<std::string>& sets) {
   base::Json changed = document;
   apply_sets(job_section(), changed, sets);
+  if (changed.is_object()) add_recipe(changed);
   Job job;
   Problems problems;
   read_document(job_section(), &job, changed, problems);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockstep/base/file.h"
@@ -31,6 +32,9 @@ LOCKSTEP_CHOICE(ScheduleName, constant, step, cosine, onecycle, polynomial)
 LOCKSTEP_CHOICE(RateRule, none, linear, sqrt)
 LOCKSTEP_CHOICE(BatchNorm, local, sync, ghost)
 LOCKSTEP_CHOICE(ReducePrecision, fp32, bf16)
+// What an evaluation shows the network of a sample: center = one view; flip = its mirror image too; crops = the centre
+// and the four corners, each with its mirror image
+LOCKSTEP_CHOICE(Views, center, flip, crops)
 
 struct Data {
   std::string train;     // folder with one sub-folder a class, or "synthetic"
@@ -84,7 +88,8 @@ struct Optimizer {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double trust = 1e-3;  // lars
+  double trust = 1e-3;     // lars
+  double layer_decay = 1;  // rate of a block as a share of that of the block behind it; the head has all of it
 
   bool operator==(const Optimizer&) const = default;
 };
@@ -111,9 +116,17 @@ struct Phase {
   std::string train_from;  // first block that is trained: "head", a block's name; empty: all
   double lr_scale = 1;
   bool cache_features = false;  // frozen blocks run once per sample (no augmentation), their output is kept
+  bool cache_flips = false;     // and that of each mirrored image; an epoch takes one of the two
   bool freeze_norm = false;     // batch norms keep the statistics of the starting weights, dropout is off
 
   bool operator==(const Phase&) const = default;
+};
+
+struct EarlyStop {
+  int64_t patience = 0;  // evaluations in a row without a better headline, then the run ends; 0: never
+  double min_delta = 0;  // a headline counts as better when it is better by more than this
+
+  bool operator==(const EarlyStop&) const = default;
 };
 
 struct Training {
@@ -130,8 +143,11 @@ struct Training {
   Optimizer optimizer;
   Schedule schedule;
   std::vector<Phase> phases = {};
-  double clip_norm = 0;  // 0: no clipping
-  double ema_decay = 0;  // 0: no moving average of the weights
+  EarlyStop early_stop;
+  double class_balance = 0;                                        // exponent of a class's inverse frequency
+  std::vector<std::pair<std::string, double>> class_weights = {};  // by class name; those left out: 1
+  double clip_norm = 0;                                            // 0: no clipping
+  double ema_decay = 0;                                            // 0: no moving average of the weights
   double label_smoothing = 0;
   double mixup = 0;               // alpha of the Beta distribution; 0: off
   double cutmix = 0;              // likewise; with both, each batch draws one of the two
@@ -151,7 +167,8 @@ struct Training {
 
 struct Evaluation {
   double every_epochs = 1;
-  int64_t batch = 0;   // samples per rank and pass; 0: as in training
+  int64_t batch = 0;  // samples per rank and pass; 0: as in training
+  Views views = Views::center;
   int64_t worst = 24;  // mistakes kept with their pictures
 
   bool operator==(const Evaluation&) const = default;
@@ -203,8 +220,8 @@ struct Job {
 };
 
 // Reads, overrides and checks a job document. `sets` are the words behind --set: "training.global_batch=512",
-// "training.phases[0].epochs=3"; the value is JSON, or else a string. User error that names file, line, column, key,
-// reason and fix of every problem found.
+// "training.phases[0].epochs=3"; the value is JSON, or else a string. A job that starts from weights and states no
+// recipe gets that of recipe.h. User error that names file, line, column, key, reason and fix of every problem found.
 Job load_job(const base::Path& path, const std::vector<std::string>& sets = {});
 Job parse_job(const base::Json& document, const std::vector<std::string>& sets = {});
 

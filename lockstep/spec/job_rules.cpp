@@ -24,6 +24,8 @@ class JobRules {
     check_virtual_ranks();
     check_schedule();
     check_phases();
+    check_classes();
+    check_early_stop();
   }
 
  private:
@@ -185,9 +187,36 @@ class JobRules {
       if (phases[i].cache_features && phases[i].train_from.empty()) {
         complain(key + ".cache_features", "without train_from nothing is frozen", "\"train_from\": \"head\"");
       }
+      if (phases[i].cache_flips && !phases[i].cache_features) {
+        complain(key + ".cache_flips", "there are no cached features to mirror", "\"cache_features\": true");
+      }
       if (phases[i].freeze_norm && job_.model.name == "googlenet" && job_.model.auxiliary_heads) {
         complain(key + ".freeze_norm", "leaves auxiliary heads without a gradient", "\"auxiliary_heads\": false");
       }
+    }
+  }
+
+  void check_classes() {
+    for (const auto& [name, weight] : job_.training.class_weights) {
+      if (weight > 0) continue;
+      complain("training.class_weights", base::text("'", name, "' weighs ", weight, ", not more than 0"),
+               "leave the class's samples out of data.train, or give it a small weight");
+    }
+    if (job_.task == Task::classify) return;
+    const auto refuse = [&](const char* key) {
+      complain(key, base::text("is about classes, and task ", name_of(job_.task), " has none"), "leave it out");
+    };
+    if (job_.training.class_balance > 0) refuse("training.class_balance");
+    if (!job_.training.class_weights.empty()) refuse("training.class_weights");
+  }
+
+  void check_early_stop() {
+    const EarlyStop& early = job_.training.early_stop;
+    if (early.patience > 0 && job_.data.validate.empty()) {
+      complain("training.early_stop.patience", "there is no validation to get better or not", "give data.validate");
+    }
+    if (early.patience == 0 && early.min_delta > 0) {
+      complain("training.early_stop.min_delta", "stands there without patience", "for example \"patience\": 5");
     }
   }
 

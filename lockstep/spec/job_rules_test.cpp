@@ -27,6 +27,20 @@ TEST(JobRulesTest, VirtualRanksAreAPowerOfTwoThatFitsTheBatch) {
   EXPECT_EQ(job_of(with_training("\"epochs\": 1, \"virtual_ranks\": 32")).training.threads_per_slice, 1);
 }
 
+TEST(JobRulesTest, ClassWeightsAndEarlyStopsNeedSomethingToWorkOn) {
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"class_balance\": 1"), {"task=regress"}),
+              HasSubstr("training.class_balance: is about classes, and task regress has none"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"class_weights\": {\"cat\": 0}")),
+              HasSubstr("training.class_weights: 'cat' weighs 0, not more than 0"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"early_stop\": {\"patience\": 2}")),
+              HasSubstr("training.early_stop.patience: there is no validation"));
+  EXPECT_THAT(job_complaint(with_training("\"phases\": [{\"cache_flips\": true}]")),
+              HasSubstr("training.phases[0].cache_flips: there are no cached features to mirror"));
+  const Job job = job_of(with_training("\"epochs\": 1, \"class_weights\": {\"cat\": 2, \"dog\": 1.5}"));
+  EXPECT_EQ(parse_job(to_json(job)), job);
+  EXPECT_EQ(job.training.class_weights.at(1).second, 1.5);
+}
+
 TEST(JobRulesTest, ChecksRulesBetweenFields) {
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"micro_batch\": 64")),
               HasSubstr("job.json:2:43: training.micro_batch: is 64, more than training.global_batch, 32"));

@@ -152,6 +152,25 @@ Json object_schema(const Section& section) {
   return schema;
 }
 
+// A job's training must have a length, unless it starts from weights, which bring a recipe (recipe.h).
+void allow_bare_weights(Json& job) {
+  Json& training = job["properties"]["training"];
+  Json with_length = Json::object();
+  with_length["required"] = Json::array({"training"});
+  with_length["properties"]["training"]["oneOf"] = training.at("oneOf");
+  training.erase("oneOf");
+  Json needed = Json::array();
+  for (const Json& key : job.at("required").items()) {
+    if (key.as_string() != "training") needed.push_back(key);
+  }
+  job["required"] = std::move(needed);
+  Json weights = Json::object();
+  weights["required"] = Json::array({"weights"});
+  weights["properties"]["weights"]["minLength"] = 1;
+  job["if"]["properties"]["model"] = std::move(weights);
+  job["else"] = std::move(with_length);
+}
+
 }  // namespace
 
 Json json_schema(const Section& root) {
@@ -161,6 +180,7 @@ Json json_schema(const Section& root) {
   const Json body = object_schema(root);
   for (const auto& member : body.members()) schema[member.key] = member.value;
   schema["properties"]["$schema"]["type"] = "string";
+  if (root.name == "job") allow_bare_weights(schema);
   return schema;
 }
 

@@ -6,14 +6,19 @@
 #include "lockstep/base/json.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
+#include "lockstep/step/views.h"
 
 namespace lockstep::step {
 
 model::NamedTensors evaluate_pass(const model::Network& network, const model::NamedTensors& fields,
-                                  spec::Precision precision) {
-  model::Bundle values = network.inputs_from(fields);
-  for (auto& value : values) value = value.to(compute_type(precision));
-  return network.outputs_from(network.run(values, model::Mode::evaluate, 0, network.blocks().size()));
+                                  const objective::Objective& objective, const PassOptions& options) {
+  std::vector<model::NamedTensors> outputs;
+  for (const auto& view : views_of(fields, options.views)) {
+    model::Bundle values = network.inputs_from(view);
+    for (auto& value : values) value = value.to(compute_type(options.precision));
+    outputs.push_back(network.outputs_from(network.run(values, model::Mode::evaluate, 0, network.blocks().size())));
+  }
+  return outputs.size() == 1 ? std::move(outputs.front()) : objective.average(outputs);
 }
 
 task::Rows plain_rows(const loader::Batch& batch, const objective::HostRows& host) {
@@ -36,7 +41,8 @@ std::unique_ptr<task::Score> evaluate(const model::Network& network, loader::Loa
     seen += batch.size();
     if (batch.size() > 0) {
       const Samples samples = to_samples(batch, options.device);
-      const auto host = options.objective->scored(evaluate_pass(network, samples.fields, options.precision));
+      const auto host = options.objective->scored(
+          evaluate_pass(network, samples.fields, *options.objective, {options.precision, options.views}));
       score->add(plain_rows(batch, host));
     }
     if (options.seen) options.seen(seen);

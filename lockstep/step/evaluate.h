@@ -18,6 +18,7 @@ struct EvaluateOptions {
   std::shared_ptr<const objective::Objective> objective;
   int64_t worst = 24;  // samples that the score keeps for people to look at
   spec::Precision precision = spec::Precision::fp32;
+  spec::Views views = spec::Views::center;
   at::Device device = at::kCPU;
   std::function<void(int64_t samples)> seen = {};  // told after each batch: samples of this rank so far
 };
@@ -27,10 +28,16 @@ struct EvaluateOptions {
 std::unique_ptr<task::Score> evaluate(const model::Network& network, loader::Loader& loader, comm::Group& group,
                                       const EvaluateOptions& options);
 
-// One batch of that: the network's outputs, on the device. REQUIRES: no gradients, inside a PassPrecision. `plan`
-// traces it too.
+// How one batch is shown to the network.
+struct PassOptions {
+  spec::Precision precision = spec::Precision::fp32;
+  spec::Views views = spec::Views::center;
+};
+
+// One batch of that: the network's outputs, on the device, those of several views averaged by the objective. REQUIRES:
+// no gradients, inside a PassPrecision. `plan` traces it too.
 model::NamedTensors evaluate_pass(const model::Network& network, const model::NamedTensors& fields,
-                                  spec::Precision precision);
+                                  const objective::Objective& objective, const PassOptions& options);
 
 // What the objective made of them for a batch of these samples, as plain rows. `host` must outlive the result.
 task::Rows plain_rows(const loader::Batch& batch, const objective::HostRows& host);

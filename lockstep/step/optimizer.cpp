@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -35,28 +36,36 @@ bool same_layout(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-Optimizer::Optimizer(const spec::Optimizer& options, std::vector<model::Named> parameters, Norms norms)
+Optimizer::Optimizer(const spec::Optimizer& options, std::vector<model::Named> parameters, Norms norms,
+                     const Rates& rates)
     : options_(options),
       parameters_(std::move(parameters)),
       norms_(norms ? std::move(norms) : norms_of),
       num_steps_(at::zeros({}, at::kLong)) {
-  std::vector<size_t> decayed;
-  std::vector<size_t> others;
+  struct Members {
+    std::vector<size_t> decayed, others;
+  };
+  std::map<double, Members, std::greater<>> by_rate;
   for (size_t i = 0; i < parameters_.size(); ++i) {
+    const auto rate = rates.find(parameters_[i].name);
+    Members& members = by_rate[rate == rates.end() ? 1 : rate->second];
     const bool decay = options.decay_norm_and_bias || parameters_[i].tensor.dim() > 1;
-    (decay ? decayed : others).push_back(i);
+    (decay ? members.decayed : members.others).push_back(i);
   }
-  add_group(options.weight_decay, decayed);
-  add_group(0, others);
+  for (const auto& [rate, members] : by_rate) {
+    add_group(options.weight_decay, rate, members.decayed);
+    add_group(0, rate, members.others);
+  }
 }
 
 bool Optimizer::has_two_moments() const {
   return options_.name == spec::OptimizerName::adamw || options_.name == spec::OptimizerName::lamb;
 }
 
-void Optimizer::add_group(double weight_decay, const std::vector<size_t>& members) {
+void Optimizer::add_group(double weight_decay, double rate, const std::vector<size_t>& members) {
   if (members.empty()) return;
   Group group;
+  group.rate = rate;
   group.members = members;
   Layers& layers = group.layers;
   layers.weight_decay = weight_decay;
@@ -103,17 +112,17 @@ void Optimizer::step(double lr) {
     take_gradients(group);
     switch (options_.name) {
       case spec::OptimizerName::sgd:
-        step_sgd(group, group.layers.weight_decay, lr);
+        step_sgd(group, group.layers.weight_decay, group.rate * lr);
         break;
       case spec::OptimizerName::adamw:
-        step_adamw(group, lr);
+        step_adamw(group, group.rate * lr);
         break;
       case spec::OptimizerName::lars:
         scale_by_trust(group.layers, options_, norms_);
-        step_sgd(group, /*weight_decay=*/0, lr);
+        step_sgd(group, /*weight_decay=*/0, group.rate * lr);
         break;
       case spec::OptimizerName::lamb:
-        lamb_step(group.layers, options_, norms_, lr, num_steps_.item<int64_t>() + 1);
+        lamb_step(group.layers, options_, norms_, group.rate * lr, num_steps_.item<int64_t>() + 1);
         break;
     }
     group.layers.gradients.clear();
@@ -158,6 +167,17 @@ void Optimizer::load_state(const std::vector<model::Named>& state) {
   for (auto& group : groups_) {
     for (auto& count : group.steps) count.fill_(num_steps_.item<int64_t>());
   }
+}
+
+Rates layer_rates(const spec::Optimizer& options, const model::Network& network) {
+  Rates rates;
+  if (options.layer_decay == 1) return rates;
+  double rate = 1;
+  for (auto block = network.blocks().rbegin(); block != network.blocks().rend(); ++block) {
+    for (const auto& parameter : (*block)->parameters) rates[parameter.name] = rate;
+    rate *= options.layer_decay;
+  }
+  return rates;
 }
 
 std::vector<double> norms_of(const std::vector<at::Tensor>& tensors) {

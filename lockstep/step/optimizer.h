@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "lockstep/model/network.h"
@@ -9,14 +11,18 @@
 
 namespace lockstep::step {
 
+using Rates = std::map<std::string, double>;
+
 // SGD (momentum, Nesterov), AdamW, LARS or LAMB over a fixed list of parameters, equal to torch.optim's and timm's
 // (tests/oracles/optimizers.py). Norms and biases (tensors of at most one dimension) are not decayed unless the job
 // says so, and have no trust ratio. SGD and LARS keep the momentum apart from the learning rate (v = m v + g;
 // w -= lr v): a change of rate needs no correction of v. Not thread-safe.
 class Optimizer {
  public:
-  // `norms` measures layers for LARS and LAMB; not given: as the tensors lie here, whole.
-  Optimizer(const spec::Optimizer& options, std::vector<model::Named> parameters, Norms norms = {});
+  // `norms` measures layers for LARS and LAMB; not given: as the tensors lie here, whole. `rates`: by the name of a
+  // parameter, its share of the rate; those left out have all of it.
+  Optimizer(const spec::Optimizer& options, std::vector<model::Named> parameters, Norms norms = {},
+            const Rates& rates = {});
 
   // REQUIRES: every parameter has its gradient. LARS changes the gradients.
   void step(double lr);
@@ -34,9 +40,10 @@ class Optimizer {
     std::vector<size_t> members;    // indices into parameters_
     Layers layers;                  // gradients only while a step is taken
     std::vector<at::Tensor> steps;  // adamw
+    double rate = 1;                // share of the learning rate
   };
   bool has_two_moments() const;
-  void add_group(double weight_decay, const std::vector<size_t>& members);
+  void add_group(double weight_decay, double rate, const std::vector<size_t>& members);
   void take_gradients(Group& group) const;
   void step_sgd(Group& group, double weight_decay, double lr) const;
   void step_adamw(Group& group, double lr) const;
@@ -47,6 +54,9 @@ class Optimizer {
   std::vector<Group> groups_;
   at::Tensor num_steps_;  // int64 scalar, lives in the state
 };
+
+// What training.optimizer.layer_decay makes of the blocks of a network: empty where it is 1.
+Rates layer_rates(const spec::Optimizer& options, const model::Network& network);
 
 std::vector<double> norms_of(const std::vector<at::Tensor>& tensors);
 

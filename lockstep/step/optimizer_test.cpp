@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "lockstep/base/error.h"
+#include "lockstep/step/tiny_network.h"
 
 namespace lockstep::step {
 namespace {
@@ -40,6 +41,36 @@ TEST(OptimizerTest, SgdFollowsItsFormula) {
   optimizer.step(0.5);
   const double momentum = 0.9 * 2.1 + (2 + 0.1 * after_one);
   EXPECT_NEAR(first(optimizer.parameters()[0].tensor), after_one - 0.5 * momentum, 1e-6);
+}
+
+TEST(OptimizerTest, AParameterMayHaveAShareOfTheRate) {
+  for (const auto name : {spec::OptimizerName::sgd, spec::OptimizerName::adamw, spec::OptimizerName::lamb}) {
+    spec::Optimizer options;
+    options.name = name;
+    options.weight_decay = 0;
+    Optimizer plain(options, two_parameters());
+    Optimizer scaled(options, two_parameters(), {}, {{"fc.weight", 0.25}});
+    for (Optimizer* optimizer : {&plain, &scaled}) {
+      give_gradients(optimizer->parameters(), 2);
+      optimizer->step(0.1);
+    }
+    const auto moved = [](const Optimizer& optimizer, size_t i) { return 1 - first(optimizer.parameters()[i].tensor); };
+    EXPECT_NEAR(moved(scaled, 0), 0.25 * moved(plain, 0), 1e-6) << name_of(name);
+    EXPECT_NEAR(moved(scaled, 1), moved(plain, 1), 1e-6) << name_of(name);
+  }
+}
+
+TEST(OptimizerTest, LayerDecayMakesTheRateOfABlockAShareOfTheNextOnes) {
+  const auto network = tiny::network();
+  spec::Optimizer options;
+  EXPECT_TRUE(layer_rates(options, network).empty());
+  options.layer_decay = 0.5;
+  const Rates rates = layer_rates(options, network);
+  double expected = 1;
+  for (auto block = network.blocks().rbegin(); block != network.blocks().rend(); ++block) {
+    for (const auto& parameter : (*block)->parameters) EXPECT_DOUBLE_EQ(rates.at(parameter.name), expected);
+    expected *= 0.5;
+  }
 }
 
 TEST(OptimizerTest, BiasesAreNotDecayedUnlessAskedFor) {

@@ -58,7 +58,7 @@ Step::Step(model::Network& network, comm::Group& group, StepOptions options)
       trained_(trained_parameters(network, options_.train_from)),
       partitioning_(make_partitioning(network, group, options_)),
       optimizer_(options_.training.optimizer, partitioning_ ? partitioning_->partitions() : trained_,
-                 norms_for(options_.training, partitioning_.get())),
+                 norms_for(options_.training, partitioning_.get()), layer_rates(options_.training.optimizer, network)),
       path_(make_gradient_path(with_batch_norm(network, options_.training, group), trained_, group, options_,
                                partitioning_.get())),
       scale_(options_.training.precision == spec::Precision::amp && options_.device.is_cuda()) {}

@@ -11,6 +11,7 @@
 #include "lockstep/step/evaluate.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
+#include "lockstep/step/views.h"
 #include "lockstep/trace/attention.h"
 #include "lockstep/trace/simulated_device.h"
 #include "lockstep/trace/simulated_group.h"
@@ -157,22 +158,29 @@ void evaluate_batch(const spec::Job& job, const model::Network& network, int64_t
   const step::Samples samples = make_samples(task::make_task(job)->fields(), rows, cached);
   const auto objective = objective::make_objective(job);
   if (cached.from == 0) {
-    objective->scored(step::evaluate_pass(network, samples.fields, job.training.precision));
+    objective->scored(
+        step::evaluate_pass(network, samples.fields, *objective, {job.training.precision, job.evaluation.views}));
     return;
   }
-  model::Bundle values = samples.features;  // as training::evaluate_features does it
-  for (auto& value : values) value = value.to(step::compute_type(job.training.precision));
-  values = network.run(std::move(values), model::Mode::evaluate, cached.from, network.blocks().size());
-  objective->scored(network.outputs_from(values));
+  std::vector<model::NamedTensors> outputs;  // as training::evaluate_features does it
+  for (int64_t view = 0; view < step::num_views(job.evaluation.views); ++view) {
+    model::Bundle values = samples.features;
+    for (auto& value : values) value = value.to(step::compute_type(job.training.precision));
+    values = network.run(std::move(values), model::Mode::evaluate, cached.from, network.blocks().size());
+    outputs.push_back(network.outputs_from(values));
+  }
+  objective->scored(outputs.size() == 1 ? outputs.front() : objective->average(outputs));
 }
 
 // As training::compute_features does it.
-void fill_batch(const spec::Job& job, const model::Network& network, int64_t rows, size_t to) {
+void fill_batch(const spec::Job& job, const model::Network& network, int64_t rows, size_t to, spec::Views views) {
   const step::Samples samples = make_samples(task::make_task(job)->fields(), rows);
-  model::Bundle values = network.inputs_from(samples.fields);
-  for (auto& value : values) value = value.to(step::compute_type(job.training.precision));
-  for (const at::Tensor& value : network.run(std::move(values), model::Mode::evaluate, 0, to)) {
-    value.to(at::kCPU, at::kFloat);
+  for (const auto& view : step::views_of(samples.fields, views)) {
+    model::Bundle values = network.inputs_from(view);
+    for (auto& value : values) value = value.to(step::compute_type(job.training.precision));
+    for (const at::Tensor& value : network.run(std::move(values), model::Mode::evaluate, 0, to)) {
+      value.to(at::kCPU, at::kFloat);
+    }
   }
 }
 
@@ -295,7 +303,8 @@ forecast::Recording trace_evaluation(const spec::Job& job, const Simulation& sim
     recorder->step_begin();
     recorder->evaluation_begin();
     if (simulation.fills) {
-      fill_batch(job, network, rows_of(job, simulation), cached.from);
+      const bool flips = simulation.phase->cache_flips;
+      fill_batch(job, network, rows_of(job, simulation), cached.from, flips ? spec::Views::flip : spec::Views::center);
     } else {
       evaluate_batch(job, network, rows_of(job, simulation), cached);
     }

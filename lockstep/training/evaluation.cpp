@@ -61,6 +61,7 @@ std::unique_ptr<task::Score> Evaluation::measure(const Feed& feed) {
                                   .objective = context_.objective,
                                   .worst = 0,
                                   .precision = context_.job.training.precision,
+                                  .views = context_.job.evaluation.views,
                                   .device = context_.options.device};
   if (feed.validation()) {
     return evaluate_features(context_.network, *feed.validation(), rows_at_once(context_), context_.group, how);
@@ -92,9 +93,14 @@ Evaluation::Outcome Evaluation::run(const Feed& feed) {
   if (context_.ledger) {
     context_.ledger->evaluate(state.step, *score, context_.ema != nullptr, state.evaluate_seconds);
   }
-  // Rank 0 alone knows whether the best so far was saved.
   const task::Headline& headline = scores.last->headline;
-  const bool better = score->is_sound() && (!scores.best || headline.better_than(*scores.best));
+  const spec::EarlyStop& early = context_.job.training.early_stop;
+  const bool last_phase = context_.timetable.phase_at(state.step - 1).end == context_.timetable.total_steps();
+  if (early.patience > 0 && last_phase) state.patience.add(headline, score->is_sound(), early.min_delta);
+  // Rank 0 alone knows whether the best so far was saved.
+  // Of equals the later one, which has learnt for longer: a small validation set is soon all right.
+  const bool better =
+      score->is_sound() && (!scores.best || headline.value == *scores.best || headline.better_than(*scores.best));
   const bool best = answer_of_rank_0(better, context_.group);
   if (best) scores.best = headline.value;
   return {best, best_before};

@@ -11,9 +11,11 @@
 #include <cstring>
 #include <numeric>
 
+#include "lockstep/base/random.h"
 #include "lockstep/run/order.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/step/precision.h"
+#include "lockstep/step/views.h"
 
 namespace lockstep::training {
 namespace {
@@ -37,11 +39,16 @@ at::Tensor bytes_of(task::FieldValues& values) {
   return at::from_blob(values.bytes.data(), {static_cast<int64_t>(values.bytes.size())}, at::kByte);
 }
 
-void fill_own_rows(Features& features, const model::Bundle& values, const loader::Batch& batch, int64_t num_samples) {
-  if (features.values.empty()) features.values = no_rows_yet(values, num_samples);
+void fill_own_rows(Features& features, const std::vector<model::Bundle>& views, const loader::Batch& batch,
+                   int64_t num_samples) {
+  if (features.views.empty()) {
+    for (const auto& values : views) features.views.push_back(no_rows_yet(values, num_samples));
+  }
   for (int64_t i = 0; i < batch.size(); ++i) {
     const int64_t id = batch.sample_ids[static_cast<size_t>(i)];
-    for (size_t k = 0; k < values.size(); ++k) features.values[k][id].copy_(values[k][i]);
+    for (size_t v = 0; v < views.size(); ++v) {
+      for (size_t k = 0; k < views[v].size(); ++k) features.views[v][k][id].copy_(views[v][k][i]);
+    }
     for (auto& all : features.fields) {
       std::memcpy(all.row(id), batch.field(all.field.name).values<std::byte>(i),
                   static_cast<size_t>(all.field.bytes()));
@@ -70,10 +77,12 @@ bool any_rank(bool mine, comm::Group& group) {
 // Every row is zero on all ranks but one: the sum is exact, of bytes too.
 void exchange(Features& features, int64_t num_samples, comm::Group& group) {
   if (group.size() == 1) return;
-  for (const at::Tensor& value : features.values) {
-    for (int64_t start = 0; start < num_samples; start += kRowsAtOnce) {
-      at::Tensor part = value.narrow(0, start, std::min(kRowsAtOnce, num_samples - start));
-      group.all_reduce_sum(part);
+  for (const model::Bundle& values : features.views) {
+    for (const at::Tensor& value : values) {
+      for (int64_t start = 0; start < num_samples; start += kRowsAtOnce) {
+        at::Tensor part = value.narrow(0, start, std::min(kRowsAtOnce, num_samples - start));
+        group.all_reduce_sum(part);
+      }
     }
   }
   const auto sum_bytes = [&](at::Tensor bytes) {
@@ -104,11 +113,24 @@ loader::Batch batch_of(const Features& features, const std::vector<int64_t>& ids
   return batch;
 }
 
+// Which view of each sample an epoch takes: int64 [ids].
+at::Tensor drawn_views(size_t num_views, const std::vector<int64_t>& ids, const run::LoaderState& state) {
+  std::vector<int64_t> drawn;
+  for (const int64_t id : ids) {
+    base::Random random(base::derive_seed(static_cast<uint64_t>(state.seed), "view of cached features"),
+                        static_cast<uint32_t>(state.epoch), static_cast<uint64_t>(id));
+    drawn.push_back(random.below(static_cast<int64_t>(num_views)));
+  }
+  return at::tensor(drawn, at::kLong);
+}
+
 }  // namespace
 
 int64_t Features::bytes() const {
   int64_t all = 0;
-  for (const at::Tensor& value : values) all += static_cast<int64_t>(value.nbytes());
+  for (const model::Bundle& values : views) {
+    for (const at::Tensor& value : values) all += static_cast<int64_t>(value.nbytes());
+  }
   return all;
 }
 
@@ -128,7 +150,8 @@ std::vector<run::FeatureNeeds> feature_needs(const spec::Job& job, const model::
   for (const spec::Phase& phase : job.training.phases) {
     if (!phase.cache_features) continue;
     const size_t to = network.index_of(phase.train_from);
-    all.push_back({phase.train_from, samples, feature_row_bytes(network, to, job, device)});
+    const int64_t views = std::max<int64_t>(phase.cache_flips ? 2 : 1, step::num_views(job.evaluation.views));
+    all.push_back({phase.train_from, samples, views * feature_row_bytes(network, to, job, device)});
   }
   return all;
 }
@@ -157,13 +180,19 @@ std::optional<Features> compute_features(const model::Network& network, const ta
     seen += batch.size();
     if (batch.size() > 0) {
       const auto samples = step::to_samples(batch, request.device);
-      fill_own_rows(features, frozen(network.inputs_from(samples.fields)), batch, num_samples);
+      std::vector<model::Bundle> views;
+      for (const auto& view : step::views_of(samples.fields, request.views)) {
+        views.push_back(frozen(network.inputs_from(view)));
+      }
+      fill_own_rows(features, views, batch, num_samples);
     }
     if (request.seen) request.seen(seen);
   }
   // More ranks than samples leave some without a share; they need the shape all the same.
-  if (features.values.empty()) {
-    features.values = no_rows_yet(frozen(blank_inputs(network, task, request.device)), num_samples);
+  if (features.views.empty()) {
+    const model::Bundle blank = frozen(blank_inputs(network, task, request.device));
+    for (int64_t v = 0; v < step::num_views(request.views); ++v)
+      features.views.push_back(no_rows_yet(blank, num_samples));
   }
   exchange(features, num_samples, group);
   return features;
@@ -184,7 +213,16 @@ step::Samples feature_batch(const Features& features, const spec::Training& trai
                                                   /*copy=*/true));
   }
   const at::Tensor rows = at::tensor(ids, at::kLong);
-  for (const at::Tensor& value : features.values) samples.features.push_back(value.index_select(0, rows).to(device));
+  const size_t num_views = features.views.size();
+  const at::Tensor drawn = num_views > 1 ? drawn_views(num_views, ids, state) : at::Tensor();
+  for (size_t k = 0; k < features.views.at(0).size(); ++k) {
+    at::Tensor values = features.views[0][k].index_select(0, rows);  // [rows, ...]
+    for (size_t v = 1; v < num_views; ++v) {
+      const at::Tensor these = drawn.eq(static_cast<int64_t>(v)).nonzero().flatten();
+      values.index_copy_(0, these, features.views[v][k].index_select(0, rows.index_select(0, these)));
+    }
+    samples.features.push_back(values.to(device));
+  }
   return samples;
 }
 
@@ -198,13 +236,18 @@ std::unique_ptr<task::Score> evaluate_features(const model::Network& network, co
     const run::Range rows{start, std::min(start + batch, mine.end)};
     std::vector<int64_t> ids(static_cast<size_t>(rows.size()));
     std::iota(ids.begin(), ids.end(), rows.begin);
-    model::Bundle values;
-    for (const at::Tensor& value : features.values) {
-      values.push_back(
-          value.narrow(0, rows.begin, rows.size()).to(options.device, step::compute_type(options.precision)));
+    std::vector<model::NamedTensors> outputs;
+    for (const model::Bundle& view : features.views) {
+      model::Bundle values;
+      for (const at::Tensor& value : view) {
+        values.push_back(
+            value.narrow(0, rows.begin, rows.size()).to(options.device, step::compute_type(options.precision)));
+      }
+      values = network.run(std::move(values), model::Mode::evaluate, features.from, network.blocks().size());
+      outputs.push_back(network.outputs_from(values));
     }
-    values = network.run(std::move(values), model::Mode::evaluate, features.from, network.blocks().size());
-    const auto host = options.objective->scored(network.outputs_from(values));
+    const auto host =
+        options.objective->scored(outputs.size() == 1 ? outputs.front() : options.objective->average(outputs));
     const loader::Batch samples = batch_of(features, ids);
     score->add(step::plain_rows(samples, host));
   }

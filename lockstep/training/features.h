@@ -20,16 +20,16 @@ namespace lockstep::training {
 // What the frozen blocks make of every sample of a collection, kept in memory on every rank: computed once, each rank
 // its share, then trained on for many cheap epochs.
 struct Features {
-  model::Bundle values;                   // [samples, ...], float, CPU: what block `from` takes
+  std::vector<model::Bundle> views;       // each [samples, ...], float, CPU: what block `from` takes
   std::vector<task::FieldValues> fields;  // of all samples, but for those that the frozen blocks took
   std::vector<uint8_t> was_read;          // by sample
   size_t from = 0;
 
   int64_t num_samples() const { return static_cast<int64_t>(was_read.size()); }
-  int64_t bytes() const;  // of the values
+  int64_t bytes() const;  // of the views
 };
 
-// Bytes of one sample in `values`: blocks [0, to) are run once, on a blank sample of the job.
+// Bytes of one sample in one view: blocks [0, to) are run once, on a blank sample of the job.
 int64_t feature_row_bytes(const model::Network& network, size_t to, const spec::Job& job, at::Device device);
 
 // One for each phase of the job that caches features. `network` is the job's, on `device`.
@@ -38,6 +38,7 @@ std::vector<run::FeatureNeeds> feature_needs(const spec::Job& job, const model::
 
 struct FeatureRequest {
   size_t to = 0;  // blocks [0, to) are run
+  spec::Views views = spec::Views::center;
   spec::Precision precision = spec::Precision::fp32;
   at::Device device = at::kCPU;
   std::function<void(int64_t samples)> seen = {};     // told after each batch: samples of this rank so far
@@ -49,7 +50,8 @@ struct FeatureRequest {
 std::optional<Features> compute_features(const model::Network& network, const task::Task& task, loader::Loader& loader,
                                          int64_t num_samples, comm::Group& group, const FeatureRequest& request);
 
-// The share of (rank, step) of the shuffled batch, the same samples that the loader would have given.
+// The share of (rank, step) of the shuffled batch, the same samples that the loader would have given. Of several views
+// each sample has one, drawn from (seed, epoch, sample).
 step::Samples feature_batch(const Features& features, const spec::Training& training, const run::LoaderState& state,
                             int64_t step, const comm::Group& group, at::Device device);
 

@@ -2,6 +2,8 @@
 #include "lockstep/training/features.h"
 
 #include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,9 +99,28 @@ TEST(FeaturesTest, ARankWithoutASampleKnowsTheShape) {
   const auto collection = loader::synthetic_collection(2, step::tiny::kClasses);
   const Features mine = tiny_features(network, collection, *group, 3).value();  // rank 0 of 3: the others have one each
   const Features all = tiny_features(network, collection, *group).value();
-  EXPECT_EQ(mine.values.at(0).sizes(), all.values.at(0).sizes());
-  EXPECT_EQ(mine.values[0].count_nonzero().item<int64_t>(), 0);
+  EXPECT_EQ(mine.views.at(0).at(0).sizes(), all.views.at(0).at(0).sizes());
+  EXPECT_EQ(mine.views[0][0].count_nonzero().item<int64_t>(), 0);
   EXPECT_EQ(mine.was_read, (std::vector<uint8_t>{0, 0}));
+}
+
+// Of two views a batch holds one of each sample: the same whenever it is asked for, another mixture in another epoch.
+TEST(FeaturesTest, AnEpochTakesOneViewOfEachSample) {
+  const auto group = comm::single_group();
+  Features features;
+  features.was_read.assign(16, 1);
+  features.views = {{at::zeros({16, 2})}, {at::ones({16, 2})}};
+  spec::Training training;
+  training.global_batch = 16;
+  const auto taken = [&](int64_t epoch) {
+    return feature_batch(features, training, {.seed = 1, .epoch = epoch, .consumed = 0}, 0, *group, at::kCPU)
+        .features.at(0);
+  };
+  const double first = taken(0).sum().item<double>();
+  EXPECT_GT(first, 0);
+  EXPECT_LT(first, 32);
+  EXPECT_TRUE(at::equal(taken(0), taken(0)));
+  EXPECT_FALSE(at::equal(taken(0), taken(1)));
 }
 
 TEST(FeaturesTest, StopsBetweenBatchesWhenAskedTo) {

@@ -29,22 +29,26 @@ Feed::Feed(TrainingContext& context, const run::PhaseSpan& span, const std::func
     return;
   }
   const size_t from = first_trained(context, span);
-  train_ = compute(context.collections.train, from, "training", wants_stop);
+  const auto views = span.phase.cache_flips ? spec::Views::flip : spec::Views::center;
+  train_ = compute(context.collections.train, {"training", from, views}, wants_stop);
   if (context.collections.validate && !context.stop.is_set()) {
-    validate_ = compute(*context.collections.validate, from, "validation", wants_stop);
+    validate_ = compute(*context.collections.validate, {"validation", from, context.job.evaluation.views}, wants_stop);
   }
 }
 
-std::optional<Features> Feed::compute(const loader::Collection& collection, size_t to, const char* what,
+std::optional<Features> Feed::compute(const loader::Collection& collection, const What& what,
                                       const std::function<std::string()>& wants_stop) {
   const auto count = static_cast<int64_t>(collection.samples.size());
   const auto reader = loader::make_loader(collection, loader::feature_loader(context_.job, context_.loader_settings()),
                                           {.seed = context_.job.training.seed});
-  FeatureRequest request{.to = to, .precision = context_.job.training.precision, .device = context_.options.device};
+  FeatureRequest request{.to = what.to,
+                         .views = what.views,
+                         .precision = context_.job.training.precision,
+                         .device = context_.options.device};
   if (context_.ledger) {
     request.seen = [&](int64_t seen) {
       context_.ledger->show(
-          text("features of the frozen blocks, ", what, ": ", seen * context_.group.size(), "/", count));
+          text("features of the frozen blocks, ", what.name, ": ", seen * context_.group.size(), "/", count));
     };
   }
   std::string why;
@@ -64,7 +68,7 @@ std::optional<Features> Feed::compute(const loader::Collection& collection, size
   if (context_.watch) context_.watch->features(took);
   if (context_.ledger) {
     context_.ledger->features(context_.state.step, count, took);
-    context_.ledger->say(text("cached features of ", count, " ", what,
+    context_.ledger->say(text("cached features of ", count, " ", what.name,
                               " samples: ", base::format_bytes(static_cast<double>(result->bytes())), " in ",
                               base::duration_text(took)));
   }

@@ -33,7 +33,12 @@ class Feed {
   void say_pace();                 // after an epoch, on rank 0: when the loader holds the steps up
 
  private:
-  std::optional<Features> compute(const loader::Collection& collection, size_t to, const char* what,
+  struct What {
+    const char* name;  // for people
+    size_t to = 0;     // blocks [0, to) are run
+    spec::Views views = spec::Views::center;
+  };
+  std::optional<Features> compute(const loader::Collection& collection, const What& what,
                                   const std::function<std::string()>& wants_stop);
 
   TrainingContext& context_;

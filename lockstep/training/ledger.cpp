@@ -159,7 +159,25 @@ void Ledger::end_epoch(int64_t step) {
   logger_.say(text("epoch ", step / timetable_.steps_per_epoch(), "  ", means, "  ", fixed(rate, 1),
                    " samples/s  (data wait ", share(epoch_.data), ", compute ", share(epoch_.compute),
                    ", communication ", share(epoch_.communication), ", save ", share(epoch_.save), ")"));
+  warn_of_rising_loss(step, loss);
   epoch_ = {};
+}
+
+// Noise around the loss of a network that has learnt nothing yet is no warning, nor is an epoch of a few steps.
+void Ledger::warn_of_rising_loss(int64_t step, double loss) {
+  constexpr int64_t kFewestSteps = 8;
+  constexpr double kNoise = 1.1;
+  const auto uninformed = objective_->uninformed_loss();
+  if (!uninformed || step > timetable_.steps_per_epoch() || epoch_.steps < kFewestSteps || epoch_.samples == 0) return;
+  if (loss <= kNoise * *uninformed) return;
+  Json fields = Json::object();
+  fields["step"] = step;
+  fields["loss"] = loss;
+  fields["uninformed_loss"] = *uninformed;
+  note("rising_loss", fields);
+  logger_.say(text("warning: the loss of the first epoch, ", fixed(loss, 2),
+                   ", is above that of a network that says the ", "same of every sample, ", fixed(*uninformed, 2),
+                   ": the learning rate is likely too high; lower training.optimizer.lr (the rate is ", lr_, " now)"));
 }
 
 void Ledger::show_progress(int64_t step, const step::StepResult& result) {

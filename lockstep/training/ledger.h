@@ -61,6 +61,7 @@ class Ledger {
   void attempt(const std::function<void()>& write);
   void draw(std::string_view tag, int64_t step, double value);  // in TensorBoard
   void flush(int64_t step);
+  void warn_of_rising_loss(int64_t step, double loss);  // after the first epoch
   void show_progress(int64_t step, const step::StepResult& result);
 
   // Each with the mean of the objective's figure.

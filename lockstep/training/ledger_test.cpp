@@ -41,6 +41,30 @@ TEST(LedgerTest, GroupsShortStepsAndWeighsTheirLossBySamples) {
   EXPECT_NE(said[0].find("save 60 %"), std::string::npos);  // 0.6 s of 1 s: the save of its last step is its own
 }
 
+TEST(LedgerTest, WarnsOfAFirstEpochThatIsWorseThanSayingTheSameOfEverySample) {
+  spec::Training training;
+  training.global_batch = 1;
+  training.epochs = 2;
+  const run::Timetable timetable(training, 10);
+  spec::Job job;
+  job.model.classes = 37;  // log(37) = 3.61
+  for (const double loss : {3.7, 5.0}) {
+    const base::TemporaryFolder folder;
+    std::vector<std::string> said;
+    Logger logger;
+    logger.say = [&](std::string_view line) { said.emplace_back(line); };
+    Ledger ledger({folder.path()}, timetable, objective::make_objective(job), logger);
+    for (int64_t step = 1; step <= 20; ++step) {
+      ledger.step(step, {.loss = loss, .figures = {0}, .samples = 1}, 0.1, 0, 0.01);
+      if (step % 10 == 0) ledger.end_epoch(step);
+    }
+    int64_t warnings = 0;
+    for (const auto& line : said) warnings += line.starts_with("warning: the loss of the first epoch, 5.00") ? 1 : 0;
+    EXPECT_EQ(warnings, loss > 4 ? 1 : 0);
+    EXPECT_EQ(said.at(1).find("lower training.optimizer.lr (the rate is 0.1 now)") != std::string::npos, loss > 4);
+  }
+}
+
 TEST(LedgerTest, StepsWithoutAFiniteLossHaveNoMean) {
   const base::TemporaryFolder folder;
   spec::Training training;

@@ -14,12 +14,26 @@
 #include "lockstep/run/identity.h"
 #include "lockstep/run/most_checkpoints.h"
 #include "lockstep/training/agreement.h"
+#include "lockstep/weights/preprocessing.h"
 
 namespace lockstep::training {
 
 using base::Error;
 using base::Json;
 using base::text;
+
+namespace {
+
+// What whoever starts from these weights needs to know of them.
+weights::TensorMetadata metadata_of(const TrainingContext& context) {
+  weights::TensorMetadata metadata{{"format", "pt"},
+                                   {"model", context.job.model.name},
+                                   {"classes", Json::array_of(context.collections.train.classes).dump(-1)}};
+  weights::add_to(metadata, weights::preprocessing_of(context.job.data));
+  return metadata;
+}
+
+}  // namespace
 
 Saver::Saver(TrainingContext& context)
     : context_(context), clock_(context.job.checkpoint.mean_time_between_failures, base::steady_seconds()) {
@@ -69,9 +83,10 @@ run::Save Saver::describe(bool best) const {
 }
 
 void Saver::copy_whole(const step::Step& step, run::Save& save) {
-  save.parts.push_back(copy_.part("weights.safetensors", model::all_tensors(context_.network)));
+  save.parts.push_back(copy_.part("weights.safetensors", model::all_tensors(context_.network), metadata_of(context_)));
   save.parts.push_back(copy_.part("optimizer.safetensors", step.state()));
-  if (context_.ema) save.parts.push_back(copy_.part("ema.safetensors", context_.ema->averages()));
+  if (context_.ema)
+    save.parts.push_back(copy_.part("ema.safetensors", context_.ema->averages(), metadata_of(context_)));
 }
 
 void Saver::copy_partitions(const step::Step& step, run::Save& save) {
@@ -96,9 +111,10 @@ void Saver::copy_partitions(const step::Step& step, run::Save& save) {
   }
   auto weights = model::all_tensors(context_.network);
   std::erase_if(weights, [&](const model::Named& entry) { return partitioned.contains(entry.name); });
-  save.parts.push_back(copy_.part("weights.safetensors", weights));
+  save.parts.push_back(copy_.part("weights.safetensors", weights, metadata_of(context_)));
   save.parts.push_back(copy_.part("optimizer.safetensors", cut.shared()));
-  if (context_.ema) save.parts.push_back(copy_.part("ema.safetensors", context_.ema->averages()));
+  if (context_.ema)
+    save.parts.push_back(copy_.part("ema.safetensors", context_.ema->averages(), metadata_of(context_)));
   save.parts.push_back(std::move(*part));
   save.token = token;
   save.partitions = node_part_->names();
@@ -113,7 +129,7 @@ void Saver::save(const step::Step& step, const Evaluation::Outcome& evaluated) {
   settle(Wait::yes);
   if (context_.folder) context_.folder->ensure_held();  // not ours any more: this session ends
   const int64_t at = context_.state.step;
-  const bool last = context_.stop.is_set() || at == context_.timetable.total_steps();
+  const bool last = context_.stop.is_set() || context_.is_done();
   run::Save save;
   if (context_.folder) save = describe(evaluated.best);
   node_part_ ? copy_partitions(step, save) : copy_whole(step, save);
@@ -222,11 +238,9 @@ void Saver::say_budget(int64_t bytes) {
 }
 
 std::string export_weights(const TrainingContext& context) {
-  const weights::TensorMetadata metadata{{"format", "pt"},
-                                         {"model", context.job.model.name},
-                                         {"classes", Json::array_of(context.collections.train.classes).dump(-1)}};
   return model::write_tensors(context.folder->paths().weights(),
-                              context.ema ? context.ema->averages() : model::all_tensors(context.network), metadata);
+                              context.ema ? context.ema->averages() : model::all_tensors(context.network),
+                              metadata_of(context));
 }
 
 std::string state_sha256(const TrainingContext& context, const std::vector<model::Named>& optimizer) {

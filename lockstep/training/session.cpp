@@ -42,7 +42,7 @@ void Session::resume() {
   if (context_.history) context_.history->begin(comm::broadcast_text(context_.group, model::name_of_now()), state.step);
   write_start(context_);
   std::string why;
-  if (context_.folder && state.step != context_.timetable.total_steps()) {
+  if (context_.folder && !context_.is_done()) {
     why = context_.stop.check_start({.save = state.save_seconds, .step = state.step_seconds});
     if (!why.empty()) context_.ledger->say("too little time is left for another step");
   }
@@ -55,7 +55,7 @@ const run::PhaseSpan* Session::next_phase() const {
   const run::Timetable& timetable = context_.timetable;
   if (context_.stop.is_set()) return nullptr;
   if (evaluation_.is_owed()) return &timetable.phase_at(step - 1);  // as the step before it was taken
-  return step < timetable.total_steps() ? &timetable.phase_at(step) : nullptr;
+  return context_.is_done() ? nullptr : &timetable.phase_at(step);
 }
 
 void Session::run(const run::PhaseSpan& span) {
@@ -80,9 +80,9 @@ void Session::run(const run::PhaseSpan& span) {
   save_what_must_not_be_lost(step);
   if (context_.ledger) context_.ledger->phase(span);
   catch_up(step, feed);
-  while (state.step < span.end && !context_.stop.is_set() && !rewound_) take_step(step, feed);
+  while (state.step < span.end && !context_.stop.is_set() && !rewound_ && !context_.is_done()) take_step(step, feed);
   step.assemble();  // the next phase, and the end, find whole weights
-  if (state.step == context_.timetable.total_steps()) {
+  if (context_.is_done()) {
     const bool writes = context_.folder != nullptr;
     state_sha256_ = state_sha256(context_, step.state([&](const std::string&) { return writes; }));
   }
@@ -105,7 +105,10 @@ void Session::save_what_must_not_be_lost(const step::Step& step) {
 void Session::catch_up(step::Step& step, const Feed& feed) {
   if (context_.stop.is_set() || !evaluation_.is_owed()) return;
   context_.state.evaluated = context_.state.step;
-  if (const auto outcome = evaluate(step, feed); outcome.best) saver_.save(step, outcome);
+  const auto outcome = evaluate(step, feed);
+  const bool ends = context_.is_done() && context_.state.step < context_.timetable.total_steps();
+  if (ends) tell_early_end();
+  if (outcome.best || ends) saver_.save(step, outcome);
 }
 
 void Session::take_step(step::Step& step, Feed& feed) {
@@ -161,13 +164,25 @@ void Session::after_step(step::Step& step, Feed& feed) {
   const bool saves = stops || at == context_.timetable.total_steps() || saver_.is_due();
   guard_.check_ranks_agree(saves);
   const auto outcome = evaluates ? evaluate(step, feed) : Evaluation::Outcome{};
+  if (evaluates && context_.is_done() && at < context_.timetable.total_steps()) tell_early_end();
   if (saves || evaluates || ends_epoch) report_bad_samples(context_, feed.loader());
-  if (saves || outcome.best) saver_.save(step, outcome);
+  if (saves || outcome.best || context_.is_done()) saver_.save(step, outcome);
   if (context_.ledger && ends_epoch) {
     context_.ledger->end_epoch(at);
     feed.say_pace();
   }
   if (context_.watch && ends_epoch) context_.watch->end_epoch();
+}
+
+void Session::tell_early_end() {
+  if (!context_.ledger) return;
+  const TrainingState& state = context_.state;
+  Json fields = Json::object();
+  fields["step"] = state.step;
+  fields["evaluations"] = state.patience.without;
+  context_.ledger->note("early_stop", fields);
+  context_.ledger->say(text("step ", state.step, ": ", state.patience.without,
+                            " evaluations in a row without a better one: the run ends (training.early_stop)"));
 }
 
 Evaluation::Outcome Session::evaluate(step::Step& step, const Feed& feed) {

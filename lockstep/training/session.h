@@ -32,6 +32,7 @@ class Session {
   void take_step(step::Step& step, Feed& feed);
   void after_step(step::Step& step, Feed& feed);
   void stop_without_data(step::Step& step, const loader::GaveUp& hung);
+  void tell_early_end();
   Evaluation::Outcome evaluate(step::Step& step, const Feed& feed);
   std::string wants_stop(bool evaluates) const;  // why this rank does; empty: it goes on
   void write_end(TrainResult& result);           // rank 0

@@ -225,9 +225,9 @@ void write_start(TrainingContext& context) {
   const std::vector<run::JobChange> changes = changes_since(context);
   if (!context.options.accept_changes) run::refuse_changes(changes, paths.root.string(), step);
   // job.json says what the weights were trained with: a session that trains nothing leaves it alone.
-  if (step < total || !base::is_there(paths.job())) base::write_json(paths.job(), spec::to_json(context.job));
+  if (!context.is_done() || !base::is_there(paths.job())) base::write_json(paths.job(), spec::to_json(context.job));
   if (context.options.plan) base::write_file(paths.plan(), base::read_file(*context.options.plan));
-  if (step < total) set_aside_old_result(paths);
+  if (!context.is_done()) set_aside_old_result(paths);
   const bool resumes = !context.checkpoint.empty();
   Json fields = start_fields(context);
   for (const auto& change : changes) fields["changes"].push_back(change.to_json());

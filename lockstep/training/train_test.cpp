@@ -12,6 +12,7 @@
 #include "lockstep/run/faulty_disk.h"
 #include "lockstep/run/journal.h"
 #include "lockstep/run/small_disk.h"
+#include "lockstep/weights/preprocessing.h"
 
 namespace lockstep::training {
 namespace {
@@ -97,6 +98,69 @@ TEST(TrainTest, AStopChangesNoBitAcrossPhasesWithCachedFeatures) {
     EXPECT_EQ(second.weights_sha256, straight.weights_sha256) << "asked to stop for the " << stop << "th time";
   }
   EXPECT_GE(before_a_phase, 3);  // four batches of training and of validation samples, before two of the phases
+}
+
+// A rate this small gets no better: the first evaluation is the best, the third ends the run.
+spec::Job impatient() {
+  auto what = job();
+  what.training.epochs = 6;
+  what.training.optimizer.lr = 1e-9;
+  what.training.early_stop.patience = 2;
+  what.training.early_stop.min_delta = 0.001;
+  return what;
+}
+
+TEST(TrainTest, EndsEarlyWhenValidationGetsNoBetterAndAStopChangesNoBitOfIt) {
+  const base::TemporaryFolder folder;
+  const auto straight = train_in(folder.path() / "straight", impatient());
+  EXPECT_TRUE(straight.finished);
+  EXPECT_EQ(straight.step, 12);
+  EXPECT_EQ(straight.total_steps, 24);
+  const auto history = run::read_journal(folder.path() / "straight" / "journal.jsonl");
+  EXPECT_EQ(history.named("early_stop").size(), 1U);
+  EXPECT_EQ(history.named("end").size(), 1U);
+  for (const int64_t stop : {7, 8, 11}) {  // 8: before the evaluation that is due there
+    const auto run = folder.path() / std::to_string(stop);
+    EXPECT_FALSE(train_in(run, impatient(), stop).finished);
+    const auto second = train_in(run, impatient());
+    EXPECT_EQ(second.step, 12) << stop;
+    EXPECT_EQ(second.weights_sha256, straight.weights_sha256) << stop;
+    EXPECT_EQ(second.state_sha256, straight.state_sha256) << stop;
+  }
+  const auto again = train_in(folder.path() / "straight", impatient());
+  EXPECT_EQ(again.resumed_at, 12);
+  EXPECT_EQ(again.step, 12);
+  auto patient = impatient();
+  patient.training.early_stop = {};
+  EXPECT_EQ(train_in(folder.path() / "straight", patient).step, 24);
+}
+
+TEST(TrainTest, AStopChangesNoBitWithMirroredFeaturesAndLayerDecay) {
+  auto what = job();
+  what.training.epochs = 0;
+  what.evaluation.views = spec::Views::flip;
+  what.training.optimizer.layer_decay = 0.5;
+  what.training.phases = {{.epochs = 2, .train_from = "head", .cache_features = true, .cache_flips = true},
+                          {.epochs = 1, .train_from = "", .lr_scale = 0.1}};
+  const base::TemporaryFolder folder;
+  const auto straight = train_in(folder.path() / "straight", what);
+  const auto first = train_in(folder.path() / "run", what, 14);
+  EXPECT_FALSE(first.finished);
+  EXPECT_EQ(train_in(folder.path() / "run", what).weights_sha256, straight.weights_sha256);
+  auto unmirrored = what;
+  unmirrored.training.phases[0].cache_flips = false;
+  EXPECT_NE(train_in(folder.path() / "other", unmirrored).weights_sha256, straight.weights_sha256);
+}
+
+TEST(TrainTest, TheWeightsSayHowTheirImagesAreShown) {
+  const base::TemporaryFolder folder;
+  auto what = job();
+  what.data.mean = {0.25, 0.5, 0.75};
+  train_in(folder.path() / "run", what);
+  const auto own = weights::read_preprocessing(folder.path() / "run/weights.safetensors");
+  ASSERT_TRUE(own);
+  EXPECT_EQ(*own, weights::preprocessing_of(what.data));
+  EXPECT_EQ(weights::read_preprocessing(folder.path() / "run/checkpoints/step-00000008"), own);
 }
 
 // A kill between the last save and the end of the journal: the run finds itself done.

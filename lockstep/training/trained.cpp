@@ -3,6 +3,8 @@
 
 #include <ATen/Parallel.h>
 
+#include <charconv>
+
 #include "lockstep/base/error.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
@@ -11,6 +13,7 @@
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/run/threads.h"
+#include "lockstep/weights/load_job.h"
 #include "lockstep/weights/safetensors.h"
 
 namespace lockstep::training {
@@ -25,33 +28,108 @@ struct Source {
   Path run;
   Path job;
   Path weights;
+  std::string which;
   std::vector<std::string> notes;
 };
 
-// The end result, or while there is none the best checkpoint; of a checkpoint the moving average when there is one,
-// because that is what training was evaluated by.
-void find_weights(Source& source) {
-  const run::RunPaths paths{source.run};
-  source.weights = paths.weights();
-  if (std::filesystem::exists(source.weights)) return;
-  const run::Found found = run::CheckpointStore(paths.checkpoints()).best();
-  source.notes = found.passed_over;
-  if (!found.checkpoint) {
-    throw Error(Blame::user, text(source.run.string(), ": this run has no weights yet, and no good checkpoint"),
-                text("go on training: lockstep train ", base::shell_path(paths.job().string()), " --run ",
-                     base::shell_path(source.run.string())));
+// "best, step 1200, top-1 92.93 %"
+std::string describe(const char* name, int64_t step, const base::Json& state) {
+  std::string words = text(name, ", step ", step);
+  if (const base::Json* evaluation = state.find("evaluation")) {
+    words += text(", ", task::ScoreSummary::from_json(*evaluation).headline.text);
   }
-  const Path average = found.checkpoint->file("ema.safetensors");
-  source.weights = std::filesystem::exists(average) ? average : found.checkpoint->file("weights.safetensors");
+  return words;
 }
+
+// Which weights of a run: one rule for all that read one.
+class WeightsOfRun {
+ public:
+  explicit WeightsOfRun(Source& source) : source_(source), paths_{source.run}, store_(paths_.checkpoints()) {}
+
+  void find(const std::string& which) {
+    const bool marked = std::filesystem::exists(paths_.checkpoints() / "best");
+    if (which == "best" && !marked) {
+      throw Error(Blame::user, text(source_.run.string(), ": no evaluation has marked weights of this run as the best"),
+                  "--weights last; a best one needs data.validate in the job");
+    }
+    if (which == "last" || (which.empty() && !marked)) return take_last();
+    if (which == "best" || which.empty()) return take_best();
+    take_step(which);
+  }
+
+ private:
+  bool is_finished() const { return std::filesystem::exists(paths_.weights()); }
+
+  // Of a checkpoint the moving average when there is one, because that is what training was evaluated by. The weights
+  // of the last one are those that the run ended with.
+  void take(const char* name, const run::Checkpoint& checkpoint) {
+    source_.which = describe(name, checkpoint.step, checkpoint.state);
+    const auto newest = run::newest_stamp(paths_.checkpoints());
+    const Path average = checkpoint.file("ema.safetensors");
+    if (is_finished() && newest && newest->step == checkpoint.step) {
+      source_.weights = paths_.weights();
+    } else {
+      source_.weights = std::filesystem::exists(average) ? average : checkpoint.file("weights.safetensors");
+    }
+  }
+
+  void pass_over(const run::Found& found) {
+    for (const auto& line : found.passed_over) source_.notes.push_back("passed over: " + line);
+  }
+
+  void take_best() {
+    const run::Found found = store_.best();
+    if (!found.checkpoint) return take_last();
+    pass_over(found);
+    take(found.passed_over.empty() ? "best" : "newest good checkpoint", *found.checkpoint);
+  }
+
+  void take_last() {
+    if (is_finished()) {  // without a look into a checkpoint, which may be large
+      source_.weights = paths_.weights();
+      const auto newest = run::newest_stamp(paths_.checkpoints());
+      source_.which = newest ? text("last, step ", newest->step) : "last";
+      return;
+    }
+    const run::Found found = store_.newest();
+    pass_over(found);
+    if (found.checkpoint) return take("last", *found.checkpoint);
+    throw Error(Blame::user, text(source_.run.string(), ": this run has no weights yet, and no good checkpoint"),
+                text("go on training: lockstep train ", base::shell_path(paths_.job().string()), " --run ",
+                     base::shell_path(source_.run.string())));
+  }
+
+  void take_step(const std::string& which) {
+    int64_t step = 0;
+    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), step);
+    if (error != std::errc() || end != which.data() + which.size() || step < 1) {
+      throw Error(Blame::user, text("--weights ", which), "best, last, or a step: --weights 1200");
+    }
+    const run::Found found = store_.newest(step);
+    if (!found.checkpoint || found.checkpoint->step != step) {
+      throw Error(Blame::user, text(source_.run.string(), " has no good checkpoint of step ", step),
+                  text("ls ", base::shell_path(paths_.checkpoints().string()),
+                       "; checkpoint.keep and milestone_epochs say which stay"));
+    }
+    take("checkpoint", *found.checkpoint);
+  }
+
+  Source& source_;
+  run::RunPaths paths_;
+  run::CheckpointStore store_;
+};
 
 Source find_source(const TrainedOptions& options) {
   Source source;
   if (std::filesystem::is_directory(options.source)) {
     source.run = run::open_run(options.source).root;
     source.job = options.job.empty() ? run::RunPaths{source.run}.job() : options.job;
-    find_weights(source);
+    WeightsOfRun(source).find(options.which);
     return source;
+  }
+  if (!options.which.empty()) {
+    throw Error(Blame::user, text("--weights ", options.which, ": ", options.source.string(), " is not a run folder"),
+                "give the run folder, or leave --weights out");
   }
   if (!std::filesystem::exists(options.source)) {
     throw Error(Blame::user, text(options.source.string(), ": there is no such run folder or weights file"),
@@ -94,7 +172,8 @@ std::vector<std::string> class_names(const Source& source, const spec::Job& job)
 
 Trained load_trained(const TrainedOptions& options) {
   const Source source = find_source(options);
-  spec::Job job = spec::load_job(source.job, options.sets);
+  auto loaded = weights::load_job_for(source.weights, source.job, options.sets);
+  spec::Job& job = loaded.job;
   std::vector<std::string> classes;
   if (task::make_task(job)->learns_classes()) classes = class_names(source, job);
   const std::shared_ptr<const task::Task> task = task::make_task(job, classes);
@@ -106,7 +185,11 @@ Trained load_trained(const TrainedOptions& options) {
                   model::make_network(job.model, job.data.image_size, 0, options.device),
                   source.run,
                   source.weights,
+                  source.which,
                   source.notes};
+  for (auto& note : loaded.notes) {
+    if (note.starts_with("warning")) trained.notes.push_back(std::move(note));  // the recipe is of no interest here
+  }
   const auto report = model::load_weights_from(trained.network, trained.weights);
   if (report.fresh.empty()) return trained;
   throw Error(Blame::user,

@@ -13,7 +13,8 @@
 
 namespace lockstep::training {
 
-// A network with the weights that a run ended with (or its best checkpoint so far), ready for evaluation.
+// A network with weights of a run, ready for evaluation. Which ones: the best by the headline where the run has
+// validation, else the last; or as TrainedOptions::which says.
 struct Trained {
   spec::Job job;
   std::shared_ptr<const task::Task> task;
@@ -22,7 +23,8 @@ struct Trained {
   model::Network network;
   base::Path run;                       // empty for weights outside a run folder
   base::Path weights;                   // the file they came from
-  std::vector<std::string> notes = {};  // damaged checkpoints that were passed over
+  std::string which = {};               // for people: "best, step 1200, top-1 92.93 %"; empty outside a run folder
+  std::vector<std::string> notes = {};  // damaged checkpoints that were passed over, warnings
 };
 
 struct TrainedOptions {
@@ -30,6 +32,7 @@ struct TrainedOptions {
   base::Path job = {};                 // for weights outside a run folder
   std::vector<std::string> sets = {};  // overrides of the job: "data.image_size=96"
   at::Device device = at::kCPU;
+  std::string which = {};  // of a run: "best", "last", a step; empty: by the rule
 };
 
 // User error when the source is missing, has no weights yet, or the weights belong to another network; the class names

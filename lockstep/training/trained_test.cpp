@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 #include "lockstep/model/weights.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
@@ -15,6 +16,7 @@
 namespace lockstep::training {
 namespace {
 
+using base::text;
 using testing::HasSubstr;
 
 std::string complaint(const TrainedOptions& options) {
@@ -68,6 +70,63 @@ TEST(TrainedTest, TakesTheBestGoodCheckpointWhileThereIsNoResult) {
   trained = load_trained({small.run()});
   EXPECT_THAT(trained.weights.string(), HasSubstr("step-00000003/weights.safetensors"));
   EXPECT_EQ(trained.notes.size(), 1U);
+}
+
+// A finished run whose third checkpoint is the last and whose second is the best.
+void add_checkpoints(const SmallRun& small, bool with_best) {
+  save_plain(small, small.root() / "plain.safetensors");
+  const weights::SafetensorsFile plain(small.root() / "plain.safetensors");
+  run::CheckpointStore store(run::RunPaths{small.run()}.checkpoints());
+  for (const int64_t step : {1, 2, 3}) {
+    run::Save save;
+    save.step = step;
+    save.keep = 3;
+    save.best = with_best && step == 2;
+    save.state["classes"] = base::Json::array_of(small.classes());
+    save.state["evaluation"] =
+        task::ScoreSummary{{"top1", 0.5, true, text("top-1 of step ", step)}, base::Json::object()}.to_json();
+    save.parts = {run::safetensors_part("weights.safetensors", plain.tensors())};
+    store.save(save);
+  }
+}
+
+TEST(TrainedTest, TakesTheBestWeightsOfARunThatWasValidatedAndSaysSo) {
+  const SmallRun small;
+  add_checkpoints(small, true);
+  const Trained best = load_trained({small.run()});
+  EXPECT_EQ(best.which, "best, step 2, top-1 of step 2");
+  EXPECT_THAT(best.weights.string(), HasSubstr("step-00000002/weights.safetensors"));
+  const Trained last = load_trained({.source = small.run(), .which = "last"});
+  EXPECT_EQ(last.which, "last, step 3");
+  EXPECT_EQ(last.weights, small.run() / "weights.safetensors");
+  EXPECT_EQ(load_trained({.source = small.run(), .which = "1"}).which, "checkpoint, step 1, top-1 of step 1");
+  EXPECT_EQ(load_trained({.source = small.run(), .which = "3"}).weights, small.run() / "weights.safetensors");
+  EXPECT_THAT(complaint({.source = small.run(), .which = "7"}), HasSubstr("no good checkpoint of step 7"));
+  EXPECT_THAT(complaint({.source = small.run(), .which = "worst"}), HasSubstr("best, last, or a step"));
+}
+
+TEST(TrainedTest, TakesTheLastWeightsOfARunWithoutValidation) {
+  const SmallRun small;
+  add_checkpoints(small, false);
+  EXPECT_EQ(load_trained({small.run()}).which, "last, step 3");
+  EXPECT_THAT(complaint({.source = small.run(), .which = "best"}), HasSubstr("--weights last"));
+}
+
+TEST(TrainedTest, AJobThatNormalisesOtherwiseThanItsWeightsIsWarnedOf) {
+  const SmallRun small;
+  const Trained plain = load_trained({small.run()});
+  model::save_weights(
+      plain.network, small.root() / "own.safetensors",
+      {{"image_size", "16"}, {"mean", "[0.5, 0.5, 0.5]"}, {"std", "[0.25, 0.25, 0.25]"}, {"center_crop", "1"}});
+  const Trained other = load_trained({small.root() / "own.safetensors", small.run() / "job.json"});
+  ASSERT_EQ(other.notes.size(), 2U);  // job.json has every key: the defaults
+  EXPECT_THAT(other.notes[0], HasSubstr("warning: data.mean is [0.485,0.456,0.406], but"));
+  base::write_file(small.root() / "short.json", R"({"name": "short", "data": {"train": "synthetic", "samples": 4},
+      "model": {"name": "linear", "classes": 2}, "training": {"steps": 1}})");
+  const Trained taken = load_trained({small.root() / "own.safetensors", small.root() / "short.json"});
+  EXPECT_EQ(taken.job.data.mean, (std::vector<double>{0.5, 0.5, 0.5}));
+  EXPECT_EQ(taken.job.data.center_crop, 1);
+  EXPECT_TRUE(taken.notes.empty());
 }
 
 TEST(TrainedTest, PutsTogetherWeightsThatNodesWroteInPartitions) {

@@ -57,7 +57,7 @@ TrainingContext::TrainingContext(const spec::Job& given, const TrainOptions& how
       job(agreed_job(given, collections, fingerprints, options, group)),
       timetable(job.training, static_cast<int64_t>(collections.train.samples.size())),
       task(task::make_task(job, collections.train.classes)),
-      objective(objective::make_objective(job)),
+      objective(objective::make_objective(job, collections.train.classes)),
       network(model::make_network(job.model, job.data.image_size, job.training.seed, options.device)),
       state{.seconds = {.started = stop.started()}, .spikes = SpikeDetector(job.training.spike_factor)} {
   spec::check_batch_on_ranks(job.training, group.size());
@@ -81,6 +81,11 @@ void use_threads(TrainingContext& context, int64_t threads) {
 
 run::LoaderState TrainingContext::data_state() const {
   return timetable.loader_state(state.step + state.data_shift);
+}
+
+bool TrainingContext::is_done() const {
+  const int64_t patience = job.training.early_stop.patience;
+  return state.step == timetable.total_steps() || (patience > 0 && state.patience.without >= patience);
 }
 
 loader::LoaderSettings TrainingContext::loader_settings() const {

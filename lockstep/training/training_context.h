@@ -31,6 +31,7 @@ struct TrainingContext {
   TrainingContext& operator=(const TrainingContext&) = delete;
 
   run::LoaderState data_state() const;  // what the loader gives next
+  bool is_done() const;                 // no step is left: the last one was taken, or training.early_stop ended it
   loader::LoaderSettings loader_settings() const;
 
   TrainOptions options;

@@ -15,8 +15,9 @@ enum class OnRewind { goes_back, stays, starts_over };
 template <class State, class Visit>
 void visit_saved(State& state, const Visit& visit) {
   auto& [step, seconds, step_seconds, save_seconds, evaluate_seconds, evaluated, data_shift, rewinds, rewound_from,
-         rewound_to, nonfinite, spikes, bad_files, scores, threads, ranks] = state;
+         rewound_to, nonfinite, spikes, bad_files, scores, patience, threads, ranks] = state;
   auto& [best, last] = scores;
+  auto& [best_waited_for, without] = patience;
   visit("step", step, OnRewind::goes_back);
   visit("seconds", seconds, OnRewind::stays);
   visit("step_seconds", step_seconds, OnRewind::stays);
@@ -32,6 +33,8 @@ void visit_saved(State& state, const Visit& visit) {
   visit("bad_samples", bad_files, OnRewind::stays);
   visit("best", best, OnRewind::goes_back);
   visit("evaluation", last, OnRewind::goes_back);
+  visit("patience_best", best_waited_for, OnRewind::goes_back);
+  visit("evaluations_without_better", without, OnRewind::goes_back);
   visit("threads", threads, OnRewind::stays);
   visit("ranks", ranks, OnRewind::stays);
 }
@@ -100,6 +103,13 @@ void take_without_default(const Json& saved, TrainingState& state) {
 
 double TrainedSeconds::total() const {
   return before + base::steady_seconds() - started;
+}
+
+void Patience::add(const task::Headline& headline, bool sound, double min_delta) {
+  const double margin = headline.higher_is_better ? min_delta : -min_delta;
+  const bool better = sound && (!best || headline.better_than(*best + margin));
+  without = better ? 0 : without + 1;
+  if (better) best = headline.value;
 }
 
 void TrainingState::write(Json& saved) const {

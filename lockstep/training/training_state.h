@@ -29,6 +29,15 @@ struct Scores {
   bool operator==(const Scores&) const = default;
 };
 
+// How long validation has got no better in the last phase (training.early_stop).
+struct Patience {
+  std::optional<double> best;  // the headline that the next one must be better than
+  int64_t without = 0;         // evaluations in a row since then
+
+  void add(const task::Headline& headline, bool sound, double min_delta);
+  bool operator==(const Patience&) const = default;
+};
+
 // Where a run stands, besides its tensors: what state.json of a checkpoint keeps. Alike on every rank, but for the
 // seconds. One list in training_state.cpp names every member with its key and with what a rewind does to it; saving,
 // resuming and rewinding all go by that list, and a member that is missing there does not compile.
@@ -47,6 +56,7 @@ struct TrainingState {
   SpikeDetector spikes{0};
   std::set<std::string> bad_files = {};  // skipped so far, of all ranks and sessions
   Scores scores = {};
+  Patience patience = {};
   int64_t threads = 0;  // that each of `ranks` computes with: they decide the bits
   int64_t ranks = 0;
 

@@ -33,6 +33,7 @@ TrainingState well_travelled() {
   state.spikes.check(2.5, 0.5);
   state.bad_files = {"a.jpg", "b.jpg"};
   state.scores = {.best = 0.75, .last = summary_of(0.5)};
+  state.patience = {.best = 0.625, .without = 3};
   state.threads = 6;
   state.ranks = 3;
   return state;
@@ -59,12 +60,12 @@ TEST(TrainingStateTest, EveryMemberIsSaved) {
   std::vector<std::string> keys;
   const Json saved = written(well_travelled());
   for (const auto& member : saved.members()) keys.push_back(member.key);
-  EXPECT_EQ(keys,
-            (std::vector<std::string>{"step", "seconds", "step_seconds", "save_seconds", "evaluate_seconds",
-                                      "evaluated", "data_shift", "rewinds", "rewound_from", "rewound_to", "nonfinite",
-                                      "spikes", "bad_samples", "best", "evaluation", "threads", "ranks"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{"step", "seconds", "step_seconds", "save_seconds", "evaluate_seconds",
+                                            "evaluated", "data_shift", "rewinds", "rewound_from", "rewound_to",
+                                            "nonfinite", "spikes", "bad_samples", "best", "evaluation", "patience_best",
+                                            "evaluations_without_better", "threads", "ranks"}));
   const Json fresh = written({});
-  for (const char* key : {"spikes", "best", "evaluation"}) EXPECT_FALSE(fresh.contains(key)) << key;
+  for (const char* key : {"spikes", "best", "evaluation", "patience_best"}) EXPECT_FALSE(fresh.contains(key)) << key;
 }
 
 TEST(TrainingStateTest, ARewindTakesBackWhatTheStepsDidAndKeepsWhatItHasLearnt) {
@@ -81,6 +82,7 @@ TEST(TrainingStateTest, ARewindTakesBackWhatTheStepsDidAndKeepsWhatItHasLearnt) 
   expected.step = 84;
   expected.evaluated = 81;
   expected.scores = earlier.scores;
+  expected.patience = earlier.patience;
   expected.nonfinite = 0;
   expected.spikes.forget();
   EXPECT_EQ(state, expected);
@@ -98,6 +100,26 @@ TEST(TrainingStateTest, AnEarlierVersionsStateOwesNoEvaluation) {
   state.rewind(saved);
   EXPECT_EQ(state.evaluated, 7);
   EXPECT_FALSE(state.scores.best.has_value());
+}
+
+TEST(TrainingStateTest, PatienceCountsEvaluationsThatAreNotBetterByMoreThanTheMargin) {
+  Patience patience;
+  const auto headline = [](double value, bool higher) { return task::Headline{"x", value, higher, ""}; };
+  patience.add(headline(0.5, true), true, 0.1);
+  EXPECT_EQ(patience.best, 0.5);
+  patience.add(headline(0.55, true), true, 0.1);
+  EXPECT_EQ(patience.without, 1);
+  EXPECT_EQ(patience.best, 0.5);
+  patience.add(headline(0.9, true), false, 0.1);  // not one finite figure
+  EXPECT_EQ(patience.without, 2);
+  patience.add(headline(0.7, true), true, 0.1);
+  EXPECT_EQ(patience.without, 0);
+  Patience lower;
+  lower.add(headline(2, false), true, 0.1);
+  lower.add(headline(1.95, false), true, 0.1);
+  EXPECT_EQ(lower.without, 1);
+  lower.add(headline(1.5, false), true, 0.1);
+  EXPECT_EQ(lower.without, 0);
 }
 
 TEST(TrainingStateTest, AStateWithoutAStepIsNone) {

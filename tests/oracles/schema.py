@@ -77,6 +77,9 @@ def main():
                 check(f"{kind} {key}={value!r}", kind, put(start, key, value), good)
 
     check("plain", "job", GOOD, True)
+    bare = {"name": "a", "data": {"train": "t"}, "model": {"name": "m", "weights": "w"}}
+    check("weights bring a recipe", "job", bare, True)
+    check("no weights, no recipe", "job", put(bare, "model.weights", ""), False)
     check_all("job", GOOD, GOOD_WORDS, True)
     check_all("job", GOOD, BAD_WORDS, False)
     for key, value in BAD:

@@ -11,6 +11,7 @@
 #include "lockstep/measure/scaling_report.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/verbs/bench/bench_command.h"
+#include "lockstep/weights/load_job.h"
 
 namespace lockstep::verbs::bench {
 namespace {
@@ -67,7 +68,7 @@ measure::ScalingBench scaling_bench(const base::Arguments& arguments) {
   measure::ScalingBench bench;
   bench.job_file = arguments.only("job file");
   bench.set = arguments.values("--set");
-  bench.job = spec::load_job(bench.job_file, bench.set);
+  bench.job = weights::load_job(bench.job_file, bench.set).job;
   bench.ranks = rank_list("--ranks", arguments.value_or("--ranks", "1,2,4"));
   if (arguments.has("--weak") && arguments.has("--strong")) {
     throw Error(Blame::user, "--weak and --strong at once", "run them one after the other, into the same --out");

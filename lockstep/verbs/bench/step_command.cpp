@@ -9,6 +9,7 @@
 #include "lockstep/site/cores.h"
 #include "lockstep/step/device.h"
 #include "lockstep/verbs/bench/bench_command.h"
+#include "lockstep/weights/load_job.h"
 
 namespace lockstep::verbs::bench {
 namespace {
@@ -36,7 +37,7 @@ base::CommandLine step_line() {
 }
 
 spec::Job step_job(const base::Arguments& arguments) {
-  if (!arguments.positional.empty()) return spec::load_job(arguments.only("job"), arguments.values("--set"));
+  if (!arguments.positional.empty()) return weights::load_job(arguments.only("job"), arguments.values("--set")).job;
   return spec::parse_job(synthetic_job(arguments, 16, 224), arguments.values("--set"));
 }
 

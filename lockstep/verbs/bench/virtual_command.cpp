@@ -9,6 +9,7 @@
 #include "lockstep/ranks/launch.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/verbs/bench/bench_command.h"
+#include "lockstep/weights/load_job.h"
 
 namespace lockstep::verbs::bench {
 namespace {
@@ -32,7 +33,7 @@ base::CommandLine virtual_line() {
 }
 
 spec::Job virtual_job(const base::Arguments& arguments) {
-  if (!arguments.positional.empty()) return spec::load_job(arguments.only("job"), arguments.values("--set"));
+  if (!arguments.positional.empty()) return weights::load_job(arguments.only("job"), arguments.values("--set")).job;
   base::Json document = synthetic_job(arguments, 32, 64);
   document["training"]["virtual_ranks"] = arguments.int_or("--virtual-ranks", 8);
   return spec::parse_job(document, arguments.values("--set"));

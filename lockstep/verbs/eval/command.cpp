@@ -22,6 +22,7 @@ const base::CommandLine& eval_line() {
       "how good a trained network is, on data it has not seen",
       {{"--data", "FOLDER", "shards, or one sub-folder a class; or validate (default), test, train: those of the job"},
        {"--job", "JOB", "for weights outside a run folder"},
+       {"--weights", "WHICH", "of a run: best (default where it has validation), last, or a step with a checkpoint"},
        {"--set", "KEY=VALUE", "override a key of the job, e.g. data.image_size=96"},
        {"--ranks", "N", "share the work over N ranks on this machine, with mpirun, and watch over them"},
        {"--device", "NAME", "cpu (default) or cuda"},
@@ -37,12 +38,13 @@ int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, cons
   const base::Path source = arguments.only("run folder or weights file");
   const bool speaks = rank.group.rank() == 0;
   const training::Trained trained =
-      training::load_trained({source, arguments.value_or("--job", ""), arguments.values("--set"), options.device});
+      training::load_trained({source, arguments.value_or("--job", ""), arguments.values("--set"), options.device,
+                              arguments.value_or("--weights", "")});
   const std::string fewer_threads = training::use_threads(trained.job);
   base::Progress progress(base::progress_for_stderr());
   if (speaks) {
     if (!fewer_threads.empty()) progress.print(fewer_threads);
-    for (const auto& note : trained.notes) progress.print("passed over: " + note);
+    for (const auto& note : trained.notes) progress.print(note);
   }
   int64_t batches = 0;
   options.seen = [&](int64_t done, int64_t all) {

@@ -117,6 +117,7 @@ EvalResult evaluate_trained(const training::Trained& trained, const EvalOptions&
   how.objective = trained.objective;
   how.worst = trained.job.evaluation.worst;
   how.precision = trained.job.training.precision;
+  how.views = trained.job.evaluation.views;
   how.device = options.device;
   if (options.seen) how.seen = [&](int64_t samples) { options.seen(samples, all); };
   EvalResult result{folder, step::evaluate(trained.network, *loader, group, how), {}, {}, 0};
@@ -140,6 +141,7 @@ Json eval_json(const EvalResult& result, const training::Trained& trained) {
   all["run"] = trained.run.string();
   all["model"] = trained.job.model.name;
   all["weights"] = trained.weights.string();
+  if (!trained.which.empty()) all["which"] = trained.which;
   all["weights_sha256"] = base::sha256_of_file(trained.weights);
   all["data"] = result.data;
   if (!result.part.empty()) all["part"] = result.part;
@@ -193,7 +195,8 @@ std::string eval_text(const EvalResult& result, const training::Trained& trained
   const double rate = static_cast<double>(samples) / std::max(1e-9, result.seconds);
   std::string out =
       text(trained.job.model.name, " with ", trained.weights.string(), " on ", samples, " images of ", result.data,
-           " (", base::duration_text(result.seconds), ", ", fixed(rate, 1), " images/s)\n\n", result.score->to_text());
+           " (", base::duration_text(result.seconds), ", ", fixed(rate, 1), " images/s)\n",
+           trained.which.empty() ? "" : text("weights: ", trained.which, "\n"), "\n", result.score->to_text());
   if (!result.bad_samples.empty()) out += text("\n", result.bad_samples.size(), " images could not be read:\n");
   for (const auto& bad : result.bad_samples) out += text("  ", bad.path, ": ", bad.reason, "\n");
   return out;

@@ -12,6 +12,7 @@
 #include "lockstep/spec/schema.h"
 #include "lockstep/verbs/explain/explain.h"
 #include "lockstep/verbs/verb.h"
+#include "lockstep/weights/load_job.h"
 
 namespace lockstep::verbs::explain {
 namespace {
@@ -41,7 +42,7 @@ base::Json check_document(const std::string& kind, const base::Path& path, const
     catalogue::check_machine(machine, catalogue::load_catalogue(), base::read_json(path));
     return spec::to_json(machine);
   }
-  return spec::to_json(spec::load_job(path, sets));
+  return spec::to_json(weights::load_job(path, sets).job);
 }
 
 }  // namespace

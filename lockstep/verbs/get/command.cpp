@@ -44,6 +44,7 @@ Json to_json(const Source& source) {
     row["image_size"] = source.image_size;
     row["mean"] = Json::array_of(source.mean);
     row["std"] = Json::array_of(source.std);
+    row["center_crop"] = source.center_crop;
   }
   return row;
 }
@@ -58,20 +59,21 @@ void list(const base::Arguments& arguments) {
   base::give(arguments, result, table.to_text());
 }
 
-// What the job must say so that the images arrive as the weights know them.
-std::string job_keys(const Source& source) {
-  Json data;
-  data["image_size"] = source.image_size;
-  data["mean"] = Json::array_of(source.mean);
-  data["std"] = Json::array_of(source.std);
-  return text("in the job: \"data\": ", data.dump(-1), "\n");
+// How a job uses the file; it says itself how its images must be shown.
+std::string job_keys(const Source& source, const base::Path& path) {
+  Json model = Json::object();
+  model["name"] = source.name;
+  model["weights"] = path.string();
+  return text("in the job: \"model\": ", model.dump(-1), "; image size ", source.image_size, ", mean ",
+              Json::array_of(source.mean).dump(-1), ", std ", Json::array_of(source.std).dump(-1),
+              " stand in the file and are used where the job does not say otherwise\n");
 }
 
 std::string describe(const Source& source, const GetResult& result) {
   std::string shown = text(result.path.string(), ": ", source.about, "; ",
                            base::fixed(static_cast<double>(result.bytes) / 1e6, 1), " MB, checksum right\n");
   shown += text("licence: ", source.licence, "\n");
-  if (source.kind == "weights") shown += job_keys(source);
+  if (source.kind == "weights") shown += job_keys(source, result.path);
   for (const std::string& file : result.files) {
     shown += text("unpack: tar -xzf ", file, " -C ", result.path.string(), "\n");
   }

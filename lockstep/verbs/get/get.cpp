@@ -12,6 +12,7 @@
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
+#include "lockstep/weights/preprocessing.h"
 #include "lockstep/weights/weights_file.h"
 
 namespace lockstep::verbs::get {
@@ -122,7 +123,11 @@ GetResult get_weights(const Source& source, const std::optional<Path>& from, con
     download(source, file, fetched);
   }
   check(file, fetched);
-  return convert(fetched, to, {{"source", file.name()}, {"licence", source.licence}});
+  weights::TensorMetadata metadata{{"source", file.name()}, {"licence", source.licence}};
+  if (source.image_size > 0) {
+    weights::add_to(metadata, {source.image_size, source.mean, source.std, source.center_crop});
+  }
+  return convert(fetched, to, metadata);
 }
 
 // What curl writes to must be a new file, and curl follows links: nobody else may write to its folder.

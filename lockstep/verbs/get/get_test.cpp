@@ -6,6 +6,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/weights/preprocessing.h"
 #include "lockstep/weights/safetensors.h"
 
 namespace lockstep::verbs::get {
@@ -31,6 +32,17 @@ TEST(GetTest, ConvertsAGivenCheckpointToSafetensors) {
   const weights::SafetensorsFile file(result.path);
   EXPECT_EQ(file.tensors().size(), 3U);
   EXPECT_EQ(file.metadata().at("licence"), "CC0");
+}
+
+TEST(GetTest, TheFileSaysHowItsImagesAreShown) {
+  const base::TemporaryFolder folder;
+  Source source = checkpoint_source();
+  source.image_size = 224;
+  source.mean = {0.1, 0.2, 0.3};
+  source.std = {0.4, 0.5, 0.6};
+  source.center_crop = 0.875;
+  const GetResult result = get_source(source, kCheckpoint, folder.path() / "tiny.safetensors");
+  EXPECT_EQ(weights::read_preprocessing(result.path), (weights::Preprocessing{224, source.mean, source.std, 0.875}));
 }
 
 TEST(GetTest, DownloadsByAddress) {

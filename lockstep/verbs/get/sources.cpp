@@ -43,6 +43,7 @@ std::vector<Source> parse_sources(const base::Json& document) {
     source.image_size = row.int_or("image_size", 0);
     source.mean = doubles(row, "mean");
     source.std = doubles(row, "std");
+    source.center_crop = row.double_or("center_crop", 0);
     sources.push_back(std::move(source));
   }
   return sources;

@@ -33,6 +33,7 @@ struct Source {
   int64_t image_size = 0;  // what weights were trained with; 0 and empty for data
   std::vector<double> mean;
   std::vector<double> std;
+  double center_crop = 0;
 };
 
 std::vector<Source> parse_sources(const base::Json& document);

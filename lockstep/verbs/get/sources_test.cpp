@@ -29,6 +29,8 @@ TEST(SourcesTest, EveryRowSaysWhereFromUnderWhichLicenceAndHowToKnowIt) {
       EXPECT_EQ(source.mean.size(), 3U) << source.name;
       EXPECT_EQ(source.std.size(), 3U) << source.name;
       EXPECT_GT(source.image_size, 0) << source.name;
+      EXPECT_GT(source.center_crop, 0.5) << source.name;
+      EXPECT_LE(source.center_crop, 1) << source.name;
     }
   }
 }

@@ -23,6 +23,7 @@ const base::CommandLine& predict_line_of_words() {
        {"--to", "FILE",
         "write a table instead of the text: FILE.csv (without --top a column for each class), FILE.jsonl"},
        {"--job", "JOB", "for weights outside a run folder"},
+       {"--weights", "WHICH", "of a run: best (default where it has validation), last, or a step with a checkpoint"},
        {"--set", "KEY=VALUE", "override a key of the job"},
        {"--ranks", "N", "share the work over N ranks on this machine, with mpirun; the order stays"},
        {"--device", "NAME", "cpu (default) or cuda"},
@@ -50,10 +51,15 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
   const bool has_all = table && table_format(*table) == TableFormat::csv && !arguments.has("--top");
   const auto images = image_collection({arguments.positional.begin() + 1, arguments.positional.end()});
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
-  const training::Trained trained = training::load_trained(
-      {arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"), options.device});
+  const training::Trained trained =
+      training::load_trained({arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"),
+                              options.device, arguments.value_or("--weights", "")});
   const std::string fewer_threads = training::use_threads(trained.job);
-  if (rank.group.rank() == 0 && !fewer_threads.empty()) std::fprintf(stderr, "%s\n", fewer_threads.c_str());
+  if (rank.group.rank() == 0) {
+    for (const auto& note : trained.notes) std::fprintf(stderr, "%s\n", note.c_str());
+    if (!trained.which.empty()) std::fprintf(stderr, "weights: %s\n", trained.which.c_str());
+    if (!fewer_threads.empty()) std::fprintf(stderr, "%s\n", fewer_threads.c_str());
+  }
   if (has_all) options.top = trained.task->num_outputs();
   if (arguments.value("--json") != "-" && !table)
     options.each = [&](const Prediction& prediction) { speak(prediction, trained); };

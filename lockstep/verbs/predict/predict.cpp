@@ -124,7 +124,8 @@ std::vector<Prediction> predict_collection(const training::Trained& trained, con
   for (int64_t done = 0; done < share.batches; ++done) {
     const loader::Batch batch = loader->next();
     const auto samples = step::to_samples(batch, options.device);
-    const auto host = trained.objective->predicted(step::evaluate_pass(trained.network, samples.fields, precision));
+    const auto host = trained.objective->predicted(step::evaluate_pass(
+        trained.network, samples.fields, *trained.objective, {precision, trained.job.evaluation.views}));
     const task::Rows rows = step::plain_rows(batch, host);
     std::map<int64_t, std::string> reasons;
     for (const auto& bad : loader->bad_samples()) reasons[bad.id] = bad.reason;

@@ -26,6 +26,9 @@ LOCKSTEP_VERB(report)(const std::vector<std::string>& words) {
                                "RUN",
                                "one self-contained HTML page about a run",
                                {{"--out", "FILE", "where to write the page; default RUN/report.html"},
+                                {"--weights", "WHICH",
+                                 "best (default where the run has validation), last, or a step: whose figures stand "
+                                 "first; those of eval are of the weights that it took"},
                                 {"--json", "FILE", "a summary as JSON (- = standard output)"}},
                                "The page needs no network: mail it, keep it, open it in any browser.\n"
                                "examples: lockstep report quickstart/run"};
@@ -33,7 +36,7 @@ LOCKSTEP_VERB(report)(const std::vector<std::string>& words) {
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), 0;
   const run::RunPaths paths = run::open_run(arguments.only("run folder"));
   const base::Path out = arguments.value_or("--out", paths.report().string());
-  const base::Json data = gather_report(paths);
+  const base::Json data = gather_report(paths, arguments.value_or("--weights", ""));
   const std::string page = render_report(data);
   base::write_file(out, page);
   base::give(arguments, summary(data, out, page.size()), out.string() + "\n");

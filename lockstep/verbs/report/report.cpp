@@ -183,6 +183,17 @@ Json array_of_events(const std::vector<Json>& events, std::string_view name, siz
   return all;
 }
 
+// `which` of eval.json: "best, step 12, top-1 92.93 %".
+void check_weights(const Json& evaluation, const std::string& weights, const Path& run) {
+  const std::string which = evaluation.string_or("which", "");
+  const bool same = which.starts_with(weights) ||
+                    which.find(base::text(", step ", weights, ",")) != std::string::npos ||
+                    which.ends_with(base::text(", step ", weights));
+  if (which.empty() || same) return;
+  throw base::Error(base::Blame::user, base::text("eval.json is of other weights: ", which),
+                    base::text("lockstep eval ", run.string(), " --weights ", weights));
+}
+
 // The job's name; a run folder may be called anything.
 std::string title_of(const Json& data) {
   const Json* start = data.find("start");
@@ -192,7 +203,7 @@ std::string title_of(const Json& data) {
 
 }  // namespace
 
-Json gather_report(const run::RunPaths& paths) {
+Json gather_report(const run::RunPaths& paths, const std::string& weights) {
   run::History history;
   if (std::filesystem::exists(paths.journal())) history = run::read_journal(paths.journal());
   const std::vector<Json> events = history.effective();
@@ -220,6 +231,10 @@ Json gather_report(const run::RunPaths& paths) {
   data["time"] = time_split(events);
   data["sessions"] = sessions_of(history.events);
   if (std::filesystem::exists(paths.evaluation())) data["evaluation"] = read_evaluation(paths);
+  if (!weights.empty()) {
+    data["weights"] = weights;
+    if (const Json* evaluation = data.find("evaluation")) check_weights(*evaluation, weights, paths.root);
+  }
   if (std::filesystem::exists(paths.job())) data["job"] = base::read_json(paths.job());
   return data;
 }

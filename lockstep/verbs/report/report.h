@@ -9,8 +9,9 @@
 namespace lockstep::verbs::report {
 
 // Everything the page shows, from the run folder alone: journal, job, evaluation, thumbnails, plan. What is not there
-// yet is left out. Curves are thinned to at most 600 points.
-base::Json gather_report(const run::RunPaths& paths);
+// yet is left out. Curves are thinned to at most 600 points. `weights`: "best", "last" or a step, of which the figures
+// shall be; empty: those of eval, else of the best. User error when eval took others.
+base::Json gather_report(const run::RunPaths& paths, const std::string& weights = "");
 
 // One self-contained HTML page. Every text in `data` reaches the page as data, never as markup.
 std::string render_report(const base::Json& data);

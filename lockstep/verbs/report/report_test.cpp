@@ -43,6 +43,23 @@ TEST(ReportTest, ThinsLongCurvesButKeepsTheirMeans) {
   EXPECT_DOUBLE_EQ(data.at("samples_per_second").as_double(), 16);
 }
 
+TEST(ReportTest, FiguresAreOfTheWeightsThatWereAskedFor) {
+  const base::TemporaryFolder temporary;
+  const run::RunPaths paths{temporary.path()};
+  base::write_file(paths.evaluation(), R"({"top1": 0.5, "which": "best, step 12, top-1 50.00 %"})");
+  for (const char* same : {"", "best", "12"}) EXPECT_NO_THROW(gather_report(paths, same)) << same;
+  EXPECT_EQ(gather_report(paths, "best").at("weights").as_string(), "best");
+  for (const char* other : {"last", "1", "2"}) {
+    try {
+      gather_report(paths, other);
+      FAIL() << other;
+    } catch (const base::Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("eval.json is of other weights: best, step 12"));
+      EXPECT_THAT(error.fix(), HasSubstr(base::text("--weights ", other)));
+    }
+  }
+}
+
 TEST(ReportTest, SplitsTheTime) {
   const base::TemporaryFolder temporary;
   const run::RunPaths paths{temporary.path()};

@@ -17,6 +17,7 @@
 #include "lockstep/chain/submit.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/verbs/verb.h"
+#include "lockstep/weights/load_job.h"
 
 namespace lockstep::verbs::submit {
 namespace {
@@ -89,7 +90,7 @@ double walltime_of(const std::string& word) {
 
 SubmitRequest request_of(const base::Arguments& arguments, const catalogue::Catalogue& catalogue) {
   SubmitRequest request;
-  request.job = spec::load_job(arguments.only("job document"), arguments.values("--set"));
+  request.job = weights::load_job(arguments.only("job document"), arguments.values("--set")).job;
   request.machine = chain::find_machine(arguments.value_or("--on", "here"), arguments.values("--site"), catalogue);
   request.folder = std::filesystem::current_path();
   request.run =

@@ -28,9 +28,11 @@
 #include "lockstep/site/scheduler.h"
 #include "lockstep/step/device.h"
 #include "lockstep/step/memory.h"
+#include "lockstep/training/find_rate.h"
 #include "lockstep/training/train.h"
 #include "lockstep/verbs/train/check_command.h"
 #include "lockstep/verbs/verb.h"
+#include "lockstep/weights/load_job.h"
 
 namespace lockstep::verbs::train {
 namespace {
@@ -52,6 +54,7 @@ base::CommandLine command_line() {
        {"--history", "",
         "every rank writes RUN/history/rank-N.jsonl: the samples of each step, a checksum of the weights"},
        {"--check-data", "", "train nothing: decode every sample once on all cores and list those that cannot be used"},
+       {"--find-lr", "", "only try learning rates, up to 100 steps, and suggest one; touches no run folder"},
        {"--set", "KEY=VALUE", "override a key of the job: --set training.epochs=3"},
        {"--accept-changes", "", "go on with a run although its job now says otherwise (another learning rate, ...)"},
        {"--here", "", "also on a login node"},
@@ -98,8 +101,9 @@ void print_end(const training::TrainResult& result, const base::Path& run, const
   std::string scores;
   if (result.evaluation) scores = text("; validation ", result.evaluation->text());
   if (result.bad_samples > 0) scores += text("; ", result.bad_samples, " unreadable samples were skipped");
-  std::printf("trained %lld steps in %s%s\nweights: %s\nsha256:  %s\n", static_cast<long long>(result.step),
-              base::duration_text(result.seconds).c_str(), scores.c_str(), (run / "weights.safetensors").c_str(),
+  const char* which = result.evaluation ? " (the last; eval and predict take the best by validation)" : "";
+  std::printf("trained %lld steps in %s%s\nweights: %s%s\nsha256:  %s\n", static_cast<long long>(result.step),
+              base::duration_text(result.seconds).c_str(), scores.c_str(), (run / "weights.safetensors").c_str(), which,
               result.weights_sha256.c_str());
 }
 
@@ -115,13 +119,15 @@ void check_ranks(const spec::Job& job, int64_t ranks) {
       text("--ranks ", job.training.global_batch, " or fewer, or --set training.global_batch=", ranks, " or more"));
 }
 
-int train_as_rank(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words,
-                  training::TrainOptions& options, const ranks::Rank& rank) {
+int train_as_rank(const weights::LoadedJob& loaded, const base::Arguments& arguments,
+                  const std::vector<std::string>& words, training::TrainOptions& options, const ranks::Rank& rank) {
+  const spec::Job& job = loaded.job;
   comm::Group& group = rank.group;
   base::Progress progress(base::progress_for_stderr());
   if (group.rank() == 0) {
     options.logger.show = [&](std::string_view line) { progress.show(line); };
     options.logger.say = [&](std::string_view line) { progress.print(line); };
+    for (const auto& note : loaded.notes) progress.print(note);
     options.seconds_passed = seconds_passed();
     options.seconds_left = seconds_left(job, options.seconds_passed);
   }
@@ -142,7 +148,9 @@ int train_as_rank(const spec::Job& job, const base::Arguments& arguments, const 
   return result.finished ? base::kExitDone : base::kExitRequeue;
 }
 
-int train_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words) {
+int train_here(const weights::LoadedJob& loaded, const base::Arguments& arguments,
+               const std::vector<std::string>& words) {
+  const spec::Job& job = loaded.job;
   // Of several ranks the first speaks, unless their supervisor does.
   const bool speaks = !ranks::my_worker_slot(run_folder(job, arguments)) && site::read_launch().rank == 0;
   const run::StopSignals signals(speaks ? run::Acknowledge::on_stderr : run::Acknowledge::silently);
@@ -159,13 +167,33 @@ int train_here(const spec::Job& job, const base::Arguments& arguments, const std
     step::keep_freed_memory();
     return options.device.is_cuda() ? comm::join_cuda_group(options.device, options.run) : comm::join_group();
   };
-  const int code = ranks::work_as_rank(
-      options.run, join, [&](const ranks::Rank& rank) { return train_as_rank(job, arguments, words, options, rank); });
+  const int code = ranks::work_as_rank(options.run, join, [&](const ranks::Rank& rank) {
+    return train_as_rank(loaded, arguments, words, options, rank);
+  });
   if (loader::left_threads_behind()) {  // all is saved, and a thread still hangs in a read
     std::fflush(nullptr);
     ::_exit(code);
   }
   return code;
+}
+
+int find_rate_here(const weights::LoadedJob& loaded, const base::Arguments& arguments, int64_t ranks) {
+  if (ranks > 1) {
+    throw base::Error(base::Blame::user, text("--find-lr with --ranks ", ranks),
+                      "leave --ranks out: the rates hold for the global batch, whatever the ranks");
+  }
+  const run::StopSignals signals(run::Acknowledge::on_stderr);
+  training::RateOptions options;
+  options.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
+  options.stop = [&] { return signals.name(); };
+  base::Progress progress(base::progress_for_stderr());
+  options.logger.show = [&](std::string_view line) { progress.show(line); };
+  for (const auto& note : loaded.notes) progress.print(note);
+  const auto alone = comm::single_group();
+  const training::RateSweep sweep = training::find_rate(loaded.job, options, *alone);
+  progress.end();
+  base::give(arguments, sweep.to_json(), sweep.to_text());
+  return base::kExitDone;
 }
 
 int supervise_here(const spec::Job& job, const base::Arguments& arguments, const std::vector<std::string>& words,
@@ -204,7 +232,8 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
   const base::CommandLine line = command_line();
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), base::kExitDone;
-  const spec::Job job = spec::load_job(arguments.only("job file"), arguments.values("--set"));
+  const weights::LoadedJob loaded = weights::load_job(arguments.only("job file"), arguments.values("--set"));
+  const spec::Job& job = loaded.job;
   const int64_t ranks = ranks::ranks_asked(arguments);
   check_ranks(job, ranks);
   const double walltime = job.limits.walltime > 0 ? job.limits.walltime : 24 * 3600.0;
@@ -212,10 +241,11 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
                              std::chrono::seconds(static_cast<int64_t>(walltime)));
   if (arguments.has("--check-data"))
     return check_data(job, arguments, run_folder(job, arguments).string() + ".bad.txt");
+  if (arguments.has("--find-lr")) return find_rate_here(loaded, arguments, ranks);
   return ranks::run_on_ranks({.ranks = ranks,
                               .run = run_folder(job, arguments),
                               .watch = [&] { return supervise_here(job, arguments, words, ranks); },
-                              .work = [&] { return train_here(job, arguments, words); }});
+                              .work = [&] { return train_here(loaded, arguments, words); }});
 }
 
 }  // namespace lockstep::verbs::train

@@ -74,14 +74,16 @@ function drawCards() {
   const cards = element("div", {class: "cards"});
   const add = (label, value, note, code) => cards.append(element("div", {class: cards.children.length ? "card" : "card first"},
     element("div", {class: "label"}, label), element("div", {class: code ? "value code" : "value"}, value), element("div", {class: "note"}, note || "")));
-  const shown = evaluation && isNumber(headlineOf(evaluation)) ? evaluation : lastCheck;
+  // The best by validation, as eval and predict take it, unless `report --weights` asked for others.
+  const asked = data.weights === "last" ? lastCheck : /^[0-9]+$/.test(data.weights || "") ? checks.find(each => each.step === Number(data.weights)) : bestCheck;
+  const shown = evaluation && isNumber(headlineOf(evaluation)) ? evaluation : asked;
   if (shown) {
-    const note = shown === evaluation ? [evaluatedImages(), alsoText(evaluation)].filter(Boolean).join(", ")
-      : bestCheck !== lastCheck ? `best ${figureText(headlineOf(bestCheck))} at step ${bestCheck.step}` : alsoText(shown);
+    const note = shown === evaluation ? [evaluatedImages(), evaluation.which ? `weights: ${evaluation.which}` : null, alsoText(evaluation)].filter(Boolean).join(", ")
+      : [`weights: ${shown === bestCheck ? "best, " : shown === lastCheck ? "last, " : ""}step ${shown.step}`, alsoText(shown)].filter(Boolean).join(", ");
     add(words.title, figureText(headlineOf(shown)), note);
     const lossOf = shown === evaluation ? part : "validation";
     add(lossOf ? `${capital(lossOf)} loss` : "Loss", isNumber(shown.loss) ? shown.loss.toFixed(3) : "not finite",
-      shown === lastCheck && isNumber(lastCheck.epoch) ? `epoch ${compact(lastCheck.epoch)}` : evaluation && evaluation.data || "");
+      shown !== evaluation && isNumber(shown.epoch) ? `epoch ${compact(shown.epoch)}` : evaluation && evaluation.data || "");
   }
   const lastStep = data.steps[data.steps.length - 1];
   if (!shown && lastStep && isNumber(lastStep.loss)) add("Training loss", lastStep.loss.toFixed(3), "no evaluation yet");

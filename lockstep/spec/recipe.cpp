@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/spec/recipe.h"
+
+#include "lockstep/base/text.h"
+#include "lockstep/spec/job.h"
+
+namespace lockstep::spec {
+
+using base::Json;
+using base::text;
+
+namespace {
+
+// Measured on 37 breeds of the Oxford-IIIT Pet photographs with EfficientNet-Lite0: examples/pets/five_fold.py.
+constexpr double kHeadEpochs = 20;
+constexpr double kWholeEpochs = 2;
+constexpr double kRate = 1e-3;
+constexpr double kWholeRateScale = 0.03;
+constexpr double kWeightDecay = 0.01;
+constexpr double kLabelSmoothing = 0.1;
+constexpr double kSmallestCrop = 0.6;
+
+const Json* member(const Json& object, std::string_view key) {
+  return object.is_object() ? object.find(key) : nullptr;
+}
+
+bool starts_from_weights(const Json& document) {
+  const Json* model = member(document, "model");
+  const Json* weights = model ? member(*model, "weights") : nullptr;
+  return weights && weights->is_string() && !weights->as_string().empty();
+}
+
+bool is_true(const Json& section, std::string_view key, bool otherwise) {
+  const Json* value = member(section, key);
+  return value && value->kind() == Json::Kind::boolean ? value->as_bool() : otherwise;
+}
+
+void add_unless_stated(Json& section, const char* key, Json value) {
+  if (!section.contains(key)) section[key] = std::move(value);
+}
+
+Json phases(double whole_epochs, bool caches, bool flips) {
+  Json head = Json::object();
+  head["epochs"] = kHeadEpochs;
+  head["train_from"] = "head";
+  if (caches) head["cache_features"] = true;
+  if (caches && flips) head["cache_flips"] = true;
+  Json whole = Json::object();
+  whole["epochs"] = whole_epochs;
+  whole["lr_scale"] = kWholeRateScale;
+  whole["freeze_norm"] = true;
+  return Json::array({std::move(head), std::move(whole)});
+}
+
+}  // namespace
+
+std::string add_recipe(Json& document) {
+  if (!starts_from_weights(document)) return "";
+  if (!document.contains("training")) document["training"] = Json::object();
+  Json& training = document["training"];
+  if (!training.is_object()) return "";  // the parser says so
+  for (const char* key : {"optimizer", "schedule", "phases", "steps"}) {
+    if (training.contains(key)) return "";
+  }
+  const Json* epochs = training.find("epochs");
+  if (epochs && (!epochs->is_number() || epochs->as_double() <= 0)) return "";
+  const double whole_epochs = epochs ? epochs->as_double() : kWholeEpochs;
+  training.erase("epochs");
+
+  // Bits of cached features depend on the ranks, those of virtual ranks must not.
+  const Json* slices = training.find("virtual_ranks");
+  const bool caches = !slices || !slices->is_integer() || slices->as_int() == 0;
+  const Json* data = document.find("data");
+  const bool flips = !data || is_true(*data, "flip", true);
+  training["optimizer"]["name"] = "adamw";
+  training["optimizer"]["lr"] = kRate;
+  training["optimizer"]["weight_decay"] = kWeightDecay;
+  training["phases"] = phases(whole_epochs, caches, flips);
+  const std::string task = document.string_or("task", "classify");
+  if (task == "classify") add_unless_stated(training, "label_smoothing", kLabelSmoothing);
+  if (document["model"].string_or("name", "") == "googlenet") {  // held norms leave its extra heads without a gradient
+    add_unless_stated(document["model"], "auxiliary_heads", false);
+  }
+  if (!document.contains("data")) document["data"] = Json::object();
+  if (document["data"].is_object()) add_unless_stated(document["data"], "crop_scale_min", kSmallestCrop);
+  if (flips) {
+    if (!document.contains("evaluation")) document["evaluation"] = Json::object();
+    if (document["evaluation"].is_object()) add_unless_stated(document["evaluation"], "views", "flip");
+  }
+  return text("recipe: the head for ", kHeadEpochs, " epochs", caches ? " on cached features" : "",
+              ", then the whole network for ", whole_epochs, " with its batch norms held; adamw at ", kRate, ", then ",
+              kRate * kWholeRateScale, flips ? "; mirror images too" : "");
+}
+
+bool takes_any_size(const Json& document) {
+  const Json* model = member(document, "model");
+  const Json* name = model ? member(*model, "name") : nullptr;
+  if (!name || !name->is_string()) return false;
+  for (const char* family : {"resnet", "densenet", "googlenet", "efficientnet"}) {
+    if (name->as_string().starts_with(family)) return true;
+  }
+  return false;
+}
+
+}  // namespace lockstep::spec
