@@ -249,7 +249,7 @@ TEST(EvaluationTest, WhatASaveLostIsMeasuredAgainstWhatIsSaved) {
   }
   int64_t dips = 0;  // lost, lower than the lost one before it, and yet better than what is saved
   for (int64_t step = 2; step < last; ++step) {
-    if (top1[step] <= top1[1]) continue;
+    if (top1[step] < top1[1]) continue;  // of equals the later one
     better.push_back(step);
     dips += step > 3 && top1[step] < top1[step - 2] ? 1 : 0;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/weights/load_job.h"
 
+#include <filesystem>
+
 #include "lockstep/base/text.h"
 #include "lockstep/spec/override.h"
 #include "lockstep/spec/recipe.h"
@@ -20,6 +22,11 @@ std::string weights_of(const Json& document) {
   return weights && weights->is_string() ? weights->as_string() : "";
 }
 
+bool says_mean(const Json& document) {
+  const Json* data = document.find("data");
+  return data && data->is_object() && data->contains("mean");
+}
+
 LoadedJob complete(Json document, const std::string& source) {
   LoadedJob loaded;
   if (!document.is_object()) return {spec::parse_job(document)};  // which says so
@@ -29,7 +36,12 @@ LoadedJob complete(Json document, const std::string& source) {
     preprocessing = whole_image(*preprocessing);
   }
   std::vector<std::string> warnings;
-  if (preprocessing) warnings = add_to(document, *preprocessing, source);
+  if (preprocessing) {
+    warnings = add_to(document, *preprocessing, source);
+  } else if (!recipe.empty() && std::filesystem::exists(source) && !says_mean(document)) {
+    warnings.push_back(text("warning: ", source, " does not say how its images were normalised; ImageNet's data.mean ",
+                            "and data.std are taken (files that `lockstep get` and `train` write say it)"));
+  }
   loaded.job = spec::parse_job(document);
   if (!recipe.empty()) {
     const spec::Data& data = loaded.job.data;

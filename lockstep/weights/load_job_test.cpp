@@ -59,6 +59,15 @@ TEST(LoadJobTest, AJobWithItsOwnRecipeKeepsItAndStillGetsTheNormalisation) {
   EXPECT_THAT(other.notes[0], HasSubstr("warning: data.mean is"));
 }
 
+TEST(LoadJobTest, WeightsThatSayNothingOfTheirNormalisationAreToldOf) {
+  const Files files;
+  write_safetensors(files.folder.path() / "w.safetensors", {});
+  const LoadedJob loaded = load_job(files.job(""));
+  ASSERT_EQ(loaded.notes.size(), 2U);
+  EXPECT_THAT(loaded.notes[1], HasSubstr("does not say how its images were normalised"));
+  EXPECT_EQ(load_job(files.job(""), {"data.mean=[0.5,0.5,0.5]"}).notes.size(), 1U);
+}
+
 TEST(LoadJobTest, WeightsThatAreEvaluatedSayItThemselves) {
   const Files files;
   base::write_file(files.folder.path() / "plain.json",
