@@ -2,12 +2,12 @@
 #include "lockstep/objective/classify.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/amax.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/log_softmax.h>
-#include <ATen/ops/logsumexp.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/sort.h>
 #include <ATen/ops/stack.h>
@@ -164,7 +164,9 @@ model::NamedTensors Classify::average(const std::vector<model::NamedTensors>& vi
   for (auto& [name, output] : mean) {
     std::vector<at::Tensor> logs;
     for (const auto& view : views) logs.push_back(at::log_softmax(view.at(name).to(at::kFloat), 1));
-    output = at::logsumexp(at::stack(logs), {0}) - std::log(static_cast<double>(views.size()));  // [batch, classes]
+    const at::Tensor all = at::stack(logs);      // [views, batch, classes]
+    const at::Tensor most = at::amax(all, {0});  // at::logsumexp in its parts, which a simulated device knows
+    output = (all - most).exp().sum(0).log() + most - std::log(static_cast<double>(views.size()));
   }
   return mean;
 }
