@@ -52,7 +52,7 @@ LoaderOptions settled(LoaderOptions options) {
 }
 
 constexpr auto kLook = std::chrono::milliseconds(500);  // between two questions whether to go on waiting
-constexpr double kPatience = 10;                        // seconds, with threads at the end
+constexpr double kPatience = 5;                         // seconds, with threads at the end
 
 using Memory = std::vector<std::byte>;
 

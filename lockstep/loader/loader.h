@@ -110,7 +110,7 @@ class Loader {
 std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,
                                     const run::LoaderState& from);
 // The same, of samples that lie in `store` (null: where the collection says). Its end waits for reads under way, which
-// that of make_loader's does for 10 s only.
+// that of make_loader's does for 5 s only.
 std::unique_ptr<Loader> make_waiting_loader(const Collection& collection, const LoaderOptions& options,
                                             const run::LoaderState& from, std::unique_ptr<const Store> store = nullptr);
 

@@ -16,7 +16,6 @@ LoaderOptions loader_of(const spec::Job& job, const LoaderSettings& settings, Us
   options.seed = job.training.seed;
   options.threads = job.data.threads > 0 ? job.data.threads : settings.threads;
   options.augment = train;
-  options.give_up = settings.give_up;
   // On a GPU the only thread that matters is the one that launches: each rank of the node keeps a core for it.
   if (settings.gpu) options.free_cores = settings.local_ranks;
   if (settings.validates) options.memory_share = train ? 0.75 : 0.25;  // both live while a validation runs

@@ -15,7 +15,6 @@ struct LoaderSettings {
   int64_t threads = 1;      // that the rank may compute with
   bool gpu = false;         // a GPU computes
   bool validates = false;
-  std::function<bool()> give_up = {};  // LoaderOptions'
 };
 
 // Loads a global batch at a time, of which each rank gets its share: for training, and for cached features.

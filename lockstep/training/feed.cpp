@@ -20,9 +20,9 @@ size_t first_trained(const TrainingContext& context, const run::PhaseSpan& span)
 Feed::Feed(TrainingContext& context, const run::PhaseSpan& span, const std::function<std::string()>& wants_stop)
     : context_(context) {
   if (!span.phase.cache_features) {
-    loader_ =
-        loader::make_loader(context.collections.train, loader::training_loader(context.job, context.loader_settings()),
-                            context.data_state());
+    loader::LoaderOptions options = loader::training_loader(context.job, context.loader_settings());
+    options.give_up = [&context] { return context.stop.is_overdue(base::steady_seconds()); };
+    loader_ = loader::make_loader(context.collections.train, options, context.data_state());
     if (run::is_fed(context.job.data.pixels, context.options.device.is_cuda()) && !context.history) {
       feeder_ = std::make_unique<step::Feeder>(*loader_, context.options.device);
     }

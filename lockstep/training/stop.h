@@ -23,9 +23,9 @@ class Stop {
   // Empty: it goes on.
   std::string wanted(const forecast::Keeping& keeping) const;
   bool has_time_for(double seconds) const;
-  // Somebody asked for a stop a while ago (kOverdue), and no step has ended since: what this rank waits for may never
-  // come. From any thread.
-  bool is_overdue() const;
+  // Somebody asked for a stop a while ago: what this rank still waits for may never come. `now` is on the steady clock.
+  // From any thread.
+  bool is_overdue(double now) const;
   // Before the first step: a session that cannot save one step would be repeated for ever, which is a user error. After
   // a restart late in a job the next job has its whole time: then it is a stop for "walltime". Empty: there is enough.
   std::string check_start(const forecast::Keeping& keeping) const;

@@ -47,6 +47,25 @@ TEST(StopTest, OfRankZeroMayBeNone) {
   });
 }
 
+TEST(StopTest, WhatWasAskedForIsOverdueAfterAWhile) {
+  std::string asked;
+  TrainOptions options;
+  options.stop = [&] { return asked; };
+  const auto group = comm::single_group();
+  const Stop stop(options, *group);
+  EXPECT_FALSE(stop.is_overdue(100));
+  asked = "SIGTERM";
+  EXPECT_FALSE(stop.is_overdue(200));
+  EXPECT_FALSE(stop.is_overdue(202));
+  EXPECT_TRUE(stop.is_overdue(203));
+  comm::run_thread_ranks(2, [&](comm::Group& two) {  // of several, none can stop without the others
+    const Stop of_one(options, two);
+    EXPECT_FALSE(of_one.is_overdue(200));
+    EXPECT_FALSE(of_one.is_overdue(250));
+    EXPECT_TRUE(of_one.is_overdue(260));
+  });
+}
+
 TEST(StopTest, KeepsTheTimeOfASaveAndAnEvaluation) {
   const auto group = comm::single_group();
   TrainOptions options;

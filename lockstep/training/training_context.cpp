@@ -94,8 +94,7 @@ loader::LoaderSettings TrainingContext::loader_settings() const {
           .local_ranks = comm::locality().size,
           .threads = run::compute_threads(job.training),
           .gpu = options.device.is_cuda(),
-          .validates = collections.validate.has_value(),
-          .give_up = [this] { return stop.is_overdue(); }};
+          .validates = collections.validate.has_value()};
 }
 
 }  // namespace lockstep::training
