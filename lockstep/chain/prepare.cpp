@@ -16,6 +16,7 @@
 #include "lockstep/site/command.h"
 #include "lockstep/site/machine_here.h"
 #include "lockstep/site/partitions.h"
+#include "lockstep/site/pbs_start.h"
 #include "lockstep/site/probe.h"
 #include "lockstep/spec/rank_rules.h"
 
@@ -216,12 +217,23 @@ Candidate candidate_of(const SubmitRequest& request, const std::string& device, 
   return candidate;
 }
 
+site::Prospect ask_pbs(const Shape& shape, const spec::Machine& machine) {
+  const NodeRequest node = node_request(shape, machine);
+  return site::ask_pbs_start({.queue = machine.scheduler.partition,
+                              .nodes = shape.nodes,
+                              .cores = node.cores,
+                              .gpus = node.gpus,
+                              .memory = node.memory,
+                              .whole_nodes = machine.scheduler.exclusive_nodes});
+}
+
 void ask_starts(std::vector<Candidate>& candidates, const spec::Machine& machine) {
   const base::TemporaryFolder folder;
   const base::Path file = folder.path() / "submit.sh";
   for (auto& candidate : candidates) {
     base::write_file(file, batch_script(candidate.script, machine));
-    const site::Prospect prospect = site::ask_start(file);
+    const bool slurm = machine.scheduler.kind == spec::SchedulerKind::slurm;
+    const site::Prospect prospect = slurm ? site::ask_start(file) : ask_pbs(candidate.script.shape, machine);
     if (prospect.start) candidate.start = static_cast<double>(*prospect.start);
     candidate.refusal = prospect.refusal;
   }
@@ -394,23 +406,17 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
     throw Error(Blame::user, text(machine.name, " states no scheduler: there is nobody to submit to"),
                 "where it has one: --site scheduler.kind=slurm (or pbs); where not: lockstep train");
   }
-  if (request.earliest && !slurm) {
-    throw Error(
-        Blame::user,
-        "--earliest: PBS cannot be asked when a job would start: it forecasts the start of jobs that stand in its "
-        "queue already, and of the foremost alone",
-        "choose with --nodes N; --status shows the start that PBS expects (estimated.start_time)");
-  }
   const std::string device = checked_device(request, catalogue);
   check_nodes(request);
   check_ranks(request, choose_ranks_per_node(request, device));
   const double limit = walltime_limit(request);
-  if (request.earliest && !site::find_on_path("sbatch")) {
-    throw Error(Blame::machine,
-                text("--earliest asks sbatch when a job would start, and it is not on PATH: this is not the login node "
-                     "of ",
-                     machine.name),
-                "log in there, or choose with --nodes N alone");
+  const char* command = slurm ? "sbatch" : "qstat";
+  if (request.earliest && !site::find_on_path(command)) {
+    throw Error(
+        Blame::machine,
+        text("--earliest asks ", command, " when a job would start, and it is not on PATH: this is not the login ",
+             "node of ", machine.name),
+        "log in there, or choose with --nodes N alone");
   }
   Prepared prepared;
   std::vector<site::Partition> partitions;
@@ -449,8 +455,7 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
         text(shape.nodes, " nodes: ", shape.seconds > 0 ? "" : "run time not known: ", shape.note,
              shape.seconds > 0 || !request.earliest ? "" : text("; or --hours ", shape.nodes, "=HOURS")));
   }
-  if (slurm && !request.dry_run) ask_starts(prepared.candidates, machine);
-  if (request.earliest && request.dry_run) ask_starts(prepared.candidates, machine);
+  if (request.earliest || (slurm && !request.dry_run)) ask_starts(prepared.candidates, machine);
   if (request.earliest) prepared.chosen = ends_first(prepared.candidates);
   const Candidate& choice = prepared.choice();
   check_site(machine, partitions, choice.script.shape);

@@ -146,9 +146,6 @@ TEST(PrepareTest, NamesWhatIsMissing) {
   request.nodes = {1};
   request.machine.submit_from = spec::SubmitFrom::login;
   EXPECT_THAT(complaint(request), HasSubstr("how many links"));
-  SubmitRequest pbs = request_on("leonardo", {"scheduler.kind=pbs"});
-  pbs.earliest = true;
-  EXPECT_THAT(complaint(pbs), HasSubstr("PBS cannot be asked when a job would start: it forecasts"));
   EXPECT_THROW(find_machine("leonrado", {}, shipped_catalogue()), base::Error);
 }
 
@@ -277,6 +274,26 @@ TEST(PrepareTest, WhereSbatchIsMissingTheEarliestIsToldOnTheLoginNode) {
     EXPECT_THAT(error.message(), HasSubstr("sbatch"));
     EXPECT_THAT(error.fix(), HasSubstr("log in there"));
   }
+}
+
+TEST(PrepareTest, ChoosesAmongTheShapesThatPbsCouldStartNow) {
+  site::FakeScheduler pbs;
+  pbs.install_recorded();
+  SubmitRequest request =
+      request_on("leonardo", {"scheduler={\"kind\":\"pbs\",\"partition\":\"small\",\"exclusive_nodes\":false}"});
+  request.device = "cpu";
+  request.machine.cores_per_node = 2;
+  request.walltime = 3600;
+  request.nodes = {1, 2};
+  request.hours = "1=2,2=1.2";
+  request.earliest = true;
+  EXPECT_EQ(prepare(request, shipped_catalogue()).chosen, 1u);
+  request.machine.cores_per_node = 34;  // free on one node alone
+  const Prepared one = prepare(request, shipped_catalogue());
+  EXPECT_EQ(one.chosen, 0u);
+  EXPECT_THAT(one.candidates[1].refusal, HasSubstr("1 node is free for it now"));
+  request.machine.scheduler.partition = "workq";
+  EXPECT_THAT(complaint(request), HasSubstr("1 nodes: 1 job waits in queue workq, and PBS forecasts"));
 }
 
 TEST(PrepareTest, RefusesARunWhoseChainLives) {
