@@ -28,7 +28,7 @@ struct PbsHost {
   auto operator<=>(const PbsHost&) const = default;
 };
 
-int64_t count_in(const PbsEntry& entry, const std::string& key) {
+int64_t number_at(const PbsEntry& entry, const std::string& key) {
   return std::atoll(entry.value(key).c_str());
 }
 
@@ -40,9 +40,9 @@ std::map<PbsHost, int64_t> hosts_of(const std::string& queue, const std::vector<
     if (!own.empty() && own != queue) continue;
     const std::string host = vnode.value("resources_available.host");
     PbsHost& sum = (own.empty() ? shared : tied)[host.empty() ? vnode.name : host];
-    sum.cpus += count_in(vnode, "resources_available.ncpus");
+    sum.cpus += number_at(vnode, "resources_available.ncpus");
     sum.memory_mib += pbs_bytes(vnode.value("resources_available.mem")).value_or(0) >> 20;
-    sum.gpus += count_in(vnode, "resources_available.ngpus");
+    sum.gpus += number_at(vnode, "resources_available.ngpus");
   }
   std::map<PbsHost, int64_t> kinds;
   for (const auto& [name, host] : tied.empty() ? shared : tied) ++kinds[host];
