@@ -15,7 +15,7 @@ namespace lockstep::site {
 namespace {
 
 // "1234" or "1234*" (over the limit); nothing for other words.
-std::optional<int64_t> count_in(std::string_view word) {
+std::optional<int64_t> figure_in(std::string_view word) {
   if (word.ends_with('*')) word.remove_suffix(1);
   int64_t value = 0;
   const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -35,7 +35,7 @@ std::vector<std::string> words_of(std::string_view line) {
 
 // What is left of `used`, soft and hard limit at `at`; nothing without a limit.
 std::optional<int64_t> left(const std::vector<std::string>& words, size_t at) {
-  const auto used = count_in(words[at]), soft = count_in(words[at + 1]), hard = count_in(words[at + 2]);
+  const auto used = figure_in(words[at]), soft = figure_in(words[at + 1]), hard = figure_in(words[at + 2]);
   if (!used || !soft || !hard) return std::nullopt;
   const int64_t limit = *hard > 0 ? *hard : *soft;
   if (limit == 0) return std::nullopt;
@@ -48,13 +48,13 @@ Quota parse_quota(std::string_view output) {
   std::vector<std::string> row;  // a long name of a file system stands on a line of its own
   for (const auto& line : base::split(output, '\n')) {
     auto words = words_of(line);
-    if (!words.empty() && count_in(words[0])) words.insert(words.begin(), "");
-    if (words.size() >= 8 && count_in(words[1])) row = words;
+    if (!words.empty() && figure_in(words[0])) words.insert(words.begin(), "");
+    if (words.size() >= 8 && figure_in(words[1])) row = words;
   }
   Quota quota;
   if (row.size() < 8) return quota;
   if (const auto kib = left(row, 1)) quota.free_bytes = *kib * 1024;
-  const size_t files = count_in(row[4]) && row.size() == 8 ? 4 : 5;  // without a grace time the column may be missing
+  const size_t files = figure_in(row[4]) && row.size() == 8 ? 4 : 5;  // without a grace time the column may be missing
   if (files + 2 < row.size()) quota.free_files = left(row, files);
   return quota;
 }
