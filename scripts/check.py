@@ -19,7 +19,8 @@ from tree import Tree  # noqa: E402
 
 BUILD = os.environ.get("BUILD", "build")
 os.environ["LOCKSTEP_BUILD"] = BUILD
-os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # as scripts/test.sh, which says why
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # these two as in scripts/test.sh, which says why
+os.environ.setdefault("LOCKSTEP_BUSY_CORES", "0")
 PYTHON = ".deps/oracles/bin/python"
 
 

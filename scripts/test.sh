@@ -49,7 +49,7 @@ need() {  # need TARGET...: nothing is tested that was built from other sources
 
 format() { git ls-files -z -co --exclude-standard '*.h' '*.cpp' | xargs -0 clang-format-14 --dry-run -Werror; }
 tree() { python3 tests/tree/tree.py && python3 tests/tree/tree_test.py && python3 tests/house/loop_test.py; }
-labelled() { need all "$1_tests" && ctest --test-dir "$BUILD" -L "$1" --output-on-failure --no-tests=error; }
+labelled() { need all "$1_tests" && ctest --test-dir "$BUILD" -j "$JOBS" -L "$1" --output-on-failure --no-tests=error; }
 symbols() { need all && python3 scripts/symbols.py "$BUILD"; }
 scenarios() { need all && python3 tests/scenarios/run.py; }
 quickstart() { need all && tests/house/quickstart.sh; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs text scenarios: run.py [FILE...], default every *.txt beside this script; JOBS files at a time (default: the cores).
+"""Runs text scenarios: run.py [FILE...], default every *.txt beside this script; JOBS files at a time (default: 2).
 
 A file is a list of blocks separated by blank lines:
     $ command          run by bash in a folder that is fresh for each file
@@ -111,7 +111,7 @@ def main():
                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                LOCKSTEP_BUSY_CORES="0")  # what others do here must not decide the threads, and with them the bits
     totals = [0, 0, 0]
-    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count()))) as pool:
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", 2))) as pool:
         for done in concurrent.futures.as_completed([pool.submit(run_file, path, env) for path in files]):
             said, counts = done.result()
             print(said, flush=True)
