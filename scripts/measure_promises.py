@@ -90,8 +90,8 @@ def main():
     libraries = libraries_of(os.environ.get("PYTHON", "python3")) + [os.environ.get("LD_LIBRARY_PATH", "")]
     environment = dict(os.environ, LD_LIBRARY_PATH=":".join(filter(None, libraries)))
     commit = run(["--version"], ROOT, environment).split("(")[-1].rstrip(")\n")
-    gpu = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True)
-    machine = f"{gpu.stdout.splitlines()[0]}, {os.cpu_count()} cores"
+    named = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True)
+    machine = f"{named.stdout.splitlines()[0]}, {os.cpu_count()} cores"
     failed, rows = 0, []
     with tempfile.TemporaryDirectory(prefix="lockstep-promises-") as folder:
         for name in names:
