@@ -49,8 +49,8 @@ TEST_F(CollectionTest, TakesSubFoldersAsSortedClasses) {
   const std::vector<Sample> expected{
       {root() + "/cat/B.PNG", 0}, {root() + "/cat/z.png", 0}, {root() + "/dog/a.jpeg", 1}, {root() + "/dog/b.JPG", 1}};
   EXPECT_EQ(all.samples, expected);
-  EXPECT_EQ(all.num_ignored, 1);
-  EXPECT_THAT(all.first_ignored, HasSubstr("dog/notes.txt"));
+  EXPECT_EQ(all.num_ignored, 2);  // readme.txt beside the classes as well
+  EXPECT_THAT(all.first_ignored, HasSubstr("/readme.txt"));
 }
 
 TEST_F(CollectionTest, FollowsLinksToFilesAndFolders) {
@@ -140,7 +140,7 @@ TEST_F(CollectionTest, NamesAnEmptyClassFolder) {
   put("cat/a.jpg");
   base::make_folders(folder_.path() / "dog");
   EXPECT_THAT(complaint(), HasSubstr("dog: this class has no image"));
-  put("dog/a.webp");
+  put("dog/a.heic");
   EXPECT_THAT(complaint(), HasSubstr("1 other files, such as"));
 }
 
