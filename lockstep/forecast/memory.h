@@ -81,6 +81,10 @@ struct HostNeeds {
   bool gpu = true;
 };
 
+// Bytes of the holes between blocks of C's heap on a processor, which keeps what is freed (step/memory.h), when so many
+// are alive at the peak.
+int64_t forecast_heap_holes(int64_t peak_allocated);
+
 HostMemory forecast_host_memory(const Recording& recording, const HostNeeds& needs);
 
 }  // namespace lockstep::forecast

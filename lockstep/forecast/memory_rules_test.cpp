@@ -50,5 +50,10 @@ TEST(HostMemoryTest, EveryRankHasItsOwnLoadersAndTheNodeOneCheckpoint) {
   EXPECT_LT(forecast_host_memory(recording, needs).processes, four.processes);
 }
 
+TEST(MemoryRulesTest, AHeapHasHoles) {
+  EXPECT_EQ(forecast_heap_holes(0), 0);
+  EXPECT_EQ(forecast_heap_holes(854'000'000), 213'500'000);
+}
+
 }  // namespace
 }  // namespace lockstep::forecast

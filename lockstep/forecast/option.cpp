@@ -178,13 +178,13 @@ HostMemory host_memory(const ForecastContext& context, const MachineOption& mach
   return forecast_host_memory(recording, needs);
 }
 
-// A CPU's allocator gives back what is freed: what is alive counts, and the program itself.
+// What is alive counts, the holes of the heap, and the program itself.
 void count_on_cpu(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
                   const Recording& step, MemoryForecast& memory) {
-  memory.cold_peak_reserved = memory.peak_reserved = memory.peak_allocated;
-  memory.fragmentation = 0;
+  memory.fragmentation = forecast_heap_holes(memory.peak_allocated);
+  memory.cold_peak_reserved = memory.peak_reserved = memory.peak_allocated + memory.fragmentation;
   memory.context = host_memory(context, machine_option, levers, step).total;
-  memory.total = memory.peak_allocated + memory.context;
+  memory.total = memory.peak_reserved + memory.context;
 }
 
 // Of the pass that fills the phase's cache, or of its step, whichever needs more.

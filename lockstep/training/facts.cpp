@@ -15,8 +15,7 @@ namespace {
 using base::text;
 using Unit = Comparison::Unit;
 
-constexpr double kMemoryTolerance = 0.05;  // what a plan's memory may be off by
-constexpr double kOneSaveTolerance = 1;    // a file system is as fast as its other users let it be: half to twice
+constexpr double kOneSaveTolerance = 1;  // a file system is as fast as its other users let it be: half to twice
 
 double mean_of(double sum, int64_t count) {
   return sum / static_cast<double>(std::max<int64_t>(1, count));
@@ -72,6 +71,13 @@ void Facts::phase(size_t index) {
 
 std::optional<double> Facts::promised_step() const {
   return promise_.phases.empty() ? promise_.step_seconds : promise_.phases[phase_].step_seconds;
+}
+
+std::optional<double> Facts::promised_memory() const {
+  if (promise_.phases.empty()) return promise_.memory_bytes;
+  double most = 0;
+  for (size_t i = 0; i <= phase_; ++i) most = std::max(most, promise_.phases[i].memory_bytes);
+  return most;
 }
 
 void Facts::features(double seconds) {
@@ -152,7 +158,8 @@ std::vector<Comparison> Facts::compare() const {
   if (start_up_) add("start-up", Unit::seconds, promise_.start_up_seconds, 0, 1, *start_up_);
   add_steps(rows);
   if (memory_) {
-    add("peak memory", Unit::bytes, promise_.memory_bytes, 1 - kMemoryTolerance, 1 + kMemoryTolerance, *memory_);
+    add("peak memory", Unit::bytes, promised_memory(), 1 - promise_.memory_tolerance, 1 + promise_.memory_tolerance,
+        *memory_);
   }
   if (saves_ > 0) {
     add("save", Unit::seconds, promise_.save_seconds, 1 / (1 + kOneSaveTolerance), 1 + kOneSaveTolerance,

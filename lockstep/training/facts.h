@@ -57,8 +57,9 @@ class Facts {
   int64_t steps() const { return steps_; }
   bool profiling() const { return steps_ >= kProfileFrom && steps_ < kProfileTo; }  // the next step
   const Promise& promise() const { return promise_; }
-  std::optional<double> promised_step() const;  // of the phase that runs
-  std::vector<Comparison> compare() const;      // what is both promised and measured
+  std::optional<double> promised_step() const;    // of the phase that runs
+  std::optional<double> promised_memory() const;  // of the phases so far
+  std::vector<Comparison> compare() const;        // what is both promised and measured
   // In words, why the step or the rate is not inside its interval; empty when both are.
   std::vector<std::string> explain() const;
 

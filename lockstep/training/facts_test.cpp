@@ -58,15 +58,17 @@ TEST(FactsTest, SetsWarmFullStepsAgainstThePromise) {
 
 TEST(FactsTest, HoldsEachPhaseToItsOwnPromise) {
   Promise two = promise();
-  two.phases = {{"head", 0.001, 0.0008, 0.0012, 10}, {"all", 0.2, 0.16, 0.24, 0}};
+  two.phases = {{"head", 0.001, 0.0008, 0.0012, 10, 3e8}, {"all", 0.2, 0.16, 0.24, 0, 1e9}};
   Facts facts(two, 8);
   facts.phase(0);
   facts.features(11);
   for (int64_t i = 0; i < 40; ++i) facts.step({.seconds = i < Facts::kWarmUp ? 9 : 0.0011, .samples = 8});
   EXPECT_EQ(facts.promised_step(), 0.001);
+  EXPECT_EQ(facts.promised_memory(), 3e8);
   facts.phase(1);
   for (int64_t i = 0; i < 40; ++i) facts.step({.seconds = i < Facts::kWarmUp ? 9 : 0.3, .samples = 8});
   EXPECT_EQ(facts.promised_step(), 0.2);
+  EXPECT_EQ(facts.promised_memory(), 1e9);
   facts.epoch(100);  // of the one or the other
   const auto rows = facts.compare();
   ASSERT_EQ(rows.size(), 3U);

@@ -17,6 +17,9 @@ using base::Error;
 using base::Json;
 using base::text;
 
+// On a processor: how many holes a heap has depends on the order of thousands of blocks (forecast_heap_holes).
+constexpr double kHeapTolerance = 0.15;
+
 struct Difference {
   std::string key, planned, running;
 };
@@ -53,6 +56,7 @@ bool is_here(const spec::PlanOption& option, const Standing& standing) {
 }
 
 Promise read_promise(const spec::PlanOption& option, int64_t index, const Standing& standing) {
+  const bool gpu = standing.device == "cuda";
   Promise promise;
   promise.option = index;
   promise.title = option.title;
@@ -65,14 +69,15 @@ Promise read_promise(const spec::PlanOption& option, int64_t index, const Standi
     PhasePromise& one = promise.phases.emplace_back();
     one.name = phase.name;
     one.features_seconds = phase.features;
+    one.memory_bytes = static_cast<double>(phase.memory - (gpu ? option.memory.context + option.memory.nccl : 0));
     if (!phase.step_seconds) continue;
     one.step_seconds = phase.step_seconds->value;
     one.step_low = phase.step_seconds->low;
     one.step_high = phase.step_seconds->high;
   }
   promise.samples_per_second = option.samples_per_second;
-  promise.memory_bytes =
-      static_cast<double>(standing.device == "cuda" ? option.memory.peak_reserved : option.memory.total);
+  promise.memory_bytes = static_cast<double>(gpu ? option.memory.peak_reserved : option.memory.total);
+  if (!gpu) promise.memory_tolerance = kHeapTolerance;
   promise.epoch_seconds = option.epoch_seconds;
   promise.total_seconds = option.total_seconds;
   promise.start_up_seconds = option.start_up_seconds;

@@ -25,6 +25,7 @@ struct PhasePromise {
   std::string name;
   std::optional<double> step_seconds, step_low, step_high;
   double features_seconds = 0;  // until its cache is filled; 0: it has none
+  double memory_bytes = 0;      // as Promise::memory_bytes, which is the most of all phases
 };
 
 // What one option of a plan (docs/formats/plan.md) promises. Absent: the plan does not say.
@@ -35,6 +36,7 @@ struct Promise {
   std::vector<PhasePromise> phases = {};                    // empty: the job has none
   std::optional<double> samples_per_second;
   std::optional<double> memory_bytes;  // cuda: reserved by libtorch's allocator; cpu: of the whole process
+  double memory_tolerance = 0.05;      // what that may be off by, as a share
   std::optional<double> epoch_seconds, save_seconds;
   std::optional<double> start_up_seconds;  // of one job, until its first step is done
   std::optional<double> total_seconds;     // of all jobs, without their start-up
