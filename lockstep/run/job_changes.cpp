@@ -43,7 +43,7 @@ constexpr std::string_view kHarmless[] = {
     "checkpoint.",
     "limits.",
 };
-constexpr std::string_view kLength[] = {"training.epochs", "training.steps"};
+constexpr std::string_view kLength[] = {"training.epochs", "training.steps", "training.early_stop."};
 
 bool is_listed(const auto& table, std::string_view key) {
   return std::any_of(std::begin(table), std::end(table),
