@@ -224,7 +224,7 @@ TimeForecast phase_step_time(const ForecastContext& context, const MachineOption
     return forecast_step_time(context, machine_option,
                               context.recordings.of(step_key(context, machine_option, levers, trial, passes, phase)));
   };
-  const TimeForecast one = of_passes(1);
+  TimeForecast one = of_passes(1);
   if (trial.passes == 1 || context.workload.virtual_ranks > 0) return one;
   // The last micro-batch may be smaller.
   return with_passes(one, of_passes(2), static_cast<double>(trial.rows) / static_cast<double>(trial.micro_batch));

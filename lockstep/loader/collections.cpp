@@ -27,7 +27,7 @@ void check_length(const spec::Job& job, const Collection& train) {
 
 // The folder may be one level too high: its only class has folders of images in it.
 std::string one_class_fix(const Collection& train) {
-  const std::string words = "a classifier needs two or more: one sub-folder for each";
+  std::string words = "a classifier needs two or more: one sub-folder for each";
   if (train.is_synthetic() || train.shards) return words;
   const std::string folder = text(train.root, "/", train.classes.at(0));
   std::set<std::string> below;

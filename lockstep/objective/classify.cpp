@@ -163,6 +163,7 @@ model::NamedTensors Classify::average(const std::vector<model::NamedTensors>& vi
   model::NamedTensors mean = views.front();
   for (auto& [name, output] : mean) {
     std::vector<at::Tensor> logs;
+    logs.reserve(views.size());
     for (const auto& view : views) logs.push_back(at::log_softmax(view.at(name).to(at::kFloat), 1));
     const at::Tensor all = at::stack(logs);      // [views, batch, classes]
     const at::Tensor most = at::amax(all, {0});  // at::logsumexp in its parts, which a simulated device knows

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/objective/objective.h"
 
+#include <ATen/TensorOperators.h>
+
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/objective/classify.h"

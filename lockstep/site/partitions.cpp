@@ -25,7 +25,7 @@ struct PbsHost {
   int64_t cpus = 0;
   int64_t memory_mib = 0;
   int64_t gpus = 0;
-  auto operator<=>(const PbsHost&) const = default;
+  auto operator<=>(const PbsHost&) const = default;  // NOLINT(modernize-use-nullptr): of clang-tidy 14
 };
 
 int64_t number_at(const PbsEntry& entry, const std::string& key) {

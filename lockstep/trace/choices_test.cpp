@@ -26,11 +26,14 @@ constexpr const char* kJob = R"({
 // What a choice needs beside itself, where the job's rules demand it.
 const std::map<std::string, std::vector<std::string>> kBeside = {
     {"task=regress", {"model.classes=0"}},
+    {"task=multilabel", {R"(multilabel.classes=["cat","dog","bird","fish"])"}},
     {"training.schedule.scale=linear", {"training.schedule.base_batch=8"}},
     {"training.schedule.scale=sqrt", {"training.schedule.base_batch=8"}},
     {"training.schedule.name=step", {"training.schedule.step_epochs=[1]"}},
     {"training.batch_norm=ghost", {"training.ghost_batch=2"}},
     {"training.phases[0].cache_features=true", {"training.phases[0].train_from=head"}},
+    {"training.phases[0].cache_flips=true",
+     {"training.phases[0].cache_features=true", "training.phases[0].train_from=head"}},
 };
 
 // Every "key=value" of the choices and switches below a section, in the order of the table.

@@ -54,6 +54,7 @@ std::vector<ClassDifference> by_difference(const std::map<std::string, double>& 
   for (const auto& [name, seconds] : shared_names(promised)) rows[name].promised = seconds;
   for (const auto& [name, seconds] : shared_names(measured)) rows[name].measured = seconds;
   std::vector<ClassDifference> all;
+  all.reserve(rows.size());
   for (auto& [name, row] : rows) all.push_back({name, row.promised, row.measured});
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return std::abs(a.difference()) > std::abs(b.difference()); });

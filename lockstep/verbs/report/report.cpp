@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/journal.h"
 #include "lockstep/version.h"
@@ -190,8 +191,9 @@ void check_weights(const Json& evaluation, const std::string& weights, const Pat
                     which.find(base::text(", step ", weights, ",")) != std::string::npos ||
                     which.ends_with(base::text(", step ", weights));
   if (which.empty() || same) return;
-  throw base::Error(base::Blame::user, base::text("eval.json is of other weights: ", which),
-                    base::text("lockstep eval ", run.string(), " --weights ", weights));
+  throw base::Error(
+      base::Blame::user, base::text("eval.json is of other weights: ", which),
+      base::text("lockstep eval ", base::shell_path(run.string()), " --weights ", base::shell_path(weights)));
 }
 
 // The job's name; a run folder may be called anything.
