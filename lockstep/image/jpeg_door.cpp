@@ -327,14 +327,14 @@ bool own_entropy_agrees(void (*spoil)(DecodedPart& part)) {
   try {
     const std::string file = encode_jpeg_file(image, 85);
     DecodedPart parts[2];
-    JpegFile reader;
+    const auto reader = std::make_unique<JpegFile>();  // its tables alone are larger than a small stack
     for (const JpegEntropy entropy : {JpegEntropy::own, JpegEntropy::library}) {
       DecodedPart& part = parts[entropy == JpegEntropy::own ? 0 : 1];
-      reader.open(std::as_bytes(std::span(file.data(), file.size())));
-      reader.start(1, entropy);
-      if (!reader.may_take_over()) return false;
-      reader.read({.x = 9, .y = 5, .width = 40, .height = 30}, part);
-      if (entropy == JpegEntropy::own && !reader.has_read_scan()) return false;
+      reader->open(std::as_bytes(std::span(file.data(), file.size())));
+      reader->start(1, entropy);
+      if (!reader->may_take_over()) return false;
+      reader->read({.x = 9, .y = 5, .width = 40, .height = 30}, part);
+      if (entropy == JpegEntropy::own && !reader->has_read_scan()) return false;
     }
     if (spoil) spoil(parts[0]);
     return parts[0].x == parts[1].x && parts[0].y == parts[1].y && parts[0].image == parts[1].image;
