@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/loader/patient_loader.h"
 
-#include <atomic>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 namespace lockstep::loader {
 namespace {
 
-std::atomic<bool> g_left_behind{false};
+// Loaders with a thread that may still come back from its read. Never destroyed: there is no moment that is safe.
+struct LeftBehind {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Loader>> loaders;
+};
+
+LeftBehind& left_behind() {
+  static auto* const all = new LeftBehind;
+  return *all;
+}
 
 class PatientLoader final : public Loader {
  public:
   PatientLoader(std::unique_ptr<Loader> loader, double seconds) : loader_(std::move(loader)), seconds_(seconds) {}
   ~PatientLoader() override {
     if (loader_->end_within(seconds_)) return;
-    g_left_behind = true;
-    static_cast<void>(loader_.release());
+    const std::lock_guard lock(left_behind().mutex);
+    left_behind().loaders.push_back(std::move(loader_));
   }
   PatientLoader(const PatientLoader&) = delete;
   PatientLoader& operator=(const PatientLoader&) = delete;
@@ -42,7 +52,8 @@ std::unique_ptr<Loader> with_bounded_end(std::unique_ptr<Loader> loader, double 
 }
 
 bool left_threads_behind() {
-  return g_left_behind;
+  const std::lock_guard lock(left_behind().mutex);
+  return !left_behind().loaders.empty();
 }
 
 }  // namespace lockstep::loader

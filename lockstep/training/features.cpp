@@ -85,7 +85,7 @@ void exchange(Features& features, int64_t num_samples, comm::Group& group) {
       }
     }
   }
-  const auto sum_bytes = [&](at::Tensor bytes) {
+  const auto sum_bytes = [&](const at::Tensor& bytes) {
     for (int64_t start = 0; start < bytes.numel(); start += kBytesAtOnce) {
       at::Tensor part = bytes.narrow(0, start, std::min(kBytesAtOnce, bytes.numel() - start));
       at::Tensor sums = part.to(at::kInt);
