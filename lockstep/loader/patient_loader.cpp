@@ -53,6 +53,7 @@ std::unique_ptr<Loader> with_bounded_end(std::unique_ptr<Loader> loader, double 
 
 bool left_threads_behind() {
   const std::lock_guard lock(left_behind().mutex);
+  std::erase_if(left_behind().loaders, [](const auto& loader) { return loader->end_within(0); });
   return !left_behind().loaders.empty();
 }
 

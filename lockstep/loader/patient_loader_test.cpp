@@ -94,6 +94,9 @@ TEST_F(PatientLoaderTest, AThreadThatHangsInAReadIsLeftBehind) {
   server_->answers = true;
   server_->changed.notify_all();
   server_->changed.wait_for(lock, std::chrono::seconds(60), [this] { return server_->hanging == 0; });
+  lock.unlock();
+  for (int i = 0; i < 6000 && left_threads_behind(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_FALSE(left_threads_behind()) << "its read has come back";
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ class Multilabel final : public Objective {
   // that other losses have.
   at::Tensor loss(const model::NamedTensors& outputs, const model::NamedTensors& fields,
                   const BatchPosition&) const override {
-    const at::Tensor logits = outputs.at("output").to(at::kFloat), labels = fields.at("label");  // [rows, classes]
+    const at::Tensor logits = outputs.at("output").to(at::kFloat);  // [rows, classes]
+    const at::Tensor& labels = fields.at("label");                  // [rows, classes]
     const at::Tensor shares = at::log_softmax(beside(at::zeros_like(logits), logits), 2);
     const at::Tensor each = (shares * beside(labels.neg().add(1), labels)).sum(2).neg();  // [rows, classes]
     return (each.mean(1) * fields.at("valid")).sum();

@@ -65,6 +65,7 @@ void ShardWriter::add(const NewSample& sample, const std::vector<NewMember>& mem
     indexed.row_offsets = layout.row_offsets;
   }
   std::vector<std::array<char, kTarBlock>> headers;
+  headers.reserve(members.size());
   for (const auto& member : members) {  // before anything is written: a refused sample leaves no trace
     headers.push_back(ustar_header(text(sample.key, ".", member.extension), static_cast<int64_t>(member.bytes.size())));
   }

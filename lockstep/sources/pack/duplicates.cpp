@@ -97,6 +97,7 @@ std::string Duplicates::to_text() const {
   std::string out;
   for (const auto& group : groups) {
     std::vector<std::string> words;
+    words.reserve(group.names.size());
     for (const auto& name : group.names) words.push_back(base::quote_json(name));
     out += base::text(base::join(words, "  "), group.across_parts ? "  (leakage)" : "",
                       group.across_labels ? "  (two labels)" : "", "\n");

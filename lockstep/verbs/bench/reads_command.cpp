@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "lockstep/base/arguments.h"
+#include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/measure/read_rings.h"

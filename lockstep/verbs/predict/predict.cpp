@@ -64,7 +64,7 @@ std::string csv_cell(const std::string& cell) {
   char* end = nullptr;
   std::strtod(cell.c_str(), &end);
   const bool is_number = !cell.empty() && *end == '\0' && end == cell.c_str() + cell.size();
-  const std::string safe = looks_like_formula(cell) && !is_number ? "'" + cell : cell;
+  std::string safe = looks_like_formula(cell) && !is_number ? "'" + cell : cell;
   if (safe.find_first_of(",\"\r\n") == std::string::npos) return safe;
   std::string quoted = "\"";
   for (const char c : safe) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
