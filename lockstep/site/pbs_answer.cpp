@@ -29,6 +29,8 @@ std::string PbsEntry::value(const std::string& key) const {
 }
 
 std::string unfold(std::string_view answer) {
+  // Slurm's qstat folds nothing and indents by a tab what PBS indents by spaces.
+  if (answer.find("\n\t") < answer.find("\n ")) return std::string(answer);
   std::string whole;
   whole.reserve(answer.size());
   for (size_t i = 0; i < answer.size(); ++i) {

@@ -35,6 +35,15 @@ TEST(PbsAnswerTest, ReadsQueuesServerAndNodes) {
   EXPECT_EQ(nodes[1].value("resources_available.ncpus"), "36");
 }
 
+// As Slurm's own qstat writes it, for sites that keep their PBS scripts.
+TEST(PbsAnswerTest, ReadsTabsThatIndent) {
+  const auto jobs = parse_pbs("Job Id:\t31\n\tJob_Name = pbs-b1a0\n\tJob_Owner = root@n1\n\tjob_state = Q\n\n");
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0].name, "31");
+  EXPECT_EQ(jobs[0].value("Job_Name"), "pbs-b1a0");
+  EXPECT_EQ(jobs[0].value("job_state"), "Q");
+}
+
 // A variable of a job may hold a line end: what stands behind it is no job.
 TEST(PbsAnswerTest, TakesNoLineOfAValueForAName) {
   const auto jobs = parse_pbs("Job Id: 7.n1\n    Variable_List = NL=l1\nl2\n\nl3\n    job_state = Q\n\n");
