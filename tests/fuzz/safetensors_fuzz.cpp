@@ -1,4 +1,4 @@
-// sources: lockstep/base/*.cpp lockstep/weights/*.cpp
+// sources: lockstep/base/*.cpp lockstep/weights/pickle.cpp lockstep/weights/pth.cpp lockstep/weights/safetensors.cpp lockstep/weights/weights_file.cpp lockstep/weights/zip.cpp
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes give tensors that lie inside the input, or a user error.
 #include <cstdint>
