@@ -115,7 +115,7 @@ PowerShares fit_power(const std::vector<PowerCase>& cases, const PowerShares& ot
           rounded(std::clamp((by * aa - ay * ab) / determinant, 0.0, 1.0), 3)};
 }
 
-std::vector<Sample> merge_samples(std::vector<Sample> samples) {
+std::vector<Sample> merge_samples(const std::vector<Sample>& samples) {
   using Key = std::tuple<OperatorClass, std::string, NumberType, Layout, std::vector<int64_t>, double, double>;
   struct Group {
     std::vector<double> seconds;

@@ -37,7 +37,7 @@ PowerShares fit_power(const std::vector<PowerCase>& cases, const PowerShares& ot
 
 // Each operator of each layout once: the median of its times, the union of its models; in a fixed order. What moves
 // nothing and computes nothing (views) is left out.
-std::vector<Sample> merge_samples(std::vector<Sample> samples);
+std::vector<Sample> merge_samples(const std::vector<Sample>& samples);
 
 // Without the samples that the others foretell within `tolerance`: what belongs to no network stays first, so that
 // leaving a network out leaves little out.
