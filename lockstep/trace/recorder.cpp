@@ -15,7 +15,6 @@ using forecast::Event;
 using forecast::EventKind;
 using forecast::MemoryClass;
 using forecast::Operator;
-using forecast::OperatorClass;
 using forecast::Phase;
 
 Recorder::Recorder() : main_(std::this_thread::get_id()), main_number_(at::RecordFunction::currentThreadId()) {}
