@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,10 @@ class Renderer {
   // `out` is [height, width, 3] of data.image_size. Throws as decode.h says.
   void center(std::span<const std::byte> file, PixelTarget out);
   void random(std::span<const std::byte> file, const base::Random& numbers, PixelTarget out);
+  // As `choose` says for an image of that size. Where the view is smaller than data.image_size it lies in the upper
+  // left corner, and what remains is blank. `max_denominator`: of part_for. Returns what the file says of itself.
+  ImageInfo chosen(std::span<const std::byte> file, const std::function<View(const ImageInfo&)>& choose,
+                   int64_t max_denominator, PixelTarget out);
   double decode_seconds() const { return decode_seconds_; }  // of the last image: header and pixels
   // An image of noise that depends on `numbers` only, as bench and plan use it.
   void noise(base::Random numbers, PixelTarget out);
@@ -33,9 +38,11 @@ class Renderer {
  private:
   void show(const View& view, const PartRequest& request, PixelTarget out);
   void show_changed(const View& view, const Axis& x, const Axis& y, float* out);
-  void erase(const Rectangle& erased, PixelTarget out) const;
+  // Of an image that is `width` wide.
+  void erase(const Rectangle& erased, int64_t width, PixelTarget out) const;
+  void spread(int64_t width, int64_t height, PixelTarget out) const;
   void pack(PixelTarget out);  // what stands in floats_
-  void change(const std::vector<Change>& changes, float* out);
+  void change(const View& view, float* out);
 
   spec::Data data_;
   Normalisation normalisation_;

@@ -50,6 +50,33 @@ TEST(RendererTest, ShowsTheCentreOfAnySize) {
   }
 }
 
+TEST(RendererTest, AChosenViewLiesInTheCornerAndTheRestIsBlank) {
+  const std::string file = gradient_file(64, 32);
+  const auto bytes = std::as_bytes(std::span(file.data(), file.size()));
+  const auto whole = [](const ImageInfo& info) {  // at half its size: 32 x 16
+    const auto axis = [](int64_t size) {
+      return Axis{.num_outputs = size / 2, .scale = 2, .high = size};
+    };
+    return View{axis(info.width), axis(info.height)};
+  };
+  spec::Data data = small_data();
+  data.image_size = {40, 36};
+  data.mean = {0.5, 0.5, 0.5};
+  Renderer renderer(data);
+  std::vector<float> out(40 * 36 * 3, 7);
+  EXPECT_EQ(renderer.chosen(bytes, whole, 1, out.data()).width, 64);
+  const auto red = [&](int64_t y, int64_t x) { return out[static_cast<size_t>((y * data.image_size.width + x) * 3)]; };
+  EXPECT_NEAR(red(0, 0) + 0.5, 0.016, 0.03);
+  EXPECT_NEAR(red(15, 31) + 0.5, 0.984, 0.03);
+  EXPECT_NEAR(red(7, 16) + 0.5, 0.516, 0.03);
+  EXPECT_EQ(red(0, 32), 0);
+  EXPECT_EQ(red(16, 0), 0);
+  EXPECT_EQ(red(data.image_size.height - 1, data.image_size.width - 1), 0);
+  std::vector<uint8_t> pixels(40 * 36 * 3, 7);
+  renderer.chosen(bytes, whole, 1, pixels.data());
+  EXPECT_EQ(pixels[static_cast<size_t>(data.image_size.width - 1) * 3], 128) << "the mean";
+}
+
 TEST(RendererTest, ShowsTheSameCropAtEveryDecodeScale) {
   const base::Random numbers(6);
   spec::Data data = small_data();

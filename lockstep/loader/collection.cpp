@@ -227,6 +227,8 @@ Collection scan_images(const std::string& root) {
     }
   }
   all.samples.resize(static_cast<size_t>(shards->size()));
+  all.classes = shards->classes();
+  all.labelled = false;
   all.shards = shards;
   return all;
 }

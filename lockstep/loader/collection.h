@@ -32,6 +32,7 @@ struct Collection {
   std::shared_ptr<const shards::ShardSet> shards = nullptr;  // where the samples lie; null: files of their own
   std::shared_ptr<Staging> staging = nullptr;                // copies on this node, used as they come; null: none
   bool synthetic = false;                                    // made by synthetic_collection(): noise, no files
+  bool labelled = true;                                      // false: the classes are those of objects in the samples
 
   bool is_synthetic() const { return synthetic; }
 
@@ -62,7 +63,8 @@ Collection scan_folder(const std::string& root, const std::vector<std::string>& 
 bool is_shard_folder(const std::string& root);
 
 // All images of a folder of shards, or below a folder (by their names, sorted), whatever is known of their
-// classes: every label is 0. For predictions, and for tasks without classes. User error for a folder without an image.
+// classes: every label is 0. For predictions, and for tasks whose samples have no class; `classes` are then those of
+// the shards. User error for a folder without an image.
 Collection scan_images(const std::string& root);
 
 // "synthetic" data: `samples` random images of `classes` classes, no files; for plan and bench.

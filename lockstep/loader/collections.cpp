@@ -41,17 +41,25 @@ std::string one_class_fix(const Collection& train) {
               " are classes: ", site::shell_words({"--set", "data.train=" + folder}));
 }
 
-// Of a task that has no classes: what is to be learnt stands in the samples themselves.
-Collections open_unlabelled(const spec::Job& job) {
+// Of a task whose samples have no class: what is to be learnt stands in the samples themselves.
+Collections open_unlabelled(const spec::Job& job, bool has_classes) {
   const auto open = [&](const std::string& folder) {
-    if (folder != "synthetic") return scan_images(folder);
-    if (job.data.samples > 0) return synthetic_collection(job.data.samples, 1);
+    if (folder != "synthetic") {
+      Collection found = scan_images(folder);
+      if (!has_classes) found.classes.clear();
+      return found;
+    }
+    if (job.data.samples > 0) return synthetic_collection(job.data.samples, std::max<int64_t>(1, job.model.classes));
     throw Error(Blame::user, "data.train is \"synthetic\" without data.samples", "for example --set data.samples=1000");
   };
   Collections all;
   all.train = open(job.data.train);
   check_length(job, all.train);
   if (!job.data.validate.empty()) all.validate = open(job.data.validate);
+  if (has_classes && all.train.classes.empty()) {
+    throw Error(Blame::user, text(job.data.train, " has no classes of objects"),
+                "make shards of annotated images with lockstep prep, from COCO or KITTI");
+  }
   return all;
 }
 
@@ -60,8 +68,8 @@ Collections open_unlabelled(const spec::Job& job) {
 Collections open_collections(const spec::Job& job) {
   Collections all;
   const bool synthetic = job.data.train == "synthetic";
-  const bool has_classes = task::make_task(job)->learns_classes();
-  if (!has_classes) return open_unlabelled(job);
+  const task::Classes classes = task::make_task(job)->classes();
+  if (classes != task::Classes::of_samples) return open_unlabelled(job, classes == task::Classes::of_objects);
   if (synthetic && (job.data.samples <= 0 || job.model.classes <= 1)) {
     throw Error(Blame::user, "data.train is \"synthetic\" without data.samples or model.classes",
                 "for example --set data.samples=1000 --set model.classes=10");

@@ -27,6 +27,7 @@ std::vector<int64_t> samples_per_class(const Collection& collection) {
 std::string classes_text(const Collection& collection) {
   if (collection.classes.empty()) return "";
   const std::vector<int64_t> counts = samples_per_class(collection);
+  if (!collection.labelled) return text(": ", counts.size(), " classes of objects");
   if (counts.size() > kMostNamed) {
     const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
     return text(": ", counts.size(), " classes, of ", format_count(*least), " to ", format_count(*most), " each");
@@ -52,6 +53,7 @@ void add_part(const char* part, const Collection& collection, std::vector<std::s
 // The classes of which `has` has samples and `lacks` has none.
 void add_one_sided(const char* part, const Collection& has, const Collection& lacks, const char* consequence,
                    std::vector<std::string>& lines) {
+  if (!has.labelled || !lacks.labelled) return;
   const std::vector<int64_t> there = samples_per_class(has), missing = samples_per_class(lacks);
   std::vector<std::string> names;
   int64_t count = 0;

@@ -278,6 +278,7 @@ class ThreadedLoader final : public Loader {
       batch.sample_ids.push_back(id);
     }
     batch.was_read.assign(batch.sample_ids.size(), 1);
+    if (!is_training()) batch.annotations.resize(batch.sample_ids.size());
     planned_ = wrapped({planned_.seed, planned_.epoch, positions.end});
     slot->after = planned_;
     slot->first_ticket = next_ticket_;
@@ -340,9 +341,11 @@ class ThreadedLoader final : public Loader {
     std::optional<BadSample> bad;
     std::exception_ptr error;
     PipelineSeconds pipeline;
+    std::string annotation;
     lock.unlock();
     try {
       fill_row({id, slot.batch.epoch, slot.first_ticket + row}, encoder, memory, out, pipeline);
+      if (!is_training()) annotation = encoder.annotation();
     } catch (const Error& wrong) {
       const std::string path = store_ ? store_->name(id) : "";
       if (options_.data.on_bad_sample == spec::OnBadSample::skip && wrong.blame() == Blame::user) {
@@ -356,6 +359,7 @@ class ThreadedLoader final : public Loader {
     }
     lock.lock();
     pipeline_ += pipeline;
+    if (!is_training()) slot.batch.annotations[static_cast<size_t>(row)] = std::move(annotation);
     if (bad) {
       slot.batch.was_read[static_cast<size_t>(row)] = 0;
       slot.bad.emplace_back(row, std::move(*bad));
@@ -426,7 +430,8 @@ class ThreadedLoader final : public Loader {
 
 void check(const Collection& collection, const LoaderOptions& options, const run::LoaderState& from) {
   if (collection.samples.empty()) throw Error(Blame::user, text(collection.root, ": there is no sample"));
-  if (options.use == Use::train && options.task->learns_classes() && collection.classes.size() < 2) {
+  if (options.use == Use::train && options.task->classes() == task::Classes::of_samples &&
+      collection.classes.size() < 2) {
     const std::string names = base::join(collection.classes, ", ");
     throw Error(Blame::user, text(collection.root, ": only one class (", names, "), nothing can be learnt from it"),
                 "give each class its own sub-folder; two at least");

@@ -29,8 +29,9 @@ struct Batch {
   // shape without a message, but has no part in loss, gradient or score: who averages over the batch divides by the
   // rows that were read, summed over the ranks.
   std::vector<uint8_t> was_read;
-  image::Normalisation normalisation;  // what an image of bytes still needs
-  double wait_seconds = 0;             // how long next() waited for it
+  std::vector<std::string> annotations = {};  // by row, Encoder::annotation(); none in training
+  image::Normalisation normalisation;         // what an image of bytes still needs
+  double wait_seconds = 0;                    // how long next() waited for it
 
   int64_t size() const { return static_cast<int64_t>(sample_ids.size()); }
   // REQUIRES: there is a field of that name.

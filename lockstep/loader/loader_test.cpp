@@ -181,6 +181,13 @@ TEST_F(LoaderTest, EvaluationEndsAfterOneEpochOnEveryRank) {
   EXPECT_EQ(all->next().global_size, 0);
 }
 
+TEST_F(LoaderTest, KeepsAnnotationsForEvaluationAlone) {
+  EXPECT_TRUE(loader()->next().annotations.empty());
+  options_.use = Use::evaluate;
+  EXPECT_THAT(loader()->next().annotations, testing::Each("")) << "a classifier has none";
+  EXPECT_EQ(loader()->next().annotations.size(), 7U);
+}
+
 TEST_F(LoaderTest, ReadsNoMoreBatchesThanItIsToGive) {
   options_.use = Use::evaluate;
   options_.batches = 2;

@@ -48,6 +48,17 @@ NamedTensors Network::outputs_from(const Bundle& last) const {
   return outputs;
 }
 
+Bundle Network::cast(Bundle values, at::ScalarType type, size_t from) const {
+  const auto is_exact = [&](size_t i) {
+    const auto& exact = interface_.exact;
+    return from == 0 && std::find(exact.begin(), exact.end(), interface_.inputs[i]) != exact.end();
+  };
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].is_floating_point() && !is_exact(i)) values[i] = values[i].to(type);
+  }
+  return values;
+}
+
 NamedTensors Network::forward(const NamedTensors& fields, Mode mode) const {
   return outputs_from(run(inputs_from(fields), mode, 0, blocks_.size()));
 }

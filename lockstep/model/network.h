@@ -61,6 +61,7 @@ class PlainBlock : public Block {
 struct Interface {
   std::vector<std::string> inputs = {"image"};
   std::vector<std::string> outputs = {"output"};  // [batch, numbers of the head]
+  std::vector<std::string> exact = {};            // inputs that keep their type in every precision: boxes, labels
 };
 
 // Stem, ordered named blocks, head: blocks().front() is "stem", blocks().back() is "head".
@@ -75,6 +76,8 @@ class Network {
   const Interface& interface() const { return interface_; }
   Bundle inputs_from(const NamedTensors& fields) const;  // those that the first block takes
   NamedTensors outputs_from(const Bundle& last) const;   // by their names
+  // The bundle that block `from` takes, in the type of a precision: floating values, but for exact inputs.
+  Bundle cast(Bundle values, at::ScalarType type, size_t from = 0) const;
 
   // Images: [batch, channels, height, width], any memory format; that of the weights (model.layout) is copied nowhere.
   NamedTensors forward(const NamedTensors& fields, Mode mode) const;

@@ -61,6 +61,24 @@ TEST(NetworkTest, ATwinSharesTheWeightsAndNothingElse) {
   EXPECT_EQ(twin->parameters().front().tensor.min().item<double>(), 0.25);
 }
 
+class GivesOn final : public Block {
+ public:
+  using Block::Block;
+  Bundle run(const Bundle& input, Mode) override { return input; }
+};
+
+TEST(NetworkTest, CastsImagesAndLeavesWhatIsExact) {
+  std::vector<std::unique_ptr<Block>> blocks;
+  for (const char* name : {"stem", "head"}) blocks.push_back(std::make_unique<GivesOn>(name));
+  const Network network("boxes", std::move(blocks), at::MemoryFormat::ChannelsLast,
+                        {.inputs = {"image", "boxes", "labels"}, .exact = {"boxes"}});
+  const Bundle inputs{at::ones({1, 3, 2, 2}), at::ones({1, 4}), at::ones({1}, at::kLong)};
+  const Bundle cast = network.cast(inputs, at::kBFloat16);
+  EXPECT_EQ(cast[0].scalar_type(), at::kBFloat16);
+  EXPECT_EQ(cast[1].scalar_type(), at::kFloat);
+  EXPECT_EQ(cast[2].scalar_type(), at::kLong);
+}
+
 TEST(NetworkTest, AnUnknownBlockNamesTheNearest) {
   try {
     narrow_network().index_of("blok2");

@@ -322,7 +322,7 @@ Lengths find_lengths(const spec::Job& job, int64_t samples, int64_t validation_s
   }
   const auto there = [](const std::string& folder) { return std::filesystem::is_directory(folder); };
   const auto scan = [&](const std::string& folder) {
-    return task->learns_classes() ? loader::scan_folder(folder) : loader::scan_images(folder);
+    return task->classes() == task::Classes::of_samples ? loader::scan_folder(folder) : loader::scan_images(folder);
   };
   if (lengths.samples == 0) lengths.samples = job.data.samples;
   if (there(job.data.train) && (lengths.samples == 0 || lengths.classes == 0)) {

@@ -14,15 +14,15 @@ model::NamedTensors evaluate_pass(const model::Network& network, const model::Na
                                   const objective::Objective& objective, const PassOptions& options) {
   std::vector<model::NamedTensors> outputs;
   for (const auto& view : views_of(fields, options.views)) {
-    model::Bundle values = network.inputs_from(view);
-    for (auto& value : values) value = value.to(compute_type(options.precision));
-    outputs.push_back(network.outputs_from(network.run(values, model::Mode::evaluate, 0, network.blocks().size())));
+    model::Bundle values = network.cast(network.inputs_from(view), compute_type(options.precision));
+    outputs.push_back(
+        network.outputs_from(network.run(std::move(values), model::Mode::evaluate, 0, network.blocks().size())));
   }
   return outputs.size() == 1 ? std::move(outputs.front()) : objective.average(outputs);
 }
 
 task::Rows plain_rows(const loader::Batch& batch, const objective::HostRows& host) {
-  task::Rows rows{batch.sample_ids, batch.fields, {}};
+  task::Rows rows{batch.sample_ids, batch.fields, {}, batch.annotations};
   for (const auto& [name, tensor] : host) {
     rows.outputs.push_back({name,
                             tensor.numel() / std::max<int64_t>(1, tensor.size(0)),

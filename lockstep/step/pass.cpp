@@ -52,8 +52,8 @@ PassSums Pass::run(const Samples& part, double divisor) const {
 
 model::NamedTensors Pass::forward(const Samples& part, const model::NamedTensors& fields) const {
   const size_t first = std::max(part.from, options_.train_from);
-  model::Bundle values = part.from == 0 ? network_.inputs_from(fields) : part.features;
-  for (auto& value : values) value = value.to(compute_type(options_.training.precision));
+  model::Bundle values = network_.cast(part.from == 0 ? network_.inputs_from(fields) : part.features,
+                                       compute_type(options_.training.precision), part.from);
   {
     const c10::AutoGradMode frozen(false);
     values = network_.run(std::move(values), model::Mode::evaluate, part.from, first);

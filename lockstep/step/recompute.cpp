@@ -161,7 +161,8 @@ class RecomputeBackward final : public torch::autograd::Node {
       if (leaf.requires_grad()) wanted.push_back(leaf);
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
-      if (!gradients[i].defined()) continue;  // nothing was made of this output
+      if (!gradients[i].defined()) continue;      // nothing was made of this output
+      if (!outputs[i].requires_grad()) continue;  // a choice (a box, an index): nothing flows through it
       reached.push_back(outputs[i]);
       directions.push_back(gradients[i]);
     }
@@ -192,7 +193,13 @@ class RecomputeBackward final : public torch::autograd::Node {
 
 void set_history(model::Bundle& outputs, const model::Bundle& input, const std::shared_ptr<RecomputeBackward>& node) {
   for (auto& output : outputs) {
-    if (!is_given_on(output, input)) torch::autograd::set_history(output, node);
+    // What is counted has no gradient; its place among the node's outputs stays.
+    if (is_given_on(output, input)) continue;
+    if (output.is_floating_point()) {
+      torch::autograd::set_history(output, node);
+    } else {
+      node->add_input_metadata(torch::autograd::Node::undefined_input{});
+    }
   }
 }
 

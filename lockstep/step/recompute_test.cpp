@@ -112,6 +112,31 @@ TEST(RecomputeTest, TakesBlocksByName) {
   EXPECT_THROW(recomputed_blocks(network, {"stern"}), base::Error);
 }
 
+// Gives a value that carries a gradient, the place of its largest entry, and a copy through which nothing flows.
+class Chooser final : public model::Block {
+ public:
+  explicit Chooser(const std::string& name) : Block(name) {
+    parameters.push_back({"scale", at::full({1}, 3.0).requires_grad_(true)});
+  }
+  model::Bundle run(const model::Bundle& input, model::Mode) override {
+    const at::Tensor value = input[0] * parameters[0].tensor;
+    return {value, value.argmax(1), value.detach() * 2};
+  }
+};
+
+TEST(RecomputeTest, TakesBlocksThatChoose) {
+  std::vector<std::unique_ptr<model::Block>> blocks;
+  for (const char* name : {"stem", "head"}) blocks.push_back(std::make_unique<Chooser>(name));
+  const model::Network network("chooser", std::move(blocks));
+  const at::Tensor input = at::ones({2, 4}).cumsum(1).requires_grad_(true);
+  const model::Bundle out = recomputed(network, 0, {input}, model::Mode::train);
+  EXPECT_FALSE(out[1].requires_grad());
+  (out[0].gather(1, out[1].unsqueeze(1)) * out[2].sum(1, true)).sum().backward();
+  const at::Tensor gradient = input.grad();
+  EXPECT_EQ(gradient.sum().item<double>(), 2 * 3 * 60) << gradient;
+  EXPECT_EQ(network.parameters()[0].tensor.grad().item<double>(), 2 * 4 * 60);
+}
+
 // Told of every allocation of tensors on this thread.
 class Peak : public c10::MemoryReportingInfoBase {
  public:

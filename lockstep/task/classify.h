@@ -17,7 +17,7 @@ class Classify final : public Task {
 
   std::vector<Field> fields() const override;
   std::unique_ptr<Encoder> encoder() const override;
-  bool learns_classes() const override { return true; }
+  Classes classes() const override { return Classes::of_samples; }
   int64_t num_outputs() const override { return num_classes_; }
   std::unique_ptr<Score> score(int64_t worst) const override;
   base::Json report_words() const override;

@@ -315,7 +315,7 @@ class Multilabel final : public Task {
   }
   std::vector<std::string> members() const override { return {"json"}; }
   std::unique_ptr<Encoder> encoder() const override { return std::make_unique<LabelsEncoder>(data_, how_); }
-  bool learns_classes() const override { return false; }
+  Classes classes() const override { return Classes::none; }
   int64_t num_outputs() const override { return std::ssize(how_.classes); }
   std::unique_ptr<Score> score(int64_t worst) const override { return std::make_unique<MultilabelScore>(how_, worst); }
   Json report_words() const override {

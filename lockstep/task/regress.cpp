@@ -118,7 +118,7 @@ class Regress final : public Task {
   std::vector<Field> fields() const override { return {image_field(data_), {.name = "value"}, {.name = "valid"}}; }
   std::vector<std::string> members() const override { return {"json"}; }
   std::unique_ptr<Encoder> encoder() const override { return std::make_unique<ValueEncoder>(data_, key_); }
-  bool learns_classes() const override { return false; }
+  Classes classes() const override { return Classes::none; }
   int64_t num_outputs() const override { return 1; }
   std::unique_ptr<Score> score(int64_t worst) const override { return std::make_unique<RegressScore>(worst); }
   Json report_words() const override {

@@ -11,6 +11,7 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
+#include "lockstep/image/image.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/task/field.h"
 
@@ -36,6 +37,8 @@ class Encoder {
   virtual void draw(int32_t label, const base::Random& random, FieldPointers out) = 0;  // a synthetic sample
   virtual void blank(FieldPointers out) = 0;  // of a sample that could not be read: no part in loss, gradient or score
   virtual double decode_seconds() const = 0;  // of the last sample
+  // What score and record need of the last sample besides its fields: JSON, of any length. Empty: nothing.
+  virtual std::string annotation() const { return ""; }
 };
 
 // What a network gave for the samples of a batch, in main memory: [rows, width] each.
@@ -52,8 +55,9 @@ struct OutputValues {
 // Samples that were evaluated or predicted, as plain numbers.
 struct Rows {
   std::span<const int64_t> sample_ids;
-  const std::vector<FieldValues>& fields;  // as the loader gave them; the image's values may be left out
-  std::vector<OutputValues> outputs;       // as the objective gives them
+  const std::vector<FieldValues>& fields;         // as the loader gave them; the image's values may be left out
+  std::vector<OutputValues> outputs;              // as the objective gives them
+  std::span<const std::string> annotations = {};  // by row, Encoder::annotation(); empty where no encoder gave any
 
   int64_t size() const { return static_cast<int64_t>(sample_ids.size()); }
   const FieldValues& field(const std::string& name) const;  // REQUIRES: there is one
@@ -106,6 +110,9 @@ class Score {
   std::vector<int64_t> worst() const;   // their ids
 };
 
+// Where the classes of a task stand: there are none, each sample is of one, or each object in a sample is.
+enum class Classes { none, of_samples, of_objects };
+
 // What is learnt, as far as it needs no libtorch: the fields of a batch, how a stored sample becomes them, how outputs
 // are scored and told. Its other half, the loss, is objective/objective.h. Everything else knows tasks through these
 // two alone. Calls may come from any thread.
@@ -116,7 +123,7 @@ class Task {
   virtual std::vector<Field> fields() const = 0;
   virtual std::vector<std::string> members() const { return {}; }  // of a sample, besides its image: "json"
   virtual std::unique_ptr<Encoder> encoder() const = 0;
-  virtual bool learns_classes() const = 0;  // samples have labels, of two classes at least
+  virtual Classes classes() const = 0;
   virtual int64_t num_outputs() const = 0;  // numbers that the network's head gives for a sample; 0: not known yet
 
   // The mistakes that are kept with their samples: `worst` of them at most.
@@ -133,6 +140,8 @@ class Task {
   // all answers, a column each.
   virtual std::vector<std::string> columns(int64_t top) const = 0;
   virtual std::vector<std::string> cells(const base::Json& record, int64_t top) const = 0;
+  // The record on its image, of whatever size it is shown in: boxes, outlines, names. False: there is nothing to draw.
+  virtual bool draw(const base::Json& /*record*/, image::Image& /*on*/) const { return false; }
 };
 
 // The job's. `classes`: label -> name, as far as they are known.

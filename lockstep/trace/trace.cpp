@@ -164,8 +164,7 @@ void evaluate_batch(const spec::Job& job, const model::Network& network, int64_t
   }
   std::vector<model::NamedTensors> outputs;  // as training::evaluate_features does it
   for (int64_t view = 0; view < step::num_views(job.evaluation.views); ++view) {
-    model::Bundle values = samples.features;
-    for (auto& value : values) value = value.to(step::compute_type(job.training.precision));
+    model::Bundle values = network.cast(samples.features, step::compute_type(job.training.precision), cached.from);
     values = network.run(std::move(values), model::Mode::evaluate, cached.from, network.blocks().size());
     outputs.push_back(network.outputs_from(values));
   }
@@ -176,8 +175,7 @@ void evaluate_batch(const spec::Job& job, const model::Network& network, int64_t
 void fill_batch(const spec::Job& job, const model::Network& network, int64_t rows, size_t to, spec::Views views) {
   const step::Samples samples = make_samples(task::make_task(job)->fields(), rows);
   for (const auto& view : step::views_of(samples.fields, views)) {
-    model::Bundle values = network.inputs_from(view);
-    for (auto& value : values) value = value.to(step::compute_type(job.training.precision));
+    model::Bundle values = network.cast(network.inputs_from(view), step::compute_type(job.training.precision));
     for (const at::Tensor& value : network.run(std::move(values), model::Mode::evaluate, 0, to)) {
       value.to(at::kCPU, at::kFloat);
     }

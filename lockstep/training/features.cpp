@@ -169,7 +169,8 @@ std::optional<Features> compute_features(const model::Network& network, const ta
     features.fields.push_back({field, std::vector<std::byte>(static_cast<size_t>(num_samples * field.bytes()))});
   }
   const auto frozen = [&](model::Bundle values) {
-    for (auto& value : values) value = value.to(request.device, step::compute_type(request.precision));
+    for (auto& value : values) value = value.to(request.device);
+    values = network.cast(std::move(values), step::compute_type(request.precision));
     values = network.run(std::move(values), model::Mode::evaluate, 0, request.to);
     for (auto& value : values) value = value.to(at::kCPU, at::kFloat);
     return values;

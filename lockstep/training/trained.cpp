@@ -165,7 +165,8 @@ std::vector<std::string> class_names(const Source& source, const spec::Job& job)
     if (const base::Json* names = document.find("classes")) return names_from(*names);
   }
   if (job.data.train == "synthetic") return loader::synthetic_collection(1, job.model.classes).classes;
-  return loader::scan_folder(job.data.train).classes;
+  const bool of_samples = task::make_task(job)->classes() == task::Classes::of_samples;
+  return (of_samples ? loader::scan_folder(job.data.train) : loader::scan_images(job.data.train)).classes;
 }
 
 }  // namespace
@@ -175,7 +176,7 @@ Trained load_trained(const TrainedOptions& options) {
   auto loaded = weights::load_job_for(source.weights, source.job, options.sets);
   spec::Job& job = loaded.job;
   std::vector<std::string> classes;
-  if (task::make_task(job)->learns_classes()) classes = class_names(source, job);
+  if (task::make_task(job)->classes() != task::Classes::none) classes = class_names(source, job);
   const std::shared_ptr<const task::Task> task = task::make_task(job, classes);
   job.model.classes = task->num_outputs();
   Trained trained{job,

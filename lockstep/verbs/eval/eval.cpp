@@ -43,7 +43,8 @@ std::string folder_of(const std::string& data, const spec::Job& job) {
 
 loader::Collection open_collection(const std::string& folder, const training::Trained& trained) {
   if (folder == "synthetic") return loader::synthetic_collection(trained.job.data.samples, trained.job.model.classes);
-  return trained.task->learns_classes() ? loader::scan_folder(folder, trained.classes) : loader::scan_images(folder);
+  if (trained.task->classes() == task::Classes::of_samples) return loader::scan_folder(folder, trained.classes);
+  return loader::scan_images(folder);
 }
 
 std::string part_of(const std::string& folder, const spec::Job& job) {
