@@ -29,6 +29,8 @@ function(lockstep_test name folder kind)
     target_link_libraries(test_${name} PRIVATE lockstep_torch)
   endif()
   set_target_properties(test_${name} PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  # What is tested is optimized as users have it; the tests themselves run once for each time that they are compiled.
+  target_compile_options(test_${name} PRIVATE -O0)
   add_test(NAME unit.${name} COMMAND test_${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 600)  # for a hang, not for a slow machine
   if(kind STREQUAL "torch")
