@@ -72,7 +72,6 @@ part tree tree
 part format format
 part build build_all
 part symbols symbols
-part tidy python3 scripts/tidy.py --seconds 150
 part unit labelled unit
 part mpi labelled mpi
 part scenarios scenarios
