@@ -40,11 +40,16 @@ int64_t coco_round(double value) {
   return static_cast<int64_t>(std::trunc(value + 0.5));
 }
 
-FinePoint fine_point(double x, double y, const Mask& mask) {
-  const auto farthest = static_cast<double>(kFarthestSides * std::max(mask.width, mask.height));
+struct Extent {
+  int64_t width;
+  int64_t height;
+};
+
+FinePoint fine_point(double x, double y, const Extent& image) {
+  const auto farthest = static_cast<double>(kFarthestSides * std::max(image.width, image.height));
   if (!(std::abs(x) <= farthest && std::abs(y) <= farthest)) {
-    fail(text("a corner of a polygon (", x, ", ", y, ") lies far outside of the image of ", mask.width, " x ",
-              mask.height));
+    fail(text("a corner of a polygon (", x, ", ", y, ") lies far outside of the image of ", image.width, " x ",
+              image.height));
   }
   return {coco_round(kFine * x), coco_round(kFine * y)};
 }
@@ -79,17 +84,19 @@ double pixel_of(int64_t fine) {
 
 // Where the way around the corners crosses the middle of a pixel column inside and outside change places, in the order
 // of the columns. Only the crossings are kept, not the way.
-std::vector<int64_t> crossings(const std::vector<FinePoint>& corners, const Mask& mask) {
-  std::vector<int64_t> found;
+Switches crossings(std::span<const double> points, const Extent& image) {
+  std::vector<FinePoint> corners;
+  for (size_t i = 0; i + 1 < points.size(); i += 2) corners.push_back(fine_point(points[i], points[i + 1], image));
+  Switches found;
   std::optional<FinePoint> before;
   const auto visit = [&](const FinePoint& now) {
     const FinePoint last = before.value_or(now);
     before = now;
     if (now.x == last.x) return;
     const double x = pixel_of(now.x < last.x ? now.x : now.x - 1);
-    if (std::floor(x) != x || x < 0 || x > static_cast<double>(mask.width - 1)) return;
-    const double y = std::clamp(pixel_of(std::min(now.y, last.y)), 0.0, static_cast<double>(mask.height));
-    found.push_back(static_cast<int64_t>(x) * mask.height + static_cast<int64_t>(std::ceil(y)));
+    if (std::floor(x) != x || x < 0 || x > static_cast<double>(image.width - 1)) return;
+    const double y = std::clamp(pixel_of(std::min(now.y, last.y)), 0.0, static_cast<double>(image.height));
+    found.push_back(static_cast<int64_t>(x) * image.height + static_cast<int64_t>(std::ceil(y)));
   };
   int64_t length = 0;
   for (size_t i = 0; i < corners.size(); ++i) {
@@ -102,10 +109,27 @@ std::vector<int64_t> crossings(const std::vector<FinePoint>& corners, const Mask
   return found;
 }
 
-// The pixels [from, to) counted down the columns.
-void fill(Mask& mask, int64_t from, int64_t to) {
-  for (int64_t i = from; i < to; ++i)
-    mask.inside[static_cast<size_t>(i % mask.height * mask.width + i / mask.height)] = 1;
+// Of runs outside, inside, ...; they must be as many pixels as the image has.
+Switches switches_of(std::span<const int64_t> runs, const Extent& image) {
+  const int64_t pixels = image.width * image.height;
+  Switches found;
+  int64_t at = 0;
+  for (const int64_t run : runs) {
+    if (run < 0 || run > pixels - at) fail("the runs are longer than the image");
+    at += run;
+    found.push_back(at);
+  }
+  if (at != pixels) fail("the runs are shorter than the image");
+  return found;
+}
+
+void fill(Mask& mask, const Switches& switches) {
+  const int64_t pixels = mask.width * mask.height;
+  for (size_t at = 0; at < switches.size(); at += 2) {
+    const int64_t end = at + 1 < switches.size() ? switches[at + 1] : pixels;
+    for (int64_t i = switches[at]; i < end; ++i)
+      mask.inside[static_cast<size_t>(i % mask.height * mask.width + i / mask.height)] = 1;
+  }
 }
 
 void check_size(int64_t width, int64_t height) {
@@ -138,22 +162,11 @@ int64_t Mask::area() const {
 }
 
 void add_polygon(Mask& mask, std::span<const double> points) {
-  std::vector<FinePoint> corners;
-  for (size_t i = 0; i + 1 < points.size(); i += 2) corners.push_back(fine_point(points[i], points[i + 1], mask));
-  std::vector<int64_t> positions = crossings(corners, mask);
-  positions.push_back(mask.width * mask.height);
-  for (size_t i = 0; i + 1 < positions.size(); i += 2) fill(mask, positions[i], positions[i + 1]);
+  fill(mask, crossings(points, {mask.width, mask.height}));
 }
 
 void add_runs(Mask& mask, std::span<const int64_t> runs) {
-  const int64_t pixels = mask.width * mask.height;
-  int64_t at = 0;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i] < 0 || runs[i] > pixels - at) fail("the runs are longer than the image");
-    if (i % 2 == 1) fill(mask, at, at + runs[i]);
-    at += runs[i];
-  }
-  if (at != pixels) fail("the runs are shorter than the image");
+  fill(mask, switches_of(runs, {mask.width, mask.height}));
 }
 
 // Each number in groups of five bits, lowest first, in printable letters from '0' on; the sixth bit says that more
@@ -221,20 +234,26 @@ Mask turn_mask(const Mask& stored, const Turn& turn) {
   return seen;
 }
 
-Mask rasterize_mask(const Json& segmentation, int64_t width, int64_t height) {
+std::vector<Switches> outline_switches(const Json& segmentation, int64_t width, int64_t height) {
   check_size(width, height);
-  Mask mask(width, height);
   if (segmentation.is_array()) {
-    for (const auto& polygon : segmentation.items()) add_polygon(mask, numbers_of(polygon));
-    return mask;
+    std::vector<Switches> parts;
+    for (const auto& polygon : segmentation.items()) parts.push_back(crossings(numbers_of(polygon), {width, height}));
+    return parts;
   }
   if (!segmentation.is_object() || !segmentation.contains("counts") || !segmentation.contains("size"))
     fail("unknown form");
   const Json& size = segmentation.at("size");
   if (!size.is_array() || size.size() != 2 || size.items()[0].as_int() != height || size.items()[1].as_int() != width) {
-    fail("its size is not that of the image");
+    fail(text("its size ", size.dump(-1), " is not that of the image"));
   }
-  add_runs(mask, listed_runs(segmentation.at("counts")));
+  return {switches_of(listed_runs(segmentation.at("counts")), {width, height})};
+}
+
+Mask rasterize_mask(const Json& segmentation, int64_t width, int64_t height) {
+  const std::vector<Switches> parts = outline_switches(segmentation, width, height);
+  Mask mask(width, height);
+  for (const Switches& part : parts) fill(mask, part);
   return mask;
 }
 

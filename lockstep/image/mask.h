@@ -40,6 +40,13 @@ std::string compress_runs(std::span<const int64_t> runs);
 // The mask of a stored image as it lies on the one that is seen.
 Mask turn_mask(const Mask& stored, const Turn& turn);
 
+// Where inside and outside change places, counted down the columns, in ascending order: one part of an outline without
+// the memory of its pixels.
+using Switches = std::vector<int64_t>;
+// What COCO writes as "segmentation", part by part: a pixel is inside where it is so in any of them. User error as
+// rasterize_mask.
+std::vector<Switches> outline_switches(const base::Json& segmentation, int64_t width, int64_t height);
+
 // What COCO writes as "segmentation": a list of polygons, or {"size": [height, width], "counts": runs}.
 // User error for anything else.
 Mask rasterize_mask(const base::Json& segmentation, int64_t width, int64_t height);

@@ -22,6 +22,7 @@ class KeptRows {
  public:
   void add(const Row& row) { rows_.push_back(row); }
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
+  const std::vector<Row>& as_added() const { return rows_; }
 
   // For Score::pack and Score::merge.
   std::string pack() const { return {reinterpret_cast<const char*>(rows_.data()), rows_.size() * sizeof(Row)}; }
