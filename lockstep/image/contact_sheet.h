@@ -9,8 +9,7 @@
 
 namespace lockstep::image {
 
-// One row a class: its name (letters a to z and digits, the rest is left blank), then its pictures, each fitted into
-// a square cell.
+// One row a class: its name, then its pictures, each fitted into a square cell.
 struct SheetRow {
   std::string name;
   std::vector<Image> pictures;
