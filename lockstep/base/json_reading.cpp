@@ -193,14 +193,13 @@ class JsonParser {
     std::string value;
     advance();
     while (!done() && peek() != '"') {
-      const char c = peek();
-      if (static_cast<uint8_t>(c) < 0x20) fail("a raw control character in a string", "close the quote or use \\n");
+      const size_t begin = at_;
+      while (!done() && peek() != '"' && peek() != '\\' && static_cast<uint8_t>(peek()) >= 0x20) ++at_;
+      value.append(content_.substr(begin, at_ - begin));
+      if (done() || peek() == '"') break;
+      if (peek() != '\\') fail("a raw control character in a string", "close the quote or use \\n");
       advance();
-      if (c == '\\') {
-        parse_escape(value);
-      } else {
-        value += c;
-      }
+      parse_escape(value);
     }
     if (done()) fail("a string that never ends", "close it with \"", start);
     advance();
@@ -248,9 +247,11 @@ class JsonParser {
     const size_t start = at_;
     const Position position = here();
     bool integer = true;
-    while (!done() && std::string_view("+-.eE0123456789").find(peek()) != std::string_view::npos) {
-      if (peek() == '.' || peek() == 'e' || peek() == 'E') integer = false;
-      advance();
+    for (; !done(); ++at_) {
+      const char c = peek();
+      const bool is_fraction = c == '.' || c == 'e' || c == 'E';
+      if (!is_fraction && c != '+' && c != '-' && (c < '0' || c > '9')) break;
+      if (is_fraction) integer = false;
     }
     const std::string_view token = content_.substr(start, at_ - start);
     const size_t digits = token[0] == '-' ? 1 : 0;

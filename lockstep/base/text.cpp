@@ -107,7 +107,7 @@ size_t utf8_length(std::string_view bytes, size_t at) {
 
 bool is_utf8(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size();) {
-    const size_t length = utf8_length(bytes, at);
+    const size_t length = static_cast<uint8_t>(bytes[at]) < 0x80 ? 1 : utf8_length(bytes, at);
     if (length == 0) return false;
     at += length;
   }

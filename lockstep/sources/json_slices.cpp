@@ -70,6 +70,11 @@ class SliceWalker {
     return text_.substr(begin, at_++ - begin);
   }
 
+  static bool ends_word(char c) {
+    return c == ',' || c == ':' || c == ']' || c == '}' || c == '[' || c == '{' || c == '"' || c == ' ' || c == '\n' ||
+           c == '\r' || c == '\t' || c == '\0';
+  }
+
   // Brackets are counted, not matched by kind: who parses the slice does that.
   void skip_value() {
     int depth = 0;
@@ -88,7 +93,7 @@ class SliceWalker {
         ++at_;
       } else {
         const size_t begin = at_;
-        while (at_ < text_.size() && !std::strchr(",:]}[{\" \n\r\t", text_[at_]) && text_[at_] != '\0') ++at_;
+        while (at_ < text_.size() && !ends_word(text_[at_])) ++at_;
         if (at_ == begin) fail("a value is expected");
       }
     } while (depth > 0);
