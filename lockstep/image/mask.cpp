@@ -173,6 +173,7 @@ void add_runs(Mask& mask, std::span<const int64_t> runs) {
 // follow, the last group's fifth bit is the sign. From the fourth on a number is the difference to the one before last.
 std::vector<int64_t> parse_runs(std::string_view compressed) {
   std::vector<int64_t> runs;
+  runs.reserve(compressed.size());
   for (size_t at = 0; at < compressed.size();) {
     int64_t value = 0;
     int shift = 0;

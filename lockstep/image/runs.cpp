@@ -63,6 +63,13 @@ Runs read_segmentation(const base::Json& segmentation, int64_t width, int64_t he
   return all;
 }
 
+std::string read_compressed(const base::Json& segmentation, int64_t width, int64_t height) {
+  const base::Json* counts = segmentation.is_object() ? segmentation.find("counts") : nullptr;
+  if (!counts || !counts->is_string()) return compress_runs(read_segmentation(segmentation, width, height));
+  outline_switches(segmentation, width, height);
+  return counts->as_string();
+}
+
 int64_t runs_area(std::span<const int64_t> runs) {
   int64_t area = 0;
   for (size_t i = 1; i < runs.size(); i += 2) area += runs[i];
@@ -75,11 +82,12 @@ std::array<int64_t, 4> runs_box(std::span<const int64_t> runs, int64_t height) {
     const int64_t first = at, last = at + runs[i] - 1;
     at += runs[i];
     if (i % 2 == 0 || runs[i] == 0) continue;
-    if (left < 0) left = first / height;
-    right = last / height;
-    const bool spans_columns = first / height != last / height;  // hence a last row, and a first one
-    top = std::min(top, spans_columns ? 0 : first % height);
-    bottom = std::max(bottom, spans_columns ? height - 1 : last % height);
+    const int64_t column = first / height, begin = column * height;
+    if (left < 0) left = column;
+    const bool spans_columns = last >= begin + height;  // hence a last row, and a first one
+    right = spans_columns ? last / height : column;
+    top = std::min(top, spans_columns ? 0 : first - begin);
+    bottom = std::max(bottom, spans_columns ? height - 1 : last - begin);
   }
   if (left < 0) return {};
   return {left, top, right - left + 1, bottom - top + 1};

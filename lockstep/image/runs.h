@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "lockstep/base/json.h"
@@ -16,6 +17,9 @@ using Runs = std::vector<int64_t>;
 
 // What COCO writes as "segmentation" (mask.h), the parts of an object joined. User error as rasterize_mask.
 Runs read_segmentation(const base::Json& segmentation, int64_t width, int64_t height);
+
+// The same, compressed (mask.h); what is so already comes back as it is, once it has been checked.
+std::string read_compressed(const base::Json& segmentation, int64_t width, int64_t height);
 
 int64_t runs_area(std::span<const int64_t> runs);
 // x, y, width, height of the smallest box around the inside; zeros when there is none.

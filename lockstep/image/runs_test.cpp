@@ -82,6 +82,12 @@ TEST(RunsTest, TheBoxIsTheSmallestAroundTheInside) {
   EXPECT_THAT(runs_box(Runs{1, 0, 3, 1, 7}, 4), ElementsAre(1, 0, 1, 1));  // a run of no length is nowhere
 }
 
+TEST(RunsTest, EverySpellingIsReadCompressed) {
+  for (const char* words : {R"({"size": [2, 3], "counts": "123"})", R"({"size": [2, 3], "counts": [1, 2, 3]})"})
+    EXPECT_EQ(read_compressed(base::parse_json(words, "test"), 3, 2), "123");
+  EXPECT_EQ(read_compressed(base::parse_json("[[0, 0, 2, 0, 2, 2, 0, 2]]", "test"), 3, 2), "042");
+}
+
 TEST(RunsTest, RunsOfNoLengthAreJoined) {
   EXPECT_THAT(unite_runs(Runs{1, 2, 0, 3}, Runs{6}), ElementsAre(1, 5));
   EXPECT_THAT(read(R"({"size": [2, 3], "counts": [1, 2, 0, 3]})", 3, 2), ElementsAre(1, 5));
@@ -91,6 +97,7 @@ TEST(RunsTest, WhatIsNoMaskOfTheImageIsAUserError) {
   for (const char* words : {R"({"size": [3, 2], "counts": "123"})", R"({"size": [2, 3], "counts": "124"})",
                             R"({"size": [2, 3], "counts": "12"})", "[[1, 1, 2, 2]]", "7"}) {
     EXPECT_THROW(read(words, 3, 2), base::Error) << words;
+    EXPECT_THROW(read_compressed(base::parse_json(words, "test"), 3, 2), base::Error) << words;
   }
 }
 

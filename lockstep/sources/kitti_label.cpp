@@ -56,24 +56,34 @@ const std::vector<std::string>& kitti_types() {
   return types;
 }
 
+std::vector<KittiLine> read_kitti_lines(std::string_view content, const std::string& source) {
+  std::vector<KittiLine> lines;
+  int64_t number = 0;
+  while (!content.empty()) {
+    const size_t end = std::min(content.find('\n'), content.size());
+    const auto words = words_of(content.substr(0, end));
+    content.remove_prefix(std::min(end + 1, content.size()));
+    ++number;
+    if (words.empty()) continue;
+    KittiLine& line = lines.emplace_back(KittiLine{text(source, ":", number), words[0], {}});
+    for (size_t i = 1; i < words.size(); ++i) line.values.push_back(number_of(words[i], line.where));
+    if (line.values.size() >= 7 && (line.values[5] < line.values[3] || line.values[6] < line.values[4]))
+      throw Error(Blame::user, text(line.where, ": the box ends before it begins"), "x1, y1, x2, y2 are its corners");
+  }
+  return lines;
+}
+
 Json parse_kitti_labels(std::string_view content, const std::string& source) {
   Json objects = Json::array();
-  int64_t line = 0;
-  for (const auto& row : base::split(content, '\n')) {
-    const std::string where = text(source, ":", ++line);
-    const auto words = words_of(row);
-    if (words.empty()) continue;
-    const auto type = std::find(kitti_types().begin(), kitti_types().end(), words[0]);
+  for (const auto& [where, name, values] : read_kitti_lines(content, source)) {
+    const auto type = std::find(kitti_types().begin(), kitti_types().end(), name);
     if (type == kitti_types().end())
-      throw Error(Blame::user, text(where, ": unknown type ", base::quote_json(words[0])),
-                  base::did_you_mean(words[0], kitti_types()));
-    if (words.size() != kNumbers + 1 && words.size() != kNumbers + 2) {
-      throw Error(Blame::user, text(where, ": ", words.size(), " columns, 15 are expected"), "is this a KITTI label?");
+      throw Error(Blame::user, text(where, ": unknown type ", base::quote_json(name)),
+                  base::did_you_mean(name, kitti_types()));
+    if (values.size() != kNumbers && values.size() != kNumbers + 1) {
+      throw Error(Blame::user, text(where, ": ", values.size() + 1, " columns, 15 are expected"),
+                  "is this a KITTI label?");
     }
-    std::vector<double> values;
-    for (size_t i = 1; i < words.size(); ++i) values.push_back(number_of(words[i], where));
-    if (values[5] < values[3] || values[6] < values[4])
-      throw Error(Blame::user, text(where, ": the box ends before it begins"));
     Json object = Json::object();
     object["label"] = type - kitti_types().begin();
     object["category"] = *type;
