@@ -3,6 +3,8 @@
 #include <exception>
 
 #include "lockstep/base/arguments.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/progress.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
@@ -10,10 +12,16 @@
 #include "lockstep/ranks/plain_ranks.h"
 #include "lockstep/step/device.h"
 #include "lockstep/verbs/eval/eval.h"
+#include "lockstep/verbs/eval/score_files.h"
 #include "lockstep/verbs/verb.h"
 
 namespace lockstep::verbs::eval {
 namespace {
+
+using base::Blame;
+using base::Error;
+
+constexpr uint64_t kLargestFile = uint64_t{16} << 30;
 
 const base::CommandLine& eval_line() {
   static const base::CommandLine line{
@@ -26,10 +34,17 @@ const base::CommandLine& eval_line() {
        {"--set", "KEY=VALUE", "override a key of the job, e.g. data.image_size=96"},
        {"--ranks", "N", "share the work over N ranks on this machine, with mpirun, and watch over them"},
        {"--device", "NAME", "cpu (default) or cuda"},
+       {"--coco", "FILE", "instead of a run: score --detections against this list, as pycocotools does"},
+       {"--kitti", "FOLDER", "instead of a run: score --detections against these labels, as KITTI's own program does"},
+       {"--detections", "PATH", "a COCO result file, or a folder of KITTI result files"},
+       {"--iou", "WHAT", "with --coco: bbox (default) or segm, boxes or masks"},
        {"--json", "FILE", "write the result as JSON (- = standard output, without the text)"}},
       "RUN is a run folder, whose eval.json and eval/ (worst mistakes as pictures) are written for `lockstep report`,\n"
       "or a weights file. Works under mpirun and srun too: every sample once, the same figures on any ranks.\n"
+      "Result files of any program are scored without a run: --coco or --kitti, with --detections.\n"
       "examples: lockstep eval runs/pets --data data/pets/test --json -\n"
+      "          lockstep eval --coco instances_val2017.json --detections results.json --iou segm\n"
+      "          lockstep eval --kitti training/label_2 --detections results/data\n"
       "          lockstep eval quickstart/run"};
   return line;
 }
@@ -73,11 +88,48 @@ int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, cons
   return 0;
 }
 
+// The results that `how` (--coco, --kitti) scores. What belongs to a run or to the other one is refused.
+std::string detections_for(const base::Arguments& arguments, const std::string& how) {
+  if (!arguments.positional.empty())
+    throw Error(Blame::user, base::text(how, " scores result files, and no run"), "leave out the run folder");
+  for (const std::string option : {"--data", "--job", "--weights", "--set", "--ranks", "--device", "--coco", "--iou"}) {
+    const bool belongs = how == "--coco" && (option == "--coco" || option == "--iou");
+    if (arguments.has(option) && !belongs)
+      throw Error(Blame::user, base::text(option, " has no meaning with ", how), base::text("leave out ", option));
+  }
+  if (const auto detections = arguments.value("--detections")) return *detections;
+  throw Error(Blame::user, base::text(how, " needs the results that are to be scored"), "--detections PATH");
+}
+
+int score_kitti_files(const base::Arguments& arguments) {
+  const std::string detections = detections_for(arguments, "--kitti");
+  const auto evaluation = sources::score_kitti(*arguments.value("--kitti"), detections);
+  base::give(arguments, kitti_json(evaluation), kitti_text(evaluation));
+  return 0;
+}
+
+int score_coco_files(const base::Arguments& arguments) {
+  const std::string detections = detections_for(arguments, "--coco"), truth = *arguments.value("--coco");
+  const std::string what = arguments.value_or("--iou", "bbox");
+  if (what != "bbox" && what != "segm")
+    throw Error(Blame::user, base::text("--iou is '", what, "'"), "bbox: boxes; segm: masks");
+  const task::CocoIou iou = what == "bbox" ? task::CocoIou::bbox : task::CocoIou::segm;
+  const std::string list = base::read_file(truth, kLargestFile), results = base::read_file(detections, kLargestFile);
+  const auto evaluation = sources::score_coco({list, truth}, {results, detections}, iou);
+  base::give(arguments, coco_json(evaluation, iou), coco_text(evaluation, iou));
+  return 0;
+}
+
 }  // namespace
 
 LOCKSTEP_VERB(eval)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(eval_line(), words);
   if (arguments.has("--help")) return std::fputs(base::help_text(eval_line()).c_str(), stdout), 0;
+  if (arguments.has("--kitti")) return score_kitti_files(arguments);
+  if (arguments.has("--coco")) return score_coco_files(arguments);
+  for (const char* option : {"--detections", "--iou"})
+    if (arguments.has(option))
+      throw Error(Blame::user, base::text(option, " is for result files"), "with --coco FILE or --kitti FOLDER");
   arguments.only("run folder or weights file");
   EvalOptions options;
   options.data = arguments.value_or("--data", "validate");
