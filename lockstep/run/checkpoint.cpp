@@ -67,6 +67,7 @@ std::string manifest_text(Json manifest) {
 
 std::string damage_of_file(const Path& folder, const Json& row) {
   const std::string& name = row.at("name").as_string();
+  if (!is_part_name(name)) return text(base::quote_json(name), " is no file of this checkpoint");
   std::error_code error;
   const auto bytes = std::filesystem::file_size(folder / name, error);
   if (error) return text(name, " is missing");

@@ -165,6 +165,16 @@ TEST(CheckpointTest, AStateOfAnotherStepIsDamage) {
   EXPECT_EQ(damage(folder.path() / "step-00000005"), "state.json is that of step 9");
 }
 
+TEST(CheckpointTest, AManifestThatNamesAFileElsewhereIsDamage) {
+  const base::TemporaryFolder folder;
+  CheckpointStore store(folder.path());
+  const Content content(5);
+  Save save = content.save(5);
+  save.parts[1].name = "../optimizer.safetensors";
+  store.save(save);
+  EXPECT_EQ(damage(folder.path() / "step-00000005"), "\"../optimizer.safetensors\" is no file of this checkpoint");
+}
+
 TEST(CheckpointTest, SavesTheSameStepAgain) {
   const base::TemporaryFolder temporary;
   CheckpointStore store(temporary.path());

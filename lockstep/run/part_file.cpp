@@ -57,6 +57,11 @@ void await_row(const Path& row, const Patience& patience) {
 
 }  // namespace
 
+bool is_part_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
 Json write_part(Disk& disk, const Path& folder, const CheckpointPart& part) {
   const auto file = disk.create(folder / part.name);
   base::Sha256 hash;

@@ -21,6 +21,9 @@ struct CheckpointPart {
   std::function<void(const Sink&)> write;
 };
 
+// Whether a document of a checkpoint may name a file so: no path leads out of its folder.
+bool is_part_name(std::string_view name);
+
 // The file's row for the manifest (name, bytes, sha256), after writing and syncing it.
 base::Json write_part(Disk& disk, const base::Path& folder, const CheckpointPart& part);
 

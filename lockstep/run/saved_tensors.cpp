@@ -6,9 +6,11 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <optional>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/part_file.h"
 
 namespace lockstep::run {
 namespace {
@@ -26,10 +28,31 @@ std::vector<int64_t> numbers(const Json& array) {
   return all;
 }
 
-int64_t product(const std::vector<int64_t>& shape) {
+// Nothing where a size is negative, or the product is beyond all memory.
+std::optional<int64_t> product(const std::vector<int64_t>& shape) {
   int64_t all = 1;
-  for (const int64_t size : shape) all *= size;
+  for (const int64_t size : shape) {
+    if (size < 0 || __builtin_mul_overflow(all, size, &all)) return std::nullopt;
+  }
   return all;
+}
+
+// Whether each index has an element of its own and none is left over. A state.json that says otherwise, with checksums
+// that are right, would have us read beyond the tensor.
+bool is_without_gaps(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides) {
+  if (shape.size() != strides.size()) return false;
+  std::vector<size_t> dims;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    if (shape[dim] == 0) return true;
+    if (shape[dim] != 1) dims.push_back(dim);
+  }
+  std::sort(dims.begin(), dims.end(), [&](size_t a, size_t b) { return strides[a] < strides[b]; });
+  int64_t expected = 1;
+  for (const size_t dim : dims) {
+    if (strides[dim] != expected) return false;
+    expected *= shape[dim];
+  }
+  return true;
 }
 
 bool is_row_major(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides) {
@@ -43,7 +66,7 @@ bool is_row_major(const std::vector<int64_t>& shape, const std::vector<int64_t>&
 
 // From the order of the memory into that of the indices, the last dim fastest.
 void put_in_order(const std::vector<std::byte>& from, const CutTensor& cut, std::span<std::byte> into) {
-  const size_t element = into.empty() ? 0 : into.size() / static_cast<size_t>(product(cut.shape));
+  const size_t element = into.empty() ? 0 : into.size() / static_cast<size_t>(product(cut.shape).value_or(1));
   std::vector<int64_t> index(cut.shape.size(), 0);
   for (size_t to = 0; to < into.size(); to += element) {
     int64_t position = 0;
@@ -121,6 +144,10 @@ void SavedTensors::find_partitions(const Path& checkpoint, std::string_view file
   const std::string wanted = cut_name(file, "");
   std::map<std::string, std::vector<Files::Partition>> found;
   for (const auto& part : state.at("parts").items()) {
+    if (const std::string& name = part.as_string(); !is_part_name(name)) {
+      throw Error(Blame::machine, text(part.where(), ": ", base::quote_json(name), " is no file of this checkpoint"),
+                  "the file is not one of ours");
+    }
     const Path path = checkpoint / part.as_string();
     for (const auto& view : files_->open.emplace_back(path).tensors()) {
       if (!view.name.starts_with(wanted)) continue;
@@ -135,12 +162,13 @@ void SavedTensors::find_partitions(const Path& checkpoint, std::string_view file
     std::sort(whole.partitions.begin(), whole.partitions.end(),
               [](const Files::Partition& a, const Files::Partition& b) { return a.first < b.first; });
     int64_t end = 0;
-    bool fits = !whole.partitions.empty() && whole.cut.shape.size() == whole.cut.strides.size();
+    const std::optional<int64_t> elements = product(whole.cut.shape);
+    bool fits = !whole.partitions.empty() && elements && is_without_gaps(whole.cut.shape, whole.cut.strides);
     for (const auto& partition : whole.partitions) {
       fits = fits && partition.first == end && partition.view->dtype == whole.partitions[0].view->dtype;
       end += partition.count();
     }
-    if (!fits || end != product(whole.cut.shape)) {
+    if (!fits || end != *elements) {
       throw Error(Blame::machine,
                   text(checkpoint.string(), ": the partitions of '", member.key, "' do not make up the whole of it"),
                   "remove this checkpoint: the one before it will be found");

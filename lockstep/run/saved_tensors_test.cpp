@@ -30,6 +30,7 @@ struct CutCheckpoint {
   std::vector<float> memory = {1, 4, 2, 5, 3, 6}, vector = {7, 8, 9}, whole = {10, 11};
   std::vector<CutTensor> cut = {{cut_name("weights", "matrix"), {2, 3}, {1, 2}},
                                 {cut_name("optimizer", "momentum.vector"), {3}, {1}}};
+  std::string first_part = "part-0000.safetensors";  // as state.json calls it
 
   base::Path save(const base::Path& folder, bool all_partitions = true) const {
     const std::span<const float> row(memory);
@@ -39,7 +40,7 @@ struct CutCheckpoint {
     Save save;
     save.step = 3;
     save.state = base::Json::object();
-    describe_cut(save.state, cut, {"part-0000.safetensors", "part-0001.safetensors"});
+    describe_cut(save.state, cut, {first_part, "part-0001.safetensors"});
     save.parts = {safetensors_part("weights.safetensors", {floats("whole", whole)}),
                   safetensors_part("optimizer.safetensors", {}),
                   safetensors_part("part-0000.safetensors", {floats(partition_name(cut[0].name, 0), row.first(1))}),
@@ -71,6 +72,31 @@ TEST(SavedTensorsTest, AMissingPartitionIsNamed) {
   } catch (const base::Error& error) {
     EXPECT_EQ(error.blame(), base::Blame::machine);
     EXPECT_THAT(error.message(), testing::HasSubstr("'weights/matrix'"));
+  }
+}
+
+// Whoever writes the checkpoint writes its checksums too.
+TEST(SavedTensorsTest, AStateThatPointsOutsideOfItsTensorOrFolderIsRefused) {
+  const std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> forged = {
+      {{2, 3}, {1, 1 << 20}}, {{2, 3}, {1, -2}}, {{2, 3}, {1, 1}}, {{-2, -3}, {1, 2}}, {{2, 3}, {2}}};
+  for (const auto& [shape, strides] : forged) {
+    const base::TemporaryFolder folder;
+    CutCheckpoint checkpoint;
+    checkpoint.cut[0].shape = shape;
+    checkpoint.cut[0].strides = strides;
+    EXPECT_THROW(SavedTensors(checkpoint.save(folder.path()), "weights"), base::Error)
+        << testing::PrintToString(strides);
+  }
+  const base::TemporaryFolder folder;
+  CutCheckpoint checkpoint;
+  checkpoint.first_part = "../part-0000.safetensors";
+  const base::Path saved = checkpoint.save(folder.path());
+  std::filesystem::copy(saved / "part-0000.safetensors", saved.parent_path() / "part-0000.safetensors");
+  try {
+    const SavedTensors weights(saved, "weights");
+    FAIL() << "accepted";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.message(), testing::HasSubstr("\"../part-0000.safetensors\" is no file of this checkpoint"));
   }
 }
 
