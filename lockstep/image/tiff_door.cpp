@@ -17,6 +17,7 @@
 namespace lockstep::image {
 namespace {
 
+constexpr int64_t kUsualTile = 1024;                           // pixels of a side, at most
 constexpr tmsize_t kMostTiffBytes = tmsize_t{kMaxPixels} * 8;  // in one piece: a strip of 16-bit RGBA may be all of it
 
 // What is rare and hardly tested anywhere is refused by name.
@@ -69,6 +70,19 @@ const char* foreign_colours(uint16_t photometric) {
       return "a camera's raw pixels";
     default:
       return "colours of an unknown kind";
+  }
+}
+
+// Channels without one for transparency.
+int colours_of(uint16_t photometric) {
+  switch (photometric) {
+    case PHOTOMETRIC_RGB:
+    case PHOTOMETRIC_YCBCR:
+      return 3;
+    case PHOTOMETRIC_SEPARATED:
+      return 4;
+    default:
+      return 1;
   }
 }
 
@@ -164,6 +178,7 @@ class TiffReader {
     refuse_too_large(width, height);
     width_ = width;
     height_ = height;
+    refuse_huge_tile();
     if (TIFFGetField(tiff_.get(), TIFFTAG_SUBFILETYPE, &kind) != 0 && (kind & FILETYPE_REDUCEDIMAGE) != 0) {
       refuse("its first page is the preview of another, as in a camera's raw file");
     }
@@ -174,6 +189,9 @@ class TiffReader {
     if (TIFFGetField(tiff_.get(), TIFFTAG_PHOTOMETRIC, &photometric) == 0)
       refuse("it does not say what its colours are");
     if (const char* colours = foreign_colours(photometric)) refuse(base::text("it has ", colours));
+    // libtiff would take the first of them and say nothing of the others.
+    const uint16_t channels = tag(TIFFTAG_SAMPLESPERPIXEL, 1);
+    if (channels > colours_of(photometric) + 1) refuse(base::text("it has ", channels, " channels"));
     const uint16_t bits = tag(TIFFTAG_BITSPERSAMPLE, 1), samples = tag(TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
     if (samples == SAMPLEFORMAT_IEEEFP) refuse("its pixels are floating-point numbers");
     if (samples != SAMPLEFORMAT_UINT && samples != SAMPLEFORMAT_VOID)
@@ -182,6 +200,32 @@ class TiffReader {
       refuse(base::text("its pixels have ", bits, " bits"));
     char message[1024] = {};
     if (TIFFRGBAImageOK(tiff_.get(), message) == 0) refuse(message);
+    refuse_further_pages();
+  }
+
+  // Smaller copies and masks of the first page may follow it. Another image would be passed over without a word.
+  void refuse_further_pages() {
+    if (TIFFLastDirectory(tiff_.get()) != 0) return;
+    uint32_t kind = 0;
+    const bool is_page = TIFFReadDirectory(tiff_.get()) != 0;
+    if (is_page) TIFFGetField(tiff_.get(), TIFFTAG_SUBFILETYPE, &kind);
+    if (is_page && (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) == 0)
+      refuse("it has several pages, which is many images");
+    if (TIFFSetDirectory(tiff_.get(), 0) == 0) damaged();
+    error_.clear();  // of what follows the first page
+  }
+
+  // A tile is unpacked whole, however little of it is image: 16 pixels square asked for 1 GB. Tiles are 1,024 pixels
+  // wide at most where somebody makes them; a larger one may be the whole image.
+  void refuse_huge_tile() const {
+    uint32_t width = 0, height = 0;
+    if (TIFFIsTiled(tiff_.get()) == 0 || TIFFGetField(tiff_.get(), TIFFTAG_TILEWIDTH, &width) == 0 ||
+        TIFFGetField(tiff_.get(), TIFFTAG_TILELENGTH, &height) == 0) {
+      return;
+    }
+    const auto most = [](int64_t side) { return std::max(kUsualTile, (side + 15) / 16 * 16); };
+    if (width <= most(width_) && height <= most(height_)) return;
+    refuse(base::text("a tile of ", width, " x ", height, " in an image of ", width_, " x ", height_));
   }
 
   [[noreturn]] static void refuse(const std::string& what) {

@@ -105,6 +105,31 @@ TEST(TiffDoorTest, RefusesByNameWhatItDoesNotRead) {
   EXPECT_THAT(tiff_complaint(Tiff{.tags = {{254, 1}}}.file()), HasSubstr("preview"));
 }
 
+TEST(TiffDoorTest, RefusesATileFarBeyondTheImage) {
+  Tiff tiff{.width = 16, .height = 16, .pixels = std::string(1024, '\x07')};
+  tiff.tags = {{322, 16384}, {323, 16384}, {324, 8}, {325, 1024}};
+  EXPECT_THAT(tiff_complaint(tiff.file()), HasSubstr("a tile of 16384 x 16384 in an image of 16 x 16"));
+  tiff.tags = {{322, 16}, {323, 16}, {324, 8}, {325, 16 * 16 * 3}};
+  EXPECT_EQ(tiff_complaint(tiff.file()), "no complaint");
+}
+
+TEST(TiffDoorTest, RefusesPagesThatItWouldLeaveOut) {
+  const auto with_second = [](const Tiff& second) {  // a copy of its directory, which is read for its kind alone
+    const std::string first = Tiff{}.file(), other = second.file();
+    const auto begin = static_cast<size_t>(static_cast<unsigned char>(other[4]));
+    return first.substr(0, first.size() - 4) + little_endian(static_cast<uint32_t>(first.size()), 4) +
+           other.substr(begin);
+  };
+  EXPECT_THAT(tiff_complaint(with_second({})), HasSubstr("several pages"));
+  EXPECT_EQ(tiff_complaint(with_second({.tags = {{254, 1}}})), "no complaint");  // a smaller copy of the first
+  EXPECT_EQ(tiff_complaint(with_second({.tags = {{254, 4}}})), "no complaint");  // its mask
+}
+
+TEST(TiffDoorTest, RefusesChannelsThatItWouldLeaveOut) {
+  EXPECT_THAT(tiff_complaint(Tiff{.samples = 4, .pixels = "\1\2\3\4\5\6\7\10"s, .tags = {{262, 1}}}.file()),
+              HasSubstr("it has 4 channels"));
+}
+
 TEST(TiffDoorTest, RejectsDamageAndAbsurdSizes) {
   const std::string file = Tiff{}.file();
   EXPECT_EQ(tiff_complaint(file), "no complaint");
