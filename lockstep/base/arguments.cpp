@@ -26,7 +26,11 @@ const Option& known_option(const CommandLine& line, const std::string& name) {
   }
   std::vector<std::string> names{"--help"};
   for (const auto& option : line.options) names.push_back(option.name);
-  throw Error(Blame::user, text("lockstep ", line.verb, " has no option '", name, "'"), did_you_mean(name, names));
+  std::string fix = did_you_mean(name, names);
+  const bool sets = std::find(names.begin(), names.end(), "--set") != names.end();
+  if (sets && !fix.starts_with("did"))
+    fix = text("a key of the job? --set KEY=VALUE, `lockstep explain` has them; ", fix);
+  throw Error(Blame::user, text("lockstep ", line.verb, " has no option '", name, "'"), fix);
 }
 
 }  // namespace

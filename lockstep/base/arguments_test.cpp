@@ -39,6 +39,9 @@ TEST(ArgumentsTest, TakesOptionsInAnyOrder) {
 
 TEST(ArgumentsTest, NamesTheNearestOption) {
   EXPECT_EQ(complaint({"--rank", "2"}), "lockstep train has no option '--rank' | did you mean '--ranks'?");
+  EXPECT_EQ(complaint({"--epochs", "3"}),
+            "lockstep train has no option '--epochs' | a key of the job? --set KEY=VALUE, `lockstep explain` has them; "
+            "known: --help, --ranks, --set, --here");
   EXPECT_EQ(complaint({"--ranks"}), "--ranks needs a value | --ranks N");
   EXPECT_EQ(complaint({"--here=1"}), "--here takes no value | ");
 }

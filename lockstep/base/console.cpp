@@ -81,6 +81,19 @@ FILE* open_harmless(int descriptor, int buffering) {
   return stream;
 }
 
+// The escape of a character that turns the direction of what follows it: "gnp.exe" could be shown as "exe.png". Letters
+// of scripts that are written from right to left turn by themselves and need none. Null: another character.
+const char* turns_around(std::string_view sequence) {
+  constexpr std::pair<std::string_view, const char*> kTurning[] = {
+      {"\xE2\x80\xAA", "\\u202a"}, {"\xE2\x80\xAB", "\\u202b"}, {"\xE2\x80\xAC", "\\u202c"},
+      {"\xE2\x80\xAD", "\\u202d"}, {"\xE2\x80\xAE", "\\u202e"}, {"\xE2\x81\xA6", "\\u2066"},
+      {"\xE2\x81\xA7", "\\u2067"}, {"\xE2\x81\xA8", "\\u2068"}, {"\xE2\x81\xA9", "\\u2069"}};
+  for (const auto& [turning, escape] : kTurning) {
+    if (sequence == turning) return escape;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string harmless(std::string_view text) {
@@ -93,6 +106,8 @@ std::string harmless(std::string_view text) {
     const bool c1 = length == 2 && first == 0xC2 && static_cast<uint8_t>(text[at + 1]) < 0xA0;
     if (length == 0) {
       out += kReplacement;
+    } else if (const char* turning = turns_around(sequence)) {
+      out += turning;
     } else if (c1 || first == 0x7F || (first < 0x20 && first != '\n' && first != '\t')) {
       char escaped[8];
       std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c1 ? text[at + 1] & 0xFF : first));

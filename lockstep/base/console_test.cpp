@@ -38,6 +38,7 @@ TEST(ConsoleTest, NothingReachesTheTerminalButText) {
             "a\tb\nc \xC3\xA4 \xE2\x82\xAC \xF0\x9F\x98\x80");
   EXPECT_EQ(harmless("\x1b]52;c;aGk=\x07"), "\\u001b]52;c;aGk=\\u0007");
   EXPECT_EQ(harmless("a\rb\x7f"), "a\\u000db\\u007f");
+  EXPECT_EQ(harmless("a\xE2\x80\xAEgnp.exe \xE2\x81\xA6"), "a\\u202egnp.exe \\u2066");
   EXPECT_EQ(harmless("\xC2\x9B"
                      "31m\xC2\xA0"),
             "\\u009b31m\xC2\xA0");  // CSI as one character; a blank is none

@@ -106,6 +106,7 @@ std::string write_fix(const Path& path) {
     return text("free some space: remove files, there are no inodes left: df -i ", shell_folder, "; quota -s");
   }
   if (errno == ENOSPC || errno == EDQUOT) return text("free some space: df -h ", shell_folder, "; quota -s");
+  if (errno == EFBIG) return "files may not grow that large here: ulimit -f unlimited, or ask the site";
   if (errno == EROFS || errno == EACCES) return text("choose a folder you may write to; ls -ld ", shell_folder);
   if (errno == ENOENT && ::access(folder.c_str(), F_OK) != 0) return text("make the folder: mkdir -p ", shell_folder);
   return "";
@@ -364,8 +365,12 @@ MappedFile::~MappedFile() {
 
 TemporaryFolder::TemporaryFolder() {
   const char* base = std::getenv("TMPDIR");
-  std::string pattern = text(base ? base : "/tmp", "/lockstep-XXXXXX");
-  if (!::mkdtemp(pattern.data())) throw_errno(text("cannot make a temporary folder ", pattern));
+  std::string pattern = text(base && *base ? base : "/tmp", "/lockstep-XXXXXX");
+  if (!::mkdtemp(pattern.data())) {
+    const std::string fix =
+        errno == ENOENT || errno == ENOTDIR ? "name a folder that is here: export TMPDIR=/tmp" : write_fix(pattern);
+    throw_errno(text("cannot make a temporary folder ", pattern), fix);
+  }
   path_ = pattern;
 }
 

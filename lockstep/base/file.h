@@ -24,8 +24,8 @@ bool blames_the_path(int code);
 // a folder is refused, because waiting for a writer could be forever.
 std::string read_file(const Path& path, uint64_t max_bytes = uint64_t{1} << 30);
 Json read_json(const Path& path, const JsonLimits& limits = {});
-// The same in pieces, in order, without holding the whole file. A disk that fails meanwhile is a machine error; with a
-// memory map (MappedFile) it would end the process by SIGBUS.
+// The same in pieces, in order, without holding the whole file. A disk that fails meanwhile is a machine error that can
+// be caught; under a memory map (MappedFile) it ends the process, with words.
 void read_in_pieces(const Path& path, const std::function<void(std::span<const std::byte>)>& take);
 
 // Writes to a temporary name in the same folder, fsyncs it, renames it over `path`, fsyncs the folder: readers see
@@ -80,7 +80,7 @@ class FileWriter {
 };
 
 // A read-only memory map of a whole file. A page that the disk fails to read, or that is gone because the file was
-// shortened, ends the process by SIGBUS. Where damage must be reported, use read_in_pieces.
+// shortened, ends the process with words that name the file (mapping_guard.h). Where it must go on, use read_in_pieces.
 class MappedFile {
  public:
   explicit MappedFile(const Path& path);

@@ -2,6 +2,7 @@
 #include "lockstep/base/file.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -198,6 +199,22 @@ TEST(FileTest, APipeIsNotWaitedFor) {
   const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
   EXPECT_THROW(FileWriter(pipe, FileWriter::Mode::append), Error);
   ::close(reader);
+}
+
+// As on a node to which the variable came along from another.
+TEST(FileTest, ATemporaryFolderThatIsNotThereIsNamedWithItsFix) {
+  const TemporaryFolder folder;
+  const char* told = std::getenv("TMPDIR");
+  const std::string before = told ? told : "";
+  ::setenv("TMPDIR", (folder.path() / "gone").c_str(), 1);
+  try {
+    const TemporaryFolder none;
+    ADD_FAILURE() << none.path();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.blame(), Blame::machine);
+    EXPECT_THAT(error.message(), testing::HasSubstr("export TMPDIR="));
+  }
+  told ? ::setenv("TMPDIR", before.c_str(), 1) : ::unsetenv("TMPDIR");
 }
 
 TEST(FileTest, AShellsPipeIsRead) {

@@ -295,6 +295,7 @@ class JsonParser {
 }  // namespace
 
 Json parse_json(std::string_view content, const std::string& source, const JsonLimits& limits) {
+  if (content.starts_with("\xEF\xBB\xBF")) content.remove_prefix(3);  // some editors write a byte order mark
   return JsonParser(content, source, limits).parse();
 }
 

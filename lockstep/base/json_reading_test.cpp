@@ -30,6 +30,11 @@ TEST(JsonReadingTest, KeepsOrderKindsAndPlaces) {
   EXPECT_EQ(job.members()[1].key_position.column, 3);
 }
 
+TEST(JsonReadingTest, PassesOverTheByteOrderMarkOfAnEditor) {
+  EXPECT_EQ(parse_json("\xEF\xBB\xBF{\"a\": 1}", "job.json").at("a").where(), "job.json:1:7");
+  EXPECT_NE(complaint("{\xEF\xBB\xBF}"), "");
+}
+
 TEST(JsonReadingTest, ReadsAnObjectOfManyKeysInLinearTime) {
   std::string source = "{\"k\": 1";
   for (int i = 0; i < 90000; ++i) source += ",\"k" + std::to_string(i) + "\":1";

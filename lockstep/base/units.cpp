@@ -24,12 +24,12 @@ constexpr Unit kByteUnits[] = {{"B", 1},        {"kB", 1e3},     {"KB", 1e3},   
                                {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}};
 constexpr Unit kBitUnits[] = {
     {"bit", 1.0 / 8}, {"kbit", 1e3 / 8}, {"Mbit", 1e6 / 8}, {"Gbit", 1e9 / 8}, {"Tbit", 1e12 / 8}};
-constexpr Unit kTimeUnits[] = {{"us", 1e-6}, {"ms", 1e-3},   {"s", 1},       {"sec", 1},
-                               {"min", 60},  {"h", 3600},    {"hour", 3600}, {"hours", 3600},
-                               {"d", 86400}, {"day", 86400}, {"days", 86400}};
+constexpr Unit kTimeUnits[] = {{"us", 1e-6},    {"ms", 1e-3}, {"s", 1},       {"sec", 1},
+                               {"m", 60},       {"min", 60},  {"h", 3600},    {"hour", 3600},
+                               {"hours", 3600}, {"d", 86400}, {"day", 86400}, {"days", 86400}};
 constexpr const char* kBytesFix = R"(write a number with its unit, e.g. "12 GB" or "16 GiB")";
 constexpr const char* kRateFix = R"(write a number with its unit, e.g. "12 GB/s" or "100 Gbit/s")";
-constexpr const char* kDurationFix = R"(write "48:00:00" (hours:minutes:seconds), "90 min" or "2 h")";
+constexpr const char* kDurationFix = R"(write "48:00:00" (hours:minutes:seconds), "2-00:00:00", "90 min" or "2 h")";
 
 template <size_t N>
 std::optional<double> factor_of(const Unit (&units)[N], std::string_view name) {
@@ -65,17 +65,20 @@ std::string_view take_word(std::string_view& words) {
   throw Error(Blame::user, text("'", words, "' ", problem), fix);
 }
 
-// "12:00:00" or "1-12:00:00"; nothing when it is not of that form.
+// "12:00:00", or with days as Slurm writes them: "1-12:00:00", "1-12:00", "1-12". Nothing when it is not of that form.
 std::optional<double> parse_clock(std::string_view words) {
   double days = 0;
+  bool has_days = false;
   if (const size_t dash = words.find('-'); dash != std::string_view::npos) {
     std::string_view front = words.substr(0, dash);
     const auto number = take_number(front);
     if (!number || !front.empty() || std::floor(*number) != *number) return std::nullopt;
     days = *number;
+    has_days = true;
     words.remove_prefix(dash + 1);
   }
-  const auto parts = split(words, ':');
+  auto parts = split(words, ':');
+  while (has_days && parts.size() < 3) parts.emplace_back("0");
   if (parts.size() != 3) return std::nullopt;
   double seconds = 0;
   for (size_t i = 0; i < parts.size(); ++i) {

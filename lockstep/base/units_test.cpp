@@ -31,7 +31,10 @@ TEST(UnitsTest, ReadsBytes) {
 TEST(UnitsTest, ReadsDurations) {
   EXPECT_EQ(parse_duration("48:00:00"), 48 * 3600);
   EXPECT_EQ(parse_duration("1-12:00:00"), 36 * 3600);
+  EXPECT_EQ(parse_duration("1-12"), 36 * 3600);  // days-hours, days-hours:minutes: Slurm's
+  EXPECT_EQ(parse_duration("0-10:30"), 10.5 * 3600);
   EXPECT_EQ(parse_duration("90 min"), 5400);
+  EXPECT_EQ(parse_duration("90m"), 5400);
   EXPECT_EQ(parse_duration("2h30min"), 9000);
   EXPECT_EQ(parse_duration("2 h 30 min"), 9000);
   EXPECT_EQ(parse_duration("1.5 d"), 129600);
@@ -57,6 +60,7 @@ TEST(UnitsTest, RefusesAMissingOrUnknownUnit) {
 
 TEST(UnitsTest, RefusesDurationsThatCouldMeanTwoThings) {
   EXPECT_EQ(refusal(parse_duration, "90:00"), "'90:00' is not a duration");
+  EXPECT_EQ(refusal(parse_duration, "2-"), "'2-' has the unknown unit '-'");
   EXPECT_EQ(refusal(parse_duration, "1:75:00"), "'1:75:00' is not a duration");
   EXPECT_EQ(refusal(parse_duration, "-2 h"), "'-2 h' is not a duration");
   EXPECT_EQ(refusal(parse_duration, ""), "'' is not a duration");
