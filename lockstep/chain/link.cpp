@@ -16,6 +16,7 @@
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/chain/submit.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/site/hosts.h"
 #include "lockstep/site/launch.h"
@@ -157,8 +158,7 @@ class Link {
   // another behind, which nobody counts.
   std::optional<std::string> queue_successor() {
     if (chain_.terms.submit_from != spec::SubmitFrom::job || number_ >= chain_.terms.max_links) return std::nullopt;
-    const auto submitted =
-        site::submit_script(chain_.terms.scheduler, run_ / "submit.sh", {site::Waits::For::failure_of, job_});
+    const auto submitted = queue_script(run_, chain_.terms.scheduler, {site::Waits::For::failure_of, job_});
     if (!submitted.id.empty()) {
       chain_.queued.push_back(submitted.id);  // PBS finds jobs by their ids alone
       try {

@@ -34,6 +34,7 @@ class LinkTest : public testing::Test {
     terms.patience = 2;
     terms.walltime = 600;
     ChainRecord(run()).open(terms);
+    base::write_file(run() / "submit.sh", "#!/bin/bash\n");
   }
 
   const base::Path& run() const { return folder_.path(); }
@@ -78,6 +79,20 @@ TEST_F(LinkTest, QueuesItsSuccessorBeforeItWorks) {
   EXPECT_THAT(chain.queued, testing::Contains("12"));
   EXPECT_EQ(chain.links[0].step_after, 40);
   EXPECT_EQ(chain.over, "");
+}
+
+// In a folder where a group may write: a script that others can write to would run as this user.
+TEST_F(LinkTest, QueuesNoScriptThatOthersCanWriteTo) {
+  std::filesystem::permissions(run() / "submit.sh", std::filesystem::perms(0775));
+  EXPECT_EQ(link(85, 40), kExitNextLink);
+  EXPECT_THAT(calls(), testing::Not(HasSubstr("sbatch")));
+  EXPECT_THAT(said_, HasSubstr("submit.sh can be written by others"));
+  EXPECT_THAT(ran_, ElementsAre("train"));
+  std::filesystem::rename(run() / "submit.sh", run() / "other.sh");
+  std::filesystem::create_symlink("other.sh", run() / "submit.sh");
+  link(85, 50);
+  EXPECT_THAT(calls(), testing::Not(HasSubstr("sbatch")));
+  EXPECT_THAT(said_, HasSubstr("submit.sh: this is a link"));
 }
 
 TEST_F(LinkTest, TheEnvironmentReachesTheContainersOfOtherNodes) {

@@ -207,6 +207,13 @@ void check_pbs_path(const base::Path& run) {
               "rename the folder, or name another: --run OTHER_FOLDER");
 }
 
+// A new file (-C), never one that somebody has put there; a job that is started again has its second output beside the
+// first.
+constexpr const char* kOwnOutput =
+    R"([ -e "$lockstep_out.out" ] || [ -L "$lockstep_out.out" ] && lockstep_out="$lockstep_out.$$"
+set -C; command exec > "$lockstep_out.out" 2>&1; set +C
+)";
+
 // What PBS does not bring into a job: the PATH that has its own commands, and the user's umask (it sets 077).
 std::string pbs_surroundings(const ScriptRequest& request) {
   std::string lines;
@@ -297,7 +304,7 @@ std::string batch_script(const ScriptRequest& request, const spec::Machine& mach
   script += text("cd ", site::shell_word(request.folder.string()), " || exit 3\n");
   if (pbs) {
     script += pbs_surroundings(request);
-    script += text("exec >> ", site::shell_word((request.run / "link-").string()), "\"$PBS_JOBID\".out 2>&1\n");
+    script += text("lockstep_out=", site::shell_word((request.run / "link-").string()), "\"$PBS_JOBID\"\n", kOwnOutput);
     if (request.shape.nodes > 1) {
       script += "[ -z \"${PBS_NODEFILE:-}\" ] || export OMPI_MCA_orte_default_hostfile=\"$PBS_NODEFILE\"\n";
     }

@@ -118,10 +118,39 @@ TEST(ScriptTest, WritesWhatPbsWants) {
   EXPECT_THAT(script, HasSubstr("#PBS -N pets-0a1b2c\n#PBS -j oe\n#PBS -r n\n#PBS -l walltime=48:00:00\n"));
   EXPECT_THAT(script, Not(HasSubstr("#PBS -o")));  // a file a link, by the number of the job
   EXPECT_THAT(script, HasSubstr("#PBS -q long\n#PBS -A abc\n#PBS -m abe\n"));
-  EXPECT_THAT(script, HasSubstr("exec >> /home/me/runs/pets/link-\"$PBS_JOBID\".out 2>&1\n"));
+  EXPECT_THAT(script, HasSubstr("lockstep_out=/home/me/runs/pets/link-\"$PBS_JOBID\"\n"));
   EXPECT_THAT(batch_script(request(), machine(R"("kind": "pbs", "partition": "long", "reservation": "R12")")),
               HasSubstr("#PBS -q R12\n"));
   EXPECT_THROW(batch_script(request(), machine(R"("kind": "pbs", "qos": "high")")), base::Error);
+}
+
+// The lines of the script that say where it prints, in a shell.
+TEST(ScriptTest, PrintsIntoNoFileThatSomebodyHasPutThere) {
+  const base::TemporaryFolder folder;
+  ScriptRequest here = request();
+  here.run = folder.path();
+  std::string script = batch_script(here, machine(R"("kind": "pbs")"));
+  const size_t begin = script.find("lockstep_out="), end = script.find("set +C\n");
+  ASSERT_NE(end, std::string::npos);
+  script = script.substr(begin, end + 7 - begin) + "echo words\n";
+  base::write_file(folder.path() / "victim", "untouched");
+  std::filesystem::create_symlink("victim", folder.path() / "link-7.n1.out");
+  const auto run_job = [&](const std::string& job) {
+    return site::ask({"/usr/bin/env", "PBS_JOBID=" + job, "/bin/bash", "-c", script}, std::chrono::seconds(20));
+  };
+  const auto outputs = [&](const std::string& job) {
+    std::vector<std::string> contents;
+    for (const auto& file : base::list_folder(folder.path())) {
+      if (file.filename().string().starts_with("link-" + job)) contents.push_back(base::read_file(file));
+    }
+    return contents;
+  };
+  EXPECT_TRUE(run_job("7.n1").good());
+  EXPECT_THAT(outputs("7.n1"), testing::UnorderedElementsAre("untouched", "words\n"));
+  EXPECT_TRUE(run_job("8.n1").good());
+  EXPECT_TRUE(run_job("8.n1").good());  // started again by the server
+  EXPECT_THAT(outputs("8.n1"), ElementsAre("words\n", "words\n"));
+  EXPECT_EQ(base::read_file(folder.path() / "link-8.n1.out"), "words\n");
 }
 
 TEST(ScriptTest, AsksForTheMemoryOfEachNode) {

@@ -1,15 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/chain/submit.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
+#include "lockstep/base/text.h"
 #include "lockstep/chain/refusal.h"
-#include "lockstep/site/batch.h"
 
 namespace lockstep::chain {
 namespace {
 
+using base::text;
 using For = site::Waits::For;
+
+base::Path script_file(const base::Path& run) {
+  return run / "submit.sh";
+}
+
+// An open file, closed at the end of the scope.
+class OpenScript {
+ public:
+  explicit OpenScript(const base::Path& path) : descriptor_(base::open_plain(path, O_RDONLY)) {
+    if (descriptor_ < 0) base::throw_errno(text("cannot open ", path.string()));
+  }
+  ~OpenScript() { ::close(descriptor_); }
+  OpenScript(const OpenScript&) = delete;
+  OpenScript& operator=(const OpenScript&) = delete;
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
 
 // Whom the i-th of several links queued at once waits for. PBS has nothing like a name that only one job may run under.
 site::Waits waits_for(const ChainTerms& terms, const std::vector<std::string>& before) {
@@ -20,21 +44,36 @@ site::Waits waits_for(const ChainTerms& terms, const std::vector<std::string>& b
 
 }  // namespace
 
+site::Submitted queue_script(const base::Path& run, site::SchedulerName scheduler, const site::Waits& waits) {
+  const base::Path path = script_file(run);
+  try {
+    const OpenScript script(path);
+    struct stat status {};
+    if (::fstat(script.get(), &status) != 0) base::throw_errno(text("cannot see ", path.string()));
+    if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+      return {"", text(path.string(), " can be written by others, and would run as you: ls -l ",
+                       base::shell_path(path.string()), "; submit the job again to have your own")};
+    }
+    // The file that was looked at, whatever has its name by now.
+    return site::submit_script(scheduler, text("/proc/", ::getpid(), "/fd/", script.get()), waits, run);
+  } catch (const base::Error& error) {
+    return {"", error.what()};
+  }
+}
+
 Queued submit(const SubmitRequest& request, const Prepared& prepared) {
   base::make_folders(request.run);
   // As it is now: whoever edits the job's file later does not change a chain on its way.
   base::write_json(request.run / "submitted.json", spec::changed_json(request.job));
-  const base::Path script = request.run / "submit.sh";
-  base::write_file(script, prepared.script);
-  ::chmod(script.c_str(), 0755);  // for people; the scheduler reads it anyway
+  base::write_file(script_file(request.run), prepared.script);
+  ::fchmod(OpenScript(script_file(request.run)).get(), 0755);  // for people; and nobody else's to write
   std::error_code none;
   std::filesystem::remove(request.run / "queue.json", none);  // of an earlier chain
   ChainRecord record(request.run);
   record.open(prepared.terms);  // before the first job can look for it
   Queued queued;
   for (int64_t i = 0; i < prepared.queue_now; ++i) {
-    const auto submitted =
-        site::submit_script(prepared.terms.scheduler, script, waits_for(prepared.terms, queued.jobs));
+    const auto submitted = queue_script(request.run, prepared.terms.scheduler, waits_for(prepared.terms, queued.jobs));
     if (submitted.id.empty() && queued.jobs.empty()) {
       record.close("refused", 0, prepared.terms);
       throw refusal_error(submitted.refusal, request.machine.scheduler);

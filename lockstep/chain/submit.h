@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lockstep/chain/prepare.h"
+#include "lockstep/site/batch.h"
 
 namespace lockstep::chain {
 
@@ -18,5 +19,9 @@ struct Queued {
 // scheduler refuses the first, the chain is closed again and the error says what to change; a later one leaves a
 // shorter chain.
 Queued submit(const SubmitRequest& request, const Prepared& prepared);
+
+// Queues RUN/submit.sh once more. A refusal unless it is a file that this user alone can write: it runs as this user,
+// and who else may write to the folder could have put another in its place.
+site::Submitted queue_script(const base::Path& run, site::SchedulerName scheduler, const site::Waits& waits);
 
 }  // namespace lockstep::chain

@@ -94,11 +94,12 @@ std::string parse_job_id(SchedulerName scheduler, std::string_view out) {
   return scheduler == SchedulerName::slurm ? line.substr(0, line.find(';')) : line;
 }
 
-Submitted submit_script(SchedulerName scheduler, const base::Path& script, const Waits& waits) {
+Submitted submit_script(SchedulerName scheduler, const base::Path& script, const Waits& waits, const base::Path& from) {
   auto words = submit_words(scheduler, script, waits);
   if (!find_on_path(words[0])) return {"", silence(words[0])};
   const std::string command = words[0];
-  words.insert(words.begin(), {"/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", script.parent_path().string()});
+  words.insert(words.begin(),
+               {"/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", (from.empty() ? script.parent_path() : from).string()});
   const Answer answer = ask(words, kCommandPatience);
   const std::string id = answer.good() ? parse_job_id(scheduler, answer.out) : "";
   if (!id.empty()) return {id, ""};

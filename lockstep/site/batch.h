@@ -44,8 +44,9 @@ struct Submitted {
   std::string id;       // empty: refused
   std::string refusal;  // what the scheduler said
 };
-// From the script's own folder: there PBS puts what it has to say about the job itself (pbs_output).
-Submitted submit_script(SchedulerName scheduler, const base::Path& script, const Waits& waits);
+// From that folder, by default the script's own: there PBS puts what it has to say about the job itself (pbs_output).
+Submitted submit_script(SchedulerName scheduler, const base::Path& script, const Waits& waits,
+                        const base::Path& from = {});
 
 // The file, in the folder where a job of that name was submitted, of what PBS writes itself: "job killed: mem ...".
 std::string pbs_output(const std::string& name, const std::string& id);
