@@ -31,6 +31,7 @@ int64_t kernel_kills() {
 
 // The kernel counts a kill when it decides on it; to take a large process apart may need seconds on a busy host.
 constexpr std::time_t kKillWindow = 10;
+constexpr uint64_t kMostBytes = 4096;  // of the files that are looked at twice a second
 
 class Watchdog {
  public:
@@ -45,6 +46,8 @@ class Watchdog {
       if (signal > 0 && signal != SIGCHLD) ::kill(rank_, signal);
       // Without its launcher a rank has no peers; when others have taken over it must not touch the run again.
       if (::getppid() != launcher_ || replaced()) ::kill(rank_, SIGKILL);
+      // Again and again: it may have come before the rank could hear it, and who heard it loses nothing.
+      if (!content_of(slot_.stop).empty()) ::kill(rank_, SIGUSR1);
       if (const auto code = look()) return *code;
       if (std::time(nullptr) >= looked_ + kKillWindow) {
         kills_before_ = std::exchange(kills_, kernel_kills());
@@ -54,13 +57,19 @@ class Watchdog {
   }
 
  private:
-  bool replaced() const {
-    if (slot_.latest.empty()) return false;
+  // Empty also where the file system does not answer, which is no reason to end a rank.
+  static std::string content_of(const base::Path& file) {
+    if (file.empty()) return "";
     try {
-      return base::read_file(slot_.latest) != slot_.world;
+      return base::read_file(file, kMostBytes);
     } catch (const base::Error&) {
-      return false;  // the file system does not answer: no reason to end a rank
+      return "";
     }
+  }
+
+  bool replaced() const {
+    const std::string latest = content_of(slot_.latest);
+    return !latest.empty() && latest != slot_.world;
   }
 
   std::optional<int> look() {
@@ -124,7 +133,8 @@ std::optional<int> watch_rank(const WorkerSlot& slot) {
   if (rank > 0) return Watchdog(slot, rank, signals).keep();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != watchdog) ::_exit(128 + SIGKILL);
-  ::setpgid(0, 0);  // what a launcher sends to the watchdog's group comes once, from the watchdog
+  ::setpgid(0, 0);                // what a launcher sends to the watchdog's group comes once, from the watchdog
+  std::signal(SIGUSR1, SIG_IGN);  // until the training can hear it, and when it has ended
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "lockstep/run/heartbeat.h"
+#include "lockstep/run/stop.h"
 
 namespace lockstep::ranks {
 namespace {
@@ -23,8 +24,9 @@ void wait_until(const std::function<bool()>& holds) {
 class WatchedRank {
  public:
   explicit WatchedRank(const std::function<void()>& rank)
-      : slot_{"world", 1, folder_.path() / "1.heartbeat", latest()} {
+      : slot_{"world", 1, folder_.path() / "1.heartbeat", latest(), stop()} {
     base::write_file(latest(), "world");
+    base::write_file(stop(), "");
     watchdog_ = ::fork();
     if (watchdog_ == 0) {
       if (const auto code = watch_rank(slot_)) ::_exit(*code);
@@ -44,6 +46,7 @@ class WatchedRank {
   run::Heartbeat heartbeat() const { return run::read_heartbeat(slot_.heartbeat).value(); }
   pid_t watchdog() const { return watchdog_; }
   base::Path latest() const { return folder_.path() / "world"; }
+  base::Path stop() const { return folder_.path() / "stop"; }
   int wait() const {
     int status = 0;
     ::waitpid(watchdog_, &status, 0);
@@ -103,6 +106,26 @@ TEST(WatchdogTest, EndsARankThatOthersHaveReplaced) {
   const WatchedRank kept([] { ::pause(); });
   base::write_file(kept.latest(), "the next world");
   EXPECT_EQ(kept.wait(), 128 + SIGKILL);
+}
+
+// Some mpiruns pass no signal on; the supervisor has written down that all shall stop.
+TEST(WatchdogTest, TheWishToStopReachesItsRankWithoutASignal) {
+  const WatchedRank kept([] {
+    const run::StopSignals signals;
+    wait_until([&] { return signals.received() != 0; });
+    ::_exit(signals.received() == SIGUSR1 ? 85 : 1);
+  });
+  base::write_file(kept.stop(), "SIGTERM");
+  EXPECT_EQ(kept.wait(), 85);
+}
+
+TEST(WatchdogTest, AWishThatComesBeforeItsRankCanHearItEndsNobody) {
+  const WatchedRank kept([] {
+    struct sigaction now {};
+    ::sigaction(SIGUSR1, nullptr, &now);
+    ::_exit(now.sa_handler == SIG_IGN ? 85 : 1);
+  });
+  EXPECT_EQ(kept.wait(), 85);
 }
 
 }  // namespace

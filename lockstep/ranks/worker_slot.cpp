@@ -16,7 +16,7 @@ std::optional<WorkerSlot> my_worker_slot(const base::Path& run) {
   const char* heartbeats = std::getenv(kHeartbeatsVariable);
   const base::Path folder = heartbeats ? base::Path(heartbeats) : run;
   const int64_t rank = site::read_launch().rank;
-  return WorkerSlot{world, rank, run::heartbeat_path(folder, rank), run::world_path(folder)};
+  return WorkerSlot{world, rank, run::heartbeat_path(folder, rank), run::world_path(folder), run::stop_path(folder)};
 }
 
 std::string stop_reason(const std::string& signal, const base::Path& run) {
