@@ -43,7 +43,8 @@ std::vector<std::string> pip_words(const Source& source, const std::string& fold
 }
 
 void download(const Source& source, const SourceFile& file, const Path& to) {
-  if (succeeds({"curl", "-fsSL", "--retry", "2", "-o", to.string(), file.url})) return;
+  // A server may send us elsewhere, but not to one that anybody between can answer for.
+  if (succeeds({"curl", "-fsSL", "--proto-redir", "=https", "--retry", "2", "-o", to.string(), file.url})) return;
   if (succeeds({"wget", "-q", "-O", to.string(), file.url})) return;
   no_network(source, file.url);
 }

@@ -6,6 +6,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/site/fake_scheduler.h"
 #include "lockstep/weights/preprocessing.h"
 #include "lockstep/weights/safetensors.h"
 
@@ -49,6 +50,14 @@ TEST(GetTest, DownloadsByAddress) {
   const base::TemporaryFolder folder;
   const std::string url = "file://" + std::filesystem::absolute(kCheckpoint).string();
   EXPECT_EQ(get_source(checkpoint_source(url), {}, folder.path() / "w").tensors, 3U);
+}
+
+TEST(GetTest, ADownloadIsSentOnByHttpsAlone) {
+  const base::TemporaryFolder folder;
+  site::FakeScheduler no_other_commands;
+  no_other_commands.install_script("curl", "echo \"$@\" > '" + (folder.path() / "words").string() + "'; exit 1");
+  EXPECT_THROW(get_source(checkpoint_source("https://here/zip.pth"), {}, folder.path() / "w"), base::Error);
+  EXPECT_THAT(base::read_file(folder.path() / "words"), testing::HasSubstr("--proto-redir =https "));
 }
 
 TEST(GetTest, WithoutANetworkItSaysWhatToRunElsewhere) {
