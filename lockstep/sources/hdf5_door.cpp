@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "plugins/hdf5/hdf5_plugin.h"
 
@@ -79,7 +80,8 @@ Hdf5File::Hdf5File(const base::Path& path) : path_(path) {
   const std::lock_guard lock(g_library);
   lockstep_hdf5_file* file = hdf5.open(path.c_str());
   if (!file) {
-    throw Error(Blame::user, text(path.string(), ": no HDF5 file, or a damaged one"), text("h5ls -r ", path.string()));
+    throw Error(Blame::user, text(path.string(), ": no HDF5 file, or a damaged one"),
+                text("h5ls -r ", base::shell_path(path.string())));
   }
   handle_.reset(new Handle{file});
   for (int64_t i = 0; i < hdf5.num_arrays(file); ++i) {

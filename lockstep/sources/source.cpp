@@ -6,7 +6,9 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
+#include "lockstep/sources/file_tree.h"
 #include "lockstep/sources/source_affectnet.h"
 #include "lockstep/sources/source_arrays.h"
 #include "lockstep/sources/source_captions.h"
@@ -53,6 +55,33 @@ void check_masks(const SourceOptions& options, const Kind& kind) {
   if (!options.masks || kind.open == open_coco || kind.open == open_pets) return;
   throw Error(Blame::user, text("--masks: ", kind.name, " has no outlines"),
               "leave --masks out; coco and pets have them");
+}
+
+// A newcomer's folder: what is missing is the class of each image.
+[[noreturn]] void refuse_layout(const base::Path& path, const std::vector<std::string>& names) {
+  const std::string others = text("other layouts: --format ", base::join(names, ", "));
+  std::vector<base::Path> entries{path};
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) entries = base::list_folder(path);
+  const auto images = std::count_if(entries.begin(), entries.end(),
+                                    [](const base::Path& entry) { return has_image_name(entry.native()); });
+  if (images > 0) {
+    throw Error(Blame::user,
+                text(path.string(), ": ", images == 1 ? "an image" : text(images, " images"),
+                     ", and nothing says of which class"),
+                text("put the images of each class into a folder of its name (DIR/cat/1.jpg, DIR/dog/2.jpg) and give "
+                     "DIR, or write a list, \"image,label\" and a row for each, as a .csv file beside them; ",
+                     others));
+  }
+  const auto packed =
+      std::find_if(entries.begin(), entries.end(), [](const base::Path& entry) { return entry.extension() == ".npz"; });
+  if (packed != entries.end()) {
+    throw Error(Blame::user, text(packed->string(), ": arrays in a zip file"),
+                text("unpack it, x.npy and y.npy are read: unzip ", base::shell_path(packed->string()), " -d DIR"));
+  }
+  throw Error(Blame::user,
+              text(path.string(), entries.empty() ? ": the folder is empty" : ": no known layout, no image in it"),
+              text("check SOURCE; ", others));
 }
 
 }  // namespace
@@ -111,8 +140,7 @@ OpenedSource open_source(const SourceOptions& options) {
     throw Error(Blame::user, text("--format knows no '", options.format, "'"),
                 base::did_you_mean(options.format, names));
   }
-  throw Error(Blame::user, text(options.path.string(), ": no known layout"),
-              text("say which one with --format: ", base::join(names, ", ")));
+  refuse_layout(options.path, names);
 }
 
 }  // namespace lockstep::sources

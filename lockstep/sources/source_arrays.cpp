@@ -100,6 +100,20 @@ class NpySource final : public Source {
     int64_t row;
   };
 
+  [[noreturn]] static void refuse_labels(const std::string& path, const NpyHeader& header, int64_t count) {
+    std::vector<std::string> sizes;
+    for (const int64_t size : header.shape) sizes.push_back(text(size));
+    const bool rows = header.shape.size() == 2 && header.count() == count;
+    const bool fractions = header.shape.size() == 1 && header.count() == count;
+    throw Error(Blame::user,
+                text(path, ": ", count, " whole numbers are expected, one a sample; this is ", header.type, " of ",
+                     base::join(sizes, " x ")),
+                rows        ? "of rows with a 1 at the class: numpy.save(FILE, y.argmax(1))"
+                : fractions ? "of classes: numpy.save(FILE, y.astype('int64')); numbers to be learnt stand in a list "
+                              "(CSV) beside the images: --label-column none, then task regress"
+                            : "save as many labels as samples");
+  }
+
   // y_train.npy for x_train.npy, labels.npy for images.npy.
   static std::vector<int32_t> labels_of(const Path& file, int64_t count) {
     const std::string stem = file.stem().string();
@@ -111,7 +125,7 @@ class NpySource final : public Source {
       const base::MappedFile labels(path);
       const NpyHeader header = read_npy_header(labels.bytes(), path.string());
       if (header.type[0] == 'f' || header.count() != count || header.slice_bytes() != header.item_bytes) {
-        throw Error(Blame::user, text(path.string(), ": ", count, " whole numbers are expected, one a sample"));
+        refuse_labels(path.string(), header, count);
       }
       std::vector<int32_t> all;
       for (int64_t i = 0; i < count; ++i)

@@ -45,6 +45,24 @@ TEST_F(ArraySourceTest, TurnsBytesOfNumpyIntoImages) {
   EXPECT_EQ(image_at(*source, 2).height, 2);
 }
 
+TEST_F(ArraySourceTest, SaysWhatLabelsMustBeAndHowToMakeThemSo) {
+  put("x.npy", npy("|u1", "(2, 1, 2)", "abcd"));
+  const auto complaint = [&](const std::string& labels) {
+    put("y.npy", labels);
+    try {
+      open_npy(here());
+    } catch (const base::Error& error) {
+      return error.message();
+    }
+    return std::string("no complaint");
+  };
+  EXPECT_THAT(complaint(npy("<f4", "(2,)", "12345678")), testing::HasSubstr("this is f4 of 2\n"));
+  EXPECT_THAT(complaint(npy("<f4", "(2,)", "12345678")), testing::HasSubstr("then task regress"));
+  EXPECT_THAT(complaint(npy("|u1", "(2, 3)", "123456")),
+              testing::HasSubstr("this is u1 of 2 x 3\n  fix: of rows with"));
+  EXPECT_THAT(complaint(npy("|u1", "(3,)", "123")), testing::HasSubstr("as many labels as samples"));
+}
+
 TEST_F(ArraySourceTest, KeepsOtherArraysAsArrays) {
   put("radar.npy", npy("<f4", "(2, 1)", "12345678"));
   const auto source = open_npy({.path = folder_.path() / "radar.npy"});

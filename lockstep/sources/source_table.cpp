@@ -5,10 +5,12 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/json.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/image/decode.h"
 #include "lockstep/sources/source_affectnet.h"
@@ -30,6 +32,9 @@ constexpr const char* kNoColumn = "none";
 const std::vector<std::string> kRafDb = {"Surprise", "Fear", "Disgust", "Happiness", "Sadness", "Anger", "Neutral"};
 constexpr const char* kRafDbList = "list_patition_label.txt";  // as its authors spell it
 constexpr const char* kAffectNetLists = "Manually_Annotated_file_lists";
+constexpr const char* kOtherTasks =
+    "numbers to be learnt, or several classes of an image: --label-column none, then task regress or multilabel in the "
+    "job (docs/formats/predictions.md)";
 constexpr int64_t kRowsLookedAt = 100;  // to find the folder of the images: some may be gone
 constexpr int64_t kMaxList = int64_t{4} << 30;
 
@@ -102,7 +107,8 @@ Columns columns_of(const TextTable& table, const SourceOptions& options) {
   if (all.path >= 0 && (all.label >= 0 || !has_classes)) return all;
   throw Error(Blame::user, text(table.source(), ": which column is the ", all.path < 0 ? "image" : "class", "?"),
               text("say it with --path-column and --label-column, by name or number; ",
-                   table.header().empty() ? text(table.num_columns(), " columns") : base::join(table.header(), ", ")));
+                   table.header().empty() ? text(table.num_columns(), " columns") : base::join(table.header(), ", "),
+                   all.path < 0 ? "" : text("; ", kOtherTasks)));
 }
 
 class TableSource final : public Source {
@@ -122,6 +128,7 @@ class TableSource final : public Source {
         tables_.front().find_column({"subDirectory_filePath"}) >= 0 && tables_.front().find_column({"expression"}) >= 0;
     tree_ = std::make_unique<FileTree>(find_images(options, lists.front(), first_images()));
     find_classes();
+    note_other_tasks();
     if (options.format.empty() && options.label_column.empty()) refuse_captions();
     for (size_t list = 0; list < lists.size(); ++list) {
       const Part part = lists.size() > 1 ? part_named(lists[list].stem().string()) : Part::open;
@@ -187,6 +194,19 @@ class TableSource final : public Source {
                 text(table.source(), ": as many classes as rows, ", table.size(), ", the first is ",
                      base::quote_json(classes_.front())),
                 "--format captions where these are captions; --format table where each image is a class");
+  }
+
+  // A column of ages or of "cat|dog" makes a class of each: right for nobody.
+  void note_other_tasks() {
+    for (const auto& name : classes_) {
+      char* end = nullptr;
+      std::strtod(name.c_str(), &end);
+      const bool fraction = *end == '\0' && name.find('.') != std::string::npos;
+      if (!fraction && name.find('|') == std::string::npos) continue;
+      notes_.push_back(
+          text("each different label is a class of its own, ", base::quote_json(name), " too; ", kOtherTasks));
+      return;
+    }
   }
 
   // RAF-DB's list names the images before they were aligned.
@@ -298,7 +318,7 @@ Path find_images(const SourceOptions& options, const Path& list, const std::vect
     throw Error(Blame::user,
                 text(list.string(), ": the image ", base::quote_json(name),
                      " is not found: the list writes \\ between folders"),
-                text("write /: sed 's|\\\\|/|g' ", list.string(), " > NEW"));
+                text("write /: sed 's|\\\\|/|g' ", base::shell_path(list.string()), " > NEW"));
   }
   if (!options.images.empty()) return options.images;  // perhaps only the first ones are missing
   if (text("/", name, "/").find("/../") != std::string::npos) {

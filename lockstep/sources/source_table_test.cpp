@@ -47,6 +47,24 @@ TEST_F(TableSourceTest, KeepsFurtherColumnsAndParts) {
   EXPECT_THAT(source->refused()[1].reason, HasSubstr("leads out of the folder"));
 }
 
+TEST_F(TableSourceTest, SaysThatLabelsLookLikeThoseOfAnotherTask) {
+  put("a.jpg", image_);
+  put("b.jpg", image_);
+  put("ages.csv", "image,age\na.jpg,1.5\nb.jpg,3\n");
+  EXPECT_THAT(open("ages.csv")->notes(), ElementsAre(HasSubstr("\"1.5\" too; numbers to be learnt")));
+  put("tags.csv", "image,tags\na.jpg,cat|dog\nb.jpg,cat\n");
+  EXPECT_THAT(open("tags.csv")->notes(), ElementsAre(HasSubstr("\"cat|dog\" too")));
+  put("plain.csv", "image,label\na.jpg,St. Bernard\nb.jpg,3\n");
+  EXPECT_THAT(open("plain.csv")->notes(), ElementsAre());
+  put("flags.csv", "image,cat,dog\na.jpg,1,0\nb.jpg,1,1\n");
+  try {
+    open("flags.csv");
+    FAIL() << "took a column";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("--label-column none, then task regress or multilabel"));
+  }
+}
+
 TEST_F(TableSourceTest, FindsTheImagesThoughTheFirstIsGone) {
   put("images/b.jpg", image_);
   put("list.csv", "path,label\na.jpg,1\nb.jpg,2\n");

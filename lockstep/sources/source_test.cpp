@@ -32,7 +32,15 @@ TEST(SourceTest, SaysWhatItLookedFor) {
     return std::string("no complaint");
   };
   EXPECT_THAT(complaint({.path = folder.path() / "absent"}), HasSubstr("there is no such folder or file"));
-  EXPECT_THAT(complaint({.path = folder.path()}), HasSubstr("say which one with --format: "));
+  EXPECT_THAT(complaint({.path = folder.path()}), HasSubstr("the folder is empty"));
+  EXPECT_THAT(complaint({.path = folder.path()}), HasSubstr("--format kitti, "));
+  base::write_file(folder.path() / "my arrays.npz", "x");
+  EXPECT_THAT(complaint({.path = folder.path()}), HasSubstr("my arrays.npz' -d DIR"));
+  base::write_file(folder.path() / "1.jpg", "x");
+  base::write_file(folder.path() / "2.PNG", "x");
+  EXPECT_THAT(complaint({.path = folder.path()}), HasSubstr("2 images, and nothing says of which class"));
+  EXPECT_THAT(complaint({.path = folder.path()}), HasSubstr("a folder of its name"));
+  EXPECT_THAT(complaint({.path = folder.path() / "1.jpg"}), HasSubstr("an image, and nothing says of which class"));
   EXPECT_THAT(complaint({.path = folder.path(), .format = "foldr"}), HasSubstr("did you mean 'folder'"));
 }
 

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/sources/file_tree.h"
 
@@ -38,7 +39,11 @@ TextTable::TextTable(std::string content, std::string source, Header header)
   };
   if (content_.starts_with("\xEF\xBB\xBF")) content_.erase(0, 3);
   if (content_.find('\0') != std::string::npos) fail("this is no text: it holds NUL bytes", "is this the right file?");
-  if (!base::is_utf8(content_)) fail("this is no UTF-8 text", "convert it: iconv -f latin1 -t utf-8");
+  if (!base::is_utf8(content_)) {
+    throw Error(Blame::user, text(source_, ": this is no UTF-8 text"),
+                text("convert it: iconv -f latin1 -t utf-8 ", base::shell_path(source_), " > NEW"));
+  }
+  if (content_.find('\n') == std::string::npos) std::replace(content_.begin(), content_.end(), '\r', '\n');  // old Macs
   separator_ = find_separator();
   cut_rows();
   if (rows_.empty()) fail("the table has no rows", "is this the right file?");

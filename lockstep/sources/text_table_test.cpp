@@ -22,6 +22,13 @@ TEST(TextTableTest, ReadsQuotedCells) {
   EXPECT_EQ(table.where(1), "x.csv:5");
 }
 
+TEST(TextTableTest, ReadsTheLineEndsOfOldMacs) {
+  const TextTable table("path,label\ra.jpg,cat\rb.jpg,dog\r", "x.csv");
+  EXPECT_THAT(table.header(), ElementsAre("path", "label"));
+  ASSERT_EQ(table.size(), 2);
+  EXPECT_THAT(table.row(1), ElementsAre("b.jpg", "dog"));
+}
+
 TEST(TextTableTest, AQuoteWithinACellIsALetter) {
   const TextTable inches("a.jpg\tA 5\" nail\nb.jpg\tA dog\nc.jpg\tA 5\" nail\n", "x.tsv");
   ASSERT_EQ(inches.size(), 3);
