@@ -9,6 +9,11 @@
 namespace lockstep::spec {
 namespace {
 
+// Steps are counted in 64 bits: no set of samples has so many epochs that they would not fit.
+constexpr double kMostEpochs = 1e6;
+constexpr Check kAnyEpochs = between(0, kMostEpochs);
+constexpr Check kSomeEpochs{.low = 0, .high = kMostEpochs, .low_open = true};
+
 constexpr Check kThreads = between(0, 4096);
 
 const Section& data_section() {
@@ -123,12 +128,12 @@ const Section& schedule_section() {
                                           "(sqrt); none: lr is taken as it is")
                                      .add("base_batch", &Schedule::base_batch, "samples", non_negative,
                                           "with scale: the global batch that optimizer.lr was found for")
-                                     .add("warmup_epochs", &Schedule::warmup_epochs, "epochs", non_negative,
+                                     .add("warmup_epochs", &Schedule::warmup_epochs, "epochs", kAnyEpochs,
                                           "linear rise to the peak before the curve: from 0, with scale from "
                                           "optimizer.lr")
                                      .add("final_lr", &Schedule::final_lr, "", non_negative,
                                           "of cosine, onecycle and polynomial: where the rate ends")
-                                     .add("step_epochs", &Schedule::step_epochs, "epochs", positive,
+                                     .add("step_epochs", &Schedule::step_epochs, "epochs", kSomeEpochs,
                                           "of step: when the rate is multiplied by gamma")
                                      .add("gamma", &Schedule::gamma, "", positive, "of step: the factor")
                                      .add("power", &Schedule::power, "", positive, "of polynomial: the exponent")
@@ -143,7 +148,7 @@ const Section& schedule_section() {
 const Section& phase_section() {
   static const Section section =
       Table<Phase>("phase", "intervals of training with their own set of trained blocks; they stand instead of epochs")
-          .add("epochs", &Phase::epochs, "epochs", positive, "length of the phase; the schedule starts over in it")
+          .add("epochs", &Phase::epochs, "epochs", kSomeEpochs, "length of the phase; the schedule starts over in it")
           .add("train_from", &Phase::train_from, "", anything,
                "first block that is trained: \"head\" or a block's name; empty: all")
           .add("lr_scale", &Phase::lr_scale, "", positive, "multiplies the learning rate in this phase")
@@ -175,7 +180,7 @@ const Section& training_section() {
                "samples per optimizer step, all ranks together")
           .add("micro_batch", &Training::micro_batch, "samples per rank", non_negative,
                "samples per rank and pass; smaller ones are accumulated; 0: the rank's whole share at once")
-          .add("epochs", &Training::epochs, "epochs", non_negative, "length of the run, instead of steps or phases")
+          .add("epochs", &Training::epochs, "epochs", kAnyEpochs, "length of the run, instead of steps or phases")
           .add("steps", &Training::steps, "optimizer steps", non_negative,
                "length of the run, instead of epochs or phases")
           .add("precision", &Training::precision, "", anything,
@@ -246,7 +251,7 @@ const Section& training_section() {
 const Section& evaluation_section() {
   static const Section section =
       Table<Evaluation>("evaluation", "when and how the network is evaluated while training")
-          .add("every_epochs", &Evaluation::every_epochs, "epochs", non_negative,
+          .add("every_epochs", &Evaluation::every_epochs, "epochs", kAnyEpochs,
                "distance between validations; 0: only at the end")
           .add("batch", &Evaluation::batch, "samples per rank", non_negative,
                "samples per rank and pass; 0: 32, or global_batch where that is smaller (on a GPU: as in training)")
@@ -262,13 +267,13 @@ const Section& evaluation_section() {
 const Section& checkpoint_section() {
   static const Section section =
       Table<Checkpoint>("checkpoint", "what is saved while training")
-          .add("every_epochs", &Checkpoint::every_epochs, "epochs", non_negative,
+          .add("every_epochs", &Checkpoint::every_epochs, "epochs", kAnyEpochs,
                "distance between checkpoints; 0: by Young's rule, from what a save was measured to cost")
           .add("mean_time_between_failures", &Checkpoint::mean_time_between_failures, Type::duration, positive,
                "of this run on its machine, for Young's rule; 8 hours: a thousand GPUs")
           .add("keep", &Checkpoint::keep, "checkpoints", between(1, 1e6),
                "newest checkpoints kept; the best by validation and the milestones are kept besides")
-          .add("milestone_epochs", &Checkpoint::milestone_epochs, "epochs", non_negative,
+          .add("milestone_epochs", &Checkpoint::milestone_epochs, "epochs", kAnyEpochs,
                "distance between checkpoints that are never removed; 0: none")
           .done();
   return section;

@@ -203,11 +203,23 @@ class JobRules {
                "leave the class's samples out of data.train, or give it a small weight");
     }
     if (job_.task == Task::classify) return;
+    // The loss of another task would pass over each of these in silence.
     const auto refuse = [&](const char* key) {
-      complain(key, base::text("is about classes, and task ", name_of(job_.task), " has none"), "leave it out");
+      complain(key,
+               job_.task == Task::regress ? "is about classes, and task regress has none"
+                                          : "is about the one class of an image, and task multilabel has any number",
+               "leave it out");
     };
-    if (job_.training.class_balance > 0) refuse("training.class_balance");
-    if (!job_.training.class_weights.empty()) refuse("training.class_weights");
+    const Training& training = job_.training;
+    if (training.class_balance > 0) refuse("training.class_balance");
+    if (!training.class_weights.empty()) refuse("training.class_weights");
+    if (training.label_smoothing > 0) refuse("training.label_smoothing");
+    if (training.mixup > 0) refuse("training.mixup");
+    if (training.cutmix > 0) refuse("training.cutmix");
+    if (job_.model.name == "googlenet" && job_.model.auxiliary_heads) {
+      complain("model.auxiliary_heads", base::text("task ", name_of(job_.task), " has no loss for them"),
+               "\"auxiliary_heads\": false");
+    }
   }
 
   void check_early_stop() {

@@ -41,6 +41,22 @@ TEST(JobRulesTest, ClassWeightsAndEarlyStopsNeedSomethingToWorkOn) {
   EXPECT_EQ(job.training.class_weights.at(1).second, 1.5);
 }
 
+TEST(JobRulesTest, WhatTheLossOfATaskWouldPassOverIsRefused) {
+  const std::vector<std::string> task{"task=multilabel", R"(multilabel.classes=["a", "b"])"};
+  const auto complaint = [&](const std::string& set) {
+    std::vector<std::string> sets = task;
+    sets.push_back(set);
+    return job_complaint(kSmallJob, sets);
+  };
+  EXPECT_NO_THROW(job_of(kSmallJob, task));
+  for (const char* key : {"training.label_smoothing", "training.mixup", "training.cutmix"}) {
+    EXPECT_THAT(complaint(base::text(key, "=0.1")), HasSubstr(base::text(key, ": is about the one class of an image")));
+  }
+  EXPECT_THAT(
+      complaint("model.name=googlenet"),
+      HasSubstr("model.auxiliary_heads: task multilabel has no loss for them\n  fix: \"auxiliary_heads\": false"));
+}
+
 TEST(JobRulesTest, ChecksRulesBetweenFields) {
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"micro_batch\": 64")),
               HasSubstr("job.json:2:43: training.micro_batch: is 64, more than training.global_batch, 32"));

@@ -107,7 +107,10 @@ TEST(JobTest, RefusesAnUnknownChoice) {
 TEST(JobTest, RefusesValuesOutOfRange) {
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"global_batch\": -5")),
               HasSubstr("training.global_batch: must be at least 1"));
-  EXPECT_THAT(job_complaint(with_training("\"epochs\": -1")), HasSubstr("training.epochs: must be at least 0, is -1"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": -1")),
+              HasSubstr("training.epochs: must be at least 0 and at most 1e+06, is -1"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1e20")),
+              HasSubstr("training.epochs: must be at least 0 and at most"));
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"label_smoothing\": 1")), HasSubstr("less than 1, is 1"));
   EXPECT_THAT(job_complaint(kSmallJob, {"data.std=[0.2, 0, 0.2]"}),
               HasSubstr("data.std: must be 3 values and greater than 0"));
