@@ -82,6 +82,21 @@ PlannedShape estimated(const spec::PlanOption& option, int64_t nodes, double all
   return shape;
 }
 
+// What the catalogue does not know of a GPU is no fault of the job: it can be queued, for a time that nobody knows.
+void admit_unknown_speed(const spec::Plan& plan, const spec::Machine& machine, Planned& planned) {
+  for (const auto& option : plan.options) {
+    const bool node_fits = machine.memory_per_node == 0 || option.host_memory.total <= machine.memory_per_node;
+    if (!option.fits || !node_fits || option.step_seconds || option.gpus == 0) continue;
+    for (auto& shape : planned.shapes) {
+      if (shape.nodes != std::max<int64_t>(1, option.nodes) || shape.feasible) continue;
+      shape.feasible = true;
+      shape.why_not.clear();
+      shape.note = text("how fast ", option.gpu.value_or("its GPU"),
+                        " is does not stand in the catalogue; a row in ~/.config/lockstep/catalogue/gpus.json adds it");
+    }
+  }
+}
+
 }  // namespace
 
 const PlannedShape* Planned::of(int64_t nodes) const {
@@ -156,15 +171,17 @@ Planned ask_plan(const PlanQuestion& question) {
     words.insert(words.end(), {"--set", text("limits.walltime=", base::exact_duration(question.walltime))});
   }
   const site::Answer said = site::ask(words, std::chrono::minutes(10));
+  const bool is_users_fault = said.code == static_cast<int>(base::Blame::user);
   Planned planned;
   // With exit code 3 (nothing fits) the document is there as well: it has the reasons.
   if (std::filesystem::exists(answer)) {
     const spec::Plan plan = spec::load_plan(answer);
     planned = parse_shapes(plan);
+    if (!is_users_fault) admit_unknown_speed(plan, question.machine, planned);
     estimate_nodes(plan, question, planned);
   }
   if (!said.good()) {
-    planned.is_users_fault = said.code == static_cast<int>(base::Blame::user);
+    planned.is_users_fault = is_users_fault;
     planned.why_not = said.code == -1 ? "lockstep plan did not answer within 10 minutes" : in_one_line(said.err);
     // The user has never seen the two files that were made for the question.
     replace_all(planned.why_not, machine.string(), question.machine.name);

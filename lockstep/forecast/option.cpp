@@ -284,11 +284,16 @@ void fill_times(const ForecastContext& context, const MachineOption& machine_opt
 
 void fill_time(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,
                Trial& trial) {
+  if (machine_option.only_memory) {
+    trial.no_time = "only its memory is given";
+    return;
+  }
   try {
     fill_times(context, machine_option, levers, trial);
   } catch (const Error& error) {
-    if (machine_option.own || error.blame() != Blame::user) throw;
-    trial.time.reset();  // the catalogue does not state a rate of this GPU: an answer about the others is worth having
+    const bool known = !machine_option.gpu || has_rates(*machine_option.gpu);
+    if (error.blame() != Blame::user || (machine_option.own && known)) throw;
+    trial.time.reset();  // the GPU's row lacks a rate: whether it fits is worth knowing all the same
     for (auto& phase : trial.phases) phase.time.reset();
     trial.no_time = text(error.what(), error.fix().empty() ? "" : "; fix: ", error.fix());
   }

@@ -26,7 +26,8 @@ namespace lockstep::forecast {
 struct MachineOption {
   std::string name = {};       // as the user named it: "minotauro", "a100-80", "machine.json", "here"
   bool named = false;          // a machine; else a GPU in a node that nobody named
-  bool own = false;            // the user's own machine document: a missing rate is for the user to add
+  bool own = false;            // the user's own machine document: what it leaves out is for the user to add
+  bool only_memory = false;    // asked for by its memory ("8GB"): nothing else of the GPU is known
   spec::Machine machine = {};  // the document; of an unnamed node what is assumed of it
   std::optional<catalogue::Gpu> gpu = {};
   std::optional<catalogue::Cpu> cpu = {};  // of the node, where it is known

@@ -72,6 +72,35 @@ TEST_F(OptionTest, NeedsTheRateBetweenNodesOfTheUsersOwnMachine) {
   EXPECT_TRUE(forecast_option(context(), machine_option, workload_.levers).trial.time);
 }
 
+TEST_F(OptionTest, SaysWhetherItFitsWhereASpeedIsNotKnown) {
+  MachineOption machine_option = machine_option_of(1, 80);
+  machine_option.own = true;  // a document names the GPU, whose rates only the catalogue can know
+  machine_option.gpu->bandwidth_gbs.reset();
+  const Option unknown = forecast_option(context(), machine_option, workload_.levers);
+  EXPECT_TRUE(unknown.trial.fits);
+  EXPECT_FALSE(unknown.trial.time);
+  EXPECT_THAT(reasons(unknown), HasSubstr("has no bandwidth_gbs in the catalogue"));
+  machine_option = machine_option_of(1, 80);
+  machine_option.only_memory = true;
+  EXPECT_THAT(reasons(forecast_option(context(), machine_option, workload_.levers)),
+              HasSubstr("its speed is not known: only its memory is given"));
+}
+
+TEST_F(OptionTest, SaysWhatATypeIsCountedAtThatTheGpuLacks) {
+  MachineOption machine_option = machine_option_of(1, 80);
+  machine_option.gpu->tflops_fp16 = 0;
+  EXPECT_THAT(reasons(forecast_option(context(), machine_option, workload_.levers)),
+              testing::Not(HasSubstr("counted at")));  // the step computes in fp32
+  Recordings sixteen([](const TraceKey& trace_key) {
+    Recording made = invented_step(trace_key);
+    for (auto& op : made.operators) op.type = NumberType::fp16;
+    return made;
+  });
+  const ForecastContext in_fp16{catalogue_, calibration_, {}, workload_, sixteen};
+  EXPECT_THAT(reasons(forecast_option(in_fp16, machine_option, workload_.levers)),
+              HasSubstr("invented has no fp16 tensor cores: counted at its fp32 rate"));
+}
+
 TEST_F(OptionTest, KeepsTheStateOfAStepThatIsComputedTwice) {
   workload_.sample = {.sent = 3 * 32 * 32 * 4, .kept = 3 * 32 * 32 * 4};
   const Trial plain = try_levers(context(), machine_option_of(1, 80), workload_.levers);

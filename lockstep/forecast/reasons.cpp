@@ -76,6 +76,7 @@ void explain_time(Option& option) {
     return;
   }
   const TimeForecast& time = *trial.time;
+  option.why.insert(option.why.end(), time.notes.begin(), time.notes.end());
   if (time.host_bound) option.why.push_back("the launching thread is slower than the GPU: a larger micro-batch helps");
   if (time.exposed > 0.1 * time.step.value) {
     option.why.push_back(text(base::percent(time.exposed / time.step.value, 0), " of a step waits for the network"));

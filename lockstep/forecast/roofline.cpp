@@ -35,8 +35,10 @@ double sixteen_bit_rate(const catalogue::Gpu& gpu, const catalogue::Number& tens
   const bool half = std::string_view(key) == "tflops_fp16";
   const double vector = half ? gpu.tflops_fp16_vector.value_or(0) : 0;
   const double fp32 = gpu.tflops_fp32.value_or(0);
-  rates.notes.push_back(text(gpu.id, " has no ", half ? "fp16" : "bf16", " tensor cores: counted at its ",
-                             vector > fp32 ? "fp16 vector" : "fp32", " rate"));
+  if (half) {  // of bf16 and tf32 the reasons of an option say more
+    rates.notes.push_back({NumberType::fp16, text(gpu.id, " has no fp16 tensor cores: counted at its ",
+                                                  vector > fp32 ? "fp16 vector" : "fp32", " rate")});
+  }
   return std::max(vector, fp32) * kTera;
 }
 
@@ -53,9 +55,12 @@ Rates rates_of(const catalogue::Gpu& gpu) {
   set(rates, NumberType::bf16, sixteen_bit_rate(gpu, gpu.tflops_bf16, "tflops_bf16", rates));
   // Where a maker does not state tf32 it is half of the 16-bit rate on every GPU that has both.
   const double tf32 = gpu.tflops_tf32.value_or(gpu.tflops_bf16.value_or(0) / 2) * kTera;
-  if (tf32 <= 0) rates.notes.push_back(text(gpu.id, " has no tf32: counted at its fp32 rate"));
   set(rates, NumberType::tf32, tf32 > 0 ? tf32 : fp32);
   return rates;
+}
+
+bool has_rates(const catalogue::Gpu& gpu) {
+  return gpu.bandwidth_gbs.value_or(0) > 0 && gpu.tflops_fp32.value_or(0) > 0 && gpu.tflops_fp16 && gpu.tflops_bf16;
 }
 
 Rates rates_of(const catalogue::Cpu& cpu, int64_t cores) {
@@ -77,7 +82,9 @@ Rates rates_of(const catalogue::Cpu& cpu, int64_t cores) {
   }
   set(rates, NumberType::fp64, fp32 / 2);
   set(rates, NumberType::bf16, fp32 * (amx ? 16 : bf16 ? 2 : 1));
-  if (!amx && !bf16) rates.notes.push_back(text(cpu.id, " has no bf16 units: counted at its fp32 rate"));
+  if (!amx && !bf16) {
+    rates.notes.push_back({NumberType::bf16, text(cpu.id, " has no bf16 units: counted at its fp32 rate")});
+  }
   return rates;
 }
 

@@ -114,6 +114,18 @@ void add_classes(TimeForecast& forecast, const Recording& recording, std::span<c
   if (forecast.device > 0) forecast.compute_bound_share = compute_bound / forecast.device;
 }
 
+// Of the types that the step computes in; what the device lacks besides is of no interest.
+void add_notes(TimeForecast& forecast, const Recording& recording, std::span<const Event> step, const Rates& rates) {
+  for (const RateNote& note : rates.notes) {
+    const bool used = std::any_of(step.begin(), step.end(), [&](const Event& event) {
+      if (event.kind != EventKind::run) return false;
+      const auto& op = recording.operators[static_cast<size_t>(event.id)];
+      return op.type == note.type && op.flops > 0;
+    });
+    if (used) forecast.notes.push_back(note.words);
+  }
+}
+
 // Widens the interval by what the seconds of operators without a rule may be off.
 void add_estimates(TimeForecast& forecast, const Recording& recording, std::span<const Event> step,
                    const std::vector<double>& seconds) {
@@ -149,7 +161,7 @@ TimeForecast play(const Recording& recording, const Rates& rates, const Calibrat
   const Spread& spread = measured ? basis.measured : basis.carried_over;
   const double value = alone + forecast.skew;
   forecast.step = {value, value * spread.low, value * spread.high, measured ? Basis::measured : Basis::carried_over};
-  forecast.notes = rates.notes;
+  add_notes(forecast, recording, step, rates);
   add_classes(forecast, recording, step, rates, seconds);
   add_estimates(forecast, recording, step, seconds);
   return forecast;

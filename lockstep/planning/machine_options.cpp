@@ -2,9 +2,11 @@
 #include "lockstep/planning/machine_options.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
 #include "lockstep/site/machine_here.h"
 
 namespace lockstep::planning {
@@ -52,16 +54,40 @@ class Finder {
     if (const auto* gpu = row_of(catalogue_.gpus, word)) return add_gpu(*gpu);
     if (const auto* machine = row_of(catalogue_.machines, word)) return add_machine(*machine);
     if (const auto* cpu = row_of(catalogue_.cpus, word)) return add_processor(*cpu);
+    if (const auto size = memory_in(word)) return add_size(word, *size);
     std::vector<std::string> names{"here", "cpu", "all"};
     for (const auto& row : catalogue_.gpus) names.push_back(row.id);
     for (const auto& row : catalogue_.machines) names.push_back(row.id);
     for (const auto& row : catalogue_.cpus) names.push_back(row.id);
     throw Error(Blame::user, text("--on: the catalogue has no GPU or machine '", word, "'"),
-                text(base::did_you_mean(word, names), "; all: lockstep doctor --catalogue"));
+                text("whether it fits a GPU of that memory: --on 8GB; ", base::did_you_mean(word, names),
+                     "; all: lockstep doctor --catalogue"));
   }
 
-  void add_gpu(const catalogue::Gpu& gpu) {
+  // "8GB" -> 8, as makers state it.
+  static std::optional<double> memory_in(const std::string& word) {
+    const bool binary = word.ends_with("GiB");
+    if (!binary && !word.ends_with("GB")) return std::nullopt;
+    try {
+      return static_cast<double>(base::parse_bytes(word)) / (binary ? 0x1p30 : 1e9);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
+  // Any GPU of that memory, taken as one of a common kind: which it is decides on the kernels of attention.
+  void add_size(const std::string& word, double gigabytes) {
+    catalogue::Gpu gpu = catalogue_.gpu("rtx3080", "--on");
     MachineOption machine_option;
+    machine_option.notes.push_back(text("any GPU of that memory, taken as one like ", gpu.id));
+    machine_option.only_memory = true;
+    gpu.id = gpu.name = word;
+    gpu.memory_gb = gigabytes;
+    gpu.driver_memory_mib.reset();
+    add_gpu(gpu, machine_option);
+  }
+
+  void add_gpu(const catalogue::Gpu& gpu, MachineOption machine_option = {}) {
     machine_option.name = gpu.id;
     machine_option.gpu = gpu;
     machine_option.per_node = request_.per_node;

@@ -102,6 +102,20 @@ TEST(MachineOptionsTest, NamesTheNearestOfAnUnknownGpu) {
   EXPECT_THAT(complaint({"a100_80"}), HasSubstr("did you mean 'a100-80'"));
 }
 
+TEST(MachineOptionsTest, TakesAGpuByItsMemoryAlone) {
+  for (const char* word : {"8GB", "8 GiB"}) {
+    const auto machine_options = find({word});
+    ASSERT_EQ(machine_options.size(), 1U) << word;
+    EXPECT_TRUE(machine_options[0].only_memory);
+    EXPECT_EQ(machine_options[0].gpu->id, word);
+    EXPECT_DOUBLE_EQ(machine_options[0].gpu->memory_gb.value(), 8);
+    EXPECT_FALSE(machine_options[0].gpu->driver_memory_mib);
+    EXPECT_THAT(machine_options[0].notes, testing::ElementsAre("any GPU of that memory, taken as one like rtx3080"));
+  }
+  EXPECT_THAT(complaint({"rtx3070"}), HasSubstr("--on 8GB"));
+  EXPECT_THAT(complaint({"lotsGB"}), HasSubstr("the catalogue has no GPU or machine 'lotsGB'"));
+}
+
 TEST(MachineOptionsTest, RefusesAMachineThatNoDocumentDescribes) {
   EXPECT_THAT(complaint({"hilda"}), HasSubstr("hilda states neither its GPUs nor its processors"));
 }

@@ -33,7 +33,8 @@ const base::CommandLine& plan_line() {
       "plan",
       "[JOB]",
       "what a job will need, which machine, how long, how much: before the queue",
-      {{"--on", "MACHINES", "GPUs, machines, processors of the catalogue; machine.json; here, cpu, all; with commas"},
+      {{"--on", "MACHINES",
+        "GPUs, machines, processors of the catalogue; 8GB: any GPU of that; machine.json; here, cpu, all"},
        {"--gpus", "N,N...", "how many GPUs; default 1, and of a machine also a whole node"},
        {"--set", "KEY=VALUE", "override a key of the job; may be repeated"},
        {"--json", "FILE", "the plan as JSON (- = standard output, without the text)"},
@@ -129,6 +130,7 @@ void check_ending(const planning::Plan& plan) {
   }
   for (const auto& option : plan.options) {
     if (!option.trial.fits || option.trial.time) continue;
+    if (option.machine_option.only_memory) return;  // whether it fits was all that was asked
     throw Error(Blame::machine,
                 text("it fits ", planning::label_of(option), ", but its speed is not known: ", option.trial.no_time),
                 "complete the GPU's row in ~/.config/lockstep/catalogue/gpus.json, or ask for another");

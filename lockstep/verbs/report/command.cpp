@@ -22,16 +22,15 @@ base::Json summary(const base::Json& data, const base::Path& out, size_t bytes) 
 }  // namespace
 
 LOCKSTEP_VERB(report)(const std::vector<std::string>& words) {
-  const base::CommandLine line{"report",
-                               "RUN",
-                               "one self-contained HTML page about a run",
-                               {{"--out", "FILE", "where to write the page; default RUN/report.html"},
-                                {"--weights", "WHICH",
-                                 "best (default where the run has validation), last, or a step: whose figures stand "
-                                 "first; those of eval are of the weights that it took"},
-                                {"--json", "FILE", "a summary as JSON (- = standard output)"}},
-                               "The page needs no network: mail it, keep it, open it in any browser.\n"
-                               "examples: lockstep report quickstart/run"};
+  const base::CommandLine line{
+      "report",
+      "RUN",
+      "one self-contained HTML page about a run",
+      {{"--out", "FILE", "where to write the page; default RUN/report.html"},
+       {"--weights", "WHICH", "best (default with validation), last, or a step: whose figures stand first"},
+       {"--json", "FILE", "a summary as JSON (- = standard output)"}},
+      "The page needs no network: mail it, keep it, open it in any browser.\n"
+      "examples: lockstep report quickstart/run"};
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), 0;
   const run::RunPaths paths = run::open_run(arguments.only("run folder"));

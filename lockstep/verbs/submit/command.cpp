@@ -82,7 +82,7 @@ double walltime_of(const std::string& word) {
   try {
     seconds = base::parse_duration(word);
   } catch (const Error& error) {
-    throw Error(Blame::user, text("--walltime: ", error.what()), "--walltime 24:00:00");
+    throw Error(Blame::user, text("--walltime: ", error.what()), text("--walltime 24:00:00; ", error.fix()));
   }
   if (seconds <= 0) throw Error(Blame::user, text("--walltime ", word), "--walltime 24:00:00");
   return seconds;
