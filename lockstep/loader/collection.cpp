@@ -16,6 +16,7 @@
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/image/decode.h"
+#include "lockstep/run/balanced_order.h"
 #include "lockstep/shards/shard_set.h"
 #include "lockstep/sources/file_tree.h"
 #include "lockstep/sources/source_folder.h"
@@ -253,6 +254,13 @@ Collection scan_folder(const std::string& root, const std::vector<std::string>& 
     add_class(all, name, static_cast<int32_t>(found - classes.begin()));
   }
   return all;
+}
+
+run::BalancedOrder balanced_order(const Collection& collection, double balance, int64_t seed) {
+  std::vector<int32_t> labels;
+  labels.reserve(collection.samples.size());
+  for (const Sample& sample : collection.samples) labels.push_back(sample.label);
+  return {labels, balance, seed};
 }
 
 Collection synthetic_collection(int64_t samples, int64_t classes) {

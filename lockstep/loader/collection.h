@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+namespace lockstep::run {
+class BalancedOrder;
+}  // namespace lockstep::run
 namespace lockstep::shards {
 class ShardSet;
 }  // namespace lockstep::shards
@@ -66,6 +69,9 @@ bool is_shard_folder(const std::string& root);
 // classes: every label is 0. For predictions, and for tasks whose samples have no class; `classes` are then those of
 // the shards. User error for a folder without an image.
 Collection scan_images(const std::string& root);
+
+// data.balance: rare classes more often. REQUIRES: 0 < balance <= 1, and samples with classes.
+run::BalancedOrder balanced_order(const Collection& collection, double balance, int64_t seed);
 
 // "synthetic" data: `samples` random images of `classes` classes, no files; for plan and bench.
 Collection synthetic_collection(int64_t samples, int64_t classes);

@@ -131,7 +131,7 @@ spec::Job resolve(spec::Job job, const Collections& collections) {
   job.training.class_weights = weigh_classes(job.training, collections.train);
   job.training.class_balance = 0;  // it stands in the weights now
   job.model.classes = task::make_task(job, collections.train.classes)->num_outputs();
-  job.data.order = settle_order(collections.train, job.data.order);
+  job.data.order = job.data.balance > 0 ? spec::SampleOrder::full : settle_order(collections.train, job.data.order);
   return job;
 }
 

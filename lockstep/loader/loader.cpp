@@ -72,8 +72,9 @@ std::string way_out(const Error& wrong) {
 struct Slot {
   enum class Memory { absent, coming, there };
   Batch batch;
-  run::LoaderState after;    // the loader's state once this batch is given out
-  int64_t first_ticket = 0;  // the fetcher's for row 0
+  run::LoaderState after;      // the loader's state once this batch is given out
+  int64_t first_ticket = 0;    // the fetcher's for row 0
+  int64_t first_position = 0;  // of row 0 in the epoch
   Memory memory = Memory::absent;
   int64_t num_taken = 0;
   int64_t num_done = 0;
@@ -88,6 +89,7 @@ struct Errand {  // one row
   int64_t id = 0;
   int64_t epoch = 0;
   int64_t ticket = 0;
+  int64_t draw = 0;  // what its view is drawn by: the sample, or its position where a sample may come twice an epoch
 };
 
 // A sample's bytes while it is encoded: read ahead from a shard, or read now into `memory`.
@@ -130,7 +132,7 @@ class ThreadedLoader final : public Loader {
         shares_(share_memory(needs_)),
         decoding_(room_for_images(needs_, shares_)),
         fetcher_(collection.shards ? std::make_unique<Fetcher>(*store_, fetch_options()) : nullptr),
-        sequence_(sequence_kind(), num_samples_, options.seed, &extents_, options.data.window),
+        sequence_(make_sequence()),
         state_{options.seed, from.epoch, from.consumed},
         planned_(wrapped(state_)) {
     state_ = planned_;
@@ -239,9 +241,11 @@ class ThreadedLoader final : public Loader {
         text("does its file system still answer? ls ", collection_.root));
   }
 
-  Sequence::Kind sequence_kind() const {
-    if (!is_training()) return Sequence::Kind::in_order;
-    return extents_.empty() ? Sequence::Kind::full : Sequence::Kind::windows;
+  Sequence make_sequence() const {
+    using Kind = Sequence::Kind;
+    if (is_balanced()) return Sequence(balanced_order(collection_, options_.data.balance, options_.seed));
+    const Kind kind = !is_training() ? Kind::in_order : extents_.empty() ? Kind::full : Kind::windows;
+    return {kind, num_samples_, options_.seed, &extents_, options_.data.window};
   }
 
   Fetcher::Options fetch_options() const {
@@ -253,6 +257,7 @@ class ThreadedLoader final : public Loader {
   }
 
   bool is_training() const { return options_.use == Use::train; }
+  bool is_balanced() const { return is_training() && options_.data.balance > 0; }
 
   run::LoaderState wrapped(run::LoaderState state) const {
     if (is_training() && state.consumed >= num_samples_) return {state.seed, state.epoch + 1, 0};
@@ -282,6 +287,7 @@ class ThreadedLoader final : public Loader {
     planned_ = wrapped({planned_.seed, planned_.epoch, positions.end});
     slot->after = planned_;
     slot->first_ticket = next_ticket_;
+    slot->first_position = positions.begin + mine.begin;
     if (fetcher_) {
       for (const int64_t id : batch.sample_ids) fetcher_->want(next_ticket_++, id);
     }
@@ -344,7 +350,8 @@ class ThreadedLoader final : public Loader {
     std::string annotation;
     lock.unlock();
     try {
-      fill_row({id, slot.batch.epoch, slot.first_ticket + row}, encoder, memory, out, pipeline);
+      const int64_t draw = is_balanced() ? slot.first_position + row : id;
+      fill_row({id, slot.batch.epoch, slot.first_ticket + row, draw}, encoder, memory, out, pipeline);
       if (!is_training()) annotation = encoder.annotation();
     } catch (const Error& wrong) {
       const std::string path = store_ ? store_->name(id) : "";
@@ -391,7 +398,8 @@ class ThreadedLoader final : public Loader {
     pipeline.read = read - start;
     std::optional<base::Random> random;
     if (is_training() && options_.augment) {
-      random.emplace(base::derive_seed(seed, "augment"), static_cast<uint32_t>(errand.epoch), index);
+      random.emplace(base::derive_seed(seed, "augment"), static_cast<uint32_t>(errand.epoch),
+                     static_cast<uint64_t>(errand.draw));
     }
     encoder.encode(stored, random, out);
     pipeline.decode = encoder.decode_seconds();

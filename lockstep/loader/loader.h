@@ -83,7 +83,8 @@ spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder w
 // Gives batches in the order fixed by (seed, epoch): step s of an epoch holds the samples (shuffled to train)
 // [s * B, min((s + 1) * B, N)), of which rank r takes the contiguous slice [r * n / R, (r + 1) * n / R).
 // The last, smaller batch is given too. All that it holds stays within data.memory. Decoding runs on its own threads; a
-// pixel depends on (seed, epoch, sample) only, never on threads or ranks.
+// pixel depends on (seed, epoch, sample) only, with data.balance on the position in the epoch instead of the sample,
+// and never on threads or ranks.
 class Loader {
  public:
   virtual ~Loader() = default;

@@ -47,7 +47,12 @@ WindowOrder::Position WindowOrder::operator()(int64_t index) const {
 Sequence::Sequence(Kind kind, int64_t num_samples, int64_t seed, const Extents* extents, int64_t window)
     : kind_(kind), num_samples_(num_samples), seed_(seed), extents_(extents), window_(window) {}
 
+Sequence::Sequence(run::BalancedOrder balanced) : Sequence(Kind::balanced, balanced.size(), 0) {
+  balanced_ = std::move(balanced);
+}
+
 std::vector<int64_t> Sequence::batch(int64_t epoch, run::Range positions) {
+  if (balanced_) return balanced_->samples(epoch, positions);
   std::vector<int64_t> ids;
   if (kind_ == Kind::in_order) {
     for (int64_t position = positions.begin; position < positions.end; ++position) ids.push_back(position);

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lockstep/loader/extents.h"
+#include "lockstep/run/balanced_order.h"
 #include "lockstep/run/order.h"
 
 namespace lockstep::loader {
@@ -36,12 +38,13 @@ class WindowOrder {
   std::vector<run::Order> inner_;  // of each window
 };
 
-// Which samples a batch holds: shuffled fully or in windows, or in order. Made for one thread.
+// Which samples a batch holds: shuffled fully or in windows, by classes, or in order. Made for one thread.
 class Sequence {
  public:
-  enum class Kind { in_order, full, windows };
+  enum class Kind { in_order, full, windows, balanced };
   // `extents` must outlive it; only windows needs it.
   Sequence(Kind kind, int64_t num_samples, int64_t seed, const Extents* extents = nullptr, int64_t window = 0);
+  explicit Sequence(run::BalancedOrder balanced);
 
   // The samples at `positions` of the epoch's order, one batch: of windows sorted by their extents' turns, so that a
   // rank that takes a contiguous share of the batch needs the same share of the extents only.
@@ -55,6 +58,7 @@ class Sequence {
   int64_t window_;
   int64_t epoch_ = -1;
   std::unique_ptr<WindowOrder> windows_;  // of epoch_
+  std::optional<run::BalancedOrder> balanced_;
 };
 
 }  // namespace lockstep::loader

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "lockstep/loader/collection.h"
 #include "lockstep/loader/fake_store.h"
 
 namespace lockstep::loader {
@@ -82,6 +83,13 @@ TEST(WindowOrderTest, ARanksShareOfEveryBatchLiesInItsShareOfTheExtents) {
   size_t sum = 0;
   for (const auto& mine : touched) sum += mine.size();
   EXPECT_LT(sum, 9 * extents.all().size() / 4) << "of " << extents.all().size();
+}
+
+TEST(SequenceTest, BalancedDrawsEveryClassAlike) {
+  const Collection collection{.root = "", .classes = {"a", "b"}, .samples = {{"", 0}, {"", 0}, {"", 0}, {"", 1}}};
+  Sequence sequence(balanced_order(collection, 1, 5));
+  const auto ids = sequence.batch(0, {0, 4});
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 3), 2);
 }
 
 TEST(SequenceTest, FullIsTheOrderAndInOrderIsNone) {

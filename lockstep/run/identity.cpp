@@ -20,6 +20,7 @@ base::Json identity(const spec::Job& job, const std::string& train_sha256, const
   if (!validate_sha256.empty()) result[kValidation] = validate_sha256;
   result["data.image_size"] = to_json(job.data.image_size);
   result["data.order"] = name_of(job.data.order);
+  result["data.balance"] = job.data.balance;
   if (job.data.order == spec::SampleOrder::windows) {
     for (const char* key : {"extent", "window"}) result[text("data.", key)] = document.at("data").at(key);
   }

@@ -52,6 +52,9 @@ const Section& data_section() {
           .add("order", &Data::order, "", anything,
                "full: every sample may stand anywhere; windows: a shard is read in whole extents, these are shuffled "
                "and the samples of data.window of them mixed; by_storage: windows for shards on a network file system")
+          .add("balance", &Data::balance, "exponent", share,
+               "how often a class is drawn in an epoch of the same length: its number of samples to the power of 1 - "
+               "balance; 0: every sample once, 1: every class as often as any other, its samples in turn")
           .add("extent", &Data::extent, Type::bytes, positive, "of windows: how much of a shard is read at once")
           .add(
               "stage", &Data::stage, "", anything,

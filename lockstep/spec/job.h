@@ -52,6 +52,7 @@ struct Data {
   int64_t threads = 0;                // decode threads per rank; 0: chosen from the cores
   int64_t memory = int64_t{4} << 30;  // bytes a rank's loaders hold at most
   SampleOrder order = SampleOrder::by_storage;
+  double balance = 0;                 // how much more often rare classes are drawn; 1: every class alike
   int64_t extent = int64_t{8} << 20;  // of windows: bytes that are read at once
   int64_t window = 16;                // of windows: extents whose samples are mixed
   std::string stage;                  // folder on this node, "ram" or "auto"; empty: none

@@ -202,6 +202,7 @@ class JobRules {
       complain("training.class_weights", base::text("'", name, "' weighs ", weight, ", not more than 0"),
                "leave the class's samples out of data.train, or give it a small weight");
     }
+    check_balance();
     if (job_.task == Task::classify) return;
     // The loss of another task would pass over each of these in silence.
     const auto refuse = [&](const char* key) {
@@ -219,6 +220,23 @@ class JobRules {
     if (job_.model.name == "googlenet" && job_.model.auxiliary_heads) {
       complain("model.auxiliary_heads", base::text("task ", name_of(job_.task), " has no loss for them"),
                "\"auxiliary_heads\": false");
+    }
+  }
+
+  void check_balance() {
+    if (job_.data.balance == 0) return;
+    if (job_.task != Task::classify) {
+      complain("data.balance",
+               base::text("is about the class of an image, which task ", name_of(job_.task), " has not"),
+               "leave it out");
+    }
+    if (job_.training.class_balance > 0) {
+      complain("training.class_balance", "weighs rare classes in the loss, and data.balance draws them more often",
+               "leave one of the two out");
+    }
+    if (job_.data.order == SampleOrder::windows) {
+      complain("data.order", "windows read a shard in its order, and data.balance draws from all of them",
+               "\"order\": \"full\", or leave it out");
     }
   }
 

@@ -30,6 +30,12 @@ TEST(JobRulesTest, VirtualRanksAreAPowerOfTwoThatFitsTheBatch) {
 TEST(JobRulesTest, ClassWeightsAndEarlyStopsNeedSomethingToWorkOn) {
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"class_balance\": 1"), {"task=regress"}),
               HasSubstr("training.class_balance: is about classes, and task regress has none"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"data.balance=1", "task=regress"}),
+              HasSubstr("data.balance: is about the class of an image, which task regress has not"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"data.balance=1", "training.class_balance=1"}),
+              HasSubstr("training.class_balance: weighs rare classes in the loss, and data.balance draws them"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"data.balance=1", "data.order=windows"}),
+              HasSubstr("data.order: windows read"));
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"class_weights\": {\"cat\": 0}")),
               HasSubstr("training.class_weights: 'cat' weighs 0, not more than 0"));
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"early_stop\": {\"patience\": 2}")),

@@ -203,9 +203,13 @@ step::Samples feature_batch(const Features& features, const spec::Training& trai
                             int64_t step, const comm::Group& group, at::Device device) {
   const run::Range range = run::batch_range(features.num_samples(), training.global_batch, state.consumed);
   const run::Range mine = run::rank_range(range, group.rank(), group.size());
-  const run::Order order(features.num_samples(), state.seed, state.epoch);
   std::vector<int64_t> ids;
-  for (int64_t i = mine.begin; i < mine.end; ++i) ids.push_back(order(i));
+  if (features.balanced) {
+    ids = features.balanced->samples(state.epoch, mine);
+  } else {
+    const run::Order order(features.num_samples(), state.seed, state.epoch);
+    for (int64_t i = mine.begin; i < mine.end; ++i) ids.push_back(order(i));
+  }
   const loader::Batch batch = batch_of(features, ids);
   step::Samples samples{step, state.epoch, range.size(), {}, batch.was_read, features.from};
   for (const auto& values : batch.fields) {

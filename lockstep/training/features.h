@@ -9,6 +9,7 @@
 #include "lockstep/comm/group.h"
 #include "lockstep/loader/loader.h"
 #include "lockstep/model/network.h"
+#include "lockstep/run/balanced_order.h"
 #include "lockstep/run/feature_needs.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/step/evaluate.h"
@@ -24,6 +25,7 @@ struct Features {
   std::vector<task::FieldValues> fields;  // of all samples, but for those that the frozen blocks took
   std::vector<uint8_t> was_read;          // by sample
   size_t from = 0;
+  std::optional<run::BalancedOrder> balanced = {};  // data.balance; nothing: an epoch takes every sample once
 
   int64_t num_samples() const { return static_cast<int64_t>(was_read.size()); }
   int64_t bytes() const;  // of the views

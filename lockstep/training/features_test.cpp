@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/training/features.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "lockstep/step/tiny_network.h"
@@ -148,6 +150,21 @@ TEST(FeaturesTest, AnEpochOfBatchesHoldsEverySampleOnce) {
     for (int64_t i = 0; i < batch.rows(); ++i) seen.insert(batch.fields.at("label")[i].item<int64_t>());
   }
   EXPECT_EQ(seen, (std::multiset<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+TEST(FeaturesTest, ABalancedEpochHoldsTheSamplesThatTheLoaderWouldGive) {
+  const auto group = comm::single_group();
+  Features features;
+  features.was_read.assign(10, 1);
+  features.views = {{at::arange(10, at::kFloat).unsqueeze(1)}};
+  features.balanced.emplace(std::vector<int32_t>{0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 1, 3);
+  spec::Training training;
+  training.global_batch = 10;
+  const auto batch = feature_batch(features, training, {.seed = 3, .epoch = 2, .consumed = 0}, 0, *group, at::kCPU);
+  std::vector<int64_t> taken;
+  for (int64_t i = 0; i < 10; ++i) taken.push_back(batch.features.at(0)[i][0].item<int64_t>());
+  EXPECT_EQ(taken, features.balanced->samples(2, {0, 10}));
+  EXPECT_EQ(std::count(taken.begin(), taken.end(), 9), 5);
 }
 
 }  // namespace

@@ -31,6 +31,9 @@ Feed::Feed(TrainingContext& context, const run::PhaseSpan& span, const std::func
   const size_t from = first_trained(context, span);
   const auto views = span.phase.cache_flips ? spec::Views::flip : spec::Views::center;
   train_ = compute(context.collections.train, {"training", from, views}, wants_stop);
+  if (const double balance = context.job.data.balance; train_ && balance > 0) {
+    train_->balanced = loader::balanced_order(context.collections.train, balance, context.job.training.seed);
+  }
   if (context.collections.validate && !context.stop.is_set()) {
     validate_ = compute(*context.collections.validate, {"validation", from, context.job.evaluation.views}, wants_stop);
   }

@@ -5,6 +5,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -15,6 +16,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/loader/data_lines.h"
 #include "lockstep/model/snapshot.h"
+#include "lockstep/run/balanced_order.h"
 #include "lockstep/run/batch_rules.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/identity.h"
@@ -172,6 +174,23 @@ void say_changes(const TrainingContext& context, const std::vector<run::JobChang
   }
 }
 
+// Of the rarest class and the commonest.
+std::string balance_line(const TrainingContext& context) {
+  const loader::Collection& train = context.collections.train;
+  const auto order = loader::balanced_order(train, context.job.data.balance, context.job.training.seed);
+  std::vector<int32_t> labels;
+  for (size_t i = 0; i < train.classes.size(); ++i) {
+    if (order.count(static_cast<int32_t>(i)) > 0) labels.push_back(static_cast<int32_t>(i));
+  }
+  const auto [rare, common] = std::minmax_element(
+      labels.begin(), labels.end(), [&](int32_t a, int32_t b) { return order.count(a) < order.count(b); });
+  const auto drawn = [&](int32_t label) {
+    return text(order.quota(label), " times from '", train.classes[static_cast<size_t>(label)], "' (",
+                order.count(label), order.count(label) == 1 ? " sample)" : " samples)");
+  };
+  return text("data.balance: an epoch draws ", drawn(*rare), ", ", drawn(*common));
+}
+
 void say_newer_files(const TrainingContext& context) {
   std::error_code gone;
   const auto saved = std::filesystem::last_write_time(base::Path(context.checkpoint) / "state.json", gone);
@@ -237,6 +256,7 @@ void write_start(TrainingContext& context) {
   for (const auto& line : run::batch_rule_lines(context.job.training, context.group.size())) context.ledger->say(line);
   if (!resumes) {
     for (const auto& line : loader::data_lines(context.collections)) context.ledger->say(line);
+    if (context.job.data.balance > 0) context.ledger->say(balance_line(context));
     return;
   }
   context.ledger->say(text("going on after step ", step, " of ", total));
