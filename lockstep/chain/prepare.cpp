@@ -140,7 +140,7 @@ void check_run(const SubmitRequest& request) {
   check_chain(request);
   if (const auto holder = run::read_holder(request.run)) {
     throw Error(Blame::user,
-                text(request.run.string(), ": process ", holder->pid, " on host ", holder->host, " is training in it"),
+                text(request.run.string(), ": process ", holder->pid, " on host ", holder->host, " works in it"),
                 "wait for it, end it, or name another folder: --run OTHER_FOLDER");
   }
 }
@@ -204,7 +204,8 @@ Candidate candidate_of(const SubmitRequest& request, const std::string& device, 
   script.name = queue_name(request.run);
   script.folder = request.folder;
   script.run = request.run;
-  script.job = request.run / "submitted.json";
+  if (request.predict.empty()) script.job = request.run / "submitted.json";
+  script.predict = request.predict;
   script.program = request.program;
   script.device = device;
   script.shape.nodes = nodes;
@@ -270,7 +271,7 @@ Planned plan_for_faults(PlanQuestion question, const std::string& unknown, const
 Planned planned_of(const SubmitRequest& request, const catalogue::Catalogue& catalogue, const std::string& device,
                    double limit) {
   if (!request.hours.empty()) return parse_hours(request.hours, limit);
-  if (!request.plan) return {};
+  if (!request.plan || !request.predict.empty()) return {};
   PlanQuestion question{request.program, request.job, request.machine, request.nodes, limit};
   if (device == "cpu") {
     question.machine.gpu.clear();
@@ -381,6 +382,29 @@ std::string other_job(const base::Path& run, const spec::Job& job) {
   return run::difference(run::identity(before, "", ""), run::identity(now, "", ""));
 }
 
+base::Path collection_folder(const std::vector<std::string>& predict) {
+  std::string to;
+  for (size_t i = 0; i < predict.size(); ++i) {
+    const std::string& word = predict[i];
+    if (word.starts_with("--to=")) to = word.substr(5);
+    if (word == "--to" && i + 1 < predict.size()) to = predict[i + 1];
+    const std::string option = word.substr(0, word.find('='));
+    if (option == "--ranks" || option == "--device") {
+      throw Error(Blame::user, text(option, " behind `predict`: what a job gets is for submit to say"),
+                  "--nodes, --ranks-per-node and --device before the --");
+    }
+    if (option == "--again") {
+      throw Error(Blame::user, "--again in a chain: each job would begin again",
+                  "remove the results file and its .files folder, then submit it without --again");
+    }
+  }
+  if (!to.ends_with(".jsonl")) {
+    throw Error(Blame::user, "a chain goes on with a collection, and there is none: no --to FILE.jsonl",
+                "lockstep submit --on MACHINE -- predict RUN FOLDER --to found.jsonl");
+  }
+  return std::filesystem::absolute(base::Path(to).replace_extension(".files")).lexically_normal();
+}
+
 size_t ends_first(const std::vector<Candidate>& candidates) {
   size_t best = candidates.size();
   std::string why;
@@ -408,7 +432,7 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
   }
   const std::string device = checked_device(request, catalogue);
   check_nodes(request);
-  check_ranks(request, choose_ranks_per_node(request, device));
+  if (request.predict.empty()) check_ranks(request, choose_ranks_per_node(request, device));
   const double limit = walltime_limit(request);
   const char* command = slurm ? "sbatch" : "qstat";
   if (request.earliest && !site::find_on_path(command)) {

@@ -31,6 +31,7 @@ struct SubmitRequest {
   int64_t max_links = 0;             // 0: twice the planned, at least 5 more; 50 without a plan
   int64_t patience = 3;              // links in a row that may bring no new step
   std::string hours;                 // run time by nodes, where plan cannot say
+  std::vector<std::string> predict = {};  // of a collection: the words behind `lockstep predict`; there is no job then
   bool plan = true;
   bool earliest = false;
   bool dry_run = false;
@@ -66,6 +67,10 @@ spec::Machine find_machine(const std::string& word, const std::vector<std::strin
 // or than the job can share its batch among, another job's run folder, a run whose chain still lives. Unless it is a
 // dry run the scheduler's commands must be here; with `earliest` always.
 Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catalogue);
+
+// What `lockstep predict` with these words keeps its state in: the run of such a chain. User error unless they name a
+// --to FILE.jsonl, and for what each link would do again (--again) or `submit` decides (--ranks, --device).
+base::Path collection_folder(const std::vector<std::string>& predict);
 
 // The one that ends first; user error with every refusal when none can be told an end.
 size_t ends_first(const std::vector<Candidate>& candidates);

@@ -296,6 +296,35 @@ TEST(PrepareTest, ChoosesAmongTheShapesThatPbsCouldStartNow) {
   EXPECT_THAT(complaint(request), HasSubstr("1 nodes: 1 job waits in queue workq, and PBS forecasts"));
 }
 
+TEST(PrepareTest, ACollectionHasItsStateBesideItsResults) {
+  EXPECT_EQ(collection_folder({"run", "a", "--to", "/data/found.jsonl"}), "/data/found.files");
+  EXPECT_EQ(collection_folder({"run", "a", "--to=/data/found.jsonl"}), "/data/found.files");
+  EXPECT_TRUE(collection_folder({"run", "a", "--to", "found.jsonl"}).is_absolute());
+  const auto fix_for = [](const std::vector<std::string>& words) {
+    try {
+      collection_folder(words);
+    } catch (const base::Error& error) {
+      return error.fix();
+    }
+    return std::string();
+  };
+  EXPECT_THAT(fix_for({"run", "a"}), HasSubstr("--to found.jsonl"));
+  EXPECT_THAT(fix_for({"run", "a", "--to", "found.csv"}), HasSubstr("--to found.jsonl"));
+  EXPECT_THAT(fix_for({"run", "--ranks=4", "a"}), HasSubstr("--ranks-per-node"));
+  EXPECT_THAT(fix_for({"run", "a", "--again"}), HasSubstr("without --again"));
+}
+
+TEST(PrepareTest, ACollectionNeedsNoJobAndNoPlan) {
+  SubmitRequest request = request_on("leonardo");
+  request.job = {};
+  request.plan = true;
+  request.predict = {"run", "a", "--to", "/no/such/found.jsonl"};
+  request.run = collection_folder(request.predict);
+  const Prepared prepared = prepare(request, shipped_catalogue());
+  EXPECT_THAT(prepared.script, HasSubstr(" predict run a --to /no/such/found.jsonl --device cuda --ranks 4\n"));
+  EXPECT_EQ(prepared.terms.max_links, 50);
+}
+
 TEST(PrepareTest, RefusesARunWhoseChainLives) {
   const base::TemporaryFolder folder;
   site::FakeScheduler slurm;

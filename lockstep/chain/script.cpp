@@ -262,7 +262,7 @@ double signal_lead(const Scheduler& scheduler, double walltime) {
   return std::min(scheduler.signal_lead, walltime / 10);
 }
 
-std::vector<std::string> train_command(const ScriptRequest& request, const spec::Machine& machine) {
+std::vector<std::string> work_command(const ScriptRequest& request, const spec::Machine& machine) {
   const Scheduler& scheduler = machine.scheduler;
   const int64_t ranks = request.shape.ranks();
   std::vector<std::string> command;
@@ -283,7 +283,12 @@ std::vector<std::string> train_command(const ScriptRequest& request, const spec:
   }
   command.insert(command.end(), container.begin(), container.end());
   command.push_back(container.empty() ? request.program : "lockstep");
-  command.insert(command.end(), {"train", request.job.string(), "--run", request.run.string()});
+  if (request.predict.empty()) {
+    command.insert(command.end(), {"train", request.job.string(), "--run", request.run.string()});
+  } else {
+    command.emplace_back("predict");
+    command.insert(command.end(), request.predict.begin(), request.predict.end());
+  }
   if (request.device != "cpu") command.insert(command.end(), {"--device", request.device});
   if (!by_srun && !by_mpirun && ranks > 1) command.insert(command.end(), {"--ranks", text(ranks)});
   return command;
@@ -315,8 +320,8 @@ std::string batch_script(const ScriptRequest& request, const spec::Machine& mach
   for (const auto& line : machine.scheduler.modules) script += line + "\n";
   script += exports(machine.scheduler);
   std::vector<std::string> command{request.program, "submit", "--link", request.run.string(), "--"};
-  const auto train = train_command(request, machine);
-  command.insert(command.end(), train.begin(), train.end());
+  const auto work = work_command(request, machine);
+  command.insert(command.end(), work.begin(), work.end());
   return script + text("exec ", site::shell_words(command), "\n");
 }
 

@@ -97,7 +97,7 @@ TEST(ScriptTest, TakesTheCoresOfItsGpusAloneOnASharedNode) {
     return node;
   };
   EXPECT_THAT(batch_script(one, shared(R"("kind": "slurm")")), HasSubstr("--cpus-per-task=10\n"));
-  EXPECT_THAT(train_command(one, shared(R"("kind": "slurm", "launcher": "srun")")), Contains("--cpus-per-task=10"));
+  EXPECT_THAT(work_command(one, shared(R"("kind": "slurm", "launcher": "srun")")), Contains("--cpus-per-task=10"));
   EXPECT_THAT(batch_script(one, shared(R"("kind": "pbs")")),
               HasSubstr("select=1:ncpus=10:mpiprocs=1:ngpus=1\n#PBS -l place=scatter\n"));
   EXPECT_THAT(batch_script(one, shared(R"("kind": "pbs", "resources": "nodes")")), HasSubstr("nodes=1:ppn=10:gpus=1"));
@@ -198,17 +198,17 @@ TEST(ScriptTest, BringsWhatPbsLeavesBehind) {
 
 TEST(ScriptTest, StartsTheRanksAsTheSiteWants) {
   EXPECT_THAT(
-      train_command(request(), machine(R"("kind": "slurm", "launcher": "srun")")),
+      work_command(request(), machine(R"("kind": "slurm", "launcher": "srun")")),
       ElementsAre("srun", "--mpi=pmix", "--kill-on-bad-exit=1", "--cpus-per-task=4", "/opt/lockstep/bin/lockstep",
                   "train", "/home/me/runs/pets/submitted.json", "--run", "/home/me/runs/pets"));
   EXPECT_THAT(
-      train_command(request(), machine(R"("kind": "slurm", "container": "apptainer exec --nv x.sif")")),
+      work_command(request(), machine(R"("kind": "slurm", "container": "apptainer exec --nv x.sif")")),
       ElementsAre("mpirun", "--bind-to", "none", "--map-by", "ppr:4:node", "-n", "20", "apptainer", "exec", "--nv",
                   "x.sif", "lockstep", "train", "/home/me/runs/pets/submitted.json", "--run", "/home/me/runs/pets"));
   ScriptRequest one = request();
   one.shape = {.nodes = 1, .ranks_per_node = 1, .gpus = true, .walltime = 3600};
   one.device = "cuda";
-  EXPECT_THAT(train_command(one, machine(R"("kind": "slurm")")),
+  EXPECT_THAT(work_command(one, machine(R"("kind": "slurm")")),
               ElementsAre("/opt/lockstep/bin/lockstep", "train", "/home/me/runs/pets/submitted.json", "--run",
                           "/home/me/runs/pets", "--device", "cuda"));
 }
@@ -233,6 +233,15 @@ TEST(ScriptTest, QuotesFoldersOfAnyName) {
   ASSERT_TRUE(words);
   EXPECT_THAT(base::split(*words, '\n'), Contains(odd.run.string()).Times(2));
   EXPECT_THAT(script, HasSubstr("cd '/home/me/it'\\''s $HOME' || exit 3\n"));
+}
+
+TEST(ScriptTest, ACollectionIsPredictedInThePlaceOfTraining) {
+  ScriptRequest collection = request();
+  collection.job.clear();
+  collection.predict = {"runs/pets", "two words", "--to", "found.jsonl"};
+  EXPECT_THAT(work_command(collection, machine(R"("kind": "slurm")")),
+              ElementsAre("/opt/lockstep/bin/lockstep", "predict", "runs/pets", "two words", "--to", "found.jsonl",
+                          "--ranks", "20"));
 }
 
 TEST(ScriptTest, NamesJobsSoThatTheOldestPbsTakesThem) {

@@ -64,7 +64,7 @@ site::Submitted queue_script(const base::Path& run, site::SchedulerName schedule
 Queued submit(const SubmitRequest& request, const Prepared& prepared) {
   base::make_folders(request.run);
   // As it is now: whoever edits the job's file later does not change a chain on its way.
-  base::write_json(request.run / "submitted.json", spec::changed_json(request.job));
+  if (request.predict.empty()) base::write_json(request.run / "submitted.json", spec::changed_json(request.job));
   base::write_file(script_file(request.run), prepared.script);
   ::fchmod(OpenScript(script_file(request.run)).get(), 0755);  // for people; and nobody else's to write
   std::error_code none;

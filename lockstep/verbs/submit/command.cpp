@@ -33,7 +33,7 @@ using chain::SubmitRequest;
 const base::CommandLine& submit_line() {
   static const base::CommandLine line{
       "submit",
-      "[JOB]",
+      "[JOB | -- predict RUN IMAGES...]",
       "job + machine -> the chain of Slurm or PBS jobs, submitted and watched",
       {{"--on", "MACHINE", "a machine of the catalogue, or machine.json; default here: what doctor finds"},
        {"--site", "KEY=VALUE", "override a key of the machine: --site scheduler.account=abc; may be repeated"},
@@ -56,8 +56,10 @@ const base::CommandLine& submit_line() {
        {"--link", "RUN", "for the script: run the command behind -- as one link of the chain"},
        {"--json", "FILE", "the result as JSON (- = standard output)"}},
       "A chain: each job trains until shortly before its walltime, saves, and the next goes on; docs/submit.md.\n"
+      "So does a collection that is predicted; its --status and --cancel take FILE.files for the run.\n"
       "examples: lockstep submit job.json --on site.json --nodes 1,2,4 --earliest\n"
       "          lockstep submit --status runs/pets\n"
+      "          lockstep submit --on site.json --nodes 2 -- predict runs/pets collection --to found.jsonl\n"
       "          lockstep submit examples/shapes.json --on minotauro --site scheduler.kind=slurm --device cpu "
       "--dry-run"};
   return line;
@@ -88,13 +90,27 @@ double walltime_of(const std::string& word) {
   return seconds;
 }
 
+// A job that is trained, or a collection that is predicted.
+void read_work(const base::Arguments& arguments, SubmitRequest& request) {
+  const auto& words = arguments.positional;
+  if (words.empty() || words.front() != "predict") {
+    request.job = weights::load_job(arguments.only("job document"), arguments.values("--set")).job;
+    request.run =
+        std::filesystem::absolute(arguments.value_or("--run", text("runs/", request.job.name))).lexically_normal();
+    return;
+  }
+  for (const char* option : {"--run", "--set", "--hours", "--earliest"}) {
+    if (arguments.has(option)) throw Error(Blame::user, text(option, " is for a job that is trained"), "leave it out");
+  }
+  request.predict.assign(words.begin() + 1, words.end());
+  request.run = chain::collection_folder(request.predict);
+}
+
 SubmitRequest request_of(const base::Arguments& arguments, const catalogue::Catalogue& catalogue) {
   SubmitRequest request;
-  request.job = weights::load_job(arguments.only("job document"), arguments.values("--set")).job;
+  read_work(arguments, request);
   request.machine = chain::find_machine(arguments.value_or("--on", "here"), arguments.values("--site"), catalogue);
   request.folder = std::filesystem::current_path();
-  request.run =
-      std::filesystem::absolute(arguments.value_or("--run", text("runs/", request.job.name))).lexically_normal();
   if (request.run.filename().empty()) request.run = request.run.parent_path();
   request.program = std::filesystem::read_symlink("/proc/self/exe").string();
   request.device = arguments.value_or("--device", "");
