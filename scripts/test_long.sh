@@ -68,6 +68,7 @@ part out-of-memory 20 python3 tests/faults/out_of_memory.py
 part detect 120 python3 tests/faults/detect.py
 part cut-link 40 tests/faults/cut_link.sh
 part prep-faults 70 python3 tests/faults/kill_prep.py 60
+part predict-faults 90 python3 tests/faults/kill_predict.py 60
 part tidy 450 python3 scripts/tidy.py --seconds 440
 
 # On a slow machine the box ends among these: another one comes first each day, so that none is left out for good.

@@ -129,7 +129,7 @@ class Supervisor {
     rule_.count(saved.step);
     write_down(fault, saved, end.noticed);
     order_.say(text("restart ", rule_.done(), " of ", order_.restarts, " at most, with ", hosts_.ranks(),
-                    hosts_.ranks() == 1 ? " rank" : " ranks", ", from the checkpoint of step ", saved.step));
+                    hosts_.ranks() == 1 ? " rank" : " ranks", ", ", order_.goes_on, saved.step));
     return std::nullopt;
   }
 

@@ -71,7 +71,8 @@ struct Supervision {
   int64_t ranks = 2;
   Meet meet = Meet::by_mpi;
   int64_t restarts = 10;
-  bool fewer_nodes = false;  // begin also when ranks start on some of the hosts only
+  std::string goes_on = "from the checkpoint of step ";  // where a restart does, in words before the number
+  bool fewer_nodes = false;                              // begin also when ranks start on some of the hosts only
   Patience patience;
   double wait_for_folder = 5;  // seconds: the ranks of a supervisor that was just killed need some to go
   std::function<void(const std::string&)> say;  // one line for people

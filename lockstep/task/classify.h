@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/task/draw_classes.h"
 #include "lockstep/task/metrics.h"
 #include "lockstep/task/task.h"
 
@@ -23,6 +24,7 @@ class Classify final : public Task {
   base::Json report_words() const override;
   base::Json record(const Rows& rows, int64_t i, int64_t top) const override;
   std::string line(const base::Json& record) const override;
+  bool draw(const base::Json& record, image::Image& on) const override { return draw_classes(record, on); }
   std::vector<std::string> columns(int64_t top) const override;
   std::vector<std::string> cells(const base::Json& record, int64_t top) const override;
 

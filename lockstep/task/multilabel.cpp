@@ -10,6 +10,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/task/draw_classes.h"
 #include "lockstep/task/image_encoder.h"
 #include "lockstep/task/json_member.h"
 
@@ -344,6 +345,7 @@ class Multilabel final : public Task {
     record["classes"] = std::move(classes);
     return record;
   }
+  bool draw(const Json& record, image::Image& on) const override { return draw_classes(record, on); }
   std::string line(const Json& record) const override {
     std::vector<std::string> words;
     for (const auto& entry : record.at("classes").items()) {

@@ -8,6 +8,7 @@
 #include "lockstep/comm/group.h"
 #include "lockstep/ranks/plain_ranks.h"
 #include "lockstep/step/device.h"
+#include "lockstep/verbs/predict/collection_command.h"
 #include "lockstep/verbs/predict/predict.h"
 #include "lockstep/verbs/verb.h"
 
@@ -18,10 +19,19 @@ const base::CommandLine& predict_line_of_words() {
   static const base::CommandLine line{
       "predict",
       "RUN IMAGE|FOLDER...",
-      "what a trained network sees in images",
+      "what a trained network sees in images, and in whole collections of them",
       {{"--top", "N", "of a classifier: classes per image, most probable first (default 5)"},
        {"--to", "FILE",
-        "write a table instead of the text: FILE.csv (without --top a column for each class), FILE.jsonl"},
+        "write a table instead of the text: FILE.csv (without --top a column for each class), or a record for each "
+        "image: FILE.jsonl, which goes on where it was stopped or killed"},
+       {"--pictures", "", "with FILE.jsonl: an overlay of each image, and the contact-sheet page FILE.html"},
+       {"--coco", "FILE", "with FILE.jsonl: the objects as COCO has results"},
+       {"--images", "LIST", "of --coco: a COCO list whose numbers of images and categories it takes"},
+       {"--annotations", "FILE", "with FILE.jsonl: the answers as W3C Web Annotations"},
+       {"--least", "P", "of --annotations: score from which on an answer is given (default 0.5)"},
+       {"--source", "PREFIX", "of --annotations: put before the path of each image, https://example.org/"},
+       {"--concepts", "CSV", "of --annotations: columns class, iri: what a class is called elsewhere"},
+       {"--again", "", "with FILE.jsonl: give up the records that are there and begin again"},
        {"--job", "JOB", "for weights outside a run folder"},
        {"--weights", "WHICH", "of a run: best (default where it has validation), last, or a step with a checkpoint"},
        {"--set", "KEY=VALUE", "override a key of the job"},
@@ -33,6 +43,7 @@ const base::CommandLine& predict_line_of_words() {
       "An image that cannot be read is reported and counted; only when all of them fail, the exit code is 2.\n"
       "examples: lockstep predict runs/pets cat.jpg\n"
       "          lockstep predict runs/pets photos --to photos.csv\n"
+      "          lockstep predict runs/pets collection --to found.jsonl --pictures --ranks 8\n"
       "          lockstep predict quickstart/run quickstart/shapes/validate/star --top 1"};
   return line;
 }
@@ -46,9 +57,8 @@ void speak(const Prediction& prediction, const training::Trained& trained) {
 int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
   PredictOptions options;
   options.top = arguments.int_or("--top", 5);
-  if (options.top < 1) throw base::Error(base::Blame::user, "--top must be at least 1");
   const auto table = arguments.value("--to");
-  const bool has_all = table && table_format(*table) == TableFormat::csv && !arguments.has("--top");
+  const bool has_all = table && !arguments.has("--top");
   const auto images = image_collection({arguments.positional.begin() + 1, arguments.positional.end()});
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   const training::Trained trained =
@@ -73,9 +83,7 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
   const base::Json result = predict_json(predictions);
   base::give_json(arguments, result);
   if (table) {
-    base::write_file(*table, table_format(*table) == TableFormat::jsonl
-                                 ? predict_jsonl(predictions)
-                                 : predict_csv(predictions, *trained.task, has_all ? 0 : options.top));
+    base::write_file(*table, predict_csv(predictions, *trained.task, has_all ? 0 : options.top));
     for (const auto& prediction : predictions) {
       if (prediction.failed()) speak(prediction, trained);
     }
@@ -97,6 +105,10 @@ LOCKSTEP_VERB(predict)(const std::vector<std::string>& words) {
   if (arguments.positional.size() < 2) {
     throw base::Error(base::Blame::user, "a run folder and at least one image or folder are expected", "see --help");
   }
+  if (arguments.int_or("--top", 5) < 1) throw base::Error(base::Blame::user, "--top must be at least 1");
+  const auto to = arguments.value("--to");
+  if (to && table_format(*to) == TableFormat::jsonl) return predict_collection_command(arguments, words);
+  refuse_collection_options(arguments);
   return ranks::share_over_ranks("predict", arguments, words, comm::join_group,
                                  [&](const ranks::Rank& rank) { return predict_as_rank(arguments, rank); });
 }

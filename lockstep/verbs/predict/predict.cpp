@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/predict/predict.h"
 
-#include <c10/core/GradMode.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -10,11 +8,9 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/loader/loader.h"
 #include "lockstep/run/evaluation.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/step/evaluate.h"
-#include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 
 namespace lockstep::verbs::predict {
@@ -26,18 +22,6 @@ using base::Json;
 using base::text;
 
 constexpr int64_t kBatch = 16;
-
-loader::LoaderOptions loader_options(const training::Trained& trained) {
-  const spec::Job& job = trained.job;
-  loader::LoaderOptions options;
-  options.data = job.data;
-  options.task = trained.task;
-  options.data.on_bad_sample = spec::OnBadSample::skip;
-  options.use = loader::Use::predict;
-  options.global_batch = kBatch;
-  options.threads = job.data.threads > 0 ? job.data.threads : site::cores_per_rank();
-  return options;
-}
 
 // Every rank's predictions, in rank order.
 std::vector<Prediction> predictions_of_all(const std::vector<Prediction>& mine, comm::Group& group) {
@@ -109,34 +93,67 @@ std::vector<Prediction> predict_images(const training::Trained& trained, const s
   return predict_collection(trained, collection, options, *alone);
 }
 
+int64_t prediction_batch(const spec::Job& job) {
+  return job.evaluation.batch > 0 ? job.evaluation.batch : kBatch;
+}
+
+std::unique_ptr<loader::Loader> prediction_loader(const training::Trained& trained,
+                                                  const loader::Collection& collection, run::LoaderState from,
+                                                  int64_t batches) {
+  const spec::Job& job = trained.job;
+  loader::LoaderOptions options;
+  options.data = job.data;
+  options.task = trained.task;
+  options.data.on_bad_sample = spec::OnBadSample::skip;
+  options.use = loader::Use::predict;
+  options.global_batch = prediction_batch(job);
+  options.threads = job.data.threads > 0 ? job.data.threads : site::cores_per_rank();
+  options.batches = batches;
+  return loader::make_loader(collection, options, from);
+}
+
+BatchPredictor::BatchPredictor(const training::Trained& trained, const loader::Collection& collection, int64_t top,
+                               at::Device device)
+    : trained_(trained),
+      collection_(collection),
+      top_(top),
+      device_(device),
+      scope_(trained.network, trained.job.training.precision, device) {}
+
+std::vector<Prediction> BatchPredictor::predict(const loader::Batch& batch, const loader::Loader& from) {
+  const auto samples = step::to_samples(batch, device_);
+  const auto host = trained_.objective->predicted(
+      step::evaluate_pass(trained_.network, samples.fields, *trained_.objective,
+                          {trained_.job.training.precision, trained_.job.evaluation.views}));
+  const task::Rows rows = step::plain_rows(batch, host);
+  std::map<int64_t, std::string> reasons;
+  if (std::count(batch.was_read.begin(), batch.was_read.end(), 0) > 0) {
+    for (const auto& bad : from.bad_samples()) reasons[bad.id] = bad.reason;
+  }
+  std::vector<Prediction> predictions;
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    const int64_t id = batch.sample_ids[static_cast<size_t>(i)];
+    Prediction prediction{collection_.name_of(id), {}, ""};
+    if (batch.was_read[static_cast<size_t>(i)] == 0) {
+      prediction.error = reasons[id];
+    } else {
+      prediction.record = trained_.task->record(rows, i, top_);
+    }
+    predictions.push_back(std::move(prediction));
+  }
+  return predictions;
+}
+
 std::vector<Prediction> predict_collection(const training::Trained& trained, const loader::Collection& collection,
                                            const PredictOptions& options, comm::Group& group) {
-  const auto share =
-      run::evaluation_share(static_cast<int64_t>(collection.samples.size()), kBatch, group.rank(), group.size());
-  loader::LoaderOptions reading = loader_options(trained);
-  reading.batches = share.batches;
-  const auto loader = loader::make_loader(collection, reading, share.from);
+  const auto share = run::evaluation_share(static_cast<int64_t>(collection.samples.size()),
+                                           prediction_batch(trained.job), group.rank(), group.size());
+  const auto loader = prediction_loader(trained, collection, share.from, share.batches);
   const bool at_once = options.each && group.size() == 1;
-  const c10::AutoGradMode no_gradients(false);
-  const auto precision = trained.job.training.precision;
-  const step::PassPrecision scope(trained.network, precision, options.device);
+  BatchPredictor predictor(trained, collection, options.top, options.device);
   std::vector<Prediction> predictions;
   for (int64_t done = 0; done < share.batches; ++done) {
-    const loader::Batch batch = loader->next();
-    const auto samples = step::to_samples(batch, options.device);
-    const auto host = trained.objective->predicted(step::evaluate_pass(
-        trained.network, samples.fields, *trained.objective, {precision, trained.job.evaluation.views}));
-    const task::Rows rows = step::plain_rows(batch, host);
-    std::map<int64_t, std::string> reasons;
-    for (const auto& bad : loader->bad_samples()) reasons[bad.id] = bad.reason;
-    for (int64_t i = 0; i < batch.size(); ++i) {
-      const int64_t id = batch.sample_ids[static_cast<size_t>(i)];
-      Prediction prediction{collection.name_of(id), {}, ""};
-      if (batch.was_read[static_cast<size_t>(i)] == 0) {
-        prediction.error = reasons[id];
-      } else {
-        prediction.record = trained.task->record(rows, i, options.top);
-      }
+    for (auto& prediction : predictor.predict(loader->next(), *loader)) {
       if (at_once) options.each(prediction);
       predictions.push_back(std::move(prediction));
     }
@@ -191,13 +208,6 @@ std::string predict_csv(const std::vector<Prediction>& predictions, const task::
     cells.push_back(prediction.error);
     out += csv_row(cells);
   }
-  return out;
-}
-
-std::string predict_jsonl(const std::vector<Prediction>& predictions) {
-  std::string out;
-  const Json all = predict_json(predictions);
-  for (const auto& row : all.at("images").items()) out += row.dump(-1) + "\n";
   return out;
 }
 

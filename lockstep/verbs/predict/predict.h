@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <c10/core/GradMode.h>
+
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
-#include "lockstep/loader/collection.h"
+#include "lockstep/loader/loader.h"
+#include "lockstep/step/precision.h"
 #include "lockstep/task/task.h"
 #include "lockstep/training/trained.h"
 
@@ -36,6 +40,32 @@ struct PredictOptions {
   std::function<void()> got_on = {};                 // after each batch of this rank
 };
 
+// Images of a pass.
+int64_t prediction_batch(const spec::Job& job);
+// A loader of those batches, from the first one on.
+std::unique_ptr<loader::Loader> prediction_loader(const training::Trained& trained,
+                                                  const loader::Collection& collection, run::LoaderState from,
+                                                  int64_t batches);
+
+// The network at work. One batch after the other; what it needs for all of them is set up once.
+class BatchPredictor {
+ public:
+  // Both outlive it. `top`, `device` as PredictOptions has them.
+  BatchPredictor(const training::Trained& trained, const loader::Collection& collection, int64_t top,
+                 at::Device device);
+
+  // One prediction per row of the batch, which `from` gave.
+  std::vector<Prediction> predict(const loader::Batch& batch, const loader::Loader& from);
+
+ private:
+  const training::Trained& trained_;
+  const loader::Collection& collection_;
+  int64_t top_;
+  at::Device device_;
+  c10::AutoGradMode no_gradients_{false};
+  step::PassPrecision scope_;
+};
+
 // One prediction per image, in order; an image that cannot be read has its reason instead.
 std::vector<Prediction> predict_images(const training::Trained& trained, const std::vector<std::string>& images,
                                        const PredictOptions& options);
@@ -54,8 +84,6 @@ TableFormat table_format(const base::Path& file);
 // CSV (RFC 4180): file, the task's columns, error. `top` as PredictOptions had it; 0: all answers, a column each. No
 // cell is a formula to a spreadsheet: names of files that begin like one get "./" in front, other words an apostrophe.
 std::string predict_csv(const std::vector<Prediction>& predictions, const task::Task& task, int64_t top);
-// A line of JSON for each image, as predict_json has them.
-std::string predict_jsonl(const std::vector<Prediction>& predictions);
 
 // One line for a terminal: path, then what is predicted.
 std::string predict_line(const Prediction& prediction, const training::Trained& trained);

@@ -89,7 +89,6 @@ TEST(PredictTest, WritesATableThatNoSpreadsheetRuns) {
   EXPECT_EQ(predict_csv({all[0]}, *task, 2),
             "file,label,confidence,label_2,confidence_2,error\r\n"
             "./@x.jpg,'=cat,0.750000,\"a \"\"dog\"\"\",0.250000,\r\n");
-  EXPECT_EQ(predict_jsonl({all[1]}), "{\"path\":\"/a,b.jpg\",\"error\":\"empty\"}\n");
   EXPECT_EQ(table_format("a.jsonl"), TableFormat::jsonl);
   EXPECT_THROW(table_format("a.txt"), base::Error);
 }
