@@ -53,7 +53,8 @@ auto read_element(const NamedText& file, JsonSlice slice, const char* fix, const
     return read_slice(file.text, file.name, slice, read);
   } catch (const Error& error) {
     explain_nonfinite(file, slice);
-    if (!error.fix().empty()) throw;
+    const bool is_about_documents = error.fix().starts_with("quote it");  // base::Json's, for a number out of range
+    if (!error.fix().empty() && !is_about_documents) throw;
     throw Error(error.blame(), error.what(), fix);
   }
 }
@@ -62,6 +63,14 @@ double finite_number(const Json& value, const char* what) {
   if (!value.is_number() || !std::isfinite(value.as_double()))
     refuse(value, text(what, " is ", value.dump(-1), ", no finite number"), "");
   return value.as_double();
+}
+
+// Some programs write 7.0 for the image 7.
+int64_t read_id(const Json& value) {
+  constexpr double kExact = 9007199254740992;  // 2^53
+  if (!value.is_number() || value.is_integer()) return value.as_int();
+  const double number = value.as_double();
+  return std::trunc(number) == number && std::abs(number) < kExact ? static_cast<int64_t>(number) : value.as_int();
 }
 
 std::array<double, 4> read_box(const Json& value) {
@@ -139,13 +148,15 @@ class TruthList {
 
   // User error when there is none.
   size_t image_at(const Json& id) const {
-    if (const auto found = by_id_.find(id.as_int()); found != by_id_.end()) return found->second;
-    refuse(id, text("there is no image ", id.as_int(), " in ", file_.name),
+    const int64_t number = read_id(id);
+    if (const auto found = by_id_.find(number); found != by_id_.end()) return found->second;
+    refuse(id, text("there is no image ", number, " in ", file_.name),
            "are these the results of another set of images?");
   }
   int64_t label_of(const Json& category) const {
-    if (const auto found = labels_.find(category.as_int()); found != labels_.end()) return found->second;
-    refuse(category, text("there is no category ", category.as_int(), " in ", file_.name),
+    const int64_t number = read_id(category);
+    if (const auto found = labels_.find(number); found != labels_.end()) return found->second;
+    refuse(category, text("there is no category ", number, " in ", file_.name),
            text("its categories are ", known_categories(), ": numbers as they stand there, not positions from 0"));
   }
 
@@ -182,7 +193,7 @@ class TruthList {
 
   void add_image(JsonSlice slice) {
     const auto [image, known] = read_element(file_, slice, kTruthFix, [&](const Json& one) {
-      const ListedImage read{one.at("id").as_int(), one.int_or("width", 0), one.int_or("height", 0)};
+      const ListedImage read{read_id(one.at("id")), one.int_or("width", 0), one.int_or("height", 0)};
       const auto found = by_id_.find(read.id);
       if (found != by_id_.end() &&
           std::pair(images_[found->second].width, images_[found->second].height) != std::pair(read.width, read.height))
@@ -200,7 +211,7 @@ class TruthList {
 
   void add_category(JsonSlice slice) {
     names_.insert(read_element(file_, slice, "categories have id and name", [&](const Json& one) {
-      const int64_t id = one.at("id").as_int();
+      const int64_t id = read_id(one.at("id"));
       if (names_.contains(id)) refuse(one, text("category ", id, " is listed twice"), "keep one of them");
       return std::pair(id, one.at("name").as_string());
     }));
@@ -216,12 +227,12 @@ class TruthList {
     const Read read = read_element(file_, slice, kTruthFix, [&](const Json& one) {
       Read all;
       if (const Json* id = one.find("id")) {
-        all.id = id->as_int();
+        all.id = read_id(*id);
         if (ids_.contains(*all.id))
           refuse(*id, text("a second annotation has the id ", *all.id),
                  "give each a number of its own; pycocotools would silently score the last of them twice");
       }
-      all.image_id = one.at("image_id").as_int();
+      all.image_id = read_id(one.at("image_id"));
       task::CocoTruth& truth = all.truth.truth;
       truth.label = label_of(one.at("category_id"));
       truth.is_crowd = read_flag(one.find("iscrowd"));

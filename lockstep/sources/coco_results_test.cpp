@@ -74,6 +74,13 @@ TEST(CocoResultsTest, ScoresMasksOfEverySpelling) {
   EXPECT_THAT(with_boxes.notes[0], HasSubstr("by the area of the box, as in pycocotools"));
 }
 
+TEST(CocoResultsTest, NumbersOfImagesMayBeWrittenAsFractions) {
+  EXPECT_EQ(score(kTruth, replaced(kResults, R"("image_id": 3)", R"("image_id": 3.0)")).figures,
+            score(kTruth, kResults).figures);
+  EXPECT_THAT(complaint(kTruth, replaced(kResults, R"("image_id": 3)", R"("image_id": 3.5)")),
+              HasSubstr("dt.json:3:14: an integer is expected"));
+}
+
 TEST(CocoResultsTest, NoDetectionIsLegal) {
   const CocoEvaluation all = score(kTruth, " [ ] \n");
   EXPECT_DOUBLE_EQ(all.figures.ap, 0);
@@ -110,7 +117,7 @@ TEST(CocoResultsTest, NamesTheResultThatIsWrong) {
   EXPECT_THAT(wrong(R"("category_id": 2)", R"("category_id": 0)"), HasSubstr("2 (bowl), 5 (cup)"));
   EXPECT_THAT(wrong("0.8", "NaN"), HasSubstr("dt.json:3: NaN is no number of a box or a score"));
   EXPECT_THAT(wrong("[4, 4, 4, 3]", "[4, -Infinity, 4, 3]"), HasSubstr("dt.json:3: Infinity is no number"));
-  EXPECT_THAT(wrong("0.8", "1e999"), HasSubstr("dt.json:3:"));
+  EXPECT_THAT(wrong("0.8", "1e999"), HasSubstr("dt.json:3:66: '1e999' is not a number\n  fix: a result is {"));
   EXPECT_THAT(wrong("0.8", "\"high\""), HasSubstr("the score is \"high\", no finite number"));
   EXPECT_THAT(wrong("[4, 4, 4, 3]", "[4, 4, -4, 3]"),
               HasSubstr("dt.json:3:43: the box [4,4,-4,3] has a negative size"));
