@@ -66,6 +66,7 @@ part ranks 40 python3 tests/faults/kill_ranks.py
 part signals 110 python3 tests/faults/signals.py
 part out-of-memory 20 python3 tests/faults/out_of_memory.py
 part detect 120 python3 tests/faults/detect.py
+part fastbox 240 python3 tests/learning/fastbox.py
 part cut-link 40 tests/faults/cut_link.sh
 part prep-faults 70 python3 tests/faults/kill_prep.py 60
 part predict-faults 90 python3 tests/faults/kill_predict.py 60

@@ -108,7 +108,8 @@ Json explain_rates(const MeasuredTable& table, const catalogue::Catalogue& catal
   }
   const ScalingRow& first = table.rows.front();
   Json rows = Json::array();
-  for (const auto& row : table.rows) {
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    const ScalingRow& row = table.rows[i];
     const double rate = best_rate(row);
     const double efficiency = forecast::scaling_efficiency(rate, row.gpus, best_rate(first), first.gpus);
     std::vector<std::string> cells{text(row.gpus),
@@ -129,6 +130,8 @@ Json explain_rates(const MeasuredTable& table, const catalogue::Catalogue& catal
       cells.push_back(row.gpus == first.gpus ? "1" : text(base::fixed(exchange.efficiency, 3), " to 1"));
       entry["forecast_efficiency"] = exchange.efficiency;
     }
+    if (i < table.figures.size() && table.figures[i].planned_rate)
+      entry["planned_rate"] = *table.figures[i].planned_rate;
     grid.rows.push_back(std::move(cells));
     rows.push_back(std::move(entry));
   }
@@ -140,6 +143,10 @@ Json explain_rates(const MeasuredTable& table, const catalogue::Catalogue& catal
                    table.network.per_node, " GPU to a node, ", base::format_rate(table.network.inter_rate),
                    " between nodes; from nothing of it hidden behind the backward pass to all of it. ",
                    table.network.note));
+  }
+  if (!table.planned_network.empty()) {
+    paper.say(text("Planned: the step of ", table.planned_network, " as this program runs it, traced and forecast for ",
+                   table.gpu, " with its own exchange of gradients; input and validation are not counted."));
   }
   Json document = Json::object();
   document["title"] = table.title;

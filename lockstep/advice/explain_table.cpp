@@ -5,6 +5,7 @@
 
 #include "lockstep/advice/explain_rates.h"
 #include "lockstep/advice/explain_reading.h"
+#include "lockstep/advice/planned_rows.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
@@ -93,7 +94,10 @@ Advice explain_measured(const Measured& measured, const catalogue::Catalogue& ca
 }
 
 Advice advise_table(const AdviceRequest& request) {
-  return explain_measured(parse_measured(base::read_json(request.arguments.only("table document"))), request.catalogue);
+  const base::Path file = request.arguments.only("table document");
+  Measured measured = parse_measured(base::read_json(file));
+  for (auto& table : measured.tables) plan_rows(table, file.parent_path(), request);
+  return explain_measured(measured, request.catalogue);
 }
 
 }  // namespace lockstep::advice

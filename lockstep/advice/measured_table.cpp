@@ -46,7 +46,7 @@ std::pair<double, double> range_of(const Json& row, const char* key) {
 
 forecast::ScalingRow row_of(const Json& object, bool read) {
   check_keys(object, {"gpus", "nodes", "batch", "steps", "hours", "rate", "samples", "efficiency_low",
-                      "efficiency_high", "hidden", "planned_rate", "score"});
+                      "efficiency_high", "hidden", "planned_rate", "planned_hours", "score"});
   forecast::ScalingRow row;
   row.gpus = object.at("gpus").as_int();
   row.nodes = object.int_or("nodes", 0);
@@ -72,15 +72,16 @@ MeasuredTable::Figures figures_of(const Json& row) {
     const Json* value = row.find(key);
     return value ? std::optional(not_negative(*value)) : std::nullopt;
   };
-  return {figure("efficiency_low"), figure("efficiency_high"), figure("hidden"), figure("planned_rate"),
-          row.string_or("score", "")};
+  return {figure("efficiency_low"), figure("efficiency_high"), figure("hidden"),
+          figure("planned_rate"),   figure("planned_hours"),   row.string_or("score", "")};
 }
 
 MeasuredTable table_of(const Json& object) {
-  check_keys(object, {"title", "gpu", "epochs", "walltime_h", "rows", "elsewhere", "reference", "network"});
+  check_keys(object, {"title", "gpu", "job", "epochs", "walltime_h", "rows", "elsewhere", "reference", "network"});
   MeasuredTable table;
   table.title = object.at("title").as_string();
   table.gpu = object.string_or("gpu", "");
+  table.job = object.string_or("job", "");
   table.epochs = object.double_or("epochs", 0);
   table.walltime_h = object.double_or("walltime_h", 0);
   for (const auto& row : object.at("rows").items()) {
@@ -101,7 +102,8 @@ MeasuredTable table_of(const Json& object) {
   }
   if (const Json* one = object.find("network")) {
     check_keys(*one, {"gradient", "per_node", "inter_rate", "note"});
-    table.network = {static_cast<double>(base::parse_bytes(one->at("gradient").as_string())),
+    const bool traced = !table.job.empty() && !one->contains("gradient");
+    table.network = {traced ? 0 : static_cast<double>(base::parse_bytes(one->at("gradient").as_string())),
                      one->int_or("per_node", 1), base::parse_rate(one->at("inter_rate").as_string()),
                      one->string_or("note", "")};
   }

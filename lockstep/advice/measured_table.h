@@ -15,6 +15,7 @@ namespace lockstep::advice {
 struct MeasuredTable {
   std::string title;
   std::string gpu;        // of the catalogue; empty: not stated
+  std::string job;        // document of the job that was measured, beside the table's; empty: none
   double epochs = 0;      // above 0: "batch" is to be read
   double walltime_h = 0;  // of one job; 0: no limit
   std::vector<forecast::ScalingRow> rows;
@@ -22,9 +23,11 @@ struct MeasuredTable {
     std::optional<double> efficiency_low = {}, efficiency_high = {};  // over the runs
     std::optional<double> hidden = {};                                // share of the communication
     std::optional<double> planned_rate = {};                          // samples per second
+    std::optional<double> planned_hours = {};                         // of its steps
     std::string score = {};                                           // on the validation set, at the end
   };
-  std::vector<Figures> figures;  // one a row
+  std::vector<Figures> figures;      // one a row
+  std::string planned_network = {};  // of the job, once it was planned (planned_rows.h)
 
   struct Elsewhere {  // the same work where somebody published a rate
     std::string name;
@@ -42,7 +45,7 @@ struct MeasuredTable {
   Reference reference;  // rate 0: none
 
   struct Network {              // what the collective model is asked
-    double gradient_bytes = 0;  // 0: it is not asked
+    double gradient_bytes = 0;  // 0: it is not asked, or that of the job's network
     int64_t per_node = 1;
     double inter_rate = 0;  // bytes per second
     std::string note;

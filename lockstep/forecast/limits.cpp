@@ -10,10 +10,10 @@
 namespace lockstep::forecast {
 namespace {
 
-// Times that something is done which is due every `epochs` and at the end of the run.
-int64_t occurrences(const Length& length, double epochs) {
-  if (epochs <= 0 || length.steps_per_epoch == 0) return 1;
-  return run::times_due(run::steps_of(epochs, length.steps_per_epoch), length.steps);
+double evaluations_per_epoch(const RunAmount& work, const Length& length) {
+  const int64_t every = run::evaluation_steps(work.evaluation, length.steps_per_epoch);
+  if (work.evaluation.every_steps > 0) return static_cast<double>(length.steps_per_epoch) / static_cast<double>(every);
+  return every > 0 ? 1 / work.evaluation.every_epochs : 0;
 }
 
 // Seconds that the steps wait for a save when so much time lies between two: for the copy, and for the one before it
@@ -31,7 +31,7 @@ Course plan_course(const RunAmount& work, const Length& length, double stepping)
   course.step = stepping / static_cast<double>(length.steps);
   course.evaluates = length.num_evaluations > 0;
   if (course.evaluates) course.evaluation = length.evaluations / static_cast<double>(length.num_evaluations);
-  course.evaluate_every = steps(work.evaluate_every);
+  course.evaluate_every = run::evaluation_steps(work.evaluation, length.steps_per_epoch);
   course.save_every = work.save_every > 0 && length.steps_per_epoch == 0 ? length.steps : steps(work.save_every);
   course.milestone_every = steps(work.milestone_every);
   course.saves_best = work.saves_best;
@@ -80,7 +80,7 @@ RunAmount run_amount_of(const spec::Job& job, int64_t samples, int64_t validatio
   work.validation_samples = validation_samples;
   work.global_batch = job.training.global_batch;
   work.span = run::span_of(job.training);
-  work.evaluate_every = job.evaluation.every_epochs;
+  work.evaluation = job.evaluation;
   work.save_every = job.checkpoint.every_epochs;
   work.milestone_every = job.checkpoint.milestone_epochs;
   work.saves_best = !job.data.validate.empty();
@@ -99,7 +99,7 @@ std::optional<Length> estimate_length(const RunAmount& work, const Pace& pace) {
     length.steps_per_epoch = (work.samples + work.global_batch - 1) / work.global_batch;
     length.last_batch = work.samples - (length.steps_per_epoch - 1) * work.global_batch;
     steps_epoch = step * static_cast<double>(work.samples) / batch;
-    length.epoch = steps_epoch + (work.evaluate_every > 0 ? evaluation / work.evaluate_every : 0);
+    length.epoch = steps_epoch + evaluation * evaluations_per_epoch(work, length);
     if (work.save_every > 0) {
       length.epoch += wait_for_save(pace, length.epoch * work.save_every) / work.save_every;
     } else if (pace.save_interval > 0) {
@@ -111,7 +111,10 @@ std::optional<Length> estimate_length(const RunAmount& work, const Pace& pace) {
   const int64_t whole_epochs = work.samples > 0 ? length.steps / length.steps_per_epoch : 0;
   const int64_t more = length.steps - whole_epochs * length.steps_per_epoch;  // whole batches all of them
   const double stepping = steps_epoch * static_cast<double>(whole_epochs) + step * static_cast<double>(more);
-  length.num_evaluations = work.validation_samples > 0 ? occurrences(length, work.evaluate_every) : 0;
+  if (work.validation_samples > 0) {
+    const int64_t every = run::evaluation_steps(work.evaluation, length.steps_per_epoch);
+    length.num_evaluations = run::times_due(every, length.steps);
+  }
   length.evaluations = evaluation * static_cast<double>(length.num_evaluations);
   if (length.steps == 0) {  // the epoch is known, the run has no length
     length.jobs = 1;

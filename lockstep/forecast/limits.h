@@ -16,10 +16,10 @@ struct RunAmount {
   int64_t validation_samples = 0;  // of one evaluation; 0: none, or not known
   int64_t global_batch = 1;
   run::Span span = {};
-  double evaluate_every = 1;   // epochs; 0: only at the end
-  double save_every = 1;       // epochs; 0: by the clock (Pace::save_interval), or only at the end
-  double milestone_every = 0;  // epochs; 0: none
-  bool saves_best = false;     // an evaluation that is the best so far
+  spec::Evaluation evaluation = {};  // how often
+  double save_every = 1;             // epochs; 0: by the clock (Pace::save_interval), or only at the end
+  double milestone_every = 0;        // epochs; 0: none
+  bool saves_best = false;           // an evaluation that is the best so far
 };
 
 // Of so many samples in an epoch and an evaluation.

@@ -40,8 +40,8 @@ TEST(LimitsTest, PhasesOnCachedFeaturesReadNoSamples) {
 TEST(LimitsTest, AddsEvaluationsAndSavesAsOftenAsTheJobAsks) {
   RunAmount work = kRun;
   work.validation_samples = 100;
-  work.evaluate_every = 3;  // after 3, 6, 9 and at the end
-  work.save_every = 0;      // at the end
+  work.evaluation.every_epochs = 3;  // after 3, 6, 9 and at the end
+  work.save_every = 0;               // at the end
   const auto length = estimate_length(work, {.step = 2, .evaluation_sample = 0.01, .save = 5});
   EXPECT_DOUBLE_EQ(length->evaluations, 4.0);
   EXPECT_DOUBLE_EQ(length->saves, 5.0);
@@ -136,6 +136,7 @@ TEST(LimitsTest, CountsTheStepsAndEvaluationsOfTheTimetable) {
     if (kind == 2) job.training.phases.resize(static_cast<size_t>(whole(1, 4)));
     for (auto& phase : job.training.phases) phase.epochs = draw(0.001, 2);
     job.evaluation.every_epochs = whole(0, 3) == 0 ? 0 : draw(0.01, 3);
+    job.evaluation.every_steps = whole(0, 3) == 0 ? whole(1, 100) : 0;
     const run::Timetable table(job.training, samples);
     const auto length = estimate_length(run_amount_of(job, samples, 7), {.step = 1});
     ASSERT_TRUE(length);
@@ -143,9 +144,10 @@ TEST(LimitsTest, CountsTheStepsAndEvaluationsOfTheTimetable) {
     EXPECT_EQ(length->steps_per_epoch, table.steps_per_epoch());
     int64_t evaluations = 0;
     for (int64_t step = 1; step <= table.total_steps(); ++step) {
-      evaluations += table.due_or_last(step, job.evaluation.every_epochs) ? 1 : 0;
+      evaluations += table.evaluates(step, job.evaluation) ? 1 : 0;
     }
-    EXPECT_EQ(length->num_evaluations, evaluations) << "every " << job.evaluation.every_epochs << " epochs";
+    EXPECT_EQ(length->num_evaluations, evaluations)
+        << "every " << job.evaluation.every_epochs << " epochs or " << job.evaluation.every_steps << " steps";
   }
 }
 

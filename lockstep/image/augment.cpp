@@ -151,7 +151,7 @@ void change_colour(float* pixels, int64_t num_pixels, const Colour& colour) {
   double sum = 0;
   for (int64_t i = 0; i < num_pixels; ++i) {
     float* p = pixels + 3 * i;
-    for (int c = 0; c < 3; ++c) p[c] = clamp01(p[c] * colour.brightness);
+    for (int c = 0; c < 3; ++c) p[c] = clamp01(p[c] * colour.brightness + colour.shift);
     sum += static_cast<double>(gray(p));
   }
   const float mean = static_cast<float>(sum / static_cast<double>(num_pixels)) * (1 - colour.contrast);

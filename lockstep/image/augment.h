@@ -17,7 +17,8 @@ struct Colour {  // factors; 1 leaves the image as it is
   float brightness = 1;
   float contrast = 1;
   float saturation = 1;
-  float hue = 0;  // turned by this much of a whole circle, -0.5 to 0.5
+  float hue = 0;    // turned by this much of a whole circle, -0.5 to 0.5
+  float shift = 0;  // added to every channel, with the brightness
 
   bool operator==(const Colour&) const = default;
 };

@@ -10,7 +10,7 @@ LoaderOptions loader_of(const spec::Job& job, const LoaderSettings& settings, Us
   const bool train = use == Use::train;
   LoaderOptions options;
   options.data = job.data;
-  options.task = task::make_task(job);
+  options.task = settings.task ? settings.task : task::make_task(job);
   options.use = use;
   options.global_batch = train ? job.training.global_batch : run::evaluation_rows(job, settings.ranks, settings.gpu);
   options.seed = job.training.seed;

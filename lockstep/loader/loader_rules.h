@@ -15,6 +15,7 @@ struct LoaderSettings {
   int64_t threads = 1;      // that the rank may compute with
   bool gpu = false;         // a GPU computes
   bool validates = false;
+  std::shared_ptr<const task::Task> task = nullptr;  // null: the job's, the classes of its data not known
 };
 
 // Loads a global batch at a time, of which each rank gets its share: for training, and for cached features.

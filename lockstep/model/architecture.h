@@ -19,6 +19,22 @@ struct Request {
   Maker& maker;
 };
 
+// The blocks of a classifier in front of its pooling, for networks that see more in its maps than a class.
+struct Trunk {
+  struct Map {
+    int64_t stride;     // pixels of the image to one of the map
+    std::string block;  // that gives it, the last of this stride
+    int64_t channels;
+  };
+  Blocks blocks;
+  std::vector<Map> maps;  // by stride
+
+  const Map& map_of(int64_t stride) const;  // REQUIRES: there is one
+};
+Trunk resnet_trunk(const Request& request, const std::string& name);  // strides 4 to 32; takes model.width
+Trunk vgg16_trunk(const Request& request);                            // strides 1 to 32
+Trunk googlenet_trunk(const Request& request);                        // strides 8 to 32
+
 // The two last blocks of most networks. "pool" gives one vector a sample, so that cached features stay small.
 class GlobalPool final : public PlainBlock {
  public:
@@ -51,5 +67,6 @@ Blocks googlenet_blocks(const Request& request);
 Blocks vit_blocks(const Request& request);
 Blocks efficientnet_blocks(const Request& request);
 Blocks mobilenet_blocks(const Request& request);
+Blocks fastbox_blocks(const Request& request);
 
 }  // namespace lockstep::model

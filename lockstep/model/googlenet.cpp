@@ -134,14 +134,27 @@ class Inception final : public Block {
 
 }  // namespace
 
+Trunk googlenet_trunk(const Request& request) {
+  Trunk trunk;
+  trunk.blocks.push_back(std::make_unique<InceptionStem>(request.maker));
+  int64_t stride = 8;
+  for (const InceptionRow& row : kInceptions) {
+    if (row.halve_before > 0) stride *= 2;
+    trunk.blocks.push_back(std::make_unique<Inception>(row, request));
+    if (trunk.maps.empty() || trunk.maps.back().stride != stride) trunk.maps.emplace_back();
+    trunk.maps.back() = {stride, row.name, row.out()};
+  }
+  return trunk;
+}
+
 Blocks googlenet_blocks(const Request& request) {
   const double rate = request.model.dropout > 0 ? request.model.dropout : kHeadDropout;
-  Blocks blocks;
-  blocks.push_back(std::make_unique<InceptionStem>(request.maker));
-  for (const InceptionRow& row : kInceptions) blocks.push_back(std::make_unique<Inception>(row, request));
-  blocks.push_back(std::make_unique<GlobalPool>());
-  blocks.push_back(std::make_unique<Head>(request, 1024, HeadOptions{"fc.", rate, LinearInit::truncated_001}));
-  return blocks;
+  Trunk trunk = googlenet_trunk(request);
+  const int64_t channels = trunk.maps.back().channels;
+  trunk.blocks.push_back(std::make_unique<GlobalPool>());
+  trunk.blocks.push_back(
+      std::make_unique<Head>(request, channels, HeadOptions{"fc.", rate, LinearInit::truncated_001}));
+  return std::move(trunk.blocks);
 }
 
 }  // namespace lockstep::model

@@ -97,6 +97,7 @@ at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at:
 
 Parameter optional_bias(const Site& site, const ConvShape& shape) {
   if (!shape.bias) return {};
+  if (shape.init == ConvInit::kaiming_fan_out) return {site, "bias", {shape.out}, Fill::constant(0)};
   const int64_t fan_in = shape.kernel * shape.kernel * shape.in / shape.groups;
   return {site, "bias", {shape.out}, Fill::uniform(1 / std::sqrt(static_cast<double>(fan_in)))};
 }

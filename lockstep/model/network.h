@@ -120,5 +120,6 @@ Network make_network(const spec::Model& model, const spec::ImageSize& image_size
                      at::Device device = at::kCPU, Values values = Values::fresh);
 
 std::vector<std::string> network_names();
+const Interface& interface_of(const std::string& network);  // user error with the nearest names when unknown
 
 }  // namespace lockstep::model

@@ -99,23 +99,30 @@ class ResidualBlock final : public PlainBlock {
 
 }  // namespace
 
-Blocks resnet_blocks(const Request& request) {
-  const ResnetShape shape = resnet_shape(request.model.name);
+Trunk resnet_trunk(const Request& request, const std::string& name) {
+  const ResnetShape shape = resnet_shape(name);
   const int64_t width = request.model.width > 0 ? request.model.width : 64;
-  Blocks blocks;
-  blocks.push_back(std::make_unique<ResnetStem>(request.maker, width));
+  Trunk trunk;
+  trunk.blocks.push_back(std::make_unique<ResnetStem>(request.maker, width));
   int64_t channels = width;
   for (size_t stage = 0; stage < shape.stages.size(); ++stage) {
     for (int64_t i = 0; i < shape.stages[stage]; ++i) {
       const Residual size{channels, width << stage, i == 0 && stage > 0 ? 2 : 1, shape.expansion};
-      const std::string name = base::text("layer", stage + 1, ".", i);
-      blocks.push_back(std::make_unique<ResidualBlock>(name, request.maker, size));
+      const std::string block = base::text("layer", stage + 1, ".", i);
+      trunk.blocks.push_back(std::make_unique<ResidualBlock>(block, request.maker, size));
       channels = size.out();
     }
+    trunk.maps.push_back({int64_t{4} << stage, trunk.blocks.back()->name(), channels});
   }
-  blocks.push_back(std::make_unique<GlobalPool>());
-  blocks.push_back(std::make_unique<Head>(request, channels, HeadOptions{"fc.", 0, LinearInit::torch_default}));
-  return blocks;
+  return trunk;
+}
+
+Blocks resnet_blocks(const Request& request) {
+  Trunk trunk = resnet_trunk(request, request.model.name);
+  const int64_t channels = trunk.maps.back().channels;
+  trunk.blocks.push_back(std::make_unique<GlobalPool>());
+  trunk.blocks.push_back(std::make_unique<Head>(request, channels, HeadOptions{"fc.", 0, LinearInit::torch_default}));
+  return std::move(trunk.blocks);
 }
 
 }  // namespace lockstep::model

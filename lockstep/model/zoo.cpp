@@ -21,6 +21,7 @@ struct Family {
 };
 
 const std::vector<Family>& families() {
+  static const Interface kFastBox{.outputs = {"confidence", "box", "confidence2", "delta"}};
   static const std::vector<Family> table = {
       {linear_blocks, {"linear"}, {}},
       {mlp_blocks, {"mlp"}, {"width", "depth", "dropout"}},
@@ -35,6 +36,8 @@ const std::vector<Family>& families() {
        {"width", "depth", "heads", "patch", "mlp_ratio", "dropout", "drop_path"}},
       {efficientnet_blocks, {"efficientnet_lite0"}, {"dropout", "drop_path"}},
       {mobilenet_blocks, {"mobilenet_v2"}, {"dropout"}},
+      {fastbox_blocks, {"fastbox_resnet18", "fastbox_resnet50"}, {"width", "dropout"}, kFastBox},
+      {fastbox_blocks, {"fastbox_vgg16", "fastbox_googlenet"}, {"dropout"}, kFastBox},
   };
   return table;
 }
@@ -68,6 +71,12 @@ void check_overrides(const spec::Model& model, const Family& family) {
 
 }  // namespace
 
+const Trunk::Map& Trunk::map_of(int64_t stride) const {
+  const auto found = std::find_if(maps.begin(), maps.end(), [&](const Map& map) { return map.stride == stride; });
+  base::ensure(found != maps.end(), "the trunk has a map of the stride that is asked for");
+  return *found;
+}
+
 at::Tensor GlobalPool::forward(const at::Tensor& input, Mode /*mode*/) {
   return global_average(input);
 }
@@ -91,6 +100,10 @@ Network make_network(const spec::Model& model, const spec::ImageSize& image_size
   Network network(model.name, family.build({model, image_size, maker}), memory_format(model.layout), family.interface);
   network.twins_from([=] { return make_network(model, image_size, seed, device, Values::none); });
   return network;
+}
+
+const Interface& interface_of(const std::string& network) {
+  return find_family(network).interface;
 }
 
 std::vector<std::string> network_names() {

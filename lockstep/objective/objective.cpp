@@ -3,15 +3,43 @@
 
 #include <ATen/TensorOperators.h>
 
+#include <algorithm>
+
+#include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/model/network.h"
 #include "lockstep/objective/classify.h"
+#include "lockstep/objective/detect.h"
 #include "lockstep/objective/multilabel.h"
 #include "lockstep/objective/regress.h"
 
 namespace lockstep::objective {
+namespace {
 
-std::shared_ptr<const Objective> make_objective(const spec::Job& job, const std::vector<std::string>& classes) {
+bool gives(const std::string& network, const std::vector<std::string>& wanted) {
+  const auto& given = model::interface_of(network).outputs;
+  return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& output) {
+    return std::find(given.begin(), given.end(), output) != given.end();
+  });
+}
+
+std::string quoted(const std::vector<std::string>& names) {
+  return base::text("'", base::join(names, "', '"), "'");
+}
+
+void check_network(const spec::Job& job, const Objective& objective) {
+  if (job.model.name.empty() || gives(job.model.name, objective.outputs())) return;  // empty: not of the zoo
+  std::vector<std::string> fitting = model::network_names();
+  std::erase_if(fitting, [&](const std::string& name) { return !gives(name, objective.outputs()); });
+  throw base::Error(
+      base::Blame::user,
+      base::text("model.name: ", job.model.name, " gives ", quoted(model::interface_of(job.model.name).outputs),
+                 ", task ", name_of(job.task), " learns from ", quoted(objective.outputs())),
+      base::text("networks for it: ", base::join(fitting, ", ")));
+}
+
+std::shared_ptr<const Objective> objective_of_task(const spec::Job& job, const std::vector<std::string>& classes) {
   switch (job.task) {
     case spec::Task::classify: {
       const bool one_head = job.model.name != "googlenet" || !job.model.auxiliary_heads;
@@ -22,8 +50,18 @@ std::shared_ptr<const Objective> make_objective(const spec::Job& job, const std:
       return make_regress();
     case spec::Task::multilabel:
       return make_multilabel();
+    case spec::Task::detect:
+      return make_detect(job);
   }
   return nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<const Objective> make_objective(const spec::Job& job, const std::vector<std::string>& classes) {
+  auto objective = objective_of_task(job, classes);
+  check_network(job, *objective);
+  return objective;
 }
 
 std::string Objective::figure_text(const std::string& name, double value) const {

@@ -27,6 +27,9 @@ class Objective {
  public:
   virtual ~Objective() = default;
 
+  // Of the network, without which there is no loss.
+  virtual std::vector<std::string> outputs() const { return {"output"}; }
+
   // What the network is shown instead of the batch, while training from its first block: images mixed with each other.
   // May add fields for its own loss().
   virtual model::NamedTensors prepare(model::NamedTensors fields, const BatchPosition&) const { return fields; }
@@ -51,7 +54,8 @@ class Objective {
   virtual HostRows predicted(const model::NamedTensors& outputs) const { return scored(outputs); }
 };
 
-// `classes`: label -> name, for training.class_weights; without them every class weighs the same.
+// `classes`: label -> name, for training.class_weights; without them every class weighs the same. User error when the
+// job's network does not give what the task learns from.
 std::shared_ptr<const Objective> make_objective(const spec::Job& job, const std::vector<std::string>& classes = {});
 
 // [rows, width] floats in main memory.

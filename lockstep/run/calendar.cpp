@@ -10,6 +10,11 @@ int64_t steps_of(double epochs, int64_t steps_per_epoch) {
   return std::max<int64_t>(1, std::llround(epochs * static_cast<double>(steps_per_epoch)));
 }
 
+int64_t evaluation_steps(const spec::Evaluation& evaluation, int64_t steps_per_epoch) {
+  if (evaluation.every_steps > 0) return evaluation.every_steps;
+  return evaluation.every_epochs > 0 && steps_per_epoch > 0 ? steps_of(evaluation.every_epochs, steps_per_epoch) : 0;
+}
+
 Span span_of(const spec::Training& training) {
   Span span{training.epochs, training.steps};
   for (const auto& phase : training.phases) span.phases.push_back(phase.epochs);

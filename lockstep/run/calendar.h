@@ -13,6 +13,9 @@ namespace lockstep::run {
 // Of so many epochs; at least 1.
 int64_t steps_of(double epochs, int64_t steps_per_epoch);
 
+// Steps between two evaluations; 0: one after the last only. `steps_per_epoch` 0: not known.
+int64_t evaluation_steps(const spec::Evaluation& evaluation, int64_t steps_per_epoch);
+
 // How long the job says that it is: phases, or else steps, or else epochs.
 struct Span {
   double epochs = 0;

@@ -12,6 +12,14 @@ TEST(CalendarTest, EpochsAreRoundedToTheNearestStepAndNeverToNone) {
   EXPECT_EQ(steps_of(2.5, 3), 8);
 }
 
+TEST(CalendarTest, EvaluationsLieStepsOrEpochsApart) {
+  EXPECT_EQ(evaluation_steps({.every_epochs = 0.5}, 8), 4);
+  EXPECT_EQ(evaluation_steps({.every_epochs = 0.5}, 0), 0);
+  EXPECT_EQ(evaluation_steps({.every_epochs = 0}, 8), 0);
+  EXPECT_EQ(evaluation_steps({.every_epochs = 0.5, .every_steps = 2000}, 8), 2000);
+  EXPECT_EQ(evaluation_steps({.every_epochs = 0, .every_steps = 2000}, 0), 2000);
+}
+
 TEST(CalendarTest, PhasesAreRoundedEachForItself) {
   EXPECT_EQ(phase_steps({.phases = {0.3, 0, 0.3}}, 8), (std::vector<int64_t>{2, 0, 2}));  // 0.6 epochs would be 5
   EXPECT_EQ(phase_steps({.epochs = 0.3}, 8), (std::vector<int64_t>{2}));

@@ -53,11 +53,11 @@ double Timetable::learning_rate(int64_t step) const {
 }
 
 bool Timetable::due(int64_t step, double every_epochs) const {
-  return every_epochs > 0 && due_or_last(step, every_epochs);
+  return every_epochs > 0 && is_due(step, steps_of(every_epochs), total_steps());
 }
 
-bool Timetable::due_or_last(int64_t step, double every_epochs) const {
-  return is_due(step, every_epochs > 0 ? steps_of(every_epochs) : 0, total_steps());
+bool Timetable::evaluates(int64_t step, const spec::Evaluation& evaluation) const {
+  return is_due(step, evaluation_steps(evaluation, steps_per_epoch_), total_steps());
 }
 
 int64_t Timetable::steps_of(double epochs) const {

@@ -36,8 +36,8 @@ class Timetable {
   double learning_rate(int64_t step) const;
   // Whether something done every `every_epochs` (0: never) is due after `step` steps; it is after the last.
   bool due(int64_t step, double every_epochs) const;
-  bool due_or_last(int64_t step, double every_epochs) const;  // likewise; 0: after the last only
-  int64_t steps_of(double epochs) const;                      // at least 1
+  bool evaluates(int64_t step, const spec::Evaluation& evaluation) const;  // likewise; 0: after the last only
+  int64_t steps_of(double epochs) const;                                   // at least 1
   bool ends_epoch(int64_t step) const { return step % steps_per_epoch_ == 0; }
 
  private:

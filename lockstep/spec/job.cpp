@@ -256,6 +256,8 @@ const Section& evaluation_section() {
       Table<Evaluation>("evaluation", "when and how the network is evaluated while training")
           .add("every_epochs", &Evaluation::every_epochs, "epochs", kAnyEpochs,
                "distance between validations; 0: only at the end")
+          .add("every_steps", &Evaluation::every_steps, "optimizer steps", non_negative,
+               "the same in steps, instead of every_epochs; 0: every_epochs counts")
           .add("batch", &Evaluation::batch, "samples per rank", non_negative,
                "samples per rank and pass; 0: 32, or global_batch where that is smaller (on a GPU: as in training)")
           .add("views", &Evaluation::views, "", anything,
@@ -302,6 +304,28 @@ const Section& multilabel_section() {
   return section;
 }
 
+const Section& detect_section() {
+  static const Section section =
+      Table<Detect>("detect", "task detect: boxes around the objects of one kind (FastBox)")
+          .add(
+              "classes", &Detect::classes, "names", anything,
+              "classes of the data that are looked for, as one; found boxes get the name of the first, which is scored")
+          .add("protocol", &Detect::protocol, "", anything,
+               "how an evaluation scores: kitti: easy, moderate and hard by height, occlusion and truncation; coco: AP "
+               "and AP50 of all objects, for data without these")
+          .add("box_weight", &Detect::box_weight, "", non_negative,
+               "weight of the box's error and of the second look, beside the confidence's 1")
+          .add("delta_weight", &Detect::delta_weight, "", non_negative,
+               "weight of the corrected box's squared error, times box_weight")
+          .add("focus", &Detect::focus, "cells", positive,
+               "how far a box's centre may lie from that of a cell of 32 pixels which answers for it")
+          .add("nms_iou", &Detect::nms_iou, "share", share,
+               "a box that overlaps a surer one by more is taken for the same object")
+          .add("threshold", &Detect::threshold, "share", share, "confidence from which on a prediction tells a box")
+          .done();
+  return section;
+}
+
 const Section& limits_section() {
   static const Section section = Table<Limits>("limits", "what the run may use")
                                      .add("walltime", &Limits::walltime, Type::duration, non_negative,
@@ -326,6 +350,7 @@ const Section& job_section() {
                                      .nest("limits", &Job::limits, limits_section())
                                      .nest("regress", &Job::regress, regress_section())
                                      .nest("multilabel", &Job::multilabel, multilabel_section())
+                                     .nest("detect", &Job::detect, detect_section())
                                      .done();
   return section;
 }

@@ -18,7 +18,7 @@ struct Section;  // fields.h
 // The job document: what to train. Plain values; job.cpp declares each field once (unit, check, help), the defaults
 // stand here. Enumerators are spelt exactly as in JSON; name_of() gives that spelling.
 
-LOCKSTEP_CHOICE(Task, classify, regress, multilabel)
+LOCKSTEP_CHOICE(Task, classify, regress, multilabel, detect)
 // strong = standard + colour jitter + erasing; rand = standard + RandAugment; trivial = standard + TrivialAugmentWide
 LOCKSTEP_CHOICE(Augment, none, standard, strong, rand, trivial)
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)
@@ -35,6 +35,8 @@ LOCKSTEP_CHOICE(ReducePrecision, fp32, bf16)
 // What an evaluation shows the network of a sample: center = one view; flip = its mirror image too; crops = the centre
 // and the four corners, each with its mirror image
 LOCKSTEP_CHOICE(Views, center, flip, crops)
+// How boxes are scored: kitti = its three levels, car at IoU 0.7; coco = mean over IoU 0.5 to 0.95
+LOCKSTEP_CHOICE(Protocol, kitti, coco)
 
 struct Data {
   std::string train;     // folder with one sub-folder a class, or "synthetic"
@@ -168,7 +170,8 @@ struct Training {
 
 struct Evaluation {
   double every_epochs = 1;
-  int64_t batch = 0;  // samples per rank and pass; 0: as in training
+  int64_t every_steps = 0;  // instead of every_epochs; 0: those count
+  int64_t batch = 0;        // samples per rank and pass; 0: as in training
   Views views = Views::center;
   int64_t worst = 24;  // mistakes kept with their pictures
 
@@ -205,6 +208,19 @@ struct Multilabel {
   bool operator==(const Multilabel&) const = default;
 };
 
+// FastBox. The numbers are KittiBox's.
+struct Detect {
+  std::vector<std::string> classes = {"Car", "Van"};  // found as one; the first is the name, and what is scored
+  Protocol protocol = Protocol::kitti;
+  double box_weight = 0.1;  // of everything but the first confidence
+  double delta_weight = 0.03;
+  double focus = 1.8;      // cells that a box's centre may lie off the cell that answers for it, in each direction
+  double nms_iou = 0.35;   // more overlap than this with a surer box: left out
+  double threshold = 0.5;  // confidence from which on a box is told in a prediction
+
+  bool operator==(const Detect&) const = default;
+};
+
 struct Job {
   std::string name;
   Task task = Task::classify;
@@ -216,6 +232,7 @@ struct Job {
   Limits limits;
   Regress regress;        // of task regress
   Multilabel multilabel;  // of task multilabel
+  Detect detect;          // of task detect
 
   bool operator==(const Job&) const = default;
 };

@@ -48,6 +48,25 @@ class JobRules {
       complain(name, base::text("belongs to task ", name, ", this job has task ", name_of(job_.task)),
                base::text("remove it, or \"task\": \"", name, "\""));
     }
+    if (job_.task == Task::detect) check_places();
+  }
+
+  // Of a task that says where something is: another view of the image needs another answer.
+  void check_places() {
+    if (job_.evaluation.views != Views::center) {
+      complain(
+          "evaluation.views",
+          base::text("boxes of several views of an image cannot be averaged (", name_of(job_.evaluation.views), ")"),
+          "\"views\": \"center\"");
+    }
+    for (size_t i = 0; i < job_.training.phases.size(); ++i) {
+      if (!job_.training.phases[i].cache_flips) continue;
+      complain(base::text("training.phases[", i, "].cache_flips"), "the boxes of a mirrored image lie elsewhere",
+               "leave it out");
+    }
+    if (job_.detect.classes.empty()) {
+      complain("detect.classes", "nothing is looked for", R"(name it: "detect": {"classes": ["Car", "Van"]})");
+    }
   }
 
   void check_data() {

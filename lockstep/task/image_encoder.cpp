@@ -22,9 +22,9 @@ void ImageEncoder::blank(FieldPointers out) {
   blank_rest(out.subspan(1));
 }
 
-image::PixelTarget ImageEncoder::target(std::byte* out) const {
-  if (pixels_ == spec::Pixels::uint8) return reinterpret_cast<uint8_t*>(out);
-  if (pixels_ == spec::Pixels::bf16) return reinterpret_cast<uint16_t*>(out);
+image::PixelTarget pixel_target(spec::Pixels pixels, std::byte* out) {
+  if (pixels == spec::Pixels::uint8) return reinterpret_cast<uint8_t*>(out);
+  if (pixels == spec::Pixels::bf16) return reinterpret_cast<uint16_t*>(out);
   return reinterpret_cast<float*>(out);
 }
 

@@ -6,6 +6,9 @@
 
 namespace lockstep::task {
 
+// Where the pixels of a row go, as data.pixels says.
+image::PixelTarget pixel_target(spec::Pixels pixels, std::byte* out);
+
 // Renders the image of a sample, the first field of its row; the other fields are those of the task that derives from
 // it, which sees the rest of the row.
 class ImageEncoder : public Encoder {
@@ -28,7 +31,7 @@ class ImageEncoder : public Encoder {
   }
 
  private:
-  image::PixelTarget target(std::byte* out) const;
+  image::PixelTarget target(std::byte* out) const { return pixel_target(pixels_, out); }
 
   spec::Pixels pixels_;
   image::Renderer renderer_;

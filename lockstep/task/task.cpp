@@ -8,6 +8,7 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/task/classify.h"
+#include "lockstep/task/detect.h"
 #include "lockstep/task/multilabel.h"
 #include "lockstep/task/regress.h"
 
@@ -74,6 +75,7 @@ std::optional<double> ScoreSummary::figure(std::string_view name) const {
 }
 
 std::string ScoreSummary::text() const {
+  if (!figures.contains("loss")) return headline.text;
   const auto loss = figure("loss");
   return base::text(headline.text, ", loss ", figures.contains("loss_cut") ? "at least " : "",
                     loss ? base::fixed(*loss, 4) : "not finite");
@@ -98,6 +100,8 @@ std::unique_ptr<Task> make_task(const spec::Job& job, std::vector<std::string> c
       return make_regress(job);
     case spec::Task::multilabel:
       return make_multilabel(job);
+    case spec::Task::detect:
+      return make_detect(job, std::move(classes));
   }
   return nullptr;
 }

@@ -83,7 +83,7 @@ struct ScoreSummary {
   base::Json figures;  // Score::figures
 
   std::optional<double> figure(std::string_view name) const;  // none: there is no such figure, or it is not finite
-  std::string text() const;                                   // "top-1 99.75 %, loss 0.0797"
+  std::string text() const;                                   // "top-1 99.75 %, loss 0.0797"; no loss: without it
   base::Json to_json() const;
   static ScoreSummary from_json(const base::Json& value);
   bool operator==(const ScoreSummary&) const = default;

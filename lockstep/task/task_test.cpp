@@ -15,7 +15,7 @@ TEST(TaskTest, EveryTaskOfTheJobDocumentFillsTheFieldsThatItDeclares) {
     job.task = static_cast<spec::Task>(i);
     job.model.classes = 2;
     job.multilabel.classes = {"a", "b"};
-    job.data.image_size = {8, 16};
+    job.data.image_size = {32, 64};
     const auto task = make_task(job);
     ASSERT_NE(task, nullptr) << name_of(job.task);
     std::vector<FieldValues> values;

@@ -27,6 +27,9 @@ constexpr const char* kJob = R"({
 const std::map<std::string, std::vector<std::string>> kBeside = {
     {"task=regress", {"model.classes=0"}},
     {"task=multilabel", {R"(multilabel.classes=["cat","dog","bird","fish"])"}},
+    {"task=detect", {"model.name=fastbox_resnet18", "model.classes=2"}},
+    {"detect.protocol=kitti", {"task=detect", "model.name=fastbox_resnet18", "model.classes=2"}},
+    {"detect.protocol=coco", {"task=detect", "model.name=fastbox_resnet18", "model.classes=2"}},
     {"training.schedule.scale=linear", {"training.schedule.base_batch=8"}},
     {"training.schedule.scale=sqrt", {"training.schedule.base_batch=8"}},
     {"training.schedule.name=step", {"training.schedule.step_epochs=[1]"}},

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "lockstep/trace/operator.h"
@@ -48,6 +49,31 @@ at::Tensor index_select(const at::Tensor& self, int64_t dim, const at::Tensor& i
   at::Tensor result = make(sizes, self.scalar_type());
   ran("aten::index_select", OperatorClass::indexing, {result, index}, {result});  // reads what it writes, no more
   return result;
+}
+
+// What embedding gives its table (libtorch's EmbeddingBackwardKernel.cu): the indices are sorted, then ten rows or
+// fewer of one index are added into a part, and its parts into its row. Always in the same order.
+at::Tensor embedding_dense_backward(const at::Tensor& gradient, const at::Tensor& indices, int64_t rows,
+                                    int64_t /*padding*/, bool /*scale_by_frequency*/) {
+  constexpr int64_t kRowsPerPart = 10;
+  const int64_t count = indices.numel(), width = gradient.size(-1);
+  const at::Tensor sorted = make({count}, at::kLong), origin = make({count}, at::kLong);
+  at::Tensor result = make({rows, width}, gradient.scalar_type());
+  const int64_t segments = std::min(count, rows), parts = count / kRowsPerPart + segments;
+  const at::Tensor begins = make({count + 2 * segments + parts}, at::kLong);
+  const at::Tensor sums = make({parts, width}, at::kFloat);
+  ran("aten::embedding_dense_backward", OperatorClass::indexing, {gradient, indices, sorted, origin, begins},
+      {sorted, origin, begins, sums, result}, {.launches = 8});
+  return result;
+}
+
+at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, at::Tensor& out) {
+  const auto count = static_cast<int64_t>(std::ceil((end.toDouble() - start.toDouble()) / step.toDouble()));
+  const at::Tensor made = make({count}, out.scalar_type());
+  out.unsafeGetTensorImpl()->set_storage_keep_dtype(made.storage());
+  out.unsafeGetTensorImpl()->set_sizes_and_strides(made.sizes(), made.strides());
+  ran("aten::arange", OperatorClass::copy, {}, {out});
+  return out;
 }
 
 std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, double /*rate*/,
@@ -113,6 +139,8 @@ void register_kernels(torch::Library& library) {
   library.impl("_local_scalar_dense", &local_scalar);
   library.impl("where.self", &where);
   library.impl("index_select", &index_select);
+  library.impl("embedding_dense_backward", &embedding_dense_backward);
+  library.impl("arange.start_out", &arange_out);
   library.impl("native_dropout", &native_dropout);
   library.impl("_adaptive_avg_pool2d", &adaptive_avg_pool2d);
   library.impl("_adaptive_avg_pool2d_backward", &adaptive_avg_pool2d_backward);

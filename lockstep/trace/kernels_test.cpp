@@ -4,6 +4,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_adaptive_avg_pool2d.h>
 #include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/embedding_dense_backward.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/native_dropout.h>
 #include <ATen/ops/where.h>
@@ -30,6 +32,23 @@ TEST(KernelsTest, ACopyFromTheHostIsABirthAndNoKernel) {
   EXPECT_EQ(recording.events[0].bytes, 24);
   EXPECT_EQ(recording.operators[0].kind, forecast::OperatorClass::host);
   EXPECT_EQ(recording.operators[0].launches, 0);
+}
+
+TEST(KernelsTest, TheGradientOfATableHasItsRows) {
+  WatchedDevice watched;
+  const at::Tensor gradient =
+      at::embedding_dense_backward(on_gpu({7, 3, 16}), on_gpu({7, 3}, at::kLong), /*num_weights=*/40, -1, false);
+  EXPECT_EQ(gradient.sizes().vec(), (std::vector<int64_t>{40, 16}));
+  const auto recording = watched.finish();
+  ASSERT_EQ(recording.operators.size(), 1);
+  EXPECT_EQ(recording.operators[0].kind, forecast::OperatorClass::indexing);
+}
+
+TEST(KernelsTest, ARangeIsAsLongAsItsNumbers) {
+  const WatchedDevice watched;
+  const auto on = at::TensorOptions(SimulatedDevice::device());
+  EXPECT_EQ(at::arange(5, on.dtype(at::kLong)).sizes().vec(), (std::vector<int64_t>{5}));
+  EXPECT_EQ(at::arange(1, 8, 2, on.dtype(at::kFloat)).sizes().vec(), (std::vector<int64_t>{4}));
 }
 
 TEST(KernelsTest, ResultsLieAsOnTheCpu) {

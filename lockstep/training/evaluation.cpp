@@ -42,7 +42,7 @@ double guess_seconds(const TrainingContext& context) {
 }  // namespace
 
 bool Evaluation::is_due(int64_t step) const {
-  return context_.collections.validate && context_.timetable.due_or_last(step, context_.job.evaluation.every_epochs);
+  return context_.collections.validate && context_.timetable.evaluates(step, context_.job.evaluation);
 }
 
 bool Evaluation::is_owed() const {

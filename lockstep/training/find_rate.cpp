@@ -39,7 +39,8 @@ class Batches {
                                                                   .ranks = group.size(),
                                                                   .local_ranks = comm::locality().size,
                                                                   .threads = run::compute_threads(job.training),
-                                                                  .gpu = device.is_cuda()}),
+                                                                  .gpu = device.is_cuda(),
+                                                                  .task = task::make_task(job, train.classes)}),
                                     {.seed = job.training.seed})) {}
 
   step::Samples next(int64_t step) {

@@ -94,7 +94,8 @@ loader::LoaderSettings TrainingContext::loader_settings() const {
           .local_ranks = comm::locality().size,
           .threads = run::compute_threads(job.training),
           .gpu = options.device.is_cuda(),
-          .validates = collections.validate.has_value()};
+          .validates = collections.validate.has_value(),
+          .task = task};
 }
 
 }  // namespace lockstep::training

@@ -182,7 +182,9 @@ void save_evaluation(const EvalResult& result, const training::Trained& trained)
     if (!result.paths[i].empty()) {  // synthetic samples have no file
       const std::string& file = result.pictures[i];
       const image::Image image = image::decode_image(std::as_bytes(std::span(file.data(), file.size())));
-      base::write_file(paths.pictures() / picture_name(i), image::encode_jpeg(thumbnail(image), 80));
+      image::Image shown = thumbnail(image);
+      if (const Json* record = mistake.find("record")) trained.task->draw(*record, shown);
+      base::write_file(paths.pictures() / picture_name(i), image::encode_jpeg(shown, 80));
       mistake["picture"] = "eval/" + picture_name(i);
     }
     worst.push_back(std::move(mistake));

@@ -82,7 +82,7 @@ function drawCards() {
       : [`weights: ${shown === bestCheck ? "best, " : shown === lastCheck ? "last, " : ""}step ${shown.step}`, alsoText(shown)].filter(Boolean).join(", ");
     add(words.title, figureText(headlineOf(shown)), note);
     const lossOf = shown === evaluation ? part : "validation";
-    add(lossOf ? `${capital(lossOf)} loss` : "Loss", isNumber(shown.loss) ? shown.loss.toFixed(3) : "not finite",
+    if (shown.loss !== undefined) add(lossOf ? `${capital(lossOf)} loss` : "Loss", isNumber(shown.loss) ? shown.loss.toFixed(3) : "not finite",
       shown !== evaluation && isNumber(shown.epoch) ? `epoch ${compact(shown.epoch)}` : evaluation && evaluation.data || "");
   }
   const lastStep = data.steps[data.steps.length - 1];
@@ -94,6 +94,21 @@ function drawCards() {
   if (start.seed !== undefined) add("Seed", String(start.seed), isNumber(start.global_batch) ? `global batch ${start.global_batch}` : "");
   if (end.weights_sha256) add("Weights", end.weights_sha256.slice(0, 12), "SHA-256, first 12 digits", true);
   if (cards.children.length) page.append(cards);
+}
+
+// The run as one line of the table that the task's readers know, where it has one.
+function drawRow() {
+  const check = bestCheck || lastCheck;
+  if (!words.row || !check) return;
+  const lastStep = data.steps[data.steps.length - 1] || {};
+  const trained = ["data wait", "compute", "communication", "save", "other"].reduce((sum, name) => sum + (data.time[name] || 0), 0);
+  const cells = [[start.device === "cpu" ? "ranks" : "GPUs", String(start.ranks || "")], ["steps", whole(lastStep.step || 0)], ["training time (h)", (trained / 3600).toPrecision(3)],
+    ...Object.entries(words.row).map(([name, key]) => [name, isNumber(check[key]) ? check[key].toFixed(3) : "\u2013"]),
+    ["images/s", isNumber(data.samples_per_second) ? compact(data.samples_per_second) : "\u2013"],
+    ["evaluation (ms per image)", isNumber(check.seconds) && check.samples ? compact(1000 * check.seconds * (start.ranks || 1) / check.samples) : "\u2013"]];
+  section("The run in one row", element("div", {class: "panel"}, element("div", {class: "scroll"}, element("table", {},
+    element("thead", {}, element("tr", {}, cells.map(([name]) => element("th", {class: "number"}, name)))),
+    element("tbody", {}, element("tr", {}, cells.map(([, value]) => element("td", {class: "number"}, value))))))));
 }
 
 // ---------------------------------------------------------------- curves
@@ -293,5 +308,5 @@ function drawOrigin() {
   page.append(element("footer", {}, `Made by lockstep ${data.version} on ${moment(data.made)}. This file is complete in itself.`));
 }
 
-for (const draw of [drawHead, drawCards, drawCurves, drawTime, drawMistakes, drawPromise, drawOrigin]) draw();
+for (const draw of [drawHead, drawCards, drawRow, drawCurves, drawTime, drawMistakes, drawPromise, drawOrigin]) draw();
 document.documentElement.dataset.drawn = "yes";

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/advice/planned_rows.h"
+
+#include <cmath>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/planning/machine_options.h"
+#include "lockstep/planning/plan.h"
+#include "lockstep/weights/load_job.h"
+
+namespace lockstep::advice {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+constexpr double kHour = 3600;
+
+// The job as that row ran it, and no other levers than its own.
+planning::PlanRequest request_of_row(const MeasuredTable& table, const forecast::ScalingRow& row, const spec::Job& job,
+                                     const AdviceRequest& request) {
+  planning::PlanRequest plan;
+  plan.job = job;
+  plan.job.training.global_batch = std::llround(row.batch) * row.gpus;
+  if (row.steps > 0) {
+    plan.job.training.steps = std::llround(row.steps);
+    plan.job.training.epochs = 0;
+  }
+  plan.lengths = planning::find_lengths(plan.job, 0, 0);
+  plan.assumptions.per_node = table.network.per_node;
+  if (table.network.inter_rate > 0) plan.assumptions.inter_rate = table.network.inter_rate;
+  planning::MachineRequest machines;
+  machines.on = {table.gpu};
+  machines.gpus = {row.gpus};
+  machines.per_node = table.network.per_node;
+  plan.machine_options = planning::find_machine_options(machines, request.catalogue);
+  plan.search = false;
+  plan.tracer = request.tracer;
+  return plan;
+}
+
+}  // namespace
+
+void plan_rows(MeasuredTable& table, const base::Path& folder, const AdviceRequest& request) {
+  if (table.job.empty()) return;
+  if (table.gpu.empty()) {
+    throw Error(Blame::user, text("table '", table.title, "' has a job, but no gpu to plan it on"),
+                "\"gpu\": \"p100\"");
+  }
+  const spec::Job job = weights::load_job(folder / table.job).job;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    const forecast::ScalingRow& row = table.rows[i];
+    if (row.batch < 1) {
+      throw Error(Blame::user, text("table '", table.title, "' has a job and a row without batch"), "\"batch\": 5");
+    }
+    const planning::Plan plan =
+        planning::make_plan(request_of_row(table, row, job, request), request.catalogue, request.calibration);
+    if (table.network.inter_rate > 0 && table.network.gradient_bytes <= 0) {
+      table.network.gradient_bytes = static_cast<double>(plan.parameters) * sizeof(float);
+    }
+    const forecast::Trial& trial = plan.options.front().trial;
+    table.planned_network = plan.title;
+    if (!trial.fits || !trial.time) continue;
+    const double step = trial.time->step.value;
+    table.figures[i].planned_rate = row.batch * static_cast<double>(row.gpus) / step;
+    if (row.steps > 0) table.figures[i].planned_hours = row.steps * step / kHour;
+  }
+}
+
+}  // namespace lockstep::advice

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/advice/planned_rows.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/planning/invented_tracer.h"
+
+namespace lockstep::advice {
+namespace {
+
+constexpr const char* kJob = R"({"name": "small", "data": {"train": "synthetic", "samples": 640, "image_size": 32},
+    "model": {"name": "resnet18", "classes": 10}, "training": {"global_batch": 32, "epochs": 2}})";
+
+class PlannedRowsTest : public testing::Test {
+ protected:
+  MeasuredTable planned(const std::string& members) {
+    base::write_file(folder_.path() / "job.json", kJob);
+    const auto document = base::parse_json(
+        R"({"title": "t", "source": "s", "tables": [{"title": "rates", "job": "job.json", )" + members + "}]}",
+        "table");
+    MeasuredTable table = parse_measured(document).tables.front();
+    const base::Arguments arguments;
+    plan_rows(table, folder_.path(), {arguments, catalogue_, calibration_, &tracer_});
+    return table;
+  }
+
+  base::TemporaryFolder folder_;
+  catalogue::Catalogue catalogue_ = catalogue::load_embedded();
+  forecast::Calibration calibration_ = forecast::load_calibration();
+  planning::InventedTracer tracer_;
+};
+
+TEST_F(PlannedRowsTest, EveryRowGetsItsRateAndHours) {
+  const MeasuredTable table = planned(R"("gpu": "v100-32", "network": {"inter_rate": "10 GB/s"}, "rows": [
+      {"gpus": 1, "batch": 32, "steps": 7200, "rate": 100}, {"gpus": 4, "batch": 32, "rate": 390}])");
+  ASSERT_TRUE(table.figures[0].planned_rate && table.figures[0].planned_hours && table.figures[1].planned_rate);
+  EXPECT_DOUBLE_EQ(*table.figures[0].planned_hours, 7200 * 32 / *table.figures[0].planned_rate / 3600);
+  EXPECT_FALSE(table.figures[1].planned_hours);
+  EXPECT_GT(*table.figures[1].planned_rate, 2 * *table.figures[0].planned_rate);
+  EXPECT_LT(*table.figures[1].planned_rate, 4 * *table.figures[0].planned_rate);
+  EXPECT_GT(table.network.gradient_bytes, 0);  // that of the traced network
+  EXPECT_FALSE(table.planned_network.empty());
+}
+
+TEST_F(PlannedRowsTest, AGradientThatIsStatedStays) {
+  const MeasuredTable table = planned(R"("gpu": "v100-32", "network": {"gradient": "7 MB", "inter_rate": "10 GB/s"},
+      "rows": [{"gpus": 1, "batch": 32, "rate": 100}])");
+  EXPECT_EQ(table.network.gradient_bytes, 7e6);
+}
+
+TEST_F(PlannedRowsTest, NeedsAGpuAndBatches) {
+  EXPECT_THROW(planned(R"("rows": [{"gpus": 1, "batch": 32, "rate": 100}])"), base::Error);
+  EXPECT_THROW(planned(R"("gpu": "v100-32", "rows": [{"gpus": 1, "rate": 100}])"), base::Error);
+}
+
+}  // namespace
+}  // namespace lockstep::advice
