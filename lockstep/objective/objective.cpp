@@ -11,6 +11,7 @@
 #include "lockstep/model/network.h"
 #include "lockstep/objective/classify.h"
 #include "lockstep/objective/detect.h"
+#include "lockstep/objective/instances.h"
 #include "lockstep/objective/multilabel.h"
 #include "lockstep/objective/regress.h"
 
@@ -52,6 +53,8 @@ std::shared_ptr<const Objective> objective_of_task(const spec::Job& job, const s
       return make_multilabel();
     case spec::Task::detect:
       return make_detect(job);
+    case spec::Task::instances:
+      return make_instances(job.instances);
   }
   return nullptr;
 }

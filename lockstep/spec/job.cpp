@@ -326,6 +326,37 @@ const Section& detect_section() {
   return section;
 }
 
+const Section& instances_section() {
+  static const Section section =
+      Table<Instances>("instances", "task instances: objects with boxes and masks (Faster and Mask R-CNN)")
+          .add("slots", &Instances::slots, "objects", between(1, 10000), "of an image; further ones are left out")
+          .add("masks", &Instances::masks, "", anything,
+               "learn the objects' masks too (maskrcnn_...); false: boxes alone (fasterrcnn_...)")
+          .add("mask_size", &Instances::mask_size, "cells", between(7, 512),
+               "of an object's mask in each direction; a larger object has its mask scaled down to this")
+          .add("min_size", &Instances::min_size, "pixels", between(1, 16384),
+               "length of an image's short side; never beyond data.image_size, which is the canvas")
+          .add("max_size", &Instances::max_size, "pixels", between(1, 16384),
+               "most of the long side: where it would be more, the image is made smaller")
+          .add("proposals", &Instances::proposals, "regions", between(1, 100000),
+               "while training: of each level of the pyramid before, of an image after the suppression of repetitions")
+          .add("evaluated_proposals", &Instances::evaluated_proposals, "regions", between(1, 100000),
+               "likewise while evaluating")
+          .add("anchor_samples", &Instances::anchor_samples, "anchors", between(2, 100000),
+               "of an image that are learnt from, at most half of them on objects")
+          .add("roi_slots", &Instances::roi_slots, "regions", between(4, 100000),
+               "of an image that are learnt from, at most a quarter of them on objects; these learn masks")
+          .add("detections", &Instances::detections, "objects", between(1, 10000), "told of an image at most")
+          .add("score_threshold", &Instances::score_threshold, "share", share,
+               "detections with a lower score are not told")
+          .add("nms_iou", &Instances::nms_iou, "share", share,
+               "a detection that overlaps a surer one of its class by more is left out")
+          .add("sampler", &Instances::sampler, "", anything,
+               "which anchors and regions are learnt from: random; or the first, to compare with other programs")
+          .done();
+  return section;
+}
+
 const Section& limits_section() {
   static const Section section = Table<Limits>("limits", "what the run may use")
                                      .add("walltime", &Limits::walltime, Type::duration, non_negative,
@@ -351,6 +382,7 @@ const Section& job_section() {
                                      .nest("regress", &Job::regress, regress_section())
                                      .nest("multilabel", &Job::multilabel, multilabel_section())
                                      .nest("detect", &Job::detect, detect_section())
+                                     .nest("instances", &Job::instances, instances_section())
                                      .done();
   return section;
 }

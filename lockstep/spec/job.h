@@ -18,7 +18,7 @@ struct Section;  // fields.h
 // The job document: what to train. Plain values; job.cpp declares each field once (unit, check, help), the defaults
 // stand here. Enumerators are spelt exactly as in JSON; name_of() gives that spelling.
 
-LOCKSTEP_CHOICE(Task, classify, regress, multilabel, detect)
+LOCKSTEP_CHOICE(Task, classify, regress, multilabel, detect, instances)
 // strong = standard + colour jitter + erasing; rand = standard + RandAugment; trivial = standard + TrivialAugmentWide
 LOCKSTEP_CHOICE(Augment, none, standard, strong, rand, trivial)
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)
@@ -37,6 +37,8 @@ LOCKSTEP_CHOICE(ReducePrecision, fp32, bf16)
 LOCKSTEP_CHOICE(Views, center, flip, crops)
 // How boxes are scored: kitti = its three levels, car at IoU 0.7; coco = mean over IoU 0.5 to 0.95
 LOCKSTEP_CHOICE(Protocol, kitti, coco)
+// Which anchors and regions of an image are learnt from: drawn, or the first ones (to compare with other programs)
+LOCKSTEP_CHOICE(Sampler, random, first)
 
 struct Data {
   std::string train;     // folder with one sub-folder a class, or "synthetic"
@@ -221,6 +223,27 @@ struct Detect {
   bool operator==(const Detect&) const = default;
 };
 
+// Objects in images, with boxes and masks: what the samples hold, and the sizes of a Faster or Mask R-CNN. All of them
+// are fixed: what an image has less of stays empty, what it has more of is left out. The defaults are torchvision's.
+struct Instances {
+  int64_t slots = 100;                 // objects of an image
+  bool masks = true;                   // false: boxes alone
+  int64_t mask_size = 112;             // cells of an object's mask in each direction
+  int64_t min_size = 800;              // pixels of an image's short side,
+  int64_t max_size = 1333;             // unless the long one would get longer
+  int64_t proposals = 2000;            // while training: of each level before, of an image after suppression
+  int64_t evaluated_proposals = 1000;  // likewise while evaluating
+  int64_t anchor_samples = 256;        // anchors of an image that are learnt from, at most half of them on objects
+  int64_t roi_slots = 512;             // regions that are, at most a quarter of them on objects (and with masks)
+  int64_t detections = 100;            // of an image
+  double score_threshold = 0.05;
+  double nms_iou = 0.5;  // detections of one class that overlap a surer one by more are left out
+  Sampler sampler = Sampler::random;
+
+  int64_t mask_slots() const { return roi_slots / 4; }  // regions on objects
+  bool operator==(const Instances&) const = default;
+};
+
 struct Job {
   std::string name;
   Task task = Task::classify;
@@ -233,6 +256,7 @@ struct Job {
   Regress regress;        // of task regress
   Multilabel multilabel;  // of task multilabel
   Detect detect;          // of task detect
+  Instances instances;    // of task instances
 
   bool operator==(const Job&) const = default;
 };

@@ -19,6 +19,7 @@ class JobRules {
   void check() {
     check_name();
     check_task();
+    check_instances();
     check_data();
     check_training();
     check_virtual_ranks();
@@ -69,12 +70,40 @@ class JobRules {
     }
   }
 
+  void check_instances() {
+    const bool with_masks = job_.model.name.starts_with("maskrcnn_");
+    const bool finds = with_masks || job_.model.name.starts_with("fasterrcnn_");
+    if (finds != (job_.task == Task::instances)) {
+      complain(finds ? "task" : "model.name",
+               base::text("is ", finds ? name_of(job_.task) : job_.model.name, ", and ",
+                          finds ? job_.model.name : "task instances", finds ? " finds objects" : " needs a detector"),
+               finds ? "\"task\": \"instances\"" : "\"name\": \"maskrcnn_resnet50_fpn\"");
+      return;
+    }
+    if (!finds) return;
+    if (with_masks != job_.instances.masks) {
+      complain("instances.masks",
+               base::text("is ", with_masks ? "false" : "true", ", and ", job_.model.name, " learns ",
+                          with_masks ? "masks" : "boxes alone"),
+               with_masks ? "\"name\": \"fasterrcnn_...\", or leave it out" : "\"masks\": false");
+    }
+    if (job_.evaluation.views != Views::center) {
+      complain("evaluation.views", "detections of several views cannot be averaged", "leave it out");
+    }
+    for (size_t i = 0; i < job_.training.phases.size(); ++i) {
+      if (!job_.training.phases[i].cache_features) continue;
+      complain(base::text("training.phases[", i, "].cache_features"),
+               "maps for objects are too large to keep, and their samples change with the boxes", "leave it out");
+    }
+  }
+
   void check_data() {
     const bool synthetic = job_.data.train == "synthetic";
     if (synthetic && job_.data.samples == 0) {
       complain("data.train", "\"synthetic\" data need a length", "give data.samples");
     }
-    if (synthetic && job_.task == Task::classify && job_.model.classes == 0) {
+    const bool counts = job_.task == Task::classify || job_.task == Task::instances;
+    if (synthetic && counts && job_.model.classes == 0) {
       complain("data.train", "\"synthetic\" data have no class folders to count", "give model.classes");
     }
   }

@@ -106,6 +106,24 @@ TEST(JobRulesTest, NamesLargeBatchRulesThatLackTheirOtherHalf) {
       HasSubstr("training.ghost_batch: is 9, more than training.micro_batch, 8"));
 }
 
+TEST(JobRulesTest, ADetectorAndTheTaskOfObjectsGoTogether) {
+  EXPECT_THAT(job_complaint(kSmallJob, {"task=instances"}),
+              HasSubstr("model.name: is resnet18, and task instances needs a detector\n"
+                        "  fix: \"name\": \"maskrcnn_resnet50_fpn\""));
+  EXPECT_THAT(job_complaint(kSmallJob, {"model.name=maskrcnn_resnet50_fpn"}),
+              HasSubstr("task: is classify, and maskrcnn_resnet50_fpn finds objects"));
+  const auto with = [](const std::string& name, const std::string& more) {
+    return std::vector<std::string>{"task=instances", "model.name=" + name, more};
+  };
+  EXPECT_THAT(job_complaint(kSmallJob, with("maskrcnn_resnet50_fpn", "instances.masks=false")),
+              HasSubstr("instances.masks: is false, and maskrcnn_resnet50_fpn learns masks"));
+  EXPECT_THAT(job_complaint(kSmallJob, with("fasterrcnn_resnet50_fpn", "instances.masks=true")),
+              HasSubstr("instances.masks: is true, and fasterrcnn_resnet50_fpn learns boxes alone"));
+  EXPECT_THAT(job_complaint(kSmallJob, with("maskrcnn_resnet50_fpn", "evaluation.views=flip")),
+              HasSubstr("evaluation.views: detections of several views cannot be averaged"));
+  EXPECT_EQ(job_of(kSmallJob, with("maskrcnn_resnet50_fpn", "instances.roi_slots=64")).instances.mask_slots(), 16);
+}
+
 TEST(JobRulesTest, VirtualRanksTakeNeitherSyncBatchNormNorRoundedSums) {
   EXPECT_THAT(job_complaint(kSmallJob, {"training.virtual_ranks=4", "training.batch_norm=sync"}),
               HasSubstr("training.batch_norm: is sync, which would undo the slices of virtual_ranks"));

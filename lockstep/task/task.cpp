@@ -9,6 +9,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/task/classify.h"
 #include "lockstep/task/detect.h"
+#include "lockstep/task/instances.h"
 #include "lockstep/task/multilabel.h"
 #include "lockstep/task/regress.h"
 
@@ -102,6 +103,8 @@ std::unique_ptr<Task> make_task(const spec::Job& job, std::vector<std::string> c
       return make_multilabel(job);
     case spec::Task::detect:
       return make_detect(job, std::move(classes));
+    case spec::Task::instances:
+      return make_instances(job);
   }
   return nullptr;
 }
