@@ -52,7 +52,7 @@ at::Tensor partners(const at::Tensor& targets) {
   const at::Tensor absent = targets.lt(0);
   // Those with a target first, both kinds in their order.
   const at::Tensor order = std::get<1>(at::sort(absent.to(at::kLong), /*stable=*/true, 0, /*descending=*/false));
-  const at::Tensor num_there = absent.logical_not().sum();
+  const at::Tensor num_there = targets.ge(0).sum();
   const at::Tensor next = at::where(rows + 1 < num_there, rows + 1, at::zeros_like(rows));
   const at::Tensor partner_of_order = at::where(rows < num_there, order.index_select(0, next), order);
   return at::empty_like(rows).scatter_(0, order, partner_of_order);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever a job can choose can be planned: every choice and switch of the job's own table of fields is traced.
+// Whatever a job can choose can be planned: every choice and switch of the job's own table of fields is traced, and
+// every number of its training that is off at 0.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,11 +36,18 @@ const std::map<std::string, std::vector<std::string>> kBeside = {
     {"training.schedule.scale=linear", {"training.schedule.base_batch=8"}},
     {"training.schedule.scale=sqrt", {"training.schedule.base_batch=8"}},
     {"training.schedule.name=step", {"training.schedule.step_epochs=[1]"}},
+    {"training.early_stop.min_delta=0.5", {"training.early_stop.patience=1", "data.validate=val"}},
     {"training.batch_norm=ghost", {"training.ghost_batch=2"}},
     {"training.phases[0].cache_features=true", {"training.phases[0].train_from=head"}},
     {"training.phases[0].cache_flips=true",
      {"training.phases[0].cache_features=true", "training.phases[0].train_from=head"}},
 };
+
+bool is_switch(const spec::Section& section, const spec::Field& field, const std::string& key) {
+  const bool length = std::count(section.one_of.begin(), section.one_of.end(), field.key) > 0;
+  return field.type == spec::Type::number && key.starts_with("training.") && field.otherwise.as_double() == 0 &&
+         !length;
+}
 
 // Every "key=value" of the choices and switches below a section, in the order of the table.
 void list_choices(const spec::Section& section, const std::string& prefix, std::vector<std::string>& sets) {
@@ -47,6 +57,7 @@ void list_choices(const spec::Section& section, const std::string& prefix, std::
     if (field.type == spec::Type::sections) list_choices(*field.section, key + "[0].", sets);
     std::vector<std::string> values = field.choices;
     if (field.type == spec::Type::boolean) values = {"false", "true"};
+    if (is_switch(section, field, key)) values = {"0.5"};
     for (const std::string& value : values) sets.push_back(text(key, "=", value));
   }
 }

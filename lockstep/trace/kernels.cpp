@@ -67,11 +67,10 @@ at::Tensor embedding_dense_backward(const at::Tensor& gradient, const at::Tensor
   return result;
 }
 
-at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, at::Tensor& out) {
-  const auto count = static_cast<int64_t>(std::ceil((end.toDouble() - start.toDouble()) / step.toDouble()));
-  const at::Tensor made = make({count}, out.scalar_type());
-  out.unsafeGetTensorImpl()->set_storage_keep_dtype(made.storage());
-  out.unsafeGetTensorImpl()->set_sizes_and_strides(made.sizes(), made.strides());
+// Libtorch hands over an empty tensor and leaves its size to the GPU's library.
+at::Tensor& arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, at::Tensor& out) {
+  const double count = std::ceil((end.toDouble() - start.toDouble()) / step.toDouble());
+  give_size(out, {static_cast<int64_t>(count)});
   ran("aten::arange", OperatorClass::copy, {}, {out});
   return out;
 }
@@ -140,7 +139,7 @@ void register_kernels(torch::Library& library) {
   library.impl("where.self", &where);
   library.impl("index_select", &index_select);
   library.impl("embedding_dense_backward", &embedding_dense_backward);
-  library.impl("arange.start_out", &arange_out);
+  library.impl("arange.start_out", &arange);
   library.impl("native_dropout", &native_dropout);
   library.impl("_adaptive_avg_pool2d", &adaptive_avg_pool2d);
   library.impl("_adaptive_avg_pool2d_backward", &adaptive_avg_pool2d_backward);

@@ -115,6 +115,13 @@ void set_value(const at::Tensor& tensor, double value) {
   if (Cell* cell = cell_of(tensor)) cell->value = value;
 }
 
+void give_size(const at::Tensor& tensor, at::IntArrayRef sizes) {
+  if (tensor.sizes() == sizes) return;
+  const at::Tensor made = make(sizes, tensor.scalar_type());
+  tensor.unsafeGetTensorImpl()->set_storage_keep_dtype(made.storage());
+  tensor.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
+}
+
 at::Tensor make(at::IntArrayRef sizes, at::ScalarType type, at::MemoryFormat format) {
   return empty(sizes, type, {}, {}, {}, format);
 }

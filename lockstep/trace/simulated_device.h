@@ -33,5 +33,6 @@ double value_of(const at::Tensor& tensor);     // of each element
 void set_value(const at::Tensor& tensor, double value);
 at::Tensor make(at::IntArrayRef sizes, at::ScalarType type, at::MemoryFormat format = at::MemoryFormat::Contiguous);
 at::Tensor make_bytes(int64_t bytes);
+void give_size(const at::Tensor& tensor, at::IntArrayRef sizes);  // where it has another: with a storage of its own
 
 }  // namespace lockstep::trace

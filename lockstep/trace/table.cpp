@@ -113,6 +113,8 @@ constexpr Row kTable[] = {
     {"avg_pool2d_backward.grad_input"},
     {"cat.out"},
     {"gather.out"},
+    {"scatter.src_out"},
+    {"sort.values_stable"},
     {"masked_fill_.Scalar"},
     {"masked_fill_.Tensor"},
     {"mm.out"},

@@ -3,6 +3,8 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/clamp_min.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linspace.h>
 #include <ATen/ops/nonzero.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +37,13 @@ TEST(UnknownOperatorTest, InPlaceGivesTheTensorItself) {
   at::Tensor x = on_gpu({16});
   EXPECT_TRUE(x.erfinv_().is_same(x));
   EXPECT_EQ(watched.finish().estimated, std::vector<std::string>{"aten::erfinv"});
+}
+
+TEST(UnknownOperatorTest, AnOutputThatComesEmptyGetsItsSize) {
+  const WatchedDevice watched;
+  at::Tensor steps = at::empty({0}, on_gpu({1}).options());
+  at::linspace_out(steps, 0, 1, 7);
+  EXPECT_EQ(steps.numel(), 7);
 }
 
 TEST(UnknownOperatorTest, GradientsGoThroughIt) {
