@@ -215,6 +215,8 @@ const Section& training_section() {
                "weight of the loss of a class's samples, by the name of the class: {\"cat\": 2}; others have 1. They "
                "are scaled to a mean of 1 over the training samples")
           .add("clip_norm", &Training::clip_norm, "", non_negative, "largest norm of the gradient; 0: no clipping")
+          .add("clip_value", &Training::clip_value, "", non_negative,
+               "instead: largest magnitude of each element of the gradient; 0: no clipping")
           .add("ema_decay", &Training::ema_decay, "per step", below_one,
                "moving average of the weights, used to evaluate; 0: off")
           .add("label_smoothing", &Training::label_smoothing, "share", below_one,

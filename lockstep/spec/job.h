@@ -152,6 +152,7 @@ struct Training {
   double class_balance = 0;                                        // exponent of a class's inverse frequency
   std::vector<std::pair<std::string, double>> class_weights = {};  // by class name; those left out: 1
   double clip_norm = 0;                                            // 0: no clipping
+  double clip_value = 0;                                           // likewise, of each element
   double ema_decay = 0;                                            // 0: no moving average of the weights
   double label_smoothing = 0;
   double mixup = 0;               // alpha of the Beta distribution; 0: off

@@ -138,6 +138,11 @@ class JobRules {
     if (training.optimizer.trust != Optimizer().trust && training.optimizer.name != OptimizerName::lars) {
       complain("training.optimizer.trust", "is of lars alone", "\"name\": \"lars\", or leave trust out");
     }
+    if (training.clip_norm > 0 && training.clip_value > 0) {
+      complain("training.clip_value",
+               "stands there beside training.clip_norm, and a gradient is clipped by one of them",
+               "keep one of the two");
+    }
     check_batch_norm();
   }
 

@@ -87,6 +87,9 @@ TEST(JobRulesTest, ChecksRulesBetweenFields) {
   EXPECT_THAT(job_complaint(kSmallJob, {"name=../x"}), HasSubstr("name: '../x' cannot name a folder"));
   EXPECT_THAT(job_complaint(kSmallJob, {"training.optimizer.nesterov=true", "training.optimizer.momentum=0"}),
               HasSubstr("needs sgd or lars with momentum"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"training.clip_norm=1", "training.clip_value=0.5"}),
+              HasSubstr("training.clip_value: stands there beside training.clip_norm, and a gradient is clipped by one "
+                        "of them\n  fix: keep one of the two"));
 }
 
 TEST(JobRulesTest, NamesLargeBatchRulesThatLackTheirOtherHalf) {

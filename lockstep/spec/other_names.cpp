@@ -51,6 +51,7 @@ constexpr OtherName kOtherNames[] = {
     {"training.schedule.gamma", " decay_rate lr_gamma "},
     {"training.phases", " freeze frozen freeze_backbone "},
     {"training.clip_norm", " clip_grad grad_clip gradient_clip_val max_grad_norm clip_grad_norm clipnorm "},
+    {"training.clip_value", " clip_grad_value clipvalue "},
     {"training.ema_decay", " ema model_ema model_ema_decay "},
     {"training.label_smoothing", " smoothing label_smooth "},
     {"training.mixup", " mixup_alpha "},

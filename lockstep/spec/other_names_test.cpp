@@ -20,6 +20,7 @@ TEST(OtherNamesTest, KnowsTheWordsOfOtherPrograms) {
   EXPECT_EQ(key("batch_size"), "training.global_batch");
   EXPECT_EQ(key("num_workers"), "data.threads");
   EXPECT_EQ(key("max_grad_norm"), "training.clip_norm");
+  EXPECT_EQ(key("clip_grad_value"), "training.clip_value");
   EXPECT_EQ(key("pretrained"), "model.weights");
   EXPECT_EQ(key("freeze"), "training.phases");
   EXPECT_EQ(key("per_device_train_batch_size"), "training.micro_batch");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/step/optimizer.h"
 
+#include <ATen/ops/_foreach_clamp_max.h>
+#include <ATen/ops/_foreach_clamp_min.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/_fused_adamw.h>
@@ -195,6 +197,11 @@ double global_norm(const std::vector<at::Tensor>& tensors) {
 void clip_gradients(std::vector<at::Tensor>& gradients, double norm, double limit) {
   const double scale = limit / (norm + 1e-6);
   if (scale < 1) at::_foreach_mul_(gradients, scale);
+}
+
+void clip_values(std::vector<at::Tensor>& gradients, double limit) {
+  at::_foreach_clamp_min_(gradients, -limit);
+  at::_foreach_clamp_max_(gradients, limit);
 }
 
 }  // namespace lockstep::step

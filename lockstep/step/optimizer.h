@@ -65,5 +65,7 @@ double global_norm(const std::vector<at::Tensor>& tensors);
 
 // Scales all gradients so that their global norm is at most `limit`, as torch.nn.utils.clip_grad_norm_.
 void clip_gradients(std::vector<at::Tensor>& gradients, double norm, double limit);
+// Brings each element into [-limit, limit], as torch.nn.utils.clip_grad_value_.
+void clip_values(std::vector<at::Tensor>& gradients, double limit);
 
 }  // namespace lockstep::step

@@ -2,8 +2,10 @@
 #include "lockstep/step/optimizer.h"
 
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -180,6 +182,13 @@ TEST(ClipTest, BringsTheGlobalNormToTheLimitAndLeavesSmallOnesAlone) {
   EXPECT_NEAR(global_norm(gradients), 10, 1e-5);
   clip_gradients(gradients, 10, 1);
   EXPECT_NEAR(global_norm(gradients), 1, 1e-5);
+}
+
+TEST(ClipTest, BringsEachElementIntoTheLimits) {
+  std::vector<at::Tensor> gradients{at::tensor({-3.0F, -0.5F, 0.25F}), at::tensor({8.0F}), at::empty({0})};
+  clip_values(gradients, 0.5);
+  EXPECT_TRUE(at::equal(gradients[0], at::tensor({-0.5F, -0.5F, 0.25F})));
+  EXPECT_TRUE(at::equal(gradients[1], at::tensor({0.5F})));
 }
 
 }  // namespace

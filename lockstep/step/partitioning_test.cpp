@@ -222,9 +222,12 @@ TEST(PartitioningTest, SumMicroBatchesOfWhichRanksHaveDifferentNumbers) {
   expect_plain(recipe, {2, 3}, {1, 2, 3});
 }
 
-TEST(PartitioningTest, ClipByTheNormOfAllParts) {
+TEST(PartitioningTest, ClipByTheNormOfAllPartsOrByTheirValues) {
   CutRecipe recipe{.training = with(spec::OptimizerName::sgd)};
   recipe.training.clip_norm = 0.1;
+  expect_plain(recipe, {3}, {1, 2, 3});
+  recipe.training.clip_norm = 0;
+  recipe.training.clip_value = 0.01;
   expect_plain(recipe, {3}, {1, 2, 3});
 }
 

@@ -148,6 +148,7 @@ void Step::finish(StepResult& result, const Samples& samples, double lr) {
     return;
   }
   if (training.clip_norm > 0) clip_gradients(gradients, result.gradient_norm, training.clip_norm);
+  if (training.clip_value > 0) clip_values(gradients, training.clip_value);
   path_->take_statistics(samples);
   if (result.samples == 0) return;  // not one readable sample: nothing to learn from
   update(lr);

@@ -6,6 +6,7 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -190,6 +191,28 @@ TEST(StepTest, SixteenBitsTrainFloatMastersThatFollowTheFloatRun) {
     EXPECT_NE(losses[0], losses[i]);
     EXPECT_NEAR(losses[0], losses[i], 0.1);
   }
+}
+
+TEST(StepTest, NoElementOfAClippedGradientMovesItsWeightFurther) {
+  spec::Training training;
+  training.optimizer.momentum = 0;
+  training.optimizer.weight_decay = 0;
+  std::vector<double> furthest;
+  for (const double limit : {0.0, 0.01}) {
+    training.clip_value = limit;
+    const auto group = comm::single_group();
+    auto network = tiny::network("mlp");
+    const auto before = values_of(network);
+    Step step(network, *group, options(training));
+    step.run(tiny::samples(0, 6, 6), 1);
+    const auto after = values_of(network);
+    furthest.push_back(0);
+    for (size_t i = 0; i < before.size(); ++i) {
+      furthest.back() = std::max(furthest.back(), (after[i] - before[i]).abs().max().item<double>());
+    }
+  }
+  EXPECT_GT(furthest[0], 0.02);
+  EXPECT_NEAR(furthest[1], 0.01, 1e-6);
 }
 
 TEST(StepTest, TellsAStopThatWasAskedFor) {

@@ -128,6 +128,8 @@ constexpr Row kTable[] = {
     {"_foreach_add_.List"},
     {"_foreach_add_.Scalar"},
     {"_foreach_addcmul_.Scalar"},
+    {"_foreach_clamp_min_.Scalar"},
+    {"_foreach_clamp_max_.Scalar"},
     {"_foreach_sqrt_"},
     {"_foreach_reciprocal_"},
     {"_foreach_lerp_.Scalar"},
