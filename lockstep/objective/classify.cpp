@@ -8,6 +8,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/nll_loss.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/sort.h>
 #include <ATen/ops/stack.h>
@@ -73,12 +74,26 @@ void draw_box(Mix& mix, base::Random& random, const spec::ImageSize& size) {
   mix.lambda = 1 - static_cast<double>(mix.height * mix.width) / static_cast<double>(size.pixels());
 }
 
+// As at::cross_entropy_loss with the same smoothing, weights and targets, but for the factor of each term.
+at::Tensor focal_loss_sum(const at::Tensor& scores, const at::Tensor& targets, const std::optional<at::Tensor>& weights,
+                          const LossOptions& options) {
+  constexpr double kLeast = 1e-7;  // at 0 a power under 1 has no finite gradient
+  const at::Tensor log = at::log_softmax(scores, 1);
+  const at::Tensor terms = log * log.exp().neg().add(1 + kLeast).pow(options.focal_gamma);  // [rows, classes]
+  const at::Tensor sharp = at::nll_loss(terms, targets, weights, at::Reduction::Sum, /*ignore_index=*/-1);
+  if (options.label_smoothing == 0) return sharp;
+  const at::Tensor rows = (weights ? terms * *weights : terms).mean(1);
+  const at::Tensor spread = -at::where(targets.ge(0), rows, at::zeros_like(rows)).sum();
+  return sharp * (1 - options.label_smoothing) + spread * options.label_smoothing;
+}
+
 at::Tensor one_head(const at::Tensor& logits, const at::Tensor& targets, const std::optional<Mix>& mix,
                     const LossOptions& options) {
   const at::Tensor scores = logits.to(at::kFloat);
   const std::optional<at::Tensor> weights =
       options.class_weights.defined() ? std::optional(options.class_weights) : std::nullopt;
   const auto sum = [&](const at::Tensor& wanted) {
+    if (options.focal_gamma > 0) return focal_loss_sum(scores, wanted, weights, options);
     return at::cross_entropy_loss(scores, wanted, weights, at::Reduction::Sum, /*ignore_index=*/-1,
                                   options.label_smoothing);
   };
@@ -155,7 +170,9 @@ Classify::Classify(spec::Training training, const std::vector<double>& label_wei
 
 // Whatever the smoothing and mixing: every target is a distribution over the classes.
 std::optional<double> Classify::uninformed_loss() const {
-  return num_classes_ > 1 ? std::optional(std::log(static_cast<double>(num_classes_))) : std::nullopt;
+  if (num_classes_ <= 1) return std::nullopt;
+  const auto classes = static_cast<double>(num_classes_);
+  return std::log(classes) * std::pow(1 - 1 / classes, training_.focal_gamma);
 }
 
 // Of probabilities, and back to what a softmax makes them of.
@@ -196,6 +213,7 @@ at::Tensor Classify::loss(const model::NamedTensors& outputs, const model::Named
   return cross_entropy_sum(
       outputs.at("output"), auxiliary, fields.at("label"), mix,
       {.label_smoothing = training_.label_smoothing,
+       .focal_gamma = training_.focal_gamma,
        .auxiliary_weight = training_.auxiliary_weight,
        .class_weights = label_weights_.defined() ? label_weights_.to(fields.at("label").device(), /*non_blocking=*/true)
                                                  : at::Tensor()});

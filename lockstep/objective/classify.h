@@ -33,6 +33,7 @@ std::vector<double> label_weights(const spec::Training& training, const std::vec
 
 struct LossOptions {
   double label_smoothing = 0;
+  double focal_gamma = 0;  // Lin et al. 2017, arXiv 1708.02002: each -log p of the sum weighs (1 - p) to this power
   double auxiliary_weight = 0.3;
   at::Tensor class_weights = {};  // float [classes], on the device of the logits; undefined: all alike
 };

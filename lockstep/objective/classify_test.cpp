@@ -6,6 +6,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -46,6 +47,45 @@ TEST(ClassifyTest, SmoothingSpreadsItsShareOverAllClasses) {
   EXPECT_NEAR(
       cross_entropy_sum(logits().narrow(0, 0, 1), {}, targets({2}), {}, {.label_smoothing = 0.1}).item<double>(),
       expected, 1e-5);
+}
+
+// torchvision.ops.sigmoid_focal_loss(x, [1, 0, 1], alpha=-1, gamma, "sum") of torchvision 0.26 and its gradient: the
+// softmax of (0, x) is the sigmoid of x.
+TEST(FocalLossTest, OfTwoClassesIsTorchvisionsOfASigmoid) {
+  struct Case {
+    double gamma, loss;
+    std::vector<float> gradient;
+  };
+  for (const Case& expected : {Case{0.5, 2.2015145, {-0.8795726F, 0.5570780F, -0.0604553F}},
+                               Case{2, 1.4001077, {-0.9614247F, 0.4062434F, -0.0048709F}}}) {
+    at::Tensor x = at::tensor({-1.5F, 0.25F, 2.0F}).requires_grad_(true);
+    const at::Tensor two = at::stack({at::zeros({3}), x}, 1);  // [rows, classes 2]
+    const at::Tensor loss = cross_entropy_sum(two, {}, targets({1, 0, 1}), {}, {.focal_gamma = expected.gamma});
+    loss.backward();
+    EXPECT_NEAR(loss.item<double>(), expected.loss, 1e-5);
+    EXPECT_TRUE(at::allclose(x.grad(), at::tensor(expected.gradient), 1e-4, 1e-6)) << x.grad();
+  }
+}
+
+TEST(FocalLossTest, WithoutAnExponentIsTheCrossEntropyWithItsSmoothingWeightsAndMix) {
+  Mix mix;
+  mix.lambda = 0.3;
+  mix.partner = targets({1, 2, 0, 3});
+  LossOptions options{.label_smoothing = 0.1, .class_weights = at::tensor({1.0F, 3.0F, 0.5F})};
+  for (const auto& mixed : {std::optional<Mix>(), std::optional(mix)}) {
+    options.focal_gamma = 0;
+    const double plain = cross_entropy_sum(logits(), {}, targets({2, 0, -1, 1}), mixed, options).item<double>();
+    options.focal_gamma = 1e-9;
+    EXPECT_NEAR(cross_entropy_sum(logits(), {}, targets({2, 0, -1, 1}), mixed, options).item<double>(), plain, 1e-5);
+    options.focal_gamma = 2;
+    EXPECT_LT(cross_entropy_sum(logits(), {}, targets({2, 0, -1, 1}), mixed, options).item<double>(), 0.8 * plain);
+  }
+}
+
+TEST(FocalLossTest, HasAFiniteGradientWhereTheNetworkIsCertain) {
+  at::Tensor certain = at::tensor({200.0F, 0.0F}).reshape({1, 2}).requires_grad_(true);
+  cross_entropy_sum(certain, {}, targets({0}), {}, {.focal_gamma = 0.5}).backward();
+  EXPECT_EQ(certain.grad().abs().sum().item<double>(), 0);
 }
 
 TEST(ClassifyTest, AuxiliaryHeadsCountWithTheirWeight) {
@@ -158,6 +198,11 @@ TEST(ClassifyTest, ViewsAreAveragedAsProbabilities) {
 TEST(ClassifyTest, KnowsTheLossOfANetworkThatKnowsNothing) {
   EXPECT_FALSE(Classify(spec::Training()).uninformed_loss());
   EXPECT_NEAR(*Classify(spec::Training(), {}, 37).uninformed_loss(), 3.6109, 1e-4);
+  spec::Training focal;
+  focal.focal_gamma = 2;
+  const at::Tensor alike = at::zeros({1, 37});
+  EXPECT_NEAR(*Classify(focal, {}, 37).uninformed_loss(),
+              Classify(focal).loss({{"output", alike}}, {{"label", targets({4})}}, {}).item<double>(), 1e-5);
 }
 
 }  // namespace

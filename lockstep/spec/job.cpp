@@ -221,6 +221,10 @@ const Section& training_section() {
                "moving average of the weights, used to evaluate; 0: off")
           .add("label_smoothing", &Training::label_smoothing, "share", below_one,
                "share of the target that is spread over all classes")
+          .add(
+              "focal_gamma", &Training::focal_gamma, "exponent", non_negative,
+              "of task classify: weighs a sample's loss by (1 - probability of its class) to this power, so that those "
+              "that are learnt count less (focal loss); 0: plain cross-entropy")
           .add("mixup", &Training::mixup, "alpha", non_negative,
                "blends two samples, by a Beta distribution of this alpha; 0: off")
           .add("cutmix", &Training::cutmix, "alpha", non_negative,

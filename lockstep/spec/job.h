@@ -155,6 +155,7 @@ struct Training {
   double clip_value = 0;                                           // likewise, of each element
   double ema_decay = 0;                                            // 0: no moving average of the weights
   double label_smoothing = 0;
+  double focal_gamma = 0;         // exponent of the focal loss; 0: cross-entropy
   double mixup = 0;               // alpha of the Beta distribution; 0: off
   double cutmix = 0;              // likewise; with both, each batch draws one of the two
   double auxiliary_weight = 0.3;  // weight of auxiliary heads' losses

@@ -259,14 +259,12 @@ class JobRules {
     if (job_.task == Task::classify) return;
     // The loss of another task would pass over each of these in silence.
     const auto refuse = [&](const char* key) {
-      complain(key,
-               job_.task == Task::regress ? "is about classes, and task regress has none"
-                                          : "is about the one class of an image, and task multilabel has any number",
-               "leave it out");
+      complain(key, base::text("is of task classify, this job has task ", name_of(job_.task)), "leave it out");
     };
     const Training& training = job_.training;
     if (training.class_balance > 0) refuse("training.class_balance");
     if (!training.class_weights.empty()) refuse("training.class_weights");
+    if (training.focal_gamma > 0) refuse("training.focal_gamma");
     if (training.label_smoothing > 0) refuse("training.label_smoothing");
     if (training.mixup > 0) refuse("training.mixup");
     if (training.cutmix > 0) refuse("training.cutmix");
@@ -279,8 +277,7 @@ class JobRules {
   void check_balance() {
     if (job_.data.balance == 0) return;
     if (job_.task != Task::classify) {
-      complain("data.balance",
-               base::text("is about the class of an image, which task ", name_of(job_.task), " has not"),
+      complain("data.balance", base::text("is of task classify, this job has task ", name_of(job_.task)),
                "leave it out");
     }
     if (job_.training.class_balance > 0) {

@@ -29,13 +29,15 @@ TEST(JobRulesTest, VirtualRanksAreAPowerOfTwoThatFitsTheBatch) {
 
 TEST(JobRulesTest, ClassWeightsAndEarlyStopsNeedSomethingToWorkOn) {
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"class_balance\": 1"), {"task=regress"}),
-              HasSubstr("training.class_balance: is about classes, and task regress has none"));
+              HasSubstr("training.class_balance: is of task classify, this job has task regress"));
   EXPECT_THAT(job_complaint(kSmallJob, {"data.balance=1", "task=regress"}),
-              HasSubstr("data.balance: is about the class of an image, which task regress has not"));
+              HasSubstr("data.balance: is of task classify, this job has task regress"));
   EXPECT_THAT(job_complaint(kSmallJob, {"data.balance=1", "training.class_balance=1"}),
               HasSubstr("training.class_balance: weighs rare classes in the loss, and data.balance draws them"));
   EXPECT_THAT(job_complaint(kSmallJob, {"data.balance=1", "data.order=windows"}),
               HasSubstr("data.order: windows read"));
+  EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"focal_gamma\": 2"), {"task=regress"}),
+              HasSubstr("training.focal_gamma: is of task classify, this job has task regress\n  fix: leave it out"));
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"class_weights\": {\"cat\": 0}")),
               HasSubstr("training.class_weights: 'cat' weighs 0, not more than 0"));
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"early_stop\": {\"patience\": 2}")),
@@ -56,7 +58,7 @@ TEST(JobRulesTest, WhatTheLossOfATaskWouldPassOverIsRefused) {
   };
   EXPECT_NO_THROW(job_of(kSmallJob, task));
   for (const char* key : {"training.label_smoothing", "training.mixup", "training.cutmix"}) {
-    EXPECT_THAT(complaint(base::text(key, "=0.1")), HasSubstr(base::text(key, ": is about the one class of an image")));
+    EXPECT_THAT(complaint(base::text(key, "=0.1")), HasSubstr(base::text(key, ": is of task classify")));
   }
   EXPECT_THAT(
       complaint("model.name=googlenet"),
