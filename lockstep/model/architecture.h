@@ -68,5 +68,6 @@ Blocks vit_blocks(const Request& request);
 Blocks efficientnet_blocks(const Request& request);
 Blocks mobilenet_blocks(const Request& request);
 Blocks fastbox_blocks(const Request& request);
+Blocks convnext_blocks(const Request& request);
 
 }  // namespace lockstep::model

@@ -70,7 +70,8 @@ class MobileBlock final : public PlainBlock {
                                                                 .out = stage.in * stage.expansion,
                                                                 .kernel = stage.kernel,
                                                                 .stride = stage.stride,
-                                                                .groups = stage.in * stage.expansion}),
+                                                                .groups = stage.in * stage.expansion,
+                                                                .init = ConvInit::kaiming_fan_out_of_group}),
         norm1_({*this, maker, name + "._bn1."}, stage.in * stage.expansion, kTensorFlowNorm),
         project_({*this, maker, name + "._project_conv."}, {.in = stage.in * stage.expansion, .out = stage.out}),
         norm2_({*this, maker, name + "._bn2."}, stage.out, kTensorFlowNorm) {}

@@ -35,16 +35,19 @@ void fill_truncated_normal(at::Tensor& tensor, double deviation, const at::Gener
 Fill conv_fill(const ConvShape& shape) {
   const auto area = static_cast<double>(shape.kernel * shape.kernel);
   const int64_t in = shape.in / shape.groups;
-  const int64_t out = shape.out / shape.groups;
   const double fan_in = area * static_cast<double>(in);
-  const double fan_out = area * static_cast<double>(out);
+  const double fan_out = area * static_cast<double>(shape.out);
   switch (shape.init) {
     case ConvInit::kaiming_fan_in:
       return Fill::normal(std::sqrt(2 / fan_in));
     case ConvInit::kaiming_fan_out:
       return Fill::normal(std::sqrt(2 / fan_out));
+    case ConvInit::kaiming_fan_out_of_group:
+      return Fill::normal(std::sqrt(2 / fan_out * static_cast<double>(shape.groups)));
     case ConvInit::truncated:
       return Fill::truncated_normal(0.01);
+    case ConvInit::truncated_002:
+      return Fill::truncated_normal(0.02);
     case ConvInit::torch_default:
       break;
   }
@@ -54,11 +57,13 @@ Fill conv_fill(const ConvShape& shape) {
 Fill linear_fill(LinearInit init, double fan_in) {
   if (init == LinearInit::truncated_002) return Fill::truncated_normal(0.02);
   if (init == LinearInit::truncated_001) return Fill::truncated_normal(0.01);
+  if (init == LinearInit::normal_001) return Fill::normal(0.01);
   return Fill::uniform(1 / std::sqrt(fan_in));
 }
 
 Fill linear_bias_fill(LinearInit init, double fan_in) {
-  const bool zero = init == LinearInit::zero_bias || init == LinearInit::truncated_002;
+  const bool zero =
+      init == LinearInit::zero_bias || init == LinearInit::truncated_002 || init == LinearInit::normal_001;
   return zero ? Fill::constant(0) : Fill::uniform(1 / std::sqrt(fan_in));
 }
 
@@ -97,7 +102,8 @@ at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at:
 
 Parameter optional_bias(const Site& site, const ConvShape& shape) {
   if (!shape.bias) return {};
-  if (shape.init == ConvInit::kaiming_fan_out) return {site, "bias", {shape.out}, Fill::constant(0)};
+  const bool from_zero = shape.init == ConvInit::kaiming_fan_out || shape.init == ConvInit::truncated_002;
+  if (from_zero) return {site, "bias", {shape.out}, Fill::constant(0)};
   const int64_t fan_in = shape.kernel * shape.kernel * shape.in / shape.groups;
   return {site, "bias", {shape.out}, Fill::uniform(1 / std::sqrt(static_cast<double>(fan_in)))};
 }

@@ -80,7 +80,16 @@ class Buffer {
   size_t index_;
 };
 
-enum class ConvInit { kaiming_fan_in, kaiming_fan_out, truncated, torch_default };
+// kaiming_fan_out: as torch.nn.init, which counts the outputs of all groups; ..._of_group: as TensorFlow, those of one.
+// truncated_002: with a bias of zeros; the others' bias is torch's default.
+enum class ConvInit {
+  kaiming_fan_in,
+  kaiming_fan_out,
+  kaiming_fan_out_of_group,
+  truncated,
+  truncated_002,
+  torch_default
+};
 
 struct ConvShape {
   int64_t in = 0;
@@ -126,7 +135,7 @@ class BatchNorm2d {
   Buffer variance_;
 };
 
-enum class LinearInit { torch_default, zero_bias, truncated_002, truncated_001 };
+enum class LinearInit { torch_default, zero_bias, truncated_002, truncated_001, normal_001 };
 
 class Linear {
  public:

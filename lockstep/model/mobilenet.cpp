@@ -101,7 +101,7 @@ Blocks mobilenet_blocks(const Request& request) {
   blocks.push_back(std::make_unique<MobilePool>(base::text("features.", index), request.maker, in));
   const double rate = request.model.dropout > 0 ? request.model.dropout : kMobileDropout;
   blocks.push_back(
-      std::make_unique<Head>(request, kMobileFeatures, HeadOptions{"classifier.1.", rate, LinearInit::zero_bias}));
+      std::make_unique<Head>(request, kMobileFeatures, HeadOptions{"classifier.1.", rate, LinearInit::normal_001}));
   return blocks;
 }
 

@@ -38,6 +38,7 @@ const std::vector<Family>& families() {
       {mobilenet_blocks, {"mobilenet_v2"}, {"dropout"}},
       {fastbox_blocks, {"fastbox_resnet18", "fastbox_resnet50"}, {"width", "dropout"}, kFastBox},
       {fastbox_blocks, {"fastbox_vgg16", "fastbox_googlenet"}, {"dropout"}, kFastBox},
+      {convnext_blocks, {"convnext_tiny", "convnext_small", "convnext_base", "convnext_large"}, {"drop_path"}},
   };
   return table;
 }

@@ -7,6 +7,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/model/network.h"
+#include "lockstep/spec/recipe.h"
 
 namespace lockstep::model {
 namespace {
@@ -29,6 +30,24 @@ TEST(ZooTest, EveryNetworkIsAStemBlocksAndAHeadWithDistinctNames) {
     std::set<std::string> tensors;
     for (const Named& parameter : network.parameters()) EXPECT_TRUE(tensors.insert(parameter.name).second);
     for (const Named& buffer : network.buffers()) EXPECT_TRUE(tensors.insert(buffer.name).second);
+  }
+}
+
+// What the recipe does with weights depends on it (spec/recipe.cpp).
+TEST(ZooTest, ANetworkTakesAnySizeOfImageWhenNoParameterDependsOnIt) {
+  const auto shapes = [](const std::string& name, int64_t size) {
+    std::vector<std::vector<int64_t>> all;
+    for (const Named& parameter : make_network(named(name), size, 1, at::kMeta).parameters()) {
+      all.push_back(parameter.tensor.sizes().vec());
+    }
+    return all;
+  };
+  const std::set<std::string> without_published_weights{"linear", "mlp", "smallcnn"};
+  for (const std::string& name : network_names()) {
+    if (without_published_weights.count(name)) continue;
+    base::Json document = base::Json::object();
+    document["model"]["name"] = name;
+    EXPECT_EQ(spec::takes_any_size(document), shapes(name, 224) == shapes(name, 448)) << name;
   }
 }
 
@@ -80,6 +99,16 @@ TEST(ZooTest, AnImageThatPatchesDoNotTileIsAnError) {
   } catch (const base::Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("data.image_size: 100 is no multiple"));
     EXPECT_THAT(error.fix(), testing::HasSubstr("use 96 or 112"));
+  }
+}
+
+TEST(ZooTest, AnImageThatVanishesBeforeTheLastBlocksIsAnError) {
+  try {
+    make_network(named("convnext_tiny"), {64, 31}, 1);
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("data.image_size: 31 leaves nothing for the last blocks of"));
+    EXPECT_THAT(error.fix(), testing::HasSubstr("use 32 or more"));
   }
 }
 

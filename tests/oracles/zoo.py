@@ -4,8 +4,8 @@
 """Holds the zoo against torchvision and timm: zoo.py [NAME...]
 
 Random weights of the reference, written as safetensors, must give the same logits (1e-4), the same gradients
-(relative 1e-3) and the same batch-norm statistics here, in evaluation and in training mode; parameter counts are
-equal exactly. Some run under bf16 autocast too (precision amp), held to the same bounds. The probe is build/bin/zoo_torch_probe (or $LOCKSTEP_BUILD/bin/...).
+(relative 1e-3) and the same batch-norm statistics here, in evaluation and in training mode; fresh parameters are spread
+alike; parameter counts are equal exactly. Some run under bf16 autocast too (precision amp), held to the same bounds. The probe is build/bin/zoo_torch_probe (or $LOCKSTEP_BUILD/bin/...).
 """
 import json
 import math
@@ -90,14 +90,17 @@ FULL = [
     ("efficientnet_lite0", 64, {"dropout": NEVER, "drop_path": NEVER}, lite0),
     ("efficientnet_lite0", 75, {"dropout": NEVER, "drop_path": NEVER}, lite0),
     ("mobilenet_v2", 75, {"dropout": NEVER}, lambda: vision("mobilenet_v2", dropout=0)),
+    ("convnext_tiny", 75, {"drop_path": NEVER}, lambda: vision("convnext_tiny", stochastic_depth_prob=0)),
 ]
 # Those of FULL that also run under the CPU's bf16 autocast. Not GoogLeNet: gradients of its branches are added in another
 # order, 4e-6 in fp32 and 3e-2 in bf16.
-AUTOCAST = ["resnet18", "densenet121", "vit_tiny_patch16_224", "efficientnet_lite0"]
+AUTOCAST = ["resnet18", "densenet121", "vit_tiny_patch16_224", "efficientnet_lite0", "convnext_tiny"]
+OTHER_START = ["efficientnet_lite0"]  # its head starts as torch's linear layer does, timm's in a range of its own
 COUNTED = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "densenet121", "densenet169", "densenet201",
            "googlenet", "vit_tiny_patch16_224", "vit_small_patch32_224", "vit_small_patch16_224",
            "vit_base_patch32_224", "vit_base_patch16_224", "vit_large_patch32_224", "vit_large_patch16_224",
-           "vit_huge_patch14_224", "vit_giant_patch14_224", "efficientnet_lite0", "mobilenet_v2"]
+           "vit_huge_patch14_224", "vit_giant_patch14_224", "efficientnet_lite0", "mobilenet_v2",
+           "convnext_tiny", "convnext_small", "convnext_base", "convnext_large"]
 
 
 def count_reference(name):
@@ -127,8 +130,31 @@ def randomise(model):
     for name, parameter in model.named_parameters():
         if name == "cls_token":
             parameter.data.normal_(0, 0.1)
+        if name.endswith(".layer_scale"):
+            parameter.data.uniform_(0.1, 0.5)  # 1e-6 hides the whole block
         if parameter.dim() == 4 and model.__class__.__name__ == "GoogLeNet":
             parameter.data.normal_(0, math.sqrt(2 / parameter[0].numel()))  # 0.01 alone gives vanishing logits
+
+
+def spread(model):
+    """Mean, mean deviation and number of each parameter's values. Not the standard deviation: one of a million values of a
+    truncated normal, drawn by inversion in fp32, is 2 where the others are 0.02, there and here."""
+    found = {}
+    for name, parameter in model.named_parameters():
+        values = parameter.detach().double()
+        found[name] = (values.mean().item(), (values - values.mean()).abs().mean().item(), values.numel())
+    return rename(model, found)
+
+
+def initial_differences(expected, found):
+    """More than six standard errors apart: never by chance, and a factor of 1.5 shows from 300 values on."""
+    bad = []
+    for name, (mean, deviation, count) in expected.items():
+        our_mean, our_deviation = found[name]
+        allowed = 6 * math.sqrt(2 / count) * deviation + 1e-9
+        if abs(our_mean - mean) > allowed or abs(our_deviation - deviation) > allowed:
+            bad.append(f"initial {name}: {mean:.3g} +- {deviation:.3g} there, {our_mean:.3g} +- {our_deviation:.3g} here")
+    return bad
 
 
 def reference_pass(model, mode, images, direction, autocast):
@@ -205,6 +231,7 @@ def compare(probe, folder, row, autocast):
     name, size, overrides, make = row
     torch.manual_seed(3)
     model = make()
+    initial = {} if name in OTHER_START else spread(model)
     with torch.no_grad():
         randomise(model)
     images, direction = torch.randn(2, 3, size, size), torch.randn(2, CLASSES)
@@ -231,6 +258,7 @@ def compare(probe, folder, row, autocast):
     count = sum(parameter.numel() for parameter in model.parameters())
     if count != reply["parameters"]:
         bad.append(f"{count} parameters there, {reply['parameters']} here")
+    bad += initial_differences(initial, reply["initial"])
     if reply["fresh"] or reply["ignored"]:
         bad.append(f"not every tensor was matched: {reply}")
     return bad, worst

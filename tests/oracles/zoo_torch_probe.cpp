@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Driven by zoo.py: each input line is a request, each output line its answer.
 //   {"model": {...}, "image_size": 64, "weights": FILE, "probe": FILE, "out": FILE, "autocast": false}
-// Loads the weights, runs the images of the probe file in both modes, and writes logits, gradients and statistics.
+// Tells mean and mean deviation of every fresh parameter; loads the weights, runs the images of the probe file in both modes,
+// and writes logits, gradients and statistics.
 //   {"model": {...}, "image_size": 224}
 // Counts parameters only, on the meta device.
 #include <ATen/ATen.h>
@@ -82,6 +83,12 @@ base::Json answer(const base::Json& request) {
   base::Json reply;
   reply["parameters"] = network.parameter_count();
   if (count_only) return reply;
+  for (const model::Named& parameter : network.parameters()) {
+    const at::Tensor values = parameter.tensor.detach().to(at::kDouble);
+    const at::Tensor mean = values.mean();
+    reply["initial"][parameter.name] =
+        base::Json::array_of(std::vector<double>{mean.item<double>(), (values - mean).abs().mean().item<double>()});
+  }
   const model::LoadReport report = model::load_weights(network, request.at("weights").as_string());
   reply["fresh"] = report.fresh.size();
   reply["ignored"] = base::Json::array_of(report.ignored);
