@@ -61,6 +61,7 @@ constexpr OtherName kOtherNames[] = {
     {" config schema docs init new ", "lockstep explain job"},
     {" sbatch qsub queue launch slurm pbs status ", "lockstep submit JOB"},
     {" estimate forecast predict-memory memory cost ", "lockstep plan JOB"},
+    {" compare comparison versus ", "lockstep diff RUN RUN"},
     {" html show results view plot tensorboard ", "lockstep report RUN"},
 };
 
