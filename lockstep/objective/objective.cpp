@@ -13,6 +13,7 @@
 #include "lockstep/objective/detect.h"
 #include "lockstep/objective/instances.h"
 #include "lockstep/objective/multilabel.h"
+#include "lockstep/objective/ordinal.h"
 #include "lockstep/objective/regress.h"
 
 namespace lockstep::objective {
@@ -55,6 +56,8 @@ std::shared_ptr<const Objective> objective_of_task(const spec::Job& job, const s
       return make_detect(job);
     case spec::Task::instances:
       return make_instances(job.instances);
+    case spec::Task::ordinal:
+      return make_ordinal();
   }
   return nullptr;
 }

@@ -18,7 +18,7 @@ struct Section;  // fields.h
 // The job document: what to train. Plain values; job.cpp declares each field once (unit, check, help), the defaults
 // stand here. Enumerators are spelt exactly as in JSON; name_of() gives that spelling.
 
-LOCKSTEP_CHOICE(Task, classify, regress, multilabel, detect, instances)
+LOCKSTEP_CHOICE(Task, classify, regress, multilabel, ordinal, detect, instances)
 // strong = standard + colour jitter + erasing; rand = standard + RandAugment; trivial = standard + TrivialAugmentWide
 LOCKSTEP_CHOICE(Augment, none, standard, strong, rand, trivial)
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)

@@ -11,6 +11,7 @@
 #include "lockstep/task/detect.h"
 #include "lockstep/task/instances.h"
 #include "lockstep/task/multilabel.h"
+#include "lockstep/task/ordinal.h"
 #include "lockstep/task/regress.h"
 
 namespace lockstep::task {
@@ -105,6 +106,8 @@ std::unique_ptr<Task> make_task(const spec::Job& job, std::vector<std::string> c
       return make_detect(job, std::move(classes));
     case spec::Task::instances:
       return make_instances(job);
+    case spec::Task::ordinal:
+      return make_ordinal(job, std::move(classes));
   }
   return nullptr;
 }
