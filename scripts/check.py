@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a change to a room must pass before `make test`: check.py [ROOM...], as `make check [ROOM="model step"]`.
 
-The tree and the format of everything; of each room its unit tests, the oracles that name it (their line `# rooms:`) and
-the scenario file of its name. A verb is a room too: verbs/plan. Without ROOM: the rooms in which files differ from main
-(origin/main, main, or the commit before this one), and the scenario files and oracles that differ themselves.
+The tree and the format of everything; of each room its unit tests, the oracles and scenario files that name it (their
+line `# rooms:`, where `verbs` names every verb) and the scenario file of its name. A verb is a room too: verbs/plan.
+Without ROOM: the rooms in which files differ from main (origin/main, main, or the commit before this one), the scenario
+files and oracles that differ themselves, and the scenario files that expect a message which is gone.
 """
 import os
 import pathlib
@@ -29,13 +30,31 @@ def git(*words):
     return done.stdout.split() if done.returncode == 0 else []
 
 
-def changed_files():
+def compared_with():
     head = git("rev-parse", "HEAD")
     for name in ("origin/main", "main", "HEAD~1"):
         base = git("merge-base", name, "HEAD")
         if base and (base != head or git("status", "--porcelain")):
-            return git("diff", "--name-only", base[0]) + git("ls-files", "-o", "--exclude-standard")
-    return []
+            return base[0]
+    return None
+
+
+def changed_files(base):
+    return git("diff", "--name-only", base) + git("ls-files", "-o", "--exclude-standard") if base else []
+
+
+def expecting_what_is_gone(base):
+    """The scenario files with a piece of a message that the change took out of the sources."""
+    done = subprocess.run(["git", "diff", "-U0", base, "--", "lockstep", ":!*_test.cpp"], cwd=ROOT, capture_output=True, text=True)
+    pieces = {"-": set(), "+": set()}
+    for line in done.stdout.splitlines():
+        if line[:1] in pieces and not line.startswith(("---", "+++")):
+            pieces[line[0]] |= {piece.strip() for piece in re.findall(r'"((?:[^"\\]|\\.)*)"', line)}
+    gone = {piece for piece in pieces["-"] - pieces["+"] if len(piece) >= 12 and " " in piece}
+    for path in (ROOT / "tests/scenarios").glob("*.txt"):
+        expected = path.read_text().replace("\\", "")
+        if any(piece in expected for piece in gone):
+            yield path.stem
 
 
 def rooms_of(files, rooms):
@@ -48,27 +67,30 @@ def rooms_of(files, rooms):
     return sorted(found, key=rooms.index)
 
 
-def oracles_of(rooms):
-    found = []
-    for path in sorted((ROOT / "tests/oracles").glob("*.py")):
+def naming(rooms, pattern):
+    """The stems of the files below tests/ whose line `# rooms:` names one of the rooms."""
+    for path in (ROOT / "tests").glob(pattern):
         named = re.search(r"^# rooms: (.*)$", path.read_text(), re.M)
-        if named and set(named.group(1).split()) & {room.split("/")[0] for room in rooms}:
-            found.append(path.stem)
-    return found
+        if named and set(named.group(1).split()) & {name for room in rooms for name in (room, room.split("/")[0])}:
+            yield path.stem
 
 
 def main():
     tree = Tree(ROOT)
     rooms = [row for room in tree.rooms for row in (room, *(f"{room}/{below}" for below in sorted(tree.folders.get(room, ()))))]
     rooms += [f"verbs/{verb}" for verb in tree.verbs]
-    files = [] if sys.argv[1:] else changed_files()
+    base = None if sys.argv[1:] else compared_with()
+    files = changed_files(base)
     chosen = sys.argv[1:] or rooms_of(files, rooms)
     for room in chosen:
         if room not in rooms:
             sys.exit(f"check: there is no room '{room}'; there are: {' '.join(rooms)}")
     stems = {room.split("/")[-1] for room in chosen} | {pathlib.Path(name).stem for name in files if name.startswith("tests/")}
-    oracles = sorted({*oracles_of(chosen), *(path.stem for path in (ROOT / "tests/oracles").glob("*.py")
+    if {"lockstep/main.cpp", "lockstep/verbs/verbs.def"} & set(files):
+        stems |= {"program", "front_page"}
+    oracles = sorted({*naming(chosen, "oracles/*.py"), *(path.stem for path in (ROOT / "tests/oracles").glob("*.py")
                                              if path.stem in stems and path.stem != "run")})
+    stems |= {*naming(chosen, "scenarios/*.txt"), *(expecting_what_is_gone(base) if base else ())}
     scenarios = sorted(str(path) for path in (ROOT / "tests/scenarios").glob("*.txt") if path.stem in stems)
     tests = [room.replace("verbs/", "verb_").replace("/", "_") for room in chosen
              if any((ROOT / "lockstep" / room).glob("*_test.cpp"))]

@@ -56,7 +56,30 @@ class CheckTest(unittest.TestCase):
         rooms = ["sources", "sources/pack", "verbs/plan"]
         self.assertEqual(check.rooms_of(["lockstep/sources/pack/pack.cpp", "lockstep/verbs/plan/x.h", "README.md"], rooms),
                          ["sources/pack", "verbs/plan"])
-        self.assertEqual(check.oracles_of(["model"]), ["zoo"])
+        self.assertEqual(list(check.naming(["model"], "oracles/*.py")), ["zoo"])
+        self.assertIn("front_page", check.naming(["verbs/plan"], "scenarios/*.txt"))
+
+    def test_a_scenario_that_expects_a_message_which_is_gone_is_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.addCleanup(setattr, check, "ROOT", check.ROOT)
+            check.ROOT = pathlib.Path(folder)
+            for name in ("lockstep/base", "tests/scenarios"):
+                (check.ROOT / name).mkdir(parents=True)
+            source = check.ROOT / "lockstep/base/x.cpp"
+            source.write_text('complain("cannot be so (it is wrong)");\ncomplain("another message");\n')
+            (check.ROOT / "tests/scenarios/a.txt").write_text("$ x\n~ cannot be so \\(it is wrong\\)\n")
+            (check.ROOT / "tests/scenarios/b.txt").write_text("$ x\n~ another message\n")
+            for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+                subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words], cwd=folder, check=True)
+            source.write_text('complain("is wrong");\ncomplain("another message");\n')
+            self.assertEqual(list(check.expecting_what_is_gone("HEAD")), ["a"])
+
+    def test_every_scenario_names_rooms_that_are_there(self):
+        rooms = {*Tree(ROOT).rooms, "verbs"}
+        for path in (ROOT / "tests/scenarios").glob("*.txt"):
+            for line in path.read_text().splitlines():
+                if line.startswith("# rooms: "):
+                    self.assertTrue(set(line[9:].split()) <= rooms, f"{path.name}: {line}")
 
     def test_every_oracle_names_rooms_that_are_there(self):
         rooms = Tree(ROOT).rooms
