@@ -22,6 +22,7 @@
 #include "lockstep/loader/loader_needs.h"
 #include "lockstep/loader/patient_loader.h"
 #include "lockstep/loader/quiet_thread.h"
+#include "lockstep/loader/sample_bytes.h"
 #include "lockstep/loader/store.h"
 #include "lockstep/loader/window_order.h"
 #include "lockstep/run/order.h"
@@ -83,38 +84,6 @@ struct Slot {
   std::exception_ptr error;  // of the first such row
 
   bool is_done() const { return memory == Memory::there && num_done == batch.size(); }
-};
-
-struct Errand {  // one row
-  int64_t id = 0;
-  int64_t epoch = 0;
-  int64_t ticket = 0;
-  int64_t draw = 0;  // what its view is drawn by: the sample, or its position where a sample may come twice an epoch
-};
-
-// A sample's bytes while it is encoded: read ahead from a shard, or read now into `memory`.
-class SampleBytes {
- public:
-  SampleBytes(const Store& store, Fetcher* fetcher, const Errand& errand, Memory& memory) : fetcher_(fetcher) {
-    if (fetcher_) fetched_ = fetcher_->take(errand.ticket);
-    if (fetcher_ && fetched_.empty()) return;  // abandoned: nobody takes the row
-    parts_ = store.split(errand.id, fetcher_ ? std::span<const std::byte>(fetched_) : store.read(errand.id, memory));
-  }
-  ~SampleBytes() {
-    if (fetcher_) fetcher_->give_back(std::move(fetched_));
-  }
-  SampleBytes(const SampleBytes&) = delete;
-  SampleBytes& operator=(const SampleBytes&) = delete;
-
-  task::StoredSample stored(int32_t label) const {
-    if (parts_.empty()) return {label, {}, {}};
-    return {label, parts_.front(), {parts_.begin() + 1, parts_.end()}};
-  }
-
- private:
-  Fetcher* fetcher_;
-  Memory fetched_;
-  std::vector<std::span<const std::byte>> parts_;
 };
 
 class ThreadedLoader final : public Loader {
@@ -460,34 +429,6 @@ void check(const Collection& collection, const LoaderOptions& options, const run
 }
 
 }  // namespace
-
-const task::FieldValues& Batch::field(const std::string& name) const {
-  const auto found =
-      std::find_if(fields.begin(), fields.end(), [&](const auto& values) { return values.field.name == name; });
-  base::ensure(found != fields.end(), "a batch has the field that is asked for");
-  return *found;
-}
-
-Batch draw_batch(const spec::Job& job, int64_t first, int64_t rows) {
-  const auto task = task::make_task(job);
-  const auto encoder = task->encoder();
-  Batch batch;
-  batch.normalisation = image::normalisation_of(job.data);
-  for (const auto& field : task->fields()) {
-    batch.fields.push_back({field, Memory(static_cast<size_t>(rows * field.bytes()))});
-  }
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t id = first + row;
-    std::vector<std::byte*> out;
-    for (auto& values : batch.fields) out.push_back(values.row(row));
-    const auto label = static_cast<int32_t>(id % std::max<int64_t>(1, job.model.classes));
-    encoder->draw(label, base::Random(base::derive_seed(1, "synthetic"), 0, static_cast<uint64_t>(id)), out);
-    batch.sample_ids.push_back(id);
-  }
-  batch.was_read.assign(static_cast<size_t>(rows), 1);
-  batch.global_size = rows;
-  return batch;
-}
 
 std::shared_ptr<const task::Task> task_of(const LoaderOptions& options) {
   if (options.task) return options.task;
