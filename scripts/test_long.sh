@@ -40,14 +40,14 @@ part() {
 # The torch-free rooms under address and undefined-behaviour sanitizers (libtorch itself is not instrumented).
 sanitized() {
   cmake --preset "$1" -DLOCKSTEP_TORCH="$PWD/build-$1/absent" > "build-$1.log" 2>&1 || { cat "build-$1.log"; return 1; }
-  ninja -C "build-$1" -j2 all unit_tests && ctest --test-dir "build-$1" -L unit --output-on-failure
+  ninja -C "build-$1" -j"${JOBS:-2}" all unit_tests && ctest --test-dir "build-$1" -L unit --output-on-failure
 }
 fuzz() { tests/fuzz/build.sh build/fuzz && tests/fuzz/run.sh 45 build/fuzz; }
 # Every source of core_rooms or torch_rooms on its own: what it lacks, another file of its room may lend it in a unity build.
 unity_off() {
   cmake -S . -B build-single -G Ninja -DLOCKSTEP_UNITY=OFF -DLOCKSTEP_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0 > build-single.log 2>&1 \
     || { cat build-single.log; return 1; }
-  ninja -C build-single -j2 -k0 --quiet "$1"
+  ninja -C build-single -j"${JOBS:-2}" -k0 --quiet "$1"
 }
 unity_off_core() { unity_off core_rooms; }
 unity_off_torch() { unity_off torch_rooms; }
