@@ -4,7 +4,7 @@
 """Holds FastBox and its loss against a second one, written in PyTorch from KittiBox's description: fastbox.py [ENCODER...]
 
 The same weights must give the same outputs (1e-4), the same four parts of the loss (relative 1e-4) and the same
-gradients (relative 1e-3 of the largest of a tensor), in evaluation and in training mode. The encoders are torchvision's,
+gradients (relative to the largest of a tensor), in evaluation and in training mode. The encoders are torchvision's,
 the second look is torch's own grid_sample. The probe is build/bin/fastbox_torch_probe (or $LOCKSTEP_BUILD/bin/...).
 """
 import json
@@ -173,7 +173,7 @@ def differences(expected, found):
         scale = theirs.abs().max().item()
         error /= max(scale, 1e-3 * largest) if kind == "grad" else max(scale, 1.) if kind == "output" else max(scale, 1e-3)
         worst[kind] = max(worst[kind], error)
-        bound = 1e-3 if kind == "grad" else 1e-4
+        bound = 1e-4
         if not error <= bound:
             bad.append(f"{name}: differs by {error:.2e}, allowed {bound:.0e}")
     return bad, worst

@@ -210,6 +210,27 @@ def check_labels(folder):
     print("report.py: several labels an image: a table of classes, no matrix")
 
 
+def check_row(folder):
+    """A task whose readers know a table: the run is one row of it; a score without a loss has no card of one."""
+    write_run(folder, ["Car", "Van"], crash=False)
+    words = {"title": "Average precision, moderate", "share": True, "higher_is_better": True, "training": "",
+             "validation": "moderate", "also": {"easy": "easy"}, "row": {"easy": "easy", "medium": "moderate", "hard": "hard"}}
+    lines = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()[:-1]]
+    for line in lines:
+        if line["event"] == "start":
+            line["report"] = words
+        if line["event"] == "evaluate":
+            del line["loss"]
+            line |= {"easy": .93, "moderate": .877, "hard": .736}
+    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "eval.json").unlink()
+    dom = open_page(report(folder))
+    for wanted in ("The run in one row", "medium", "0.930", "0.877", "0.736", "images/s", "ms per image"):
+        assert dom.shows(wanted), wanted
+    assert not dom.shows("Validation loss") and not dom.shows("not finite")
+    print("report.py: a task with a row of its own: steps, hours, scores, rates in one line")
+
+
 def check_partial(folder):
     write_run(folder, ["a", "b"], epochs=1, evaluated=False, crash=False)
     dom = open_page(report(folder))
@@ -238,6 +259,7 @@ def main():
         check_full(folder / "full")
         check_test_part(folder / "test")
         check_labels(folder / "labels")
+        check_row(folder / "row")
         check_partial(folder / "partial")
         if len(sys.argv) == 3 and sys.argv[1] == "--keep":
             write_run(folder / "pets", ["Abyssinian", "american_bulldog", "Bengal", "Birman", "boxer", "chihuahua",
