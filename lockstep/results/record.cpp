@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -66,6 +67,18 @@ FileState look_at_file(const base::Path& path) {
 
 std::string time_now() {
   return utc(std::time(nullptr)) + "Z";
+}
+
+std::string readable_name(std::string_view name) {
+  std::string readable;
+  for (size_t at = 0; at < name.size();) {
+    const size_t length = base::utf8_length(name, at);
+    char code[8];
+    std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned char>(name[at]));
+    readable += length > 0 ? std::string(name.substr(at, length)) : code;
+    at += std::max<size_t>(length, 1);
+  }
+  return readable;
 }
 
 std::string record_line(const RecordHead& head, const Json& record) {

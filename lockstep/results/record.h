@@ -38,6 +38,9 @@ struct RecordHead {
   bool operator==(const RecordHead&) const = default;
 };
 
+// A file's name as a text: bytes that are no UTF-8, which JSON cannot hold, as \xNN.
+std::string readable_name(std::string_view name);
+
 // One line without its end.
 std::string record_line(const RecordHead& head, const base::Json& record);
 std::string failed_line(const RecordHead& head, const std::string& error);

@@ -28,6 +28,11 @@ TEST(RecordTest, AnImageThatCouldNotBeReadHasItsReason) {
   EXPECT_EQ(read_head(line), head);
 }
 
+TEST(RecordTest, ANameOfOtherBytesIsReadable) {
+  EXPECT_EQ(readable_name("caf\xc3\xa9 \xe9.jpg"), "caf\xc3\xa9 \\xe9.jpg");
+  EXPECT_EQ(readable_name("\xc3"), "\\xc3");
+}
+
 TEST(RecordTest, AnythingElseIsNoRecord) {
   const std::string line = record_line(head_of("a.jpg"), base::Json::object());
   for (size_t size = 0; size + 1 < line.size(); ++size) EXPECT_FALSE(read_head(line.substr(0, size))) << size;

@@ -82,8 +82,8 @@ class HeldResults {
     results::RecordIndex index(num_images(collection_));
     const auto accept = [&](const RecordHead& head) { return accept_current(head, ids, seen); };
     if (base::is_there(paths_.to)) seen.lines = index.add_results(paths_.to, accept);
-    refuse(seen);
     for (const auto& file : results::part_files(paths_.parts())) index.add_part(file, accept);
+    refuse(seen);
     std::vector<uint8_t> done(static_cast<size_t>(index.size()));
     for (int64_t i = 0; i < index.size(); ++i) done[static_cast<size_t>(i)] = index.has(i) ? 1 : 0;
     before_ = index.done();
@@ -141,7 +141,7 @@ class HeldResults {
 
  private:
   using Ids = std::unordered_map<std::string, int64_t>;
-  struct Seen {               // in the results file
+  struct Seen {               // in the results file and the parts
     int64_t lines = 0;        // no records
     std::string other_model;  // of the first record of another one
     std::string elsewhere;    // the first image that is there, but not in this collection
@@ -152,7 +152,8 @@ class HeldResults {
   Ids ids_by_name() const {
     Ids ids;
     ids.reserve(collection_.samples.size());
-    for (int64_t id = 0; id < num_images(collection_); ++id) ids.emplace(collection_.name_of(id), id);
+    for (int64_t id = 0; id < num_images(collection_); ++id)
+      ids.emplace(results::readable_name(collection_.name_of(id)), id);
     return ids;
   }
 
@@ -192,9 +193,8 @@ class HeldResults {
 
   // The lock and the history stay.
   void forget() const {
-    std::filesystem::remove(paths_.to);
-    for (const auto& path : {paths_.terms(), paths_.parts(), paths_.pictures(), paths_.thumbnails()}) {
-      std::filesystem::remove_all(path);
+    for (const auto& path : {paths_.to, paths_.parts(), paths_.pictures(), paths_.thumbnails(), paths_.terms()}) {
+      std::filesystem::remove_all(path);  // the terms last: they say whose the rest is
     }
   }
 
@@ -346,7 +346,7 @@ class CollectionRank {
     for (size_t i = 0; i < files.size(); ++i) {
       const Prediction& prediction = predictions[i];
       const RecordHead head{files[i].path, files[i].sha256, files[i].state, share_.model, time, prediction.failed()};
-      records.push_back(prediction.failed() ? results::failed_line(head, prediction.error)
+      records.push_back(prediction.failed() ? results::failed_line(head, results::readable_name(prediction.error))
                                             : results::record_line(head, prediction.record));
     }
     writer_.append(records);  // behind its pictures: what has a record has them

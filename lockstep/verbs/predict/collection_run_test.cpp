@@ -154,6 +154,22 @@ TEST_F(CollectionRunTest, RefusesAResultsFileOfSomethingElse) {
   EXPECT_EQ(predict_into(trained, half, {.to = to, .again = true}, *alone).predicted, 21);
 }
 
+TEST_F(CollectionRunTest, RefusesToGoOnWithOtherImages) {
+  run(stopping(to, 1));
+  const auto alone = comm::single_group();
+  const auto half = image_collection({(data / "red").string()});
+  EXPECT_THROW(predict_into(trained, half, {.to = to}, *alone), base::Error);
+  EXPECT_EQ(run({.to = to}).before, 16);  // nothing was lost
+}
+
+TEST_F(CollectionRunTest, TakesANameThatIsNoText) {
+  base::write_file(data / "red" / "caf\xe9.jpg", base::read_file(data / "red" / "1.jpg"));
+  EXPECT_TRUE(run({.to = to}).finished());
+  const auto records = records_in(to);
+  EXPECT_THAT(records, testing::Contains(testing::HasSubstr("caf\\\\xe9.jpg\",\"sha256\":\"")));
+  EXPECT_EQ(run({.to = to}).predicted, 0);
+}
+
 TEST_F(CollectionRunTest, DrawsPicturesAndThePage) {
   EXPECT_TRUE(run({.to = to}).finished());
   EXPECT_FALSE(base::is_there(small.root() / "found.html"));

@@ -80,7 +80,7 @@ results::FileState ImageFiles::state_of(int64_t id) const {
 
 ImageFile ImageFiles::read(int64_t id) const {
   ImageFile file;
-  file.path = collection_.name_of(id);
+  file.path = results::readable_name(collection_.name_of(id));
   file.state = state_of(id);  // before its bytes: what is written meanwhile is newer
   std::vector<std::byte> memory;
   try {

@@ -17,7 +17,7 @@ namespace lockstep::verbs::predict {
 
 // The file behind an image, as far as its record and its picture need it.
 struct ImageFile {
-  std::string path;
+  std::string path;  // readable_name()
   results::FileState state;
   std::string sha256;    // empty: it could not be read
   image::Image picture;  // at most kPictureSize wide and high; empty: not asked for, or it could not be decoded

@@ -235,6 +235,7 @@ page.append(element("div", {class: "top"}, element("h1", {}, data.name)), elemen
   nothing, grid, dialog);
 recall();
 update();
+grid.dataset.openMs = performance.now().toFixed(1);
 document.documentElement.dataset.drawn = "yes";
 window.addEventListener("scroll", () => requestAnimationFrame(draw), {passive: true});
 window.addEventListener("resize", () => { for (const cell of cells.values()) cell.remove(); cells.clear(); lay(); });
