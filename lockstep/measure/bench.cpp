@@ -73,7 +73,7 @@ StepTimes bench_step(const StepBench& bench) {
   step::keep_freed_memory();
   at::set_num_threads(static_cast<int>(bench.job.training.threads));
   const auto group = comm::single_group();
-  auto network = model::make_network(bench.job.model, bench.job.data.image_size, bench.job.training.seed, bench.device);
+  auto network = model::make_network(bench.job, bench.device);
   step::Step step(
       network, *group,
       {.training = bench.job.training, .device = bench.device, .objective = objective::make_objective(bench.job)});

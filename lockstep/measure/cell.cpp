@@ -65,8 +65,7 @@ class CellMeasure {
       gpu_ = std::make_unique<step::Gpu>(how.device);
       if (!how.allocator.empty()) gpu_->start_history();
     }
-    network_ = std::make_unique<model::Network>(
-        model::make_network(cell.job.model, cell.job.data.image_size, cell.job.training.seed, how.device));
+    network_ = std::make_unique<model::Network>(model::make_network(cell.job, how.device));
     step_ = std::make_unique<step::Step>(
         *network_, *group_,
         step::StepOptions{

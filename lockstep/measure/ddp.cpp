@@ -57,7 +57,7 @@ double DdpTimes::hidden_share() const {
 void serve_steps(const spec::Job& job, comm::Group& group, std::istream& in, std::ostream& out) {
   step::keep_freed_memory();
   at::set_num_threads(static_cast<int>(job.training.threads));
-  auto network = model::make_network(job.model, job.data.image_size, job.training.seed, at::kCPU);
+  auto network = model::make_network(job);
   step::Step step(network, group,
                   {.training = job.training, .device = at::kCPU, .objective = objective::make_objective(job)});
   step::Samples samples = made_up_samples(job, at::kCPU, group.rank(), group.size());

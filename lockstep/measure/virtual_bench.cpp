@@ -22,7 +22,7 @@ using base::text;
 class Way {
  public:
   Way(const spec::Job& job, int64_t virtual_ranks, comm::Group& group)
-      : network_(model::make_network(job.model, job.data.image_size, job.training.seed)),
+      : network_(model::make_network(job)),
         step_(network_, group,
               {.training = with(job.training, virtual_ranks), .objective = objective::make_objective(job)}),
         samples_(share(job, virtual_ranks, group)) {}

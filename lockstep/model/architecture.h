@@ -17,6 +17,7 @@ struct Request {
   const spec::Model& model;
   spec::ImageSize image_size;
   Maker& maker;
+  spec::Instances instances = {};  // of task instances
 };
 
 // The blocks of a classifier in front of its pooling, for networks that see more in its maps than a class.
@@ -69,5 +70,6 @@ Blocks efficientnet_blocks(const Request& request);
 Blocks mobilenet_blocks(const Request& request);
 Blocks fastbox_blocks(const Request& request);
 Blocks convnext_blocks(const Request& request);
+Blocks rcnn_blocks(const Request& request);
 
 }  // namespace lockstep::model

@@ -48,6 +48,10 @@ Fill conv_fill(const ConvShape& shape) {
       return Fill::truncated_normal(0.01);
     case ConvInit::truncated_002:
       return Fill::truncated_normal(0.02);
+    case ConvInit::uniform_fan_in:
+      return Fill::uniform(std::sqrt(3 / fan_in));
+    case ConvInit::normal_001:
+      return Fill::normal(0.01);
     case ConvInit::torch_default:
       break;
   }
@@ -102,8 +106,7 @@ at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at:
 
 Parameter optional_bias(const Site& site, const ConvShape& shape) {
   if (!shape.bias) return {};
-  const bool from_zero = shape.init == ConvInit::kaiming_fan_out || shape.init == ConvInit::truncated_002;
-  if (from_zero) return {site, "bias", {shape.out}, Fill::constant(0)};
+  if (shape.init != ConvInit::torch_default) return {site, "bias", {shape.out}, Fill::constant(0)};
   const int64_t fan_in = shape.kernel * shape.kernel * shape.in / shape.groups;
   return {site, "bias", {shape.out}, Fill::uniform(1 / std::sqrt(static_cast<double>(fan_in)))};
 }
@@ -228,7 +231,7 @@ at::Tensor LayerNorm::operator()(const at::Tensor& input) const {
 }
 
 at::Tensor drop_path(const Block& block, const at::Tensor& branch, double rate, Mode mode) {
-  if (rate <= 0 || mode == Mode::evaluate) return branch;
+  if (rate <= 0 || mode != Mode::train) return branch;
   std::vector<int64_t> shape(static_cast<size_t>(branch.dim()), 1);
   shape[0] = branch.size(0);
   at::Tensor keep = at::empty(shape, branch.options().requires_grad(false));
@@ -236,7 +239,7 @@ at::Tensor drop_path(const Block& block, const at::Tensor& branch, double rate, 
 }
 
 at::Tensor dropout(const Block& block, const at::Tensor& input, double rate, Mode mode) {
-  if (rate <= 0 || mode == Mode::evaluate) return input;
+  if (rate <= 0 || mode != Mode::train) return input;
   if (!block.random) return at::dropout(input, rate, true);
   // libtorch's own takes no generator; these are its steps.
   const at::Tensor keep = at::empty_like(input, input.options().requires_grad(false));

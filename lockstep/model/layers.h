@@ -81,13 +81,15 @@ class Buffer {
 };
 
 // kaiming_fan_out: as torch.nn.init, which counts the outputs of all groups; ..._of_group: as TensorFlow, those of one.
-// truncated_002: with a bias of zeros; the others' bias is torch's default.
+// A bias starts at 0, but with torch_default.
 enum class ConvInit {
   kaiming_fan_in,
   kaiming_fan_out,
   kaiming_fan_out_of_group,
   truncated,
   truncated_002,
+  uniform_fan_in,
+  normal_001,
   torch_default
 };
 

@@ -41,10 +41,12 @@ Bundle Network::inputs_from(const NamedTensors& fields) const {
   return inputs;
 }
 
-NamedTensors Network::outputs_from(const Bundle& last) const {
-  base::ensure(!last.empty() && last.size() <= interface_.outputs.size(), "every output of a network has a name");
+NamedTensors Network::outputs_from(const Bundle& last, Mode mode) const {
+  const bool others = mode != Mode::evaluate && !interface_.training_outputs.empty();
+  const auto& names = others ? interface_.training_outputs : interface_.outputs;
+  base::ensure(!last.empty() && last.size() <= names.size(), "every output of a network has a name");
   NamedTensors outputs;
-  for (size_t i = 0; i < last.size(); ++i) outputs.set(interface_.outputs[i], last[i]);
+  for (size_t i = 0; i < last.size(); ++i) outputs.set(names[i], last[i]);
   return outputs;
 }
 
@@ -60,13 +62,13 @@ Bundle Network::cast(Bundle values, at::ScalarType type, size_t from) const {
 }
 
 NamedTensors Network::forward(const NamedTensors& fields, Mode mode) const {
-  return outputs_from(run(inputs_from(fields), mode, 0, blocks_.size()));
+  return outputs_from(run(inputs_from(fields), mode, 0, blocks_.size()), mode);
 }
 
 Bundle Network::run(Bundle values, Mode mode, size_t from, size_t to) const {
   base::ensure(from <= to && to <= blocks_.size(), "the blocks to run exist");
   for (auto& value : values) {  // as the weights; the loader gives channels_last
-    if (from == 0 && value.dim() == 4) value = value.contiguous(images_);
+    if (from == 0 && value.dim() == 4 && value.is_floating_point()) value = value.contiguous(images_);
   }
   for (size_t i = from; i < to; ++i) {
     if (listener_) listener_(static_cast<int64_t>(i));

@@ -16,7 +16,8 @@
 
 namespace lockstep::model {
 
-enum class Mode { train, evaluate };
+// frozen: part of a training step, with what training gives, but batch norms and dropout are as in evaluation.
+enum class Mode { train, frozen, evaluate };
 
 // What passes from block to block: one tensor in most networks, several where a pyramid, a recurrent state or a second
 // head travels along.
@@ -60,8 +61,9 @@ class PlainBlock : public Block {
 // has (auxiliary heads) stand last among the outputs.
 struct Interface {
   std::vector<std::string> inputs = {"image"};
-  std::vector<std::string> outputs = {"output"};  // [batch, numbers of the head]
-  std::vector<std::string> exact = {};            // inputs that keep their type in every precision: boxes, labels
+  std::vector<std::string> outputs = {"output"};   // [batch, numbers of the head]
+  std::vector<std::string> exact = {};             // inputs that keep their type in every precision: boxes, labels
+  std::vector<std::string> training_outputs = {};  // where a training step has others altogether; empty: the same
 };
 
 // Stem, ordered named blocks, head: blocks().front() is "stem", blocks().back() is "head".
@@ -74,8 +76,8 @@ class Network {
   size_t index_of(const std::string& block) const;  // user error with the nearest names
 
   const Interface& interface() const { return interface_; }
-  Bundle inputs_from(const NamedTensors& fields) const;  // those that the first block takes
-  NamedTensors outputs_from(const Bundle& last) const;   // by their names
+  Bundle inputs_from(const NamedTensors& fields) const;                             // those that the first block takes
+  NamedTensors outputs_from(const Bundle& last, Mode mode = Mode::evaluate) const;  // by their names
   // The bundle that block `from` takes, in the type of a precision: floating values, but for exact inputs.
   Bundle cast(Bundle values, at::ScalarType type, size_t from = 0) const;
 
@@ -114,8 +116,11 @@ at::MemoryFormat memory_format(spec::Layout layout);
 // none: tensors of the right size and layout, with nothing written to them (on a simulated device).
 enum class Values { fresh, none };
 
-// Builds the network that `model` names with freshly initialised weights from `seed` (the same on every rank and
-// thread count). `classes` and `image_size` must be known by now. User error with the nearest names when unknown.
+// Builds the network that the job's `model` names with freshly initialised weights from its seed (the same on every
+// rank and thread count). `classes` and `image_size` must be known by now. User error with the nearest names when
+// unknown.
+Network make_network(const spec::Job& job, at::Device device = at::kCPU, Values values = Values::fresh);
+// Of a job that has this model, image size and seed, and nothing else to say.
 Network make_network(const spec::Model& model, const spec::ImageSize& image_size, int64_t seed,
                      at::Device device = at::kCPU, Values values = Values::fresh);
 

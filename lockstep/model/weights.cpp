@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <regex>
@@ -11,6 +12,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/model/layers.h"
 #include "lockstep/weights/weights_file.h"
 
 namespace lockstep::model {
@@ -62,12 +64,50 @@ std::string first_few(const std::vector<std::string>& names) {
   return base::join(some, ", ") + (names.size() > kMost ? text(" and ", names.size() - kMost, " more") : "");
 }
 
+// Faster and Mask R-CNN of torchvision before 0.13: a convolution had no layer of one around it.
+std::string modern_rcnn_name(const std::string& name) {
+  static const std::regex pyramid(R"((backbone\.fpn\.(?:inner|layer)_blocks\.\d)\.(weight|bias))");
+  static const std::regex proposals(R"(rpn\.head\.conv\.(weight|bias))");
+  static const std::regex masks(R"(roi_heads\.mask_head\.mask_fcn([1-4])\.(weight|bias))");
+  std::smatch found;
+  if (std::regex_match(name, found, pyramid)) return text(found[1].str(), ".0.", found[2].str());
+  if (std::regex_match(name, found, proposals)) return text("rpn.head.conv.0.0.", found[1].str());
+  if (!std::regex_match(name, found, masks)) return name;
+  return text("roi_heads.mask_head.", std::stoi(found[1].str()) - 1, ".0.", found[2].str());
+}
+
 // torchvision's published DenseNet files still say "norm.1" where the network says "norm1"; a network saved from
 // inside DistributedDataParallel has "module." in front.
 std::string modern_name(const std::string& name) {
   static const std::regex dotted(R"((denselayer\d+\.(?:norm|conv))\.([12]\.))");
   const std::string plain = name.starts_with("module.") ? name.substr(7) : name;
-  return plain.find("denselayer") == std::string::npos ? plain : std::regex_replace(plain, dotted, "$1$2");
+  if (plain.find("denselayer") != std::string::npos) return std::regex_replace(plain, dotted, "$1$2");
+  const bool rcnn = plain.starts_with("backbone.fpn.") || plain.starts_with("rpn.") || plain.starts_with("roi_heads.");
+  return rcnn ? modern_rcnn_name(plain) : plain;
+}
+
+// The names that a file gives its tensors, as the network spells them.
+struct FileNames {
+  std::map<std::string, const TensorView*> views;
+  bool is_trunk = false;  // of a classifier whose maps the network sees: whatever stands behind them stays fresh
+  bool old_rcnn = false;  // of a Faster or Mask R-CNN before 0.13
+};
+
+constexpr const char* kTrunk = "backbone.body.";
+
+FileNames names_of(const Network& network, const std::vector<TensorView>& tensors) {
+  FileNames names;
+  const auto parameters = network.parameters();
+  const bool has_trunk = parameters.front().name.starts_with(kTrunk);
+  names.is_trunk = has_trunk && std::none_of(tensors.begin(), tensors.end(), [](const TensorView& view) {
+                     return modern_name(view.name).starts_with("backbone.");
+                   });
+  for (const TensorView& view : tensors) {
+    const std::string name = modern_name(view.name);
+    names.old_rcnn = names.old_rcnn || (has_trunk && view.name.ends_with("rpn.head.conv.weight"));
+    names.views.emplace(names.is_trunk ? kTrunk + name : name, &view);
+  }
+  return names;
 }
 
 bool differs_in_classes_only(const at::Tensor& tensor, const TensorView& view) {
@@ -84,12 +124,14 @@ struct Match {
 struct Matching {
   std::vector<Match> matches;
   LoadReport report;
+  bool old_rcnn = false;
 };
 
 Matching match_names(const Network& network, const std::vector<TensorView>& tensors, const std::string& source) {
-  std::map<std::string, const TensorView*> views;
-  for (const TensorView& view : tensors) views.emplace(modern_name(view.name), &view);
+  FileNames names = names_of(network, tensors);
+  auto& views = names.views;
   Matching matching;
+  matching.old_rcnn = names.old_rcnn;
   std::vector<std::string> missing;
   std::string mismatch;  // the first one
   const auto match = [&](const Named& named, bool classifier) {
@@ -99,7 +141,8 @@ Matching match_names(const Network& network, const std::vector<TensorView>& tens
     if (view && named.tensor.sizes() == at::IntArrayRef(view->shape)) {
       matching.matches.push_back({named.tensor, view});
       matching.report.loaded.push_back(named.name);
-    } else if (classifier && (!view || differs_in_classes_only(named.tensor, *view))) {
+    } else if ((classifier && (!view || differs_in_classes_only(named.tensor, *view))) ||
+               (names.is_trunk && !named.name.starts_with(kTrunk))) {
       matching.report.fresh.push_back(named.name);
     } else if (!view) {
       missing.push_back(named.name);
@@ -146,6 +189,12 @@ LoadReport load_weights(Network& network, const std::vector<TensorView>& tensors
   Matching matching = match_names(network, tensors, source);
   const at::NoGradGuard no_grad;
   for (Match& match : matching.matches) match.tensor.copy_(tensor_of(*match.view));
+  // They were trained with batch norms that added nothing to the variance (torchvision calls overwrite_eps on them).
+  if (matching.old_rcnn) {
+    for (const Named& buffer : network.buffers()) {
+      if (buffer.name.ends_with(".running_var")) at::Tensor(buffer.tensor).sub_(NormOptions().epsilon);
+    }
+  }
   return std::move(matching.report);
 }
 

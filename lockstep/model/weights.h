@@ -12,7 +12,7 @@ namespace lockstep::model {
 
 struct LoadReport {
   std::vector<std::string> loaded;   // copied from the file
-  std::vector<std::string> fresh;    // left as initialised: the file's classifier has another class count
+  std::vector<std::string> fresh;    // left as initialised: a classifier of another class count, what a trunk lacks
   std::vector<std::string> ignored;  // in the file, not in the network
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/model/weights.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -115,6 +116,86 @@ TEST(WeightsTest, OldDenseNetAndDistributedNamesAreUnderstood) {
   const LoadReport report = load_weights(loaded, folder.path() / "old.safetensors");
   EXPECT_EQ(report.loaded.size(), old.size());
   EXPECT_TRUE(loaded.parameters()[3].tensor.equal(saved.parameters()[3].tensor));
+}
+
+Network small_detector(int64_t classes, int64_t seed) {
+  spec::Model model;
+  model.name = "maskrcnn_resnet18_fpn";
+  model.classes = classes;
+  model.width = 4;
+  return make_network(model, 64, seed);
+}
+
+std::vector<weights::TensorView> views_of(const std::vector<Named>& tensors) {
+  std::vector<weights::TensorView> views;
+  for (const auto& [name, tensor] : tensors) {
+    views.push_back({name,
+                     weights::Dtype::F32,
+                     tensor.sizes().vec(),
+                     {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
+  }
+  return views;
+}
+
+std::vector<Named> lying_tensors(const Network& network) {
+  std::vector<Named> all = network.parameters();
+  for (const Named& buffer : network.buffers()) all.push_back(buffer);
+  for (Named& named : all) named.tensor = named.tensor.detach().contiguous();
+  return all;
+}
+
+TEST(WeightsTest, ADetectorOfOtherClassesKeepsItsHeadsFresh) {
+  const Network saved = small_detector(3, 1);
+  Network loaded = small_detector(5, 2);
+  const auto tensors = lying_tensors(saved);
+  const LoadReport report = load_weights(loaded, views_of(tensors), "w");
+  EXPECT_THAT(report.fresh,
+              testing::UnorderedElementsAre(
+                  "roi_heads.box_predictor.cls_score.weight", "roi_heads.box_predictor.cls_score.bias",
+                  "roi_heads.box_predictor.bbox_pred.weight", "roi_heads.box_predictor.bbox_pred.bias",
+                  "roi_heads.mask_predictor.mask_fcn_logits.weight", "roi_heads.mask_predictor.mask_fcn_logits.bias"));
+}
+
+TEST(WeightsTest, TheWeightsOfAClassifierBecomeTheTrunkOfADetector) {
+  spec::Model model;
+  model.name = "resnet18";
+  model.classes = 7;
+  model.width = 4;
+  const Network classifier = make_network(model, 64, 1);
+  Network detector = small_detector(3, 2);
+  const auto tensors = lying_tensors(classifier);
+  const LoadReport report = load_weights(detector, views_of(tensors), "w");
+  EXPECT_THAT(report.ignored, testing::ElementsAre("backbone.body.fc.bias", "backbone.body.fc.weight"));
+  EXPECT_EQ(report.loaded.size() + 2, tensors.size());
+  EXPECT_THAT(report.fresh, testing::Contains("backbone.fpn.inner_blocks.0.0.weight"));
+  EXPECT_TRUE(detector.parameters()[0].tensor.equal(classifier.parameters()[0].tensor));
+}
+
+TEST(WeightsTest, OldDetectorsHaveOtherNamesAndNothingBesideTheVariance) {
+  const Network saved = small_detector(3, 1);
+  Network loaded = small_detector(3, 2);
+  auto tensors = lying_tensors(saved);
+  const std::pair<const char*, const char*> kOld[] = {{"rpn.head.conv.0.0.", "rpn.head.conv."},
+                                                      {"mask_head.0.0.", "mask_head.mask_fcn1."},
+                                                      {"mask_head.1.0.", "mask_head.mask_fcn2."},
+                                                      {"mask_head.2.0.", "mask_head.mask_fcn3."},
+                                                      {"mask_head.3.0.", "mask_head.mask_fcn4."},
+                                                      {"_blocks.0.0.", "_blocks.0."},
+                                                      {"_blocks.1.0.", "_blocks.1."},
+                                                      {"_blocks.2.0.", "_blocks.2."},
+                                                      {"_blocks.3.0.", "_blocks.3."}};
+  for (Named& named : tensors) {
+    for (const auto& [now, then] : kOld) {
+      const size_t at = named.name.find(now);
+      if (at != std::string::npos) named.name.replace(at, std::string(now).size(), then);
+    }
+  }
+  const LoadReport report = load_weights(loaded, views_of(tensors), "w");
+  EXPECT_EQ(report.loaded.size(), tensors.size());
+  EXPECT_TRUE(report.ignored.empty());
+  const auto variance = [](const Network& network) { return network.buffers()[1].tensor; };
+  EXPECT_EQ(loaded.buffers()[1].name, "backbone.body.bn1.running_var");
+  EXPECT_TRUE(variance(loaded).equal(variance(saved) - 1e-5));
 }
 
 }  // namespace

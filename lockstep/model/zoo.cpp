@@ -20,6 +20,20 @@ struct Family {
   Interface interface = {};
 };
 
+Interface rcnn_interface(bool masks) {
+  Interface all{.inputs = {"image", "shown", "boxes", "labels"},
+                .outputs = {"boxes", "scores", "labels"},
+                .exact = {"shown", "boxes", "labels"},
+                .training_outputs = {"objectness", "objectness_targets", "anchors_valid", "anchor_deltas",
+                                     "anchor_targets", "class_logits", "class_targets", "box_deltas", "box_targets"}};
+  if (!masks) return all;
+  all.inputs.emplace_back("masks");
+  all.exact.emplace_back("masks");
+  all.outputs.emplace_back("masks");
+  for (const char* name : {"mask_logits", "mask_targets", "masks_valid"}) all.training_outputs.emplace_back(name);
+  return all;
+}
+
 const std::vector<Family>& families() {
   static const Interface kFastBox{.outputs = {"confidence", "box", "confidence2", "delta"}};
   static const std::vector<Family> table = {
@@ -39,6 +53,14 @@ const std::vector<Family>& families() {
       {fastbox_blocks, {"fastbox_resnet18", "fastbox_resnet50"}, {"width", "dropout"}, kFastBox},
       {fastbox_blocks, {"fastbox_vgg16", "fastbox_googlenet"}, {"dropout"}, kFastBox},
       {convnext_blocks, {"convnext_tiny", "convnext_small", "convnext_base", "convnext_large"}, {"drop_path"}},
+      {rcnn_blocks,
+       {"fasterrcnn_resnet18_fpn", "fasterrcnn_resnet50_fpn", "fasterrcnn_resnet101_fpn"},
+       {"width"},
+       rcnn_interface(false)},
+      {rcnn_blocks,
+       {"maskrcnn_resnet18_fpn", "maskrcnn_resnet50_fpn", "maskrcnn_resnet101_fpn"},
+       {"width"},
+       rcnn_interface(true)},
   };
   return table;
 }
@@ -91,20 +113,30 @@ at::Tensor Head::forward(const at::Tensor& input, Mode mode) {
   return linear_(dropout(*this, input, dropout_, mode));
 }
 
-Network make_network(const spec::Model& model, const spec::ImageSize& image_size, int64_t seed, at::Device device,
-                     Values values) {
+Network make_network(const spec::Job& job, at::Device device, Values values) {
+  const spec::Model& model = job.model;
   const Family& family = find_family(model.name);
   check_overrides(model, family);
-  base::ensure(model.classes > 0 && image_size.pixels() > 0,
+  base::ensure(model.classes > 0 && job.data.image_size.pixels() > 0,
                "class count and image size are known when a network is made");
-  Maker maker(seed, device, values, model.layout);
-  Network network(model.name, family.build({model, image_size, maker}), memory_format(model.layout), family.interface);
-  network.twins_from([=] { return make_network(model, image_size, seed, device, Values::none); });
+  Maker maker(job.training.seed, device, values, model.layout);
+  Network network(model.name, family.build({model, job.data.image_size, maker, job.instances}),
+                  memory_format(model.layout), family.interface);
+  network.twins_from([=] { return make_network(job, device, Values::none); });
   return network;
 }
 
 const Interface& interface_of(const std::string& network) {
   return find_family(network).interface;
+}
+
+Network make_network(const spec::Model& model, const spec::ImageSize& image_size, int64_t seed, at::Device device,
+                     Values values) {
+  spec::Job job;
+  job.model = model;
+  job.data.image_size = image_size;
+  job.training.seed = seed;
+  return make_network(job, device, values);
 }
 
 std::vector<std::string> network_names() {

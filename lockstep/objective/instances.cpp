@@ -2,9 +2,9 @@
 #include "lockstep/objective/instances.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/smooth_l1_loss.h>
+#include <ATen/ops/softplus.h>
 
 namespace lockstep::objective {
 namespace {
@@ -13,8 +13,9 @@ using model::NamedTensors;
 
 constexpr double kSquareBelow = 1.0 / 9;  // of smooth L1: errors below it count by their square
 
+// Binary cross-entropy: -t log p - (1 - t) log (1 - p) of p = 1 / (1 + exp(-logit)).
 at::Tensor binary_losses(const at::Tensor& logits, const at::Tensor& targets) {
-  return at::binary_cross_entropy_with_logits(logits, targets.detach(), {}, {}, at::Reduction::None);
+  return at::softplus(logits) - logits * targets.detach();
 }
 
 // [images, n, 4] twice -> [images, n]
@@ -25,6 +26,12 @@ at::Tensor box_losses(const at::Tensor& deltas, const at::Tensor& targets) {
 class Instances final : public Objective {
  public:
   explicit Instances(bool masks) : masks_(masks) {}
+
+  std::vector<std::string> outputs() const override {
+    std::vector<std::string> names{"boxes", "scores", "labels"};
+    if (masks_) names.emplace_back("masks");
+    return names;
+  }
 
   at::Tensor loss(const NamedTensors& outputs, const NamedTensors& /*fields*/, const BatchPosition&) const override {
     at::Tensor all;

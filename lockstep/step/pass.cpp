@@ -56,9 +56,9 @@ model::NamedTensors Pass::forward(const Samples& part, const model::NamedTensors
                                        compute_type(options_.training.precision), part.from);
   {
     const c10::AutoGradMode frozen(false);
-    values = network_.run(std::move(values), model::Mode::evaluate, part.from, first);
+    values = network_.run(std::move(values), model::Mode::frozen, part.from, first);
   }
-  const model::Mode mode = options_.freeze_norm ? model::Mode::evaluate : model::Mode::train;
+  const model::Mode mode = options_.freeze_norm ? model::Mode::frozen : model::Mode::train;
   for (size_t i = first; i < network_.blocks().size(); ++i) {
     if (source_ && source_->holds(i)) {
       values = gathered(network_, i, values, mode, options_.training.precision, *source_);
@@ -68,7 +68,7 @@ model::NamedTensors Pass::forward(const Samples& part, const model::NamedTensors
       values = network_.run(values, mode, i, i + 1);
     }
   }
-  return network_.outputs_from(values);
+  return network_.outputs_from(values, mode);
 }
 
 }  // namespace lockstep::step

@@ -25,8 +25,10 @@ std::string norm_without_variance(const model::Network& network, const StepOptio
   if (statistics.empty()) return "";
   statistics.keep();
   const at::Tensor image = at::zeros({1, 3, size.height, size.width}, at::TensorOptions(options.device));
+  size_t end = network.blocks().size();  // behind the last block that has statistics: others need not run
+  while (end > options.train_from && network.blocks()[end - 1]->buffers.empty()) --end;
   const model::Bundle values = network.run({image}, model::Mode::evaluate, 0, options.train_from);
-  network.run(values, model::Mode::train, options.train_from, network.blocks().size());
+  network.run(values, model::Mode::train, options.train_from, end);
   std::string found;
   for (size_t i = options.train_from; i < network.blocks().size(); ++i) {
     for (const auto& buffer : network.blocks()[i]->buffers) {

@@ -52,8 +52,7 @@ struct CachedFeatures {
 };
 
 model::Network make_simulated(const spec::Job& job) {
-  return model::make_network(job.model, job.data.image_size, job.training.seed, SimulatedDevice::device(),
-                             model::Values::none);
+  return model::make_network(job, SimulatedDevice::device(), model::Values::none);
 }
 
 size_t first_trained(const Simulation& simulation, const model::Network& network) {

@@ -87,7 +87,7 @@ RateSweep find_rate(const spec::Job& given, const RateOptions& options, comm::Gr
   const spec::Job job = loader::resolve(given, collections);
   spec::check_batch_on_ranks(job.training, group.size());
   at::set_num_threads(static_cast<int>(run::compute_threads(job.training)));
-  model::Network network = model::make_network(job.model, job.data.image_size, job.training.seed, options.device);
+  model::Network network = model::make_network(job, options.device);
   if (!job.model.weights.empty()) model::load_weights_from(network, job.model.weights);
   const spec::Phase phase = job.training.phases.empty() ? spec::Phase() : job.training.phases.back();
   step::Step step(network, group,

@@ -183,7 +183,7 @@ Trained load_trained(const TrainedOptions& options) {
                   task,
                   objective::make_objective(job),
                   std::move(classes),
-                  model::make_network(job.model, job.data.image_size, 0, options.device),
+                  model::make_network(job, options.device),
                   source.run,
                   source.weights,
                   source.which,

@@ -58,7 +58,7 @@ TrainingContext::TrainingContext(const spec::Job& given, const TrainOptions& how
       timetable(job.training, static_cast<int64_t>(collections.train.samples.size())),
       task(task::make_task(job, collections.train.classes)),
       objective(objective::make_objective(job, collections.train.classes)),
-      network(model::make_network(job.model, job.data.image_size, job.training.seed, options.device)),
+      network(model::make_network(job, options.device)),
       state{.seconds = {.started = stop.started()}, .spikes = SpikeDetector(job.training.spike_factor)} {
   spec::check_batch_on_ranks(job.training, group.size());
   const int64_t mine = options.threads.threads > 0 ? options.threads.threads : run::compute_threads(job.training);

@@ -32,9 +32,7 @@ class Norms {
     if (!step::has_passes_of_one(job.training, samples, ranks)) return;
     // Real work before the first simulation would let torch look for a real GPU.
     const trace::SimulatedDevice simulated(std::make_shared<trace::Recorder>());
-    const auto made = [&](at::Device device, model::Values values) {
-      return model::make_network(job.model, job.data.image_size, job.training.seed, device, values);
-    };
+    const auto made = [&](at::Device device, model::Values values) { return model::make_network(job, device, values); };
     if (!has_norms_) has_norms_ = !made(trace::SimulatedDevice::device(), model::Values::none).buffers().empty();
     if (!*has_norms_) return;
     if (!network_) network_ = std::make_unique<model::Network>(made(at::kCPU, model::Values::fresh));
@@ -60,8 +58,7 @@ std::vector<run::FeatureNeeds> SimulatedTracer::features(const spec::Job& job, i
   const auto& phases = job.training.phases;
   if (std::none_of(phases.begin(), phases.end(), [](const auto& phase) { return phase.cache_features; })) return {};
   const trace::SimulatedDevice device(std::make_shared<trace::Recorder>());
-  const model::Network network = model::make_network(job.model, job.data.image_size, job.training.seed,
-                                                     trace::SimulatedDevice::device(), model::Values::none);
+  const model::Network network = model::make_network(job, trace::SimulatedDevice::device(), model::Values::none);
   return training::feature_needs(job, network, trace::SimulatedDevice::device(), samples);
 }
 
