@@ -27,5 +27,6 @@ void register_convolution(torch::Library& library);
 void register_norms(torch::Library& library);
 void register_attention(torch::Library& library);
 void register_kernels(torch::Library& library);  // the rest
+void register_regions(torch::Library& library);  // of our own, "lockstep::..."
 
 }  // namespace lockstep::trace

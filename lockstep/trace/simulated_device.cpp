@@ -80,6 +80,9 @@ void install() {
   register_norms(*aten);
   register_attention(*aten);
   register_kernels(*aten);
+  static auto* const own =
+      new torch::Library(torch::Library::IMPL, "lockstep", c10::DispatchKey::CUDA, __FILE__, __LINE__);
+  register_regions(*own);
   static auto* const rest = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::CUDA, __FILE__, __LINE__);
   rest->fallback(torch::CppFunction::makeFromBoxedFunction<&run_unknown_operator>());
 }

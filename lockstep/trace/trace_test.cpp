@@ -30,6 +30,10 @@ spec::Job job_of(const std::string& model, int64_t batch, spec::Precision precis
   job.training.global_batch = batch;
   job.training.precision = precision;
   job.training.optimizer.name = optimizer;
+  if (model.find("rcnn_") != std::string::npos) {
+    job.task = spec::Task::instances;
+    job.instances.masks = model.starts_with("maskrcnn_");
+  }
   return job;
 }
 
@@ -116,6 +120,22 @@ TEST(TraceTest, ResNet50HoldsWhatItsLayersKeep) {
   // 4.09 G multiply-adds an image (He et al. 2015, table 1, with the stride in the 3x3 convolution).
   EXPECT_NEAR(flops(recording, OperatorClass::convolution, Phase::forward) / (3 * 32 * 2), 4.09e9, 0.01e9);
   EXPECT_NEAR(flops(recording, OperatorClass::matmul, Phase::forward), 3.0 * 32 * 2 * 2048 * 1000, 1);
+}
+
+TEST(TraceTest, ADetectorWaitsForNothingAndIsKnownByRule) {
+  auto job = job_of("maskrcnn_resnet50_fpn", 2, spec::Precision::bf16);
+  job.model.classes = 90;
+  job.data.image_size = spec::ImageSize(800, 1216);
+  const Recording recording = trace_step(job, {.evaluation_rows = 1, .steps = 2});
+  EXPECT_EQ(recording.parameters, 44454513);  // torchvision's, with batch norms that learn
+  EXPECT_EQ(recording.estimated, std::vector<std::string>()) << "rows of lockstep/trace/table.cpp are missing";
+  for (const auto& call : recording.operators) {
+    if (call.block < 0) continue;  // the step reads its loss, an evaluation its detections
+    EXPECT_NE(call.kind, OperatorClass::host) << call.name << " in block " << call.block;
+    for (const char* word : {"nonzero", "masked_select", "unique", "item"}) {
+      EXPECT_EQ(call.name.find(word), std::string::npos) << call.name;
+    }
+  }
 }
 
 TEST(TraceTest, ContiguousImagesAreTracedToo) {
