@@ -54,6 +54,12 @@ else()
                  "(PyPI: nvidia-cuda-runtime, nvidia-cuda-cupti, torch with CUDA)")
 endif()
 
+# Our own CUDA kernels need the compiler, too.
+find_program(LOCKSTEP_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+if(LOCKSTEP_HAS_cuda AND NOT LOCKSTEP_NVCC)
+  message(STATUS "our CUDA kernels are left out (no nvcc): Faster and Mask R-CNN train on a GPU with them alone")
+endif()
+
 # The NCCL plug-in needs headers alone, of NCCL and of what c10d's own header drags in; the oracles' wheels have them.
 set(LOCKSTEP_HAS_nccl OFF)
 set(wheels)

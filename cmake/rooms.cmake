@@ -117,6 +117,23 @@ if(LOCKSTEP_HAS_cuda)
   install(TARGETS lockstep_cuda LIBRARY DESTINATION lib)
 endif()
 
+if(LOCKSTEP_HAS_cuda AND LOCKSTEP_NVCC)
+  set(regions ${CMAKE_BINARY_DIR}/generated/regions.o)
+  set(gpus)
+  foreach(generation 75 80 90 100)  # Turing, Ampere and Ada, Hopper, Blackwell; others from what the driver makes of it
+    list(APPEND gpus -gencode arch=compute_${generation},code=sm_${generation})
+  endforeach()
+  add_custom_command(OUTPUT ${regions}
+    COMMAND ${LOCKSTEP_NVCC} -O3 -std=c++20 -fmad=false -Xcompiler -fPIC,-fvisibility=hidden ${gpus}
+            -gencode arch=compute_75,code=compute_75 -I ${CMAKE_SOURCE_DIR} -c ${CMAKE_SOURCE_DIR}/plugins/cuda/regions.cu -o ${regions}
+    DEPENDS plugins/cuda/regions.cu plugins/cuda/regions.h lockstep/kernel/box_math.h VERBATIM)
+  add_library(lockstep_kernels MODULE plugins/cuda/regions.cpp ${regions})
+  target_include_directories(lockstep_kernels SYSTEM PRIVATE ${cuda_include})
+  target_link_libraries(lockstep_kernels PRIVATE lockstep_flags lockstep_libtorch ${torch_lib}/libc10_cuda.so ${cudart})
+  set_target_properties(lockstep_kernels PROPERTIES CXX_VISIBILITY_PRESET hidden)
+  install(TARGETS lockstep_kernels LIBRARY DESTINATION lib)
+endif()
+
 if(LOCKSTEP_HAS_nccl)
   add_library(lockstep_nccl MODULE plugins/cuda/nccl_plugin.cpp)
   target_compile_definitions(lockstep_nccl PRIVATE USE_C10D_NCCL)

@@ -142,9 +142,13 @@ endforeach()
 
 # tests/nccl: the same contract on a GPU, and what else only a GPU shows; says that it was skipped where there is none.
 if(TARGET lockstep_nccl AND TARGET lockstep_torch)
-  add_executable(test_nccl EXCLUDE_FROM_ALL tests/nccl/contract_nccl.cpp tests/nccl/feeder_on_gpu.cpp)
+  add_executable(test_nccl EXCLUDE_FROM_ALL tests/nccl/contract_nccl.cpp tests/nccl/feeder_on_gpu.cpp
+    tests/nccl/kernels_on_gpu.cpp)
   target_link_libraries(test_nccl PRIVATE lockstep_torch GTest::gtest GTest::gmock)
   add_dependencies(test_nccl lockstep_nccl)
+  if(TARGET lockstep_kernels)
+    add_dependencies(test_nccl lockstep_kernels)
+  endif()
   add_dependencies(tests test_nccl)
   add_test(NAME gpu.nccl COMMAND test_nccl WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(gpu.nccl PROPERTIES LABELS gpu TIMEOUT 120 SKIP_RETURN_CODE 77)

@@ -37,6 +37,17 @@ void open_libtorch_cuda() {
   }
 }
 
+// The CUDA kernels of the operators of room kernel register themselves. A build without nvcc has none: the networks
+// that need them say so.
+void open_own_kernels() {
+  Dl_info here{};
+  dladdr(reinterpret_cast<const void*>(&open_device), &here);
+  const auto file =
+      std::filesystem::path(here.dli_fname ? here.dli_fname : "").parent_path() / "liblockstep_kernels.so";
+  if (!std::filesystem::exists(file) || dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return;
+  throw Error(Blame::machine, text("--device cuda: ", dlerror()), "build it for this libtorch: `make deps build`");
+}
+
 }  // namespace
 
 void ensure_torch_sees_cuda() {
@@ -55,6 +66,7 @@ at::Device open_device(const std::string& name, int64_t local_rank) {
   ensure_driver();
   open_libtorch_cuda();
   ensure_torch_sees_cuda();
+  open_own_kernels();
   const auto count = at::detail::getCUDAHooks().deviceCount();
   // srun --gpus-per-task=1: every rank sees its own GPU alone, as the first.
   if (count == 1 && std::getenv("CUDA_VISIBLE_DEVICES")) return {at::kCUDA, 0};

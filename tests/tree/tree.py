@@ -31,7 +31,7 @@ COMMAND = re.compile(r'\b(rm -r|cp -rL|ls -ld?|df -[hi]|mkdir -p|chmod \d+|locks
                      r'(?: --[a-z]+)?) "(?:,|\s*\+|\s*<<)(?!\s*(?:base::|site::)?shell_)')
 
 # What a plug-in is there for; the MPI one is compiled by sites from its folder alone.
-PLUGIN_DOORS = {"mpi": ("mpi.h", "mpi_plugin.h"), "cuda": ("c10/", "cuda_runtime_api.h", "cupti.h", "torch/csrc/distributed/c10d/"),
+PLUGIN_DOORS = {"mpi": ("mpi.h", "mpi_plugin.h"), "cuda": ("ATen/", "c10/", "torch/library.h", "cuda_runtime_api.h", "cupti.h", "torch/csrc/distributed/c10d/"),
                 "hdf5": ("hdf5.h",)}
 
 
