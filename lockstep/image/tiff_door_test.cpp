@@ -106,11 +106,11 @@ TEST(TiffDoorTest, RefusesByNameWhatItDoesNotRead) {
 }
 
 TEST(TiffDoorTest, RefusesATileFarBeyondTheImage) {
-  Tiff tiff{.width = 16, .height = 16, .pixels = std::string(1024, '\x07')};
-  tiff.tags = {{322, 16384}, {323, 16384}, {324, 8}, {325, 1024}};
+  Tiff tiff{.width = 16, .height = 16, .pixels = std::string(16 * 16 * 3, '\x07')};
+  tiff.tags = {{322, 16384}, {323, 16384}, {324, 8}};
   EXPECT_THAT(tiff_complaint(tiff.file()), HasSubstr("a tile of 16384 x 16384 in an image of 16 x 16"));
-  tiff.tags = {{322, 16}, {323, 16}, {324, 8}, {325, 16 * 16 * 3}};
-  EXPECT_EQ(tiff_complaint(tiff.file()), "no complaint");
+  tiff.tags = {{322, 256}, {323, 256}, {324, 8}};  // as many programs make them, whatever the image
+  EXPECT_THAT(tiff_complaint(tiff.file()), testing::Not(HasSubstr("a tile of")));
 }
 
 TEST(TiffDoorTest, RefusesPagesThatItWouldLeaveOut) {
