@@ -30,6 +30,7 @@ const std::vector<FigureColumn>& figure_columns() {
       {"planned samples/s",
        [](const Figures& row) { return row.planned_rate ? base::fixed(*row.planned_rate, 1) : ""; }},
       {"planned hours", [](const Figures& row) { return row.planned_hours ? base::fixed(*row.planned_hours, 2) : ""; }},
+      {"planned with", [](const Figures& row) { return row.planned_with; }},
       {"communication hidden", [](const Figures& row) { return row.hidden ? base::percent(*row.hidden, 0) : ""; }},
       {"metric", [](const Figures& row) { return row.score; }}};
   return all;

@@ -72,8 +72,9 @@ MeasuredTable::Figures figures_of(const Json& row) {
     const Json* value = row.find(key);
     return value ? std::optional(not_negative(*value)) : std::nullopt;
   };
-  return {figure("efficiency_low"), figure("efficiency_high"), figure("hidden"),
-          figure("planned_rate"),   figure("planned_hours"),   row.string_or("score", "")};
+  return {figure("efficiency_low"),  figure("efficiency_high"), figure("hidden"),
+          figure("planned_rate"),    figure("planned_hours"),   "",
+          row.string_or("score", "")};
 }
 
 MeasuredTable table_of(const Json& object) {

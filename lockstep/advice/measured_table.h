@@ -24,6 +24,7 @@ struct MeasuredTable {
     std::optional<double> hidden = {};                                // share of the communication
     std::optional<double> planned_rate = {};                          // samples per second
     std::optional<double> planned_hours = {};                         // of its steps
+    std::string planned_with = {};                                    // what the plan changed to make it fit
     std::string score = {};                                           // on the validation set, at the end
   };
   std::vector<Figures> figures;      // one a row

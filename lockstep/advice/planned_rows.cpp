@@ -7,6 +7,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/planning/machine_options.h"
 #include "lockstep/planning/plan.h"
+#include "lockstep/planning/wording.h"
 #include "lockstep/weights/load_job.h"
 
 namespace lockstep::advice {
@@ -41,6 +42,17 @@ planning::PlanRequest request_of_row(const MeasuredTable& table, const forecast:
   return plan;
 }
 
+// The fastest way that fits, in the precision of the job; null: there is none.
+const forecast::Option* fastest_alike(const planning::Plan& plan) {
+  const forecast::Option* best = nullptr;
+  for (const forecast::Option& option : plan.options) {
+    const bool alike = option.levers.precision == plan.options.front().levers.precision;
+    if (!alike || !option.trial.fits || !option.trial.time) continue;
+    if (!best || option.trial.time->step.value < best->trial.time->step.value) best = &option;
+  }
+  return best;
+}
+
 }  // namespace
 
 void plan_rows(MeasuredTable& table, const base::Path& folder, const AdviceRequest& request) {
@@ -55,15 +67,20 @@ void plan_rows(MeasuredTable& table, const base::Path& folder, const AdviceReque
     if (row.batch < 1) {
       throw Error(Blame::user, text("table '", table.title, "' has a job and a row without batch"), "\"batch\": 5");
     }
-    const planning::Plan plan =
-        planning::make_plan(request_of_row(table, row, job, request), request.catalogue, request.calibration);
+    planning::PlanRequest asked = request_of_row(table, row, job, request);
+    planning::Plan plan = planning::make_plan(asked, request.catalogue, request.calibration);
+    if (!plan.options.front().trial.fits) {
+      asked.search = true;
+      plan = planning::make_plan(asked, request.catalogue, request.calibration);
+    }
     if (table.network.inter_rate > 0 && table.network.gradient_bytes <= 0) {
       table.network.gradient_bytes = static_cast<double>(plan.parameters) * sizeof(float);
     }
-    const forecast::Trial& trial = plan.options.front().trial;
     table.planned_network = plan.title;
-    if (!trial.fits || !trial.time) continue;
-    const double step = trial.time->step.value;
+    const forecast::Option* best = fastest_alike(plan);
+    if (!best) continue;
+    const double step = best->trial.time->step.value;
+    table.figures[i].planned_with = planning::changes_text(*best);
     table.figures[i].planned_rate = row.batch * static_cast<double>(row.gpus) / step;
     if (row.steps > 0) table.figures[i].planned_hours = row.steps * step / kHour;
   }

@@ -10,13 +10,13 @@
 namespace lockstep::advice {
 namespace {
 
-constexpr const char* kJob = R"({"name": "small", "data": {"train": "synthetic", "samples": 640, "image_size": 32},
+constexpr const char* kPlannedJob = R"({"name": "small", "data": {"train": "synthetic", "samples": 640, "image_size": 32},
     "model": {"name": "resnet18", "classes": 10}, "training": {"global_batch": 32, "epochs": 2}})";
 
 class PlannedRowsTest : public testing::Test {
  protected:
   MeasuredTable planned(const std::string& members) {
-    base::write_file(folder_.path() / "job.json", kJob);
+    base::write_file(folder_.path() / "job.json", kPlannedJob);
     const auto document = base::parse_json(
         R"({"title": "t", "source": "s", "tables": [{"title": "rates", "job": "job.json", )" + members + "}]}",
         "table");
