@@ -58,8 +58,8 @@ part saves 90 python3 tests/faults/kill_saves.py
 part parts 80 python3 tests/faults/kill_parts.py 60
 part asan 440 bash -c 'sanitized asan'
 part tsan 300 bash -c 'sanitized tsan'
-# Both in one view: installing Slurm takes 15-30 s.
-part slurm 300 tests/slurm/slurm.sh run bash -c 'tests/slurm/login_node.sh && tests/slurm/chain.sh'
+# All in one view: installing Slurm takes 15-30 s.
+part slurm 340 tests/slurm/slurm.sh run bash -c 'tests/slurm/login_node.sh && tests/slurm/chain.sh && tests/slurm/collection.sh'
 part faults 130 python3 tests/faults/kill_resume.py 120
 part virtual-ranks 80 python3 tests/faults/kill_virtual.py
 part ranks 40 python3 tests/faults/kill_ranks.py
