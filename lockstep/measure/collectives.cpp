@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "lockstep/base/clock.h"
+#include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/forecast/many_ranks.h"
 #include "lockstep/measure/bench.h"
