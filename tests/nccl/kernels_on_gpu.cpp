@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators of room kernel on a GPU give what they give on the CPU.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
