@@ -77,12 +77,12 @@ class BoxHead final : public Block {
     const at::Tensor there = at::cat({bundle.added(1), bundle.labels().gt(0)}, 1);
     const at::Tensor matches = kernel::match(boxes, bundle.boxes(), bundle.labels(), kRegionMatch);
     const at::Tensor labels =
-        (entries_at(bundle.labels(), matches.clamp_min(0)) * matches.ge(0)).masked_fill(there.logical_not(), -1);
+        (entries_at(bundle.labels(), matches.clamp_min(0)) * matches.ge(0)).masked_fill(there.bitwise_not(), -1);
     const Sampled sampled =
         sample_balanced(labels, sampling_keys(*this, labels, shape_.instances.sampler),
                         {.slots = shape_.instances.roi_slots, .most_positive = shape_.instances.mask_slots()});
     return {entries_at(boxes, sampled.indices) * sampled.valid.unsqueeze(2),
-            entries_at(labels, sampled.indices).masked_fill(sampled.valid.logical_not(), -1),
+            entries_at(labels, sampled.indices).masked_fill(sampled.valid.bitwise_not(), -1),
             entries_at(matches, sampled.indices),
             {}};
   }
@@ -206,8 +206,8 @@ class RcnnHead final : public Block {
     at::Tensor scores = at::softmax(logits, 2).narrow(2, 1, objects);  // [images, regions, objects]
     const at::Tensor sides = boxes.narrow(3, 2, 2) - boxes.narrow(3, 0, 2);
     const at::Tensor none = scores.le(settings.score_threshold)
-                                .logical_or(sides.lt(kSmallestDetection).any(3))
-                                .logical_or(regions.labels.lt(0).unsqueeze(2));
+                                .bitwise_or(sides.lt(kSmallestDetection).any(3))
+                                .bitwise_or(regions.labels.lt(0).unsqueeze(2));
     scores = scores.masked_fill(none, -1).reshape({images, -1});  // [images, regions * objects]
     at::Tensor candidates = boxes.reshape({images, -1, 4});
     at::Tensor labels = at::arange(1, shape_.classes, regions.labels.options())

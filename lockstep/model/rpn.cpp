@@ -115,7 +115,7 @@ class Rpn final : public Block {
       const Sampled sampled = sample_balanced(labels, sampling_keys(*this, labels, shape_.instances.sampler),
                                               {.slots = slots, .most_positive = slots / 2});
       indices = sampled.indices;
-      valid = sampled.valid.logical_and(bundle.shown().select(1, 0).gt(0).unsqueeze(1)).to(at::kFloat);
+      valid = sampled.valid.bitwise_and(bundle.shown().select(1, 0).gt(0).unsqueeze(1)).to(at::kFloat);
       wanted = entries_at(labels, indices).to(at::kFloat);
       const at::Tensor objects = entries_at(bundle.boxes(), entries_at(matches, indices).clamp_min(0));
       targets =

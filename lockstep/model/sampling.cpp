@@ -14,7 +14,7 @@ namespace lockstep::model {
 namespace {
 
 at::Tensor best_of(const at::Tensor& wanted, const at::Tensor& keys, int64_t count) {
-  const at::Tensor those = keys.masked_fill(wanted.logical_not(), -1);
+  const at::Tensor those = keys.masked_fill(wanted.bitwise_not(), -1);
   return std::get<1>(at::topk(those, std::min(count, keys.size(1)), 1));
 }
 
