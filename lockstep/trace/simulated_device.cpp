@@ -119,10 +119,12 @@ void set_value(const at::Tensor& tensor, double value) {
 }
 
 void give_size(const at::Tensor& tensor, at::IntArrayRef sizes) {
-  if (tensor.sizes() == sizes) return;
-  const at::Tensor made = make(sizes, tensor.scalar_type());
+  if (tensor.sizes() != sizes) give_layout(tensor, make(sizes, tensor.scalar_type()));
+}
+
+void give_layout(const at::Tensor& tensor, const at::Tensor& made) {
   tensor.unsafeGetTensorImpl()->set_storage_keep_dtype(made.storage());
-  tensor.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(made.sizes(), made.strides());
 }
 
 at::Tensor make(at::IntArrayRef sizes, at::ScalarType type, at::MemoryFormat format) {

@@ -33,6 +33,7 @@ double value_of(const at::Tensor& tensor);     // of each element
 void set_value(const at::Tensor& tensor, double value);
 at::Tensor make(at::IntArrayRef sizes, at::ScalarType type, at::MemoryFormat format = at::MemoryFormat::Contiguous);
 at::Tensor make_bytes(int64_t bytes);
-void give_size(const at::Tensor& tensor, at::IntArrayRef sizes);  // where it has another: with a storage of its own
+void give_size(const at::Tensor& tensor, at::IntArrayRef sizes);     // where it has another: with a storage of its own
+void give_layout(const at::Tensor& tensor, const at::Tensor& made);  // size, strides and storage of one just made
 
 }  // namespace lockstep::trace

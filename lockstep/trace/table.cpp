@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that need no kernel of their own: libtorch has made their outputs, or they write in place.
+#include <ATen/ExpandUtils.h>
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty_like.h>
@@ -20,6 +21,7 @@ enum class Style {
   out,   // libtorch has made the outputs and names them, or the operator works in place: both are in the schema
   like,  // gives a new tensor like its first argument
   sum,   // as out; adds up elements
+  sized  // libtorch names the output, but leaves its size to the kernel: that of its inputs together
 };
 
 struct Row {
@@ -46,7 +48,7 @@ constexpr Row kTable[] = {
     {"clamp_max.out"},
     {"floor.out"},
     {"sgn.out"},
-    {"logical_and.out"},
+    {"logical_and.out", Style::sized},
     {"maximum.out"},
     {"minimum.out"},
     {"lerp.Scalar_out"},
@@ -70,6 +72,8 @@ constexpr Row kTable[] = {
     {"bitwise_and.Tensor_out"},
     {"bitwise_or.Tensor_out"},
     {"bitwise_not.out"},
+    {"logical_not.out", Style::sized},
+    {"logical_or.out", Style::sized},
     {"gelu.out"},
     {"gelu_backward.grad_input"},
     {"silu.out"},
@@ -165,6 +169,20 @@ double summed(const at::Tensor& from, const at::Tensor& to) {
   return at::isIntegralType(to.scalar_type(), true) ? elements : 1;
 }
 
+// Gives an output that came empty the size of the inputs, and their layout where it is the first one's.
+void size_output(std::span<const c10::IValue> arguments, const at::Tensor& output) {
+  const at::Tensor& first = arguments.front().toTensor();
+  std::vector<int64_t> sizes = first.sizes().vec();
+  for (const c10::IValue& argument : arguments) {
+    if (argument.isTensor() && !argument.toTensor().is_same(output)) {
+      sizes = at::infer_size(sizes, argument.toTensor().sizes());
+    }
+  }
+  if (output.sizes() == at::IntArrayRef(sizes)) return;
+  const bool alike = first.sizes() == at::IntArrayRef(sizes);
+  give_layout(output, alike ? at::empty_like(first, output.options()) : make(sizes, output.scalar_type()));
+}
+
 // The kernel of a row.
 class TableKernel final : public c10::OperatorKernel {
  public:
@@ -185,6 +203,7 @@ class TableKernel final : public c10::OperatorKernel {
         if (alias && alias->isWrite()) results.push_back(arguments[i]);
       }
     }
+    if (style_ == Style::sized) size_output(arguments, results[0].toTensor());
     at::Tensor cast;  // truths and small integers are added up from a copy in the type of the sum
     if (style_ == Style::sum) {
       const at::Tensor& sum = results[0].toTensor();
