@@ -6,6 +6,7 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/shards/shard_set.h"
 
 namespace lockstep::loader {
 namespace {
@@ -27,7 +28,10 @@ std::vector<int64_t> samples_per_class(const Collection& collection) {
 std::string classes_text(const Collection& collection) {
   if (collection.classes.empty()) return "";
   const std::vector<int64_t> counts = samples_per_class(collection);
-  if (!collection.labelled) return text(": ", counts.size(), " classes of objects");
+  if (!collection.labelled) {
+    const int64_t most = collection.shards ? collection.shards->most_objects() : 0;
+    return text(": ", counts.size(), " classes of objects", most > 0 ? text(", at most ", most, " in an image") : "");
+  }
   if (counts.size() > kMostNamed) {
     const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
     return text(": ", counts.size(), " classes, of ", format_count(*least), " to ", format_count(*most), " each");
@@ -50,6 +54,13 @@ void add_part(const char* part, const Collection& collection, std::vector<std::s
                        " not named as an image in a class folder, such as ", on_one_line(collection.first_ignored)));
 }
 
+void add_crowded(const Collection& collection, int64_t object_slots, std::vector<std::string>& lines) {
+  const int64_t most = collection.shards ? collection.shards->most_objects() : 0;
+  if (object_slots == 0 || most <= object_slots) return;
+  lines.push_back(text("  an image has up to ", format_count(most), " objects, slots are there for ",
+                       format_count(object_slots), ": the largest are learnt"));
+}
+
 // The classes of which `has` has samples and `lacks` has none.
 void add_one_sided(const char* part, const Collection& has, const Collection& lacks, const char* consequence,
                    std::vector<std::string>& lines) {
@@ -70,9 +81,10 @@ void add_one_sided(const char* part, const Collection& has, const Collection& la
 
 }  // namespace
 
-std::vector<std::string> data_lines(const Collections& collections) {
+std::vector<std::string> data_lines(const Collections& collections, int64_t object_slots) {
   std::vector<std::string> lines;
   add_part("training", collections.train, lines);
+  add_crowded(collections.train, object_slots, lines);
   if (!collections.validate) {
     lines.emplace_back("validation: none (data.validate is empty)");
     return lines;

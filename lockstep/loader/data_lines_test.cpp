@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/file.h"
+#include "lockstep/shards/small_shards.h"
 
 namespace lockstep::loader {
 namespace {
@@ -43,6 +44,18 @@ TEST_F(DataLinesTest, SayWhatCannotBeLearnt) {
   const std::vector<std::string> lines = data_lines(all);
   EXPECT_EQ(lines[0], "training: 18 synthetic samples: 10 classes, of 0 to 2 each");
   EXPECT_EQ(lines.back(), "  training has no image of 1 class (class9): they cannot be learnt");
+}
+
+TEST_F(DataLinesTest, SayHowManyObjectsAnImageHas) {
+  const shards::SmallShards small;
+  shards::ShardList list = shards::read_shard_list(small.folder.path());
+  list.most_objects = 7;
+  shards::write_shard_list(small.folder.path(), list);
+  const Collections all{scan_images(small.folder.path().string()), {}};
+  EXPECT_EQ(data_lines(all)[0],
+            "training: 5 images in " + small.folder.path().string() + ": 2 classes of objects, at most 7 in an image");
+  EXPECT_EQ(data_lines(all, 7).size(), 2U);
+  EXPECT_EQ(data_lines(all, 6)[1], "  an image has up to 7 objects, slots are there for 6: the largest are learnt");
 }
 
 TEST_F(DataLinesTest, AFilesNameCannotForgeALine) {

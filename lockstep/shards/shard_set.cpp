@@ -35,6 +35,7 @@ void write_shard_list(const base::Path& folder, const ShardList& list) {
   all["wids_version"] = 1;
   all["name"] = list.name;
   all["classes"] = base::Json::array_of(list.classes);
+  if (list.most_objects > 0) all["most_objects"] = list.most_objects;
   base::Json shards = base::Json::array();
   for (const auto& shard : list.shards) {
     base::Json row = base::Json::object();
@@ -51,6 +52,7 @@ void write_shard_list(const base::Path& folder, const ShardList& list) {
 ShardList read_shard_list(const base::Path& folder) {
   const base::Json all = base::read_json(folder / kShardList, kListLimits);
   ShardList list{.name = all.string_or("name", "")};
+  list.most_objects = all.int_or("most_objects", 0);
   for (const auto& name : all.at("classes").items()) list.classes.push_back(name.as_string());
   for (const auto& row : all.at("shardlist").items()) {
     list.shards.push_back({shard_name(row.at("url")), row.at("nsamples").as_int(), row.at("filesize").as_int(),

@@ -17,6 +17,7 @@ struct ShardList {
   std::string name;                       // of the dataset and its part, "pets train"
   std::vector<std::string> classes = {};  // label -> name
   std::vector<ShardSummary> shards = {};
+  int64_t most_objects = 0;  // that a sample's .json lists, without crowds; 0: none, or nobody has counted
 
   bool operator==(const ShardList&) const = default;
 };
@@ -38,6 +39,7 @@ class ShardSet {
 
   const base::Path& folder() const { return folder_; }
   const std::vector<std::string>& classes() const { return list_.classes; }
+  int64_t most_objects() const { return list_.most_objects; }
   int64_t size() const { return begins_.back(); }
   int64_t num_shards() const { return static_cast<int64_t>(indexes_.size()); }
   const ShardIndex& index(int64_t shard) const { return indexes_[static_cast<size_t>(shard)]; }

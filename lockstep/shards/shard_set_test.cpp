@@ -46,6 +46,15 @@ TEST_F(ShardSetTest, NamesWhatIsMissingOrOfAnotherLength) {
   EXPECT_THAT(complaint(), HasSubstr("shard-000000.sxi: there is no such file"));
 }
 
+TEST_F(ShardSetTest, KnowsHowManyObjectsASampleHasAtMost) {
+  EXPECT_EQ(ShardSet(shards_.folder.path()).most_objects(), 0) << "nobody has counted";
+  ShardList list = read_shard_list(shards_.folder.path());
+  list.most_objects = 7;
+  write_shard_list(shards_.folder.path(), list);
+  EXPECT_EQ(read_shard_list(shards_.folder.path()), list);
+  EXPECT_EQ(ShardSet(shards_.folder.path()).most_objects(), 7);
+}
+
 TEST_F(ShardSetTest, RefusesAListThatLeadsOutOfItsFolder) {
   base::write_file(shards_.folder.path() / kShardList,
                    R"({"classes": [], "shardlist": [{"url": "../shard-000000.tar"}]})");

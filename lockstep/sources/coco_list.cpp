@@ -7,6 +7,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/mask.h"
 
 namespace lockstep::sources {
 namespace {
@@ -54,6 +55,25 @@ std::string identity_of(const Json& annotation, const std::string& category) {
 }
 
 }  // namespace
+
+void leave_out_bad_outlines(Json& sample) {
+  Json* const objects = sample.find("objects");
+  if (!objects) return;
+  const int64_t width = sample.at("width").as_int(), height = sample.at("height").as_int();
+  Json kept = Json::array();
+  for (Json object : objects->items()) {
+    const Json* outline = object.find("segmentation");
+    try {
+      if (outline && !outline->is_null()) (void)image::outline_switches(*outline, width, height);
+    } catch (const Error& error) {
+      if (error.blame() != Blame::user) throw;
+      object.erase("segmentation");
+      object[kOutlineLeftOut] = error.what();
+    }
+    kept.push_back(std::move(object));
+  }
+  *objects = std::move(kept);
+}
 
 CocoList::CocoList(std::string_view content, std::string source) : text_(content), source_(std::move(source)) {
   std::unordered_map<std::string, size_t> by_id;

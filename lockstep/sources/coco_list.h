@@ -23,6 +23,11 @@ struct CocoImage {
   std::vector<JsonSlice> annotations = {};
 };
 
+// An object's outline that is none (a polygon of two corners, runs of another size) is left out by prep, its box stays;
+// this key of the object says why.
+constexpr const char* kOutlineLeftOut = "segmentation_left_out";
+void leave_out_bad_outlines(base::Json& sample);  // of a sample with "width", "height" and maybe "objects"
+
 // A COCO JSON file: images, categories, annotations (boxes, polygons, RLE, captions), of which only the positions are
 // kept in memory. `text` must outlive the list.
 class CocoList {

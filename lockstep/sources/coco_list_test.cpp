@@ -96,5 +96,19 @@ TEST(CocoListTest, LeavesOutAndCountsWhatIsCommonAndHarmless) {
   EXPECT_EQ(sample.dump(-1), R"({"objects":[{"id":13,"bbox":[-1,-2,3,4]}]})");
 }
 
+TEST(CocoListTest, LeavesOutOutlinesThatAreNone) {
+  base::Json sample = base::parse_json(R"({"width": 9, "height": 5, "objects": [
+      {"id": 1, "segmentation": [[1, 1, 4, 4]]}, {"id": 2, "segmentation": {"size": [9, 5], "counts": [45]}},
+      {"id": 3, "segmentation": [[1, 1, 4, 1, 4, 4]]}, {"id": 4, "segmentation": []}, {"id": 5}]})",
+                                       "sample");
+  leave_out_bad_outlines(sample);
+  const auto& objects = sample.at("objects").items();
+  EXPECT_EQ(objects[0].dump(-1),
+            R"({"id":1,"segmentation_left_out":"segmentation: a polygon has three corners or more, each x and y"})");
+  EXPECT_EQ(objects[1].at(kOutlineLeftOut).as_string(), "segmentation: its size [9,5] is not that of the image");
+  for (size_t i = 2; i < 5; ++i) EXPECT_FALSE(objects[i].contains(kOutlineLeftOut)) << i;
+  EXPECT_TRUE(objects[2].contains("segmentation"));
+}
+
 }  // namespace
 }  // namespace lockstep::sources

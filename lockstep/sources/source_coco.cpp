@@ -86,6 +86,7 @@ class CocoSource final : public Source {
     const int orientation = set_size(entry, info, sample);
     std::set<std::string> told;
     for (const auto& at : entry.images) lists_[at.list].describe(at.image, labels_, sample, told);
+    leave_out_bad_outlines(sample);
     std::string outlined = masks_ ? outlines(sample, orientation) : "";
     turn_objects(sample, orientation);
     std::vector<SourceMember> members{{"", std::move(image)}, {"json", sample.dump(-1)}};

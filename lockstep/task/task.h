@@ -124,6 +124,8 @@ class Task {
   virtual std::vector<std::string> members() const { return {}; }  // of a sample, besides its image: "json"
   virtual std::unique_ptr<Encoder> encoder() const = 0;
   virtual Classes classes() const = 0;
+  // Of classes of objects: how many of an image are learnt at most; 0: all.
+  virtual int64_t object_slots() const { return 0; }
   virtual int64_t num_outputs() const = 0;  // numbers that the network's head gives for a sample; 0: not known yet
 
   // The mistakes that are kept with their samples: `worst` of them at most.

@@ -255,7 +255,8 @@ void write_start(TrainingContext& context) {
   say_changes(context, changes);
   for (const auto& line : run::batch_rule_lines(context.job.training, context.group.size())) context.ledger->say(line);
   if (!resumes) {
-    for (const auto& line : loader::data_lines(context.collections)) context.ledger->say(line);
+    for (const auto& line : loader::data_lines(context.collections, context.task->object_slots()))
+      context.ledger->say(line);
     if (context.job.data.balance > 0) context.ledger->say(balance_line(context));
     return;
   }

@@ -88,7 +88,7 @@ class Packer {
   };
   struct Made {  // a finished sample, or why there is none
     std::optional<FinishedSample> sample;
-    std::vector<int64_t> objects;  // by class
+    ObjectCounts objects;
     std::string reason;
   };
 
@@ -202,8 +202,13 @@ base::Json conclude(const PackRequest& request, const Source& source, const std:
     parts.push_back(part);
     list.name = part_name(part);
     list.classes = source.classes();
-    shards::write_shard_list(request.folder / part_name(part), list);
     Statistics& counted = statistics[part];
+    list.most_objects = counted.most_objects;
+    shards::write_shard_list(request.folder / part_name(part), list);
+    if (!counted.pairs.empty()) {
+      base::write_file(request.folder / part_name(part) / kClassPairs,
+                       counted.pairs.csv(source.classes(), counted.num_samples));
+    }
     counted.per_class.resize(source.classes().size());
     if (!counted.objects_per_class.empty()) counted.objects_per_class.resize(source.classes().size());
     base::Json one = counted.for_people();

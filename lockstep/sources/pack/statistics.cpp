@@ -6,6 +6,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/sources/coco_list.h"
 #include "lockstep/sources/npy.h"
 
 namespace lockstep::sources {
@@ -56,7 +57,7 @@ void add_counts(std::vector<int64_t>& counts, const std::vector<int64_t>& others
 
 }  // namespace
 
-std::vector<int64_t> count_objects(const FinishedSample& sample, size_t num_classes) {
+ObjectCounts count_objects(const FinishedSample& sample, size_t num_classes) {
   const auto member = std::find_if(sample.members.begin(), sample.members.end(),
                                    [](const auto& one) { return one.extension == "json"; });
   if (member == sample.members.end() || member->bytes.find("\"objects\"") == std::string::npos) return {};
@@ -69,22 +70,34 @@ std::vector<int64_t> count_objects(const FinishedSample& sample, size_t num_clas
   }
   const base::Json* objects = all.is_object() ? all.find("objects") : nullptr;
   if (!objects || !objects->is_array()) return {};
-  std::vector<int64_t> counts;
+  ObjectCounts counts;
   for (const auto& object : objects->items()) {
     const base::Json* label = object.is_object() ? object.find("label") : nullptr;
     if (!label || !label->is_integer()) continue;
     const int64_t number = label->as_int();
     if (number < 0 || number >= static_cast<int64_t>(num_classes)) continue;
-    counts.resize(std::max(counts.size(), static_cast<size_t>(number) + 1));
-    ++counts[static_cast<size_t>(number)];
+    counts.per_class.resize(std::max(counts.per_class.size(), static_cast<size_t>(number) + 1));
+    ++counts.per_class[static_cast<size_t>(number)];
+    const base::Json* crowd = object.find("iscrowd");
+    counts.single += !(crowd && crowd->is_number() && crowd->as_double() != 0);
+    if (const base::Json* why = object.find(kOutlineLeftOut); why && why->is_string()) {
+      if (counts.bad_outlines++ > 0) continue;
+      const base::Json* name = all.find("file_name");
+      counts.first_bad_outline =
+          base::text(name && name->is_string() ? name->as_string() + ": " : "", why->as_string());
+    }
   }
   return counts;
 }
 
-void Statistics::add(const FinishedSample& sample, int32_t label, const std::vector<int64_t>& objects) {
+void Statistics::add(const FinishedSample& sample, int32_t label, const ObjectCounts& objects) {
   Statistics one;
   one.num_samples = 1;
-  one.objects_per_class = objects;
+  one.objects_per_class = objects.per_class;
+  one.most_objects = objects.single;
+  one.pairs.add(objects.per_class);
+  one.bad_outlines = objects.bad_outlines;
+  one.first_bad_outline = objects.first_bad_outline;
   if (label >= 0) {
     one.per_class.resize(static_cast<size_t>(label) + 1);
     one.per_class.back() = 1;
@@ -107,6 +120,10 @@ void Statistics::add(const FinishedSample& sample, int32_t label, const std::vec
 void Statistics::add(const Statistics& other) {
   add_counts(per_class, other.per_class);
   add_counts(objects_per_class, other.objects_per_class);
+  most_objects = std::max(most_objects, other.most_objects);
+  pairs.add(other.pairs);
+  if (bad_outlines == 0) first_bad_outline = other.first_bad_outline;
+  bad_outlines += other.bad_outlines;
   if (other.num_images > 0) {
     widen(min_width, max_width, num_images == 0, other.min_width, other.max_width);
     widen(min_height, max_height, num_images == 0, other.min_height, other.max_height);
@@ -128,6 +145,10 @@ base::Json Statistics::to_json() const {
   all["samples"] = num_samples;
   all["per_class"] = base::Json::array_of(per_class);
   all["objects_per_class"] = base::Json::array_of(objects_per_class);
+  all["most_objects"] = most_objects;
+  all["pairs"] = pairs.to_json();
+  all["bad_outlines"] = bad_outlines;
+  if (bad_outlines > 0) all["first_bad_outline"] = first_bad_outline;
   all["images"] = num_images;
   if (!without_image.empty()) all["without_image"] = without_image;
   all["width"] = base::Json::array_of(std::array{min_width, max_width, sum_width});
@@ -149,6 +170,10 @@ Statistics Statistics::from_json(const base::Json& value) {
   if (const base::Json* objects = value.find("objects_per_class")) {  // notes of before have none
     for (const auto& item : objects->items()) all.objects_per_class.push_back(item.as_int());
   }
+  all.most_objects = value.int_or("most_objects", 0);
+  if (const base::Json* pairs = value.find("pairs")) all.pairs = ClassPairs::from_json(*pairs);
+  all.bad_outlines = value.int_or("bad_outlines", 0);
+  all.first_bad_outline = value.string_or("first_bad_outline", "");
   all.num_images = value.at("images").as_int();
   all.without_image = value.string_or("without_image", "");
   std::array<int64_t, 3> width = {}, height = {};
@@ -171,7 +196,14 @@ base::Json Statistics::for_people() const {
   const double count = static_cast<double>(std::max<int64_t>(num_images, 1));
   all["samples"] = num_samples;
   all["per_class"] = base::Json::array_of(per_class);
-  if (!objects_per_class.empty()) all["objects_per_class"] = base::Json::array_of(objects_per_class);
+  if (!objects_per_class.empty()) {
+    all["objects_per_class"] = base::Json::array_of(objects_per_class);
+    all["most_objects"] = most_objects;
+  }
+  if (bad_outlines > 0) {
+    all["bad_outlines"] = bad_outlines;
+    all["first_bad_outline"] = first_bad_outline;
+  }
   all["bytes_in"] = bytes_in;
   all["bytes_out"] = bytes_out;
   all["shrunk"] = num_shrunk;

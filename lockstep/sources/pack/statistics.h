@@ -8,18 +8,31 @@
 #include "lockstep/base/json.h"
 #include "lockstep/shards/shard_writer.h"
 #include "lockstep/sources/image_work.h"
+#include "lockstep/sources/pack/class_pairs.h"
 
 namespace lockstep::sources {
 
-// How many objects of each class (by "label") the .json member of a sample lists; empty where it lists none. Labels
-// that are none of the classes are not counted: the member may be a foreign one.
-std::vector<int64_t> count_objects(const FinishedSample& sample, size_t num_classes);
+// The objects that the .json member of a sample lists. Labels that are none of the classes are not counted: the member
+// may be a foreign one.
+struct ObjectCounts {
+  std::vector<int64_t> per_class = {};  // by "label"; empty where it lists none
+  int64_t single = 0;                   // all of them but crowds
+  int64_t bad_outlines = 0;             // those whose outline was none and is left out
+  std::string first_bad_outline = "";   // why, of the first
+
+  bool operator==(const ObjectCounts&) const = default;
+};
+ObjectCounts count_objects(const FinishedSample& sample, size_t num_classes);
 
 // What is counted while samples are written. Whole numbers only: the sum over the shards does not depend on order.
 struct Statistics {
   int64_t num_samples = 0;
   std::vector<int64_t> per_class;          // samples by label
   std::vector<int64_t> objects_per_class;  // objects in samples, by label
+  int64_t most_objects = 0;                // in one sample, without crowds
+  int64_t bad_outlines = 0;                // of objects, left out
+  std::string first_bad_outline;           // why, of the first
+  ClassPairs pairs;                        // classes of objects beside each other
   int64_t num_images = 0;
   std::string without_image;  // what the first sample holds that has no image: "array 3x32x32 of u1", ".webp"
   int64_t min_width = 0, max_width = 0, sum_width = 0;
@@ -30,7 +43,7 @@ struct Statistics {
   int64_t num_turned = 0;
   PixelSums pixels;
 
-  void add(const FinishedSample& sample, int32_t label, const std::vector<int64_t>& objects = {});
+  void add(const FinishedSample& sample, int32_t label, const ObjectCounts& objects = {});
   void add(const Statistics& other);
   base::Json to_json() const;  // everything that from_json needs
   static Statistics from_json(const base::Json& value);

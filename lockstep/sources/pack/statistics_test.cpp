@@ -22,7 +22,7 @@ FinishedSample sample(int64_t width, int64_t height) {
 TEST(StatisticsTest, TheSumOverShardsIsThatOverTheSamples) {
   Statistics all, first, second;
   for (int64_t i = 0; i < 6; ++i) {
-    const std::vector<int64_t> objects(static_cast<size_t>(i % 3), 1);
+    const ObjectCounts objects{.per_class = std::vector<int64_t>(static_cast<size_t>(i % 3), 1), .single = i % 3};
     all.add(sample(20 + 10 * i, 30), static_cast<int32_t>(i % 4), objects);
     (i < 2 ? first : second).add(sample(20 + 10 * i, 30), static_cast<int32_t>(i % 4), objects);
   }
@@ -32,6 +32,7 @@ TEST(StatisticsTest, TheSumOverShardsIsThatOverTheSamples) {
   EXPECT_EQ(sum, all);
   EXPECT_EQ(all.per_class, (std::vector<int64_t>{2, 2, 1, 1}));
   EXPECT_EQ(all.objects_per_class, (std::vector<int64_t>{4, 2}));
+  EXPECT_EQ(all.most_objects, 2);
   EXPECT_EQ(all.min_width, 20);
   EXPECT_EQ(all.max_width, 70);
   EXPECT_EQ(all.bytes_out, 42);
@@ -61,7 +62,7 @@ TEST(StatisticsTest, CountsTheObjectsOfASampleByTheirClass) {
   const auto counts = [](const std::string& json) {
     FinishedSample one;
     one.members = {{"jpg", "x"}, {"json", json}};
-    return count_objects(one, 4);
+    return count_objects(one, 4).per_class;
   };
   EXPECT_EQ(counts(R"({"objects": [{"label": 2}, {"label": 0}, {"label": 2, "bbox": [1, 2, 3, 4]}]})"),
             (std::vector<int64_t>{1, 0, 2}));
@@ -70,12 +71,26 @@ TEST(StatisticsTest, CountsTheObjectsOfASampleByTheirClass) {
                               R"({"objects": [NaN]})", R"(["objects"])"}) {
     EXPECT_EQ(counts(foreign), std::vector<int64_t>()) << foreign;
   }
-  EXPECT_EQ(count_objects({}, 4), std::vector<int64_t>());
+  EXPECT_EQ(count_objects({}, 4), ObjectCounts());
+}
+
+TEST(StatisticsTest, CountsCrowdsApartAndOutlinesThatWereLeftOut) {
+  FinishedSample one;
+  one.members = {{"jpg", "x"},
+                 {"json", R"({"file_name": "a.jpg", "objects": [{"label": 0, "iscrowd": 1}, {"label": 0, "iscrowd": 0},
+      {"label": 1, "segmentation_left_out": "two corners"}, {"label": 1, "segmentation_left_out": "other"}]})"}};
+  const ObjectCounts counts = count_objects(one, 4);
+  EXPECT_EQ(counts, (ObjectCounts{{2, 2}, 3, 2, "a.jpg: two corners"}));
+  Statistics all;
+  all.add(one, -1, counts);
+  EXPECT_EQ(Statistics::from_json(all.to_json()), all);
+  EXPECT_EQ(all.for_people().at("most_objects").as_int(), 3);
+  EXPECT_EQ(all.for_people().at("first_bad_outline").as_string(), "a.jpg: two corners");
 }
 
 TEST(StatisticsTest, AShardsReportComesBackFromItsFile) {
   ShardReport report{{"shard-000003", 5, 10240, 0xFFFFFFFFu}, {}, {{"a/b.jpg", "the file is empty"}}};
-  report.statistics.add(sample(10, 12), 3, {0, 5});
+  report.statistics.add(sample(10, 12), 3, {.per_class = {0, 5}, .single = 5});
   const base::Json file = base::parse_json(report.to_json().dump(), "x");
   EXPECT_EQ(ShardReport::from_json(file), report);
 }

@@ -45,6 +45,16 @@ std::string number_of(int64_t index) {
   return digits;
 }
 
+// Of a polygon x, y, x, y, ... (the shoelace formula).
+double area_of(const std::vector<double>& outline) {
+  double twice = 0;
+  for (size_t i = 0; i < outline.size(); i += 2) {
+    const size_t next = (i + 2) % outline.size();
+    twice += outline[i] * outline[next + 1] - outline[next] * outline[i + 1];
+  }
+  return std::abs(twice) / 2;
+}
+
 double cents(double value) {
   return std::round(value * 100) / 100;
 }
@@ -112,7 +122,7 @@ class CocoLayout final : public SceneLayout {
       one["image_id"] = index;
       one["category_id"] = object.label + 1;
       one["bbox"] = Json::array({cents(object.x), cents(object.y), cents(object.width), cents(object.height)});
-      one["area"] = cents(object.width * object.height);
+      one["area"] = cents(area_of(object.outline));
       one["iscrowd"] = 0;
       one["segmentation"] = Json::array({std::move(polygon)});
       part.annotations.push_back(std::move(one));

@@ -180,6 +180,18 @@ std::string notes_text(const Json& dataset) {
   return out;
 }
 
+std::string bad_outlines_text(const Json& parts) {
+  int64_t count = 0;
+  std::string first;
+  for (const auto& part : parts.members()) {
+    count += part.value.int_or("bad_outlines", 0);
+    if (first.empty()) first = part.value.string_or("first_bad_outline", "");
+  }
+  if (count == 0) return "";
+  return text("\n  ", format_count(count), count == 1 ? " outline is" : " outlines are",
+              " none and left out, the boxes stay: ", first, "\n");
+}
+
 std::string triple(const Json& values) {
   std::vector<std::string> words;
   for (const auto& value : values.items()) words.push_back(fixed(value.as_double(), 4));
@@ -210,6 +222,7 @@ std::string packed_text(const sources::Packed& packed, const base::Path& folder)
     out += text("\n  mean ", triple(first.at("mean")), "; std ", triple(first.at("std")), "\n");
   }
   out += without_image_text(dataset.at("parts"));
+  out += bad_outlines_text(dataset.at("parts"));
   int64_t turned = 0, shrunk = 0;
   for (const auto& part : dataset.at("parts").members()) {
     turned += part.value.at("turned_upright").as_int();

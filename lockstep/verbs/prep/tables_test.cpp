@@ -34,7 +34,7 @@ TEST(PrepTablesTest, CountsTheObjectsOfEachClass) {
   sources::Packed packed;
   packed.dataset = base::parse_json(R"({"source": "x", "source_format": "coco", "classes": ["cat", "dog"], "parts": {
       "train": {"samples": 3, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0, "shrunk": 0,
-                "per_class": [0, 0], "objects_per_class": [3, 1234]},
+                "per_class": [0, 0], "objects_per_class": [3, 1234], "bad_outlines": 2, "first_bad_outline": "a.jpg: two corners"},
       "validate": {"samples": 1, "shards": 1, "bytes_in": 1, "tar_bytes": 1, "turned_upright": 0, "shrunk": 0,
                    "per_class": [0, 0]}},
       "duplicates": {"groups": 0}, "num_unreadable": 0, "num_left_out": 0})",
@@ -42,6 +42,7 @@ TEST(PrepTablesTest, CountsTheObjectsOfEachClass) {
   const std::string all = packed_text(packed, "out");
   EXPECT_THAT(all, testing::ContainsRegex("objects of +train +validate"));
   EXPECT_THAT(all, testing::ContainsRegex("dog +1,234 +0"));
+  EXPECT_THAT(all, HasSubstr("2 outlines are none and left out, the boxes stay: a.jpg: two corners"));
   EXPECT_THAT(all, Not(testing::ContainsRegex("class +train")));
 }
 

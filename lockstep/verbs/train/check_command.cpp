@@ -75,8 +75,8 @@ int check_data(const spec::Job& job, const base::Arguments& arguments, const bas
     base::write_file(list, lines);
   }
   base::give(arguments, result,
-             text(base::join(loader::data_lines(all), "\n"), "\nchecked ", format_count(count), " samples in ",
-                  base::duration_text(base::steady_seconds() - start), ": ",
+             text(base::join(loader::data_lines(all, task->object_slots()), "\n"), "\nchecked ", format_count(count),
+                  " samples in ", base::duration_text(base::steady_seconds() - start), ": ",
                   bad.empty() ? "every one can be used\n" : bad_text(bad, list)));
   return bad.empty() ? base::kExitDone : static_cast<int>(base::Blame::user);
 }
