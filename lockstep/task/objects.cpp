@@ -77,7 +77,8 @@ AnnotatedImage read_objects(const Json& document, const std::vector<std::string>
     object.area = one.double_or("area", object.box.area());
     object.truncated = one.double_or("truncated", 0);
     object.occluded = static_cast<int64_t>(one.double_or("occluded", 0));
-    if (const Json* outline = one.find("segmentation"); outline && outline->size() > 0) object.outline = *outline;
+    if (const Json* outline = one.find("segmentation"); outline && !outline->is_null() && outline->size() > 0)
+      object.outline = *outline;
   }
   return image;
 }

@@ -28,7 +28,7 @@ std::string reason(const std::string& objects) {
 TEST(Objects, AreReadAsCocoAndKittiHaveThem) {
   const AnnotatedImage image = read(
       R"({"category": "Van", "label": 0, "bbox": [10, 20, 30, 5], "iscrowd": 1, "area": 77, "segmentation": [[1, 2, 3, 4, 5, 6]]},
-         {"label": 0, "bbox": [1.5, 2, 3, 4], "truncated": 0.25, "occluded": 2})");
+         {"label": 0, "bbox": [1.5, 2, 3, 4], "truncated": 0.25, "occluded": 2, "segmentation": null})");
   ASSERT_EQ(image.objects.size(), 2U);
   EXPECT_EQ(image.width, 100);
   EXPECT_EQ(image.height, 50);

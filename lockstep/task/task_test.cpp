@@ -31,7 +31,8 @@ TEST(TaskTest, EveryTaskOfTheJobDocumentFillsTheFieldsThatItDeclares) {
     const auto score = task->score(1);
     const std::vector<float> outputs(2, 1);
     const int64_t id = 5;
-    score->add({std::span(&id, 1), values, {{"logits", 2, outputs}, {"value", 2, outputs}}});
+    const std::vector<std::string> annotations{encoder->annotation()};
+    score->add({std::span(&id, 1), values, {{"logits", 2, outputs}, {"value", 2, outputs}}, annotations});
     EXPECT_EQ(score->samples(), 0) << name_of(job.task);
   }
 }
@@ -48,6 +49,7 @@ TEST(TaskTest, ASummaryComesBackFromItsJson) {
   EXPECT_EQ(ScoreSummary::from_json(summary.to_json()), summary);
   EXPECT_EQ(summary.text(), "top-1 50.00 %, loss 1.5000");
   EXPECT_EQ(summary.figure("top1"), 0.5);
+  EXPECT_EQ((ScoreSummary{summary.headline, base::Json::object()}).text(), "top-1 50.00 %");
   EXPECT_FALSE(summary.figure("mae").has_value());
 }
 
