@@ -359,6 +359,14 @@ const Section& instances_section() {
                "a detection that overlaps a surer one of its class by more is left out")
           .add("sampler", &Instances::sampler, "", anything,
                "which anchors and regions are learnt from: random; or the first, to compare with other programs")
+          .add("scale_min", &Instances::scale_min, "factor", between(0.01, 10),
+               "training multiplies an image's size by a random factor between this")
+          .add("scale_max", &Instances::scale_max, "factor", between(0.01, 10),
+               "and this; of an image that outgrows the canvas a random part is shown")
+          .add("context", &Instances::context, "", anything,
+               "CSV of class,beside,weight: how much likelier two classes are on one image than by chance (prep writes "
+               "train/pairs.csv); scores of detections are changed by it; empty: none")
+          .add("context_strength", &Instances::context_strength, "factor", non_negative, "of that change; 0: none")
           .done();
   return section;
 }

@@ -241,6 +241,10 @@ struct Instances {
   double score_threshold = 0.05;
   double nms_iou = 0.5;  // detections of one class that overlap a surer one by more are left out
   Sampler sampler = Sampler::random;
+  double scale_min = 1;  // training shows an image this much
+  double scale_max = 1;  // to this much larger; what outgrows the canvas is cut off
+  std::string context;   // table of class pairs and weights that changes the scores; empty: none
+  double context_strength = 1;
 
   int64_t mask_slots() const { return roi_slots / 4; }  // regions on objects
   bool operator==(const Instances&) const = default;

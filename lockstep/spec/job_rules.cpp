@@ -50,6 +50,7 @@ class JobRules {
                base::text("remove it, or \"task\": \"", name, "\""));
     }
     if (job_.task == Task::detect) check_places();
+    if (job_.task == Task::detect || job_.task == Task::instances) check_augment();
   }
 
   // Of a task that says where something is: another view of the image needs another answer.
@@ -81,6 +82,11 @@ class JobRules {
       return;
     }
     if (!finds) return;
+    if (job_.instances.scale_min > job_.instances.scale_max) {
+      complain("instances.scale_min",
+               base::text("is ", job_.instances.scale_min, ", more than scale_max, ", job_.instances.scale_max),
+               "exchange the two");
+    }
     if (with_masks != job_.instances.masks) {
       complain("instances.masks",
                base::text("is ", with_masks ? "false" : "true", ", and ", job_.model.name, " learns ",
@@ -94,6 +100,15 @@ class JobRules {
       if (!job_.training.phases[i].cache_features) continue;
       complain(base::text("training.phases[", i, "].cache_features"),
                "maps for objects are too large to keep, and their samples change with the boxes", "leave it out");
+    }
+  }
+
+  // Of a task that learns where objects are.
+  void check_augment() {
+    if (job_.data.augment == Augment::rand || job_.data.augment == Augment::trivial) {
+      complain("data.augment",
+               base::text("is ", name_of(job_.data.augment), ", which would move the image away from its boxes"),
+               "none, standard or strong");
     }
   }
 

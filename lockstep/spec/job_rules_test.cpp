@@ -129,6 +129,20 @@ TEST(JobRulesTest, ADetectorAndTheTaskOfObjectsGoTogether) {
   EXPECT_EQ(job_of(kSmallJob, with("maskrcnn_resnet50_fpn", "instances.roi_slots=64")).instances.mask_slots(), 16);
 }
 
+TEST(JobRulesTest, ObjectsHaveNoLabelOfTheWholeImage) {
+  const std::string all =
+      job_complaint(kSmallJob, {"task=instances", "model.name=maskrcnn_resnet50_fpn", "training.mixup=0.2",
+                                "training.cutmix=1", "training.label_smoothing=0.1", "training.class_balance=1",
+                                "data.augment=rand", "instances.scale_min=1.5"});
+  for (const char* wrong :
+       {"training.mixup: is of task classify", "training.cutmix: is of task classify",
+        "training.label_smoothing: is of task classify", "training.class_balance: is of task classify",
+        "data.augment: is rand, which would move the image away from its boxes",
+        "instances.scale_min: is 1.5, more than scale_max, 1"}) {
+    EXPECT_THAT(all, HasSubstr(wrong));
+  }
+}
+
 TEST(JobRulesTest, VirtualRanksTakeNeitherSyncBatchNormNorRoundedSums) {
   EXPECT_THAT(job_complaint(kSmallJob, {"training.virtual_ranks=4", "training.batch_norm=sync"}),
               HasSubstr("training.batch_norm: is sync, which would undo the slices of virtual_ranks"));

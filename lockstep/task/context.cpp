@@ -19,7 +19,7 @@ using base::text;
 constexpr double kSurest = 1 - 1e-6;  // a score of 1 has no log-odds
 
 // The cells of one line: commas between, "" within quotes.
-std::vector<std::string> cells_of(std::string_view line) {
+std::vector<std::string> csv_cells(std::string_view line) {
   std::vector<std::string> cells(1);
   bool is_quoted = false;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -56,7 +56,7 @@ Context::Context(std::string_view csv, const std::string& source, const std::vec
     ++number;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) continue;
-    const std::vector<std::string> cells = cells_of(line);
+    const std::vector<std::string> cells = csv_cells(line);
     const auto weight = cells.size() == 3 ? number_of(cells[2]) : std::nullopt;
     if (!weight && number == 1 && cells.size() == 3) continue;  // a header
     if (!weight || !(*weight > 0) || !std::isfinite(*weight)) {

@@ -2,154 +2,132 @@
 #include "lockstep/task/instances.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
 
-#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
-#include "lockstep/task/image_encoder.h"
-#include "lockstep/task/kept_rows.h"
+#include "lockstep/image/runs.h"
+#include "lockstep/task/draw_objects.h"
+#include "lockstep/task/instances_encoder.h"
+#include "lockstep/task/instances_rows.h"
+#include "lockstep/task/instances_score.h"
 
 namespace lockstep::task {
 namespace {
 
+using base::fixed;
 using base::Json;
 using base::text;
 
-std::vector<Field> instance_fields(const spec::Job& job) {
-  const spec::Instances& settings = job.instances;
-  std::vector<Field> fields{image_field(job.data),
-                            {.name = "shown", .shape = {2}},
-                            {.name = "boxes", .shape = {settings.slots, 4}},
-                            {.name = "labels", .element = Element::int64, .shape = {settings.slots}}};
-  if (settings.masks) {
-    fields.push_back({.name = "masks",
-                      .element = Element::uint8,
-                      .shape = {settings.slots, settings.mask_size, settings.mask_size}});
-  }
-  return fields;
+constexpr size_t kMostInLine = 8;
+
+double rounded(double value, double unit) {
+  return std::round(value / unit) * unit;
 }
 
-// Draws synthetic samples: rectangles that fill their masks.
-class ObjectEncoder final : public ImageEncoder {
- public:
-  explicit ObjectEncoder(const spec::Job& job)
-      : ImageEncoder(job.data),
-        size_(job.data.image_size),
-        classes_(std::max<int64_t>(1, job.model.classes)),
-        slots_(job.instances.slots),
-        fields_(instance_fields(job)) {}
-
-  void encode_rest(const StoredSample& /*sample*/, FieldPointers /*rest*/) override {
-    throw base::Error(base::Blame::user, "task instances reads no stored objects", "data.train=synthetic");
-  }
-  void draw_rest(int32_t /*label*/, base::Random random, FieldPointers rest) override {
-    constexpr int64_t kMostObjects = 8;
-    blank_rest(rest);
-    auto* shown = reinterpret_cast<float*>(rest[0]);
-    auto* boxes = reinterpret_cast<float*>(rest[1]);
-    auto* labels = reinterpret_cast<int64_t*>(rest[2]);
-    shown[0] = static_cast<float>(size_.height);
-    shown[1] = static_cast<float>(size_.width);
-    const int64_t count = std::min(slots_, 1 + random.below(kMostObjects));
-    for (int64_t i = 0; i < count; ++i) {
-      const double width = random.uniform(0.1, 0.5) * shown[1], height = random.uniform(0.1, 0.5) * shown[0];
-      const double x = random.uniform(0, shown[1] - width), y = random.uniform(0, shown[0] - height);
-      const double box[4] = {x, y, x + width, y + height};
-      std::copy(box, box + 4, boxes + 4 * i);
-      labels[i] = 1 + random.below(classes_);
-      if (rest.size() > 3) {
-        const int64_t bytes = fields_[4].bytes() / slots_;
-        std::memset(rest[3] + i * bytes, 1, static_cast<size_t>(bytes));
-      }
-    }
-  }
-  void blank_rest(FieldPointers rest) override {
-    for (size_t i = 0; i < rest.size(); ++i) std::memset(rest[i], 0, static_cast<size_t>(fields_[i + 1].bytes()));
-  }
-
- private:
-  spec::ImageSize size_;
-  int64_t classes_;
-  int64_t slots_;
-  std::vector<Field> fields_;
-};
-
-struct Told {
-  int64_t id = 0;
-  int64_t detections = 0;
-};
-
-// How many detections an image has.
-class DetectionCount final : public Score {
- public:
-  void add(const Rows& rows) override {
-    for (int64_t i = 0; i < rows.size(); ++i) {
-      const auto scores = rows.output("scores").row(i);
-      told_.add({rows.sample_ids[static_cast<size_t>(i)],
-                 std::count_if(scores.begin(), scores.end(), [](float score) { return score > 0; })});
-    }
-  }
-  std::string pack() const override { return told_.pack(); }
-  void merge(std::string_view packed) override { told_.merge(packed); }
-  int64_t samples() const override { return told_.size(); }
-  Headline headline() const override {
-    int64_t all = 0;
-    for (const Told& told : told_.in_order()) all += told.detections;
-    const double mean = samples() == 0 ? 0 : static_cast<double>(all) / static_cast<double>(samples());
-    return {"detections", mean, true, text("detections ", base::fixed(mean, 1))};
-  }
-  Json figures() const override {
-    Json all = Json::object();
-    all["detections"] = headline().value;
-    return all;
-  }
-  std::string line() const override { return headline().text; }
-  Json to_json() const override {
-    Json all = figures();
-    all["samples"] = samples();
-    all["worst"] = Json::array();
-    return all;
-  }
-
- private:
-  KeptRows<Told> told_;
-};
+std::vector<std::string> names_for(std::vector<std::string> classes, int64_t count) {
+  for (auto i = std::ssize(classes); i < count; ++i) classes.push_back(std::to_string(i));
+  return classes;
+}
 
 class Instances final : public Task {
  public:
-  explicit Instances(spec::Job job) : job_(std::move(job)) {}
+  Instances(const spec::Job& job, std::vector<std::string> classes) : job_(job), has_masks_(job.instances.masks) {
+    const spec::Instances& how = job.instances;
+    if (!how.context.empty() && !classes.empty())
+      context_ = std::make_shared<Context>(base::read_file(how.context), how.context, classes, how.context_strength);
+    classes_ = names_for(std::move(classes), job.model.classes);
+  }
 
-  std::vector<Field> fields() const override { return instance_fields(job_); }
-  std::unique_ptr<Encoder> encoder() const override { return std::make_unique<ObjectEncoder>(job_); }
-  Classes classes() const override { return Classes::none; }
-  int64_t num_outputs() const override { return job_.model.classes; }
-  std::unique_ptr<Score> score(int64_t /*worst*/) const override { return std::make_unique<DetectionCount>(); }
+  std::vector<Field> fields() const override { return instances_fields(job_); }
+  std::vector<std::string> members() const override { return {"json"}; }
+  std::unique_ptr<Encoder> encoder() const override { return make_instances_encoder(job_, classes_); }
+  Classes classes() const override { return Classes::of_objects; }
+  int64_t object_slots() const override { return job_.instances.slots; }
+  int64_t num_outputs() const override { return std::ssize(classes_); }
+  std::unique_ptr<Score> score(int64_t worst) const override {
+    return make_instances_score(classes_, has_masks_, worst, context_);
+  }
   Json report_words() const override {
-    return base::parse_json(R"({"title": "Detections", "share": false, "higher_is_better": true,
-                                "training": "class_loss", "validation": "detections", "also": {}})",
+    const std::string kind = has_masks_ ? "mask" : "box";
+    return base::parse_json(text(R"({"title": "Average precision of )", has_masks_ ? "masks" : "boxes",
+                                 R"(", "share": true, "higher_is_better": true, "training": "", "validation": ")", kind,
+                                 R"(_ap", "also": {"at IoU 0.5": ")", kind, R"(_ap50"}})"),
                             "report words");
   }
+
+  // {"width", "height", "objects": [{"class", "label", "score", "box": [x, y, width, height], "segmentation"}]}, in
+  // pixels of the image as it is seen.
   Json record(const Rows& rows, int64_t i, int64_t /*top*/) const override {
+    const ImageExtent image = extent_of(rows, i);
+    Json objects = Json::array();
+    for (const Detection& one : detections_of(rows, i, image, num_outputs(), context_.get())) {
+      Json object = Json::object();
+      object["class"] = classes_[static_cast<size_t>(one.label)];
+      object["label"] = one.label;
+      object["score"] = rounded(one.score, 1e-6);
+      const auto pixels = [](float value) { return Json(rounded(value, 1e-3)); };
+      object["box"] = Json::array(
+          {pixels(one.box[0]), pixels(one.box[1]), pixels(one.box[2] - one.box[0]), pixels(one.box[3] - one.box[1])});
+      if (!one.mask.empty()) {
+        object["segmentation"]["size"] = Json::array({image.height, image.width});
+        object["segmentation"]["counts"] = image::compress_runs(one.runs(image.width, image.height));
+      }
+      objects.push_back(std::move(object));
+    }
     Json record = Json::object();
-    const auto scores = rows.output("scores").row(i);
-    record["objects"] = std::count_if(scores.begin(), scores.end(), [](float score) { return score > 0; });
+    record["width"] = image.width;
+    record["height"] = image.height;
+    record["objects"] = std::move(objects);
     return record;
   }
-  std::string line(const Json& record) const override { return text("objects ", record.at("objects").as_int()); }
-  std::vector<std::string> columns(int64_t /*top*/) const override { return {"objects"}; }
-  std::vector<std::string> cells(const Json& record, int64_t /*top*/) const override {
-    return {text(record.at("objects").as_int())};
+
+  // "3 objects: cat 0.98, dog 0.77, cat 0.51; 4 below 0.5"
+  std::string line(const Json& record) const override {
+    std::vector<std::string> words;
+    size_t likely = 0;
+    const auto& objects = record.at("objects").items();
+    for (const Json& object : objects) {
+      if (!is_likely(object)) continue;
+      if (++likely > kMostInLine) continue;
+      words.push_back(text(object.at("class").as_string(), " ", fixed(object.at("score").as_double(), 2)));
+    }
+    if (likely > kMostInLine) words.emplace_back("...");
+    const size_t rest = objects.size() - likely;
+    return text(likely == 0 ? "no" : std::to_string(likely), likely == 1 ? " object" : " objects",
+                words.empty() ? "" : ": ", base::join(words, ", "),
+                rest > 0 ? text("; ", rest, " below ", fixed(kLeastDrawn, 1)) : "");
   }
 
+  std::vector<std::string> columns(int64_t /*top*/) const override { return {"objects", "classes", "scores", "boxes"}; }
+  std::vector<std::string> cells(const Json& record, int64_t /*top*/) const override {
+    std::vector<std::string> names, scores, boxes;
+    for (const Json& object : record.at("objects").items()) {
+      names.push_back(object.at("class").as_string());
+      scores.push_back(fixed(object.at("score").as_double(), 4));
+      std::vector<std::string> corners;
+      for (const Json& at : object.at("box").items()) corners.push_back(fixed(at.as_double(), 1));
+      boxes.push_back(base::join(corners, " "));
+    }
+    return {std::to_string(names.size()), base::join(names, "|"), base::join(scores, "|"), base::join(boxes, "|")};
+  }
+
+  bool draw(const Json& record, image::Image& on) const override { return draw_objects(record, on); }
+
  private:
+  static bool is_likely(const Json& object) { return object.at("score").as_double() >= kLeastDrawn; }
+
   spec::Job job_;
+  bool has_masks_;
+  std::vector<std::string> classes_;
+  std::shared_ptr<const Context> context_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Task> make_instances(const spec::Job& job) {
-  return std::make_unique<Instances>(job);
+std::unique_ptr<Task> make_instances(const spec::Job& job, std::vector<std::string> classes) {
+  return std::make_unique<Instances>(job, std::move(classes));
 }
 
 }  // namespace lockstep::task

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "lockstep/task/task.h"
 
 namespace lockstep::task {
 
-// Objects in images: a box, a class and a mask each. Fields besides "image": "shown" [2] (height and width that are
-// image, in pixels of the canvas; 0: a blank image), "boxes" [slots, 4] (x1 y1 x2 y2), "labels" [slots] (0: an empty
-// slot, classes from 1 on), "masks" [slots, cells, cells] with masks.
-std::unique_ptr<Task> make_instances(const spec::Job& job);
+// Objects in images, each with its class, its box and, of a network that gives them, its mask. They stand in a sample's
+// "json" member (objects.h). Fields: instances_encoder.h. Rows: `boxes` [D, 4] left, top, right, bottom in pixels of
+// the network's image, `scores` [D] (0: an empty slot), `labels` [D] (from 1 on), `masks` [D, side, side]
+// probabilities.
+std::unique_ptr<Task> make_instances(const spec::Job& job, std::vector<std::string> classes = {});
 
 }  // namespace lockstep::task

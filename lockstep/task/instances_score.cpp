@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
@@ -134,6 +135,7 @@ class InstancesScore final : public Score {
         plain_(std::ssize(classes_), has_masks ? CocoIou::segm : CocoIou::bbox) {}
 
   void add(const Rows& rows) override {
+    summed_.reset();
     base::ensure(std::ssize(rows.annotations) == rows.size(), "rows of objects have annotations");
     for (int64_t i = 0; i < rows.size(); ++i) {
       const std::string& words = rows.annotations[static_cast<size_t>(i)];
@@ -157,6 +159,7 @@ class InstancesScore final : public Score {
     return join_parts({boxes_.pack(), masks_.pack(), plain_.pack(), mistakes_.pack()});
   }
   void merge(std::string_view packed) override {
+    summed_.reset();
     boxes_.merge(next_part(packed));
     masks_.merge(next_part(packed));
     plain_.merge(next_part(packed));
@@ -165,7 +168,7 @@ class InstancesScore final : public Score {
 
   int64_t samples() const override { return boxes_.images(); }
   Headline headline() const override {
-    const double ap = (has_masks_ ? masks_ : boxes_).figures().ap;
+    const double ap = (has_masks_ ? summed().masks : summed().boxes).ap;
     return {has_masks_ ? "mask_ap" : "box_ap", ap < 0 ? std::nan("") : ap, true,
             text(has_masks_ ? "mask" : "box", " AP ", figure_text(ap))};
   }
@@ -176,9 +179,9 @@ class InstancesScore final : public Score {
       all[kind + "_ap50"] = or_null(figures.ap50);
       all[kind + "_ap75"] = or_null(figures.ap75);
     };
-    if (has_masks_) put("mask", masks_.figures());
-    put("box", boxes_.figures());
-    if (context_) all["ap_without_context"] = or_null(plain_.figures().ap);
+    if (has_masks_) put("mask", summed().masks);
+    put("box", summed().boxes);
+    if (context_) all["ap_without_context"] = or_null(summed().plain.ap);
     return all;
   }
   std::string line() const override {
@@ -186,12 +189,12 @@ class InstancesScore final : public Score {
       return text(kind, " AP ", figure_text(figures.ap), "  AP50 ", figure_text(figures.ap50), "  AP75 ",
                   figure_text(figures.ap75));
     };
-    return text(has_masks_ ? words("mask", masks_.figures()) + "  " : "", words("box", boxes_.figures()),
-                context_ ? text("  without context AP ", figure_text(plain_.figures().ap)) : "");
+    return text(has_masks_ ? words("mask", summed().masks) + "  " : "", words("box", summed().boxes),
+                context_ ? text("  without context AP ", figure_text(summed().plain.ap)) : "");
   }
 
   Json to_json() const override {
-    const CocoFigures boxes = boxes_.figures(), masks = masks_.figures();
+    const CocoFigures &boxes = summed().boxes, &masks = summed().masks;
     Json all = figures();
     all["samples"] = samples();
     if (has_masks_) all["masks"] = all_figures(masks);
@@ -213,7 +216,7 @@ class InstancesScore final : public Score {
   }
 
   std::string to_text() const override {
-    const CocoFigures boxes = boxes_.figures(), masks = masks_.figures();
+    const CocoFigures &boxes = summed().boxes, &masks = summed().masks;
     std::vector<base::Column> columns{{"class"}, {"objects", base::Align::right}};
     const auto add_columns = [&](const std::string& kind) {
       for (const char* figure : {" AP", " AP50"}) columns.push_back({kind + figure, base::Align::right});
@@ -236,6 +239,16 @@ class InstancesScore final : public Score {
   }
 
  private:
+  struct Figures {
+    CocoFigures boxes, masks, plain;
+  };
+
+  // Sorting all detections takes time, and one evaluation asks for its figures again and again.
+  const Figures& summed() const {
+    if (!summed_) summed_ = Figures{boxes_.figures(), masks_.figures(), plain_.figures()};
+    return *summed_;
+  }
+
   // The same image, what it shows and what was found as masks.
   void add_masks(const AnnotatedImage& annotated, const std::vector<Detection>& found, CocoImage& image) {
     for (size_t i = 0; i < image.truths.size(); ++i) {
@@ -293,6 +306,7 @@ class InstancesScore final : public Score {
   CocoScore masks_;
   CocoScore plain_;  // of the headline's kind, with scores as the network gave them; empty without a context
   KeptRows<Mistakes> mistakes_;
+  mutable std::optional<Figures> summed_;  // none: something was added since
 };
 
 }  // namespace

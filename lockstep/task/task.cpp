@@ -105,7 +105,7 @@ std::unique_ptr<Task> make_task(const spec::Job& job, std::vector<std::string> c
     case spec::Task::detect:
       return make_detect(job, std::move(classes));
     case spec::Task::instances:
-      return make_instances(job);
+      return make_instances(job, std::move(classes));
     case spec::Task::ordinal:
       return make_ordinal(job, std::move(classes));
   }

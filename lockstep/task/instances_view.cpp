@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/task/instances_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::task {
+namespace {
+
+constexpr double kHair = 1e-6;         // 480 * (800.0 / 480) is 800
+constexpr double kMostStretch = 0.02;  // rounding of a resize; more is another image
+
+// The whole of `length`, `scale` times as long; of what `most` pixels cannot show a part that `random` chooses.
+image::Axis resized_axis(int64_t length, double scale, int64_t most, base::Random* random) {
+  const auto resized = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(length) * scale + kHair));
+  image::Axis axis{.num_outputs = std::min(resized, most), .high = length};
+  axis.scale = static_cast<double>(length) / static_cast<double>(resized);
+  if (resized > most && random) axis.begin = static_cast<double>(random->below(resized - most + 1)) * axis.scale;
+  return axis;
+}
+
+}  // namespace
+
+image::View instances_view(int64_t width, int64_t height, const spec::Job& job, std::optional<base::Random> random) {
+  const spec::Instances& how = job.instances;
+  const spec::ImageSize& size = job.data.image_size;
+  const auto share = [](int64_t part, int64_t whole) { return static_cast<double>(part) / static_cast<double>(whole); };
+  double scale = std::min({share(how.min_size, std::min(width, height)), share(how.max_size, std::max(width, height)),
+                           share(size.width, width), share(size.height, height)});
+  if (job.data.augment == spec::Augment::none) random.reset();
+  if (random && how.scale_min != how.scale_max) scale *= random->uniform(how.scale_min, how.scale_max);
+  base::Random* const numbers = random ? &*random : nullptr;
+  image::View view{.x = resized_axis(width, scale, size.width, numbers),
+                   .y = resized_axis(height, scale, size.height, numbers)};
+  if (!random) return view;
+  view.x.reversed = job.data.flip && random->chance(0.5);
+  if (job.data.augment == spec::Augment::strong) {
+    view.colour.brightness = static_cast<float>(random->uniform(0.6, 1.4));
+    view.colour.contrast = static_cast<float>(random->uniform(0.6, 1.4));
+    view.colour.saturation = static_cast<float>(random->uniform(0.6, 1.4));
+    view.colour.hue = static_cast<float>(random->uniform(-0.1, 0.1));
+  }
+  return view;
+}
+
+image::View view_of_list(const image::View& view, const image::ImageInfo& image, int64_t width, int64_t height) {
+  const double x = static_cast<double>(width) / static_cast<double>(image.width);
+  const double y = static_cast<double>(height) / static_cast<double>(image.height);
+  const double pixel = 1.0 / static_cast<double>(std::min(image.width, image.height));
+  if (std::abs(x / y - 1) > kMostStretch + pixel) {
+    throw base::Error(base::Blame::user,
+                      base::text("its annotations are drawn on ", width, " x ", height, " pixels, and it has ",
+                                 image.width, " x ", image.height),
+                      "are these the images that the list was made for?");
+  }
+  image::View list = view;
+  const auto stretch = [](image::Axis& axis, double by, int64_t size) {
+    axis.begin *= by;
+    axis.scale *= by;
+    axis.low = 0;
+    axis.high = size;
+  };
+  stretch(list.x, x, width);
+  stretch(list.y, y, height);
+  return list;
+}
+
+}  // namespace lockstep::task
