@@ -11,6 +11,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
 #include "lockstep/run/order.h"
 #include "lockstep/step/evaluate.h"
@@ -54,6 +55,24 @@ void fill_own_rows(Features& features, const std::vector<model::Bundle>& views, 
                   static_cast<size_t>(all.field.bytes()));
     }
     features.was_read[static_cast<size_t>(id)] = batch.was_read[static_cast<size_t>(i)];
+    if (batch.annotations.empty()) continue;
+    features.annotations.resize(static_cast<size_t>(num_samples));
+    features.annotations[static_cast<size_t>(id)] = batch.annotations[static_cast<size_t>(i)];
+  }
+}
+
+// Every rank has those of its own samples.
+void exchange_annotations(std::vector<std::string>& annotations, int64_t num_samples, comm::Group& group) {
+  base::Json mine = base::Json::array();
+  for (size_t id = 0; id < annotations.size(); ++id) {
+    if (!annotations[id].empty()) mine.push_back(base::Json::array({base::Json(id), base::Json(annotations[id])}));
+  }
+  for (const auto& words : comm::gather_texts(group, mine.dump(-1))) {
+    const base::Json theirs = base::parse_json(words, "annotations of a rank", {.max_bytes = size_t{1} << 30});
+    for (const auto& row : theirs.items()) {
+      annotations.resize(static_cast<size_t>(num_samples));
+      annotations[static_cast<size_t>(row.items()[0].as_int())] = row.items()[1].as_string();
+    }
   }
 }
 
@@ -95,6 +114,7 @@ void exchange(Features& features, int64_t num_samples, comm::Group& group) {
   };
   for (auto& values : features.fields) sum_bytes(bytes_of(values));
   sum_bytes(at::from_blob(features.was_read.data(), {num_samples}, at::kByte));
+  exchange_annotations(features.annotations, num_samples, group);
 }
 
 // The fields of some samples, as a loader would give them.
@@ -110,6 +130,9 @@ loader::Batch batch_of(const Features& features, const std::vector<int64_t>& ids
     }
   }
   for (const int64_t id : ids) batch.was_read.push_back(features.was_read[static_cast<size_t>(id)]);
+  for (const int64_t id : ids) {
+    if (!features.annotations.empty()) batch.annotations.push_back(features.annotations[static_cast<size_t>(id)]);
+  }
   return batch;
 }
 

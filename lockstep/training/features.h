@@ -24,6 +24,7 @@ struct Features {
   std::vector<model::Bundle> views;       // each [samples, ...], float, CPU: what block `from` takes
   std::vector<task::FieldValues> fields;  // of all samples, but for those that the frozen blocks took
   std::vector<uint8_t> was_read;          // by sample
+  std::vector<std::string> annotations;   // by sample, what a score needs besides; none: nothing
   size_t from = 0;
   std::optional<run::BalancedOrder> balanced = {};  // data.balance; nothing: an epoch takes every sample once
 
