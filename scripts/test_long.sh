@@ -67,6 +67,7 @@ part signals 110 python3 tests/faults/signals.py
 part out-of-memory 20 python3 tests/faults/out_of_memory.py
 part detect 120 python3 tests/faults/detect.py
 part fastbox 240 python3 tests/learning/fastbox.py
+part instances 60 python3 tests/learning/instances.py
 part cut-link 40 tests/faults/cut_link.sh
 part prep-faults 70 python3 tests/faults/kill_prep.py 60
 part predict-faults 90 python3 tests/faults/kill_predict.py 60
