@@ -168,9 +168,10 @@ class InstancesScore final : public Score {
 
   int64_t samples() const override { return boxes_.images(); }
   Headline headline() const override {
-    const double ap = (has_masks_ ? summed().masks : summed().boxes).ap;
-    return {has_masks_ ? "mask_ap" : "box_ap", ap < 0 ? std::nan("") : ap, true,
-            text(has_masks_ ? "mask" : "box", " AP ", figure_text(ap))};
+    const bool of_masks = has_masks_ && summed().masks.ap >= 0;  // else nobody has drawn an outline
+    const double ap = (of_masks ? summed().masks : summed().boxes).ap;
+    return {of_masks ? "mask_ap" : "box_ap", ap < 0 ? std::nan("") : ap, true,
+            text(of_masks ? "mask" : "box", " AP ", figure_text(ap))};
   }
   Json figures() const override {
     Json all = Json::object();

@@ -78,6 +78,10 @@ TEST(InstancesScore, ObjectsWithoutAnOutlineHaveNoPartInTheMasks) {
   const Json all = score->to_json();
   EXPECT_NEAR(all.at("box_ap").as_double(), 1, 1e-9);
   EXPECT_EQ(all.at("classes").items()[1].at("average_precision").kind(), Json::Kind::null);
+  const auto boxes = make_instances_score({"cat", "dog"}, true, 4);
+  add(*boxes, 5, Told().add(0, 0.9F, 1, {10, 10, 30, 30}), R"({"category": "cat", "bbox": [20, 20, 40, 40]})");
+  EXPECT_EQ(boxes->headline().name, "box_ap") << "no outline at all: the boxes are what is learnt";
+  EXPECT_NEAR(boxes->headline().value, 1, 1e-9);
 }
 
 TEST(InstancesScore, SetsTheWorstImagesFirst) {
@@ -125,7 +129,7 @@ TEST(InstancesScore, WithoutAnyObjectNothingIsSound) {
   const auto score = make_instances_score({"cat", "dog"}, true, 4);
   add(*score, 1, Told().add(0, NAN, 1, {1, 1, 9, 9}), "");
   EXPECT_FALSE(score->is_sound());
-  EXPECT_EQ(score->headline().text, "mask AP -");
+  EXPECT_EQ(score->headline().text, "box AP -");
 }
 
 }  // namespace
