@@ -10,7 +10,8 @@
 namespace lockstep::advice {
 namespace {
 
-constexpr const char* kPlannedJob = R"({"name": "small", "data": {"train": "synthetic", "samples": 640, "image_size": 32},
+constexpr const char* kPlannedJob =
+    R"({"name": "small", "data": {"train": "synthetic", "samples": 640, "image_size": 32},
     "model": {"name": "resnet18", "classes": 10}, "training": {"global_batch": 32, "epochs": 2}})";
 
 class PlannedRowsTest : public testing::Test {

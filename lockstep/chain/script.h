@@ -50,8 +50,8 @@ NodeRequest node_request(const Shape& shape, const spec::Machine& machine);
 // User error for what this scheduler cannot be asked for.
 std::string batch_script(const ScriptRequest& request, const spec::Machine& machine);
 
-// What the link runs: `lockstep train ... --ranks N` (of a collection `lockstep predict ...`), or srun, or mpirun with a
-// container.
+// What the link runs: `lockstep train ... --ranks N` (of a collection `lockstep predict ...`), or srun, or mpirun with
+// a container.
 std::vector<std::string> work_command(const ScriptRequest& request, const spec::Machine& machine);
 
 // "pets-3f2a1c": readable, and another folder's run of that name is another job. At most 15 characters, which is what

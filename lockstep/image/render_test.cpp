@@ -54,9 +54,7 @@ TEST(RendererTest, AChosenViewLiesInTheCornerAndTheRestIsBlank) {
   const std::string file = gradient_file(64, 32);
   const auto bytes = std::as_bytes(std::span(file.data(), file.size()));
   const auto whole = [](const ImageInfo& info) {  // at half its size: 32 x 16
-    const auto axis = [](int64_t size) {
-      return Axis{.num_outputs = size / 2, .scale = 2, .high = size};
-    };
+    const auto axis = [](int64_t size) { return Axis{.num_outputs = size / 2, .scale = 2, .high = size}; };
     return View{axis(info.width), axis(info.height)};
   };
   spec::Data data = small_data();

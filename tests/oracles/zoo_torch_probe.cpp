@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Driven by zoo.py: each input line is a request, each output line its answer.
 //   {"model": {...}, "image_size": 64, "weights": FILE, "probe": FILE, "out": FILE, "autocast": false}
-// Tells mean and mean deviation of every fresh parameter; loads the weights, runs the images of the probe file in both modes,
-// and writes logits, gradients and statistics.
+// Tells mean and mean deviation of every fresh parameter; loads the weights, runs the images of the probe file in both
+// modes, and writes logits, gradients and statistics.
 //   {"model": {...}, "image_size": 224}
 // Counts parameters only, on the meta device.
 #include <ATen/ATen.h>
