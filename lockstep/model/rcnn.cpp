@@ -10,12 +10,14 @@ namespace {
 constexpr int64_t kCoarsest = 32;  // stride of the trunk's last map
 constexpr const char* kBody = "backbone.body.";
 
-// Sends a map of the trunk along to the pyramid.
+// Sends a map of the trunk along to the pyramid. The trunk goes on from an alias of it: so the gradients of the next
+// block are added up before the pyramid's joins them, whether that block is recomputed as a whole or not.
 class KeepMap final : public Block {
  public:
   explicit KeepMap(int64_t stride) : Block(base::text("map", stride)) {}
   Bundle run(const Bundle& input, Mode /*mode*/) override {
     Bundle output = input;
+    output[0] = input[0].alias();
     output.push_back(input[0]);
     return output;
   }

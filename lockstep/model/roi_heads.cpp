@@ -123,8 +123,10 @@ class MaskBranch {
     // A product with ones and zeros, and not a choice of rows: its gradient has one order of sums on every device.
     const at::Tensor is_class = classes.reshape({count, 1})
                                     .eq(at::arange(weight_().size(0), classes.options()))
-                                    .to(weight_().scalar_type());          // [count, classes]
-    const at::Tensor weight = at::matmul(is_class, weight_().flatten(1));  // [count, channels]
+                                    .to(weight_().scalar_type());  // [count, classes]
+    // By this way back its gradient lies as the weight does, which the reducer expects.
+    const at::Tensor rows = weight_().permute({0, 2, 3, 1}).reshape({weight_().size(0), channels_});
+    const at::Tensor weight = at::matmul(is_class, rows);  // [count, channels]
     const at::Tensor bias = at::matmul(is_class, bias_().to(weight_().scalar_type()).unsqueeze(1));  // [count, 1]
     const at::Tensor logits = at::bmm(grown, weight.unsqueeze(2)).squeeze(2) + bias;  // [count, half * half * 4]
     return logits.to(at::kFloat)
