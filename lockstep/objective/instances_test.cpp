@@ -50,7 +50,9 @@ TEST(InstancesTest, TheLossIsTheSumOfAllAndTheFiguresAreItsParts) {
   for (const at::Tensor& part : objective->sums(outputs, {})) sum += part.item<double>();
   EXPECT_NEAR(loss, sum, 1e-5);
   EXPECT_EQ(objective->figures().size(), 5U);
-  EXPECT_EQ(make_instances({.masks = false})->figures().size(), 4U);
+  spec::Instances boxes_alone;
+  boxes_alone.masks = false;
+  EXPECT_EQ(make_instances(boxes_alone)->figures().size(), 4U);
 }
 
 TEST(InstancesTest, DetectionsBecomeRowsOfFloats) {
