@@ -55,30 +55,27 @@ export -f sanitized fuzz unity_off unity_off_core unity_off_torch
 
 part every-step 320 python3 tests/faults/every_step.py
 part saves 90 python3 tests/faults/kill_saves.py
-part parts 80 python3 tests/faults/kill_parts.py 60
 part asan 440 bash -c 'sanitized asan'
 part tsan 300 bash -c 'sanitized tsan'
 # All in one view: installing Slurm takes 15-30 s.
 part slurm 340 tests/slurm/slurm.sh run bash -c 'tests/slurm/login_node.sh && tests/slurm/chain.sh && tests/slurm/collection.sh'
 part faults 130 python3 tests/faults/kill_resume.py 120
-part virtual-ranks 80 python3 tests/faults/kill_virtual.py
 part ranks 40 python3 tests/faults/kill_ranks.py
 part signals 110 python3 tests/faults/signals.py
 part out-of-memory 20 python3 tests/faults/out_of_memory.py
 part detect 120 python3 tests/faults/detect.py
-part fastbox 240 python3 tests/learning/fastbox.py
-part instances 60 python3 tests/learning/instances.py
 part cut-link 40 tests/faults/cut_link.sh
-part prep-faults 70 python3 tests/faults/kill_prep.py 60
-part predict-faults 90 python3 tests/faults/kill_predict.py 60
 part tidy 450 python3 scripts/tidy.py --seconds 440
 
-# On a slow machine the box ends among these: another one comes first each day, so that none is left out for good.
+# The box does not hold these at once: they take turns, and another one comes first with each commit and each day.
 turns=("campaign 225 python3 tests/faults/campaign.py 200" "fuzz 270 bash -c fuzz" "bare 80 tests/house/bare_build.sh"
-  "soak 120 python3 tests/faults/loader_soak.py" "unity-off 280 bash -c unity_off_core"
-  "unity-off-torch 520 bash -c unity_off_torch")
-today=$((10#$(date +%j)))
-for i in "${!turns[@]}"; do part ${turns[(i + today) % ${#turns[@]}]}; done  # unquoted: words
+  "predict-faults 90 python3 tests/faults/kill_predict.py 60" "soak 120 python3 tests/faults/loader_soak.py"
+  "fastbox 80 python3 tests/learning/fastbox.py" "unity-off 280 bash -c unity_off_core"
+  "parts 80 python3 tests/faults/kill_parts.py 60"
+  "instances 60 python3 tests/learning/instances.py" "unity-off-torch 520 bash -c unity_off_torch"
+  "virtual-ranks 80 python3 tests/faults/kill_virtual.py" "prep-faults 70 python3 tests/faults/kill_prep.py 60")
+first=$((10#$(date +%j) + $(git rev-list --count HEAD)))
+for i in "${!turns[@]}"; do part ${turns[(i + first) % ${#turns[@]}]}; done  # unquoted: words
 
 printf '\n%s\n' "${results[@]}"
 echo "faults injected in all: $faults (at least $least_faults)"
