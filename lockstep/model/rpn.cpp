@@ -30,6 +30,7 @@ struct AnchorMap {
 
 at::Tensor joined(const std::vector<AnchorMap>& maps, at::Tensor AnchorMap::*member) {
   std::vector<at::Tensor> all;
+  all.reserve(maps.size());
   for (const AnchorMap& map : maps) all.push_back(map.*member);
   return at::cat(all, 1);
 }

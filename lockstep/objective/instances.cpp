@@ -70,7 +70,7 @@ class Instances final : public Objective {
 
 InstanceLosses instance_losses(const NamedTensors& outputs) {
   InstanceLosses losses;
-  const at::Tensor anchors = outputs.at("anchors_valid");  // [images, samples]
+  const at::Tensor& anchors = outputs.at("anchors_valid");  // [images, samples]
   const at::Tensor num_anchors = anchors.sum(1).clamp_min(1);
   const at::Tensor& wanted = outputs.at("objectness_targets");
   losses.objectness = (binary_losses(outputs.at("objectness"), wanted) * anchors).sum(1) / num_anchors;

@@ -79,9 +79,14 @@ int share_over_ranks(const char* verb, const base::Arguments& arguments, const s
                      const std::function<int(const Rank&)>& work) {
   const int64_t ranks = ranks_asked(arguments);
   const base::Path run = arguments.positional.empty() ? "" : arguments.positional.front();
+  // The watchdog made a rank deaf to the wish to stop until it could hear it; here it simply ends.
+  const auto until_told_to_stop = [&](const Rank& rank) {
+    std::signal(SIGUSR1, SIG_DFL);
+    return work(rank);
+  };
   return run_on_ranks({.ranks = ranks,
                        .watch = [&] { return watch_over(verb, words, run, ranks); },
-                       .work = [&] { return work_as_rank("", join, work); }});
+                       .work = [&] { return work_as_rank("", join, until_told_to_stop); }});
 }
 
 }  // namespace lockstep::ranks

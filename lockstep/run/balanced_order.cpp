@@ -20,6 +20,7 @@ int64_t class_seed(int64_t seed, size_t label) {
 std::vector<int64_t> quotas_of(const std::vector<int64_t>& counts, double balance) {
   const auto total = static_cast<double>(std::accumulate(counts.begin(), counts.end(), int64_t{0}));
   std::vector<double> shares;
+  shares.reserve(counts.size());
   for (const int64_t count : counts)
     shares.push_back(count > 0 ? std::pow(static_cast<double>(count), 1 - balance) : 0);
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);

@@ -7,6 +7,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/mask.h"
 #include "lockstep/image/runs.h"
 #include "lockstep/task/draw_objects.h"
 #include "lockstep/task/instances_encoder.h"

@@ -35,6 +35,7 @@ std::vector<ShownObject> shown_objects(const AnnotatedImage& image, const image:
   }
   if (std::ssize(shown) <= slots) return shown;
   std::vector<double> areas;
+  areas.reserve(shown.size());
   for (const ShownObject& one : shown) areas.push_back(one.box.area());
   std::nth_element(areas.begin(), areas.begin() + (slots - 1), areas.end(), std::greater<>());
   const double least = areas[static_cast<size_t>(slots - 1)];

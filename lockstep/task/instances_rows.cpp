@@ -50,6 +50,7 @@ std::vector<Detection> detections_of(const Rows& rows, int64_t i, const ImageExt
   }
   if (context) {
     std::vector<Context::Answer> answers;
+    answers.reserve(found.size());
     for (const Detection& one : found) answers.push_back({one.label, one.score});
     const std::vector<float> changed = context->scores(answers);
     for (size_t k = 0; k < found.size(); ++k) found[k].score = changed[k];
