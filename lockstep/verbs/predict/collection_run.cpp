@@ -322,7 +322,7 @@ class CollectionRank {
   }
 
   std::string why_stop() const {
-    const std::string why = options_.stop();
+    std::string why = options_.stop();
     if (!why.empty() || !share_.seconds_left) return why;
     const double reserve = std::min(kReserve, *share_.seconds_left / 10);
     return base::steady_seconds() - started_ + reserve > *share_.seconds_left ? "walltime" : "";
