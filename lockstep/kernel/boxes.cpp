@@ -41,7 +41,8 @@ at::Tensor anchors_cpu(const at::Tensor& like, at::IntArrayRef grids, int64_t he
       const float x = std::nearbyint(size / tall / 2), y = std::nearbyint(size * tall / 2);
       around[i] = {-x, -y, x, y};
     }
-    const auto down = static_cast<float>(height / rows), across = static_cast<float>(width / columns);
+    const int64_t pixels_down = height / rows, pixels_across = width / columns;  // whole ones, as torchvision has them
+    const auto down = static_cast<float>(pixels_down), across = static_cast<float>(pixels_across);
     for (int64_t row = 0; row < rows; ++row) {
       for (int64_t column = 0; column < columns; ++column) {
         const float x = static_cast<float>(column) * across, y = static_cast<float>(row) * down;

@@ -80,7 +80,7 @@ at::Tensor focal_loss_sum(const at::Tensor& scores, const at::Tensor& targets, c
   constexpr double kLeast = 1e-7;  // at 0 a power under 1 has no finite gradient
   const at::Tensor log = at::log_softmax(scores, 1);
   const at::Tensor terms = log * log.exp().neg().add(1 + kLeast).pow(options.focal_gamma);  // [rows, classes]
-  const at::Tensor sharp = at::nll_loss(terms, targets, weights, at::Reduction::Sum, /*ignore_index=*/-1);
+  at::Tensor sharp = at::nll_loss(terms, targets, weights, at::Reduction::Sum, /*ignore_index=*/-1);
   if (options.label_smoothing == 0) return sharp;
   const at::Tensor rows = (weights ? terms * *weights : terms).mean(1);
   const at::Tensor spread = -at::where(targets.ge(0), rows, at::zeros_like(rows)).sum();
