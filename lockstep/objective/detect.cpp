@@ -102,8 +102,9 @@ class Detect final : public Objective {
   std::vector<Found> surest(const float* scores, const float* boxes, int64_t cells) const {
     std::vector<Found> all;
     for (int64_t cell = 0; cell < cells; ++cell, boxes += 4) {
+      const int64_t row = cell / columns_;
       const float x = boxes[0] + (static_cast<float>(cell % columns_) + 0.5F) * kCell;
-      const float y = boxes[1] + (static_cast<float>(cell / columns_) + 0.5F) * kCell;
+      const float y = boxes[1] + (static_cast<float>(row) + 0.5F) * kCell;
       const float width = boxes[2], height = boxes[3];
       const bool is_box = scores[cell] > kLeastScore && std::isfinite(x) && std::isfinite(y) && width > 0 &&
                           height > 0 && std::isfinite(width * height);

@@ -31,8 +31,8 @@ void fill_grid(const DetectGrid& grid, double focus, std::span<const Box> object
   std::fill(out.mask.begin(), out.mask.end(), 1.0F);
   const auto side = static_cast<double>(kDetectCell);
   for (int64_t i = 0; i < grid.cells(); ++i) {
-    const double left = side * static_cast<double>(i % grid.columns),
-                 top = side * static_cast<double>(i / grid.columns);
+    const int64_t row = i / grid.columns;
+    const double left = side * static_cast<double>(i % grid.columns), top = side * static_cast<double>(row);
     const Box cell{left, top, left + side, top + side};
     const auto first =
         std::find_if(objects.begin(), objects.end(), [&](const Box& object) { return touches(object, cell); });
