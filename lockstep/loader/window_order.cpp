@@ -16,8 +16,7 @@ int64_t purpose_seed(int64_t seed, const char* purpose) {
 
 }  // namespace
 
-WindowOrder::WindowOrder(const Extents& extents, int64_t window, int64_t seed, int64_t epoch)
-    : extents_(extents), window_(window) {
+WindowOrder::WindowOrder(const Extents& extents, int64_t window, int64_t seed, int64_t epoch) : extents_(extents) {
   const auto num_extents = static_cast<int64_t>(extents.all().size());
   base::ensure(num_extents > 0 && window > 0, "a window of at least one extent");
   const run::Order outer(num_extents, purpose_seed(seed, "extents"), epoch);

@@ -31,7 +31,6 @@ class WindowOrder {
 
  private:
   const Extents& extents_;
-  int64_t window_;
   std::vector<int64_t> turns_;         // the extent that comes as number i
   std::vector<int64_t> begins_ = {0};  // position where it would begin, were its samples not mixed
   std::vector<int64_t> window_begins_ = {0};

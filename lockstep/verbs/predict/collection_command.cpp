@@ -116,9 +116,10 @@ void print_end(const CollectionResult& result, const base::Arguments& arguments,
                const std::vector<std::string>& words) {
   const ResultPaths paths = paths_of(arguments);
   if (!result.finished()) {
+    const int64_t done = result.before + result.predicted;
     std::printf("stopped (%s) after %lld of %lld images, everything is kept in %s\ngo on with: lockstep predict %s\n",
-                result.stop_reason.c_str(), static_cast<long long>(result.before + result.predicted),
-                static_cast<long long>(result.images), paths.files().c_str(), site::shell_words(words).c_str());
+                result.stop_reason.c_str(), static_cast<long long>(done), static_cast<long long>(result.images),
+                paths.files().c_str(), site::shell_words(words).c_str());
     return;
   }
   const std::string before = result.before > 0 ? text(" (", result.before, " of them done before)") : "";
