@@ -2,6 +2,7 @@
 #include "lockstep/image/render.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "lockstep/base/error.h"
 
@@ -113,7 +114,8 @@ void Renderer::change(const View& view, float* out) {
   shown_.width = view.x.num_outputs;
   shown_.height = view.y.num_outputs;
   shown_.pixels.resize(static_cast<size_t>(shown_.width * shown_.height * 3));
-  for (size_t i = 0; i < shown_.pixels.size(); ++i) shown_.pixels[i] = static_cast<uint8_t>(out[i] * 255 + 0.5f);
+  for (size_t i = 0; i < shown_.pixels.size(); ++i)
+    shown_.pixels[i] = static_cast<uint8_t>(std::floor(out[i] * 255 + 0.5f));
   for (const Change& each : view.changes) apply(each, shown_, scratch_);
   for (size_t i = 0; i < shown_.pixels.size(); ++i) out[i] = static_cast<float>(shown_.pixels[i]) / 255;
 }
