@@ -4,10 +4,6 @@
 // Loads the weights, runs the images of the probe file against its targets in both modes, and writes what the network
 // says, the parts of the loss and the gradient of their sum.
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-
-#include <cstring>
-#include <iostream>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/json.h"
@@ -15,10 +11,13 @@
 #include "lockstep/model/weights.h"
 #include "lockstep/objective/objective.h"
 #include "lockstep/weights/safetensors.h"
+#include "tests/oracles/torch_probe.h"
 
 namespace {
 
 using namespace lockstep;
+using probe::read_tensor;
+using probe::Writer;
 
 spec::Job job_of(const base::Json& request) {
   base::Json document = base::parse_json(
@@ -30,34 +29,12 @@ spec::Job job_of(const base::Json& request) {
   return spec::parse_job(document);
 }
 
-at::Tensor read_tensor(const weights::SafetensorsFile& file, const char* name) {
-  const weights::TensorView* view = file.find(name);
-  base::ensure(view != nullptr && view->dtype == weights::Dtype::F32, "the probe file holds the tensor");
-  at::Tensor tensor = at::empty(view->shape);
-  std::memcpy(tensor.data_ptr(), view->bytes.data(), view->bytes.size());
-  return tensor;
-}
-
-class Writer {
- public:
-  void add(const std::string& name, const at::Tensor& tensor) {
-    const at::Tensor& kept = kept_.emplace_back(tensor.detach().to(at::kFloat).contiguous().clone());
-    const auto* data = static_cast<const std::byte*>(kept.data_ptr());
-    views_.push_back({name, weights::Dtype::F32, kept.sizes().vec(), {data, kept.nbytes()}});
-  }
-  void write(const std::string& path) { weights::write_safetensors(path, views_); }
-
- private:
-  std::vector<at::Tensor> kept_;
-  std::vector<weights::TensorView> views_;
-};
-
-void pass(const model::Network& network, const objective::Objective& objective, const weights::SafetensorsFile& probe,
+void pass(const model::Network& network, const objective::Objective& objective, const weights::SafetensorsFile& file,
           model::Mode mode, Writer& out) {
   const std::string prefix = mode == model::Mode::train ? "train." : "eval.";
   for (const model::Named& parameter : network.parameters()) at::Tensor(parameter.tensor).mutable_grad().reset();
   model::NamedTensors fields;
-  for (const char* name : {"image", "object", "box", "mask"}) fields.set(name, read_tensor(probe, name));
+  for (const char* name : {"image", "object", "box", "mask"}) fields.set(name, read_tensor(file, name));
   const model::NamedTensors outputs = network.forward(fields, mode);
   for (const model::Named& output : outputs) out.add(prefix + "output." + output.name, output.tensor);
   const auto sums = objective.sums(outputs, fields);
@@ -74,11 +51,11 @@ base::Json answer(const base::Json& request) {
   job.model.classes = 2;
   model::Network network = model::make_network(job.model, job.data.image_size, 1);
   const model::LoadReport report = model::load_weights(network, request.at("weights").as_string());
-  const weights::SafetensorsFile probe(request.at("probe").as_string());
+  const weights::SafetensorsFile file(request.at("probe").as_string());
   Writer out;
   const auto objective = objective::make_objective(job);
-  pass(network, *objective, probe, model::Mode::evaluate, out);
-  pass(network, *objective, probe, model::Mode::train, out);
+  pass(network, *objective, file, model::Mode::evaluate, out);
+  pass(network, *objective, file, model::Mode::train, out);
   out.write(request.at("out").as_string());
   base::Json reply;
   reply["parameters"] = network.parameter_count();
@@ -90,16 +67,5 @@ base::Json answer(const base::Json& request) {
 }  // namespace
 
 int main() {
-  at::set_num_threads(1);
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    try {
-      std::cout << answer(base::parse_json(line, "request")).dump(-1) << std::endl;
-    } catch (const std::exception& error) {
-      base::Json reply;
-      reply["error"] = error.what();
-      std::cout << reply.dump(-1) << std::endl;
-    }
-  }
-  return 0;
+  return lockstep::probe::answer_lines(answer);
 }

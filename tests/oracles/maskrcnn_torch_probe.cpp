@@ -4,11 +4,7 @@
 // Loads the weights, shows the network the fields of the probe file, and writes its detections, the losses of a
 // training step and their gradients.
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-
-#include <cstring>
-#include <iostream>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/json.h"
@@ -16,34 +12,13 @@
 #include "lockstep/model/weights.h"
 #include "lockstep/objective/instances.h"
 #include "lockstep/weights/safetensors.h"
+#include "tests/oracles/torch_probe.h"
 
 namespace {
 
 using namespace lockstep;
-
-at::Tensor read_tensor(const weights::TensorView& view) {
-  const auto type = view.dtype == weights::Dtype::F32   ? at::kFloat
-                    : view.dtype == weights::Dtype::I64 ? at::kLong
-                                                        : at::kByte;
-  at::Tensor tensor = at::empty(view.shape, type);
-  base::ensure(tensor.nbytes() == view.bytes.size(), "the probe file holds floats, integers and bytes");
-  std::memcpy(tensor.data_ptr(), view.bytes.data(), view.bytes.size());
-  return tensor;
-}
-
-class Writer {
- public:
-  void add(const std::string& name, const at::Tensor& tensor) {
-    const at::Tensor& kept = kept_.emplace_back(tensor.detach().to(at::kFloat).contiguous().clone());
-    const auto* data = static_cast<const std::byte*>(kept.data_ptr());
-    views_.push_back({name, weights::Dtype::F32, kept.sizes().vec(), {data, kept.nbytes()}});
-  }
-  void write(const std::string& path) { weights::write_safetensors(path, views_); }
-
- private:
-  std::vector<at::Tensor> kept_;
-  std::vector<weights::TensorView> views_;
-};
+using probe::read_tensor;
+using probe::Writer;
 
 void learn(const model::Network& network, const model::NamedTensors& fields, model::Mode mode, Writer& out) {
   const auto losses = objective::instance_losses(network.forward(fields, mode));
@@ -72,9 +47,9 @@ base::Json answer(const base::Json& request) {
   const model::LoadReport report = model::load_weights(network, request.at("weights").as_string());
   reply["fresh"] = base::Json::array_of(report.fresh);
   reply["ignored"] = base::Json::array_of(report.ignored);
-  const weights::SafetensorsFile probe(request.at("probe").as_string());
+  const weights::SafetensorsFile file(request.at("probe").as_string());
   model::NamedTensors fields;
-  for (const auto& view : probe.tensors()) fields.set(view.name, read_tensor(view));
+  for (const auto& view : file.tensors()) fields.set(view.name, read_tensor(view));
   Writer out;
   {
     const at::NoGradGuard no_grad;
@@ -89,16 +64,5 @@ base::Json answer(const base::Json& request) {
 }  // namespace
 
 int main() {
-  at::set_num_threads(1);
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    try {
-      std::cout << answer(base::parse_json(line, "request")).dump(-1) << std::endl;
-    } catch (const std::exception& error) {
-      base::Json reply;
-      reply["error"] = error.what();
-      std::cout << reply.dump(-1) << std::endl;
-    }
-  }
-  return 0;
+  return lockstep::probe::answer_lines(answer);
 }

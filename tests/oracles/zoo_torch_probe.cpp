@@ -6,21 +6,19 @@
 //   {"model": {...}, "image_size": 224}
 // Counts parameters only, on the meta device.
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-
-#include <cstdio>
-#include <cstring>
-#include <iostream>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/json.h"
 #include "lockstep/model/network.h"
 #include "lockstep/model/weights.h"
 #include "lockstep/step/precision.h"
+#include "tests/oracles/torch_probe.h"
 
 namespace {
 
 using namespace lockstep;
+using probe::read_tensor;
+using probe::Writer;
 
 spec::Model model_of(const base::Json& json) {
   base::Json document = base::parse_json(
@@ -30,37 +28,15 @@ spec::Model model_of(const base::Json& json) {
   return spec::parse_job(document).model;
 }
 
-at::Tensor read_tensor(const weights::SafetensorsFile& file, const char* name) {
-  const weights::TensorView* view = file.find(name);
-  base::ensure(view != nullptr && view->dtype == weights::Dtype::F32, "the probe file holds the tensor");
-  at::Tensor tensor = at::empty(view->shape);
-  std::memcpy(tensor.data_ptr(), view->bytes.data(), view->bytes.size());
-  return tensor;
-}
-
-class Writer {
- public:
-  void add(const std::string& name, const at::Tensor& tensor) {
-    const at::Tensor& kept = kept_.emplace_back(tensor.detach().to(at::kFloat).contiguous().clone());
-    const auto* data = static_cast<const std::byte*>(kept.data_ptr());
-    views_.push_back({name, weights::Dtype::F32, kept.sizes().vec(), {data, kept.nbytes()}});
-  }
-  void write(const std::string& path) { weights::write_safetensors(path, views_); }
-
- private:
-  std::vector<at::Tensor> kept_;
-  std::vector<weights::TensorView> views_;
-};
-
 // Both passes differentiate sum(logits * direction) + 0.3 * the same of each auxiliary head.
-void pass(const model::Network& network, const weights::SafetensorsFile& probe, model::Mode mode,
+void pass(const model::Network& network, const weights::SafetensorsFile& file, model::Mode mode,
           spec::Precision precision, Writer& out) {
   const std::string prefix = mode == model::Mode::train ? "train." : "eval.";
-  const at::Tensor direction = read_tensor(probe, "direction");
+  const at::Tensor direction = read_tensor(file, "direction");
   for (const model::Named& parameter : network.parameters()) at::Tensor(parameter.tensor).mutable_grad().reset();
   const model::NamedTensors output = [&] {
     const step::PassPrecision scope(network, precision, at::kCPU);
-    return network.forward({{"image", read_tensor(probe, "images")}}, mode);
+    return network.forward({{"image", read_tensor(file, "images")}}, mode);
   }();
   at::Tensor loss = (output.at("output") * direction).sum();
   out.add(prefix + "logits", output.at("output"));
@@ -92,12 +68,12 @@ base::Json answer(const base::Json& request) {
   const model::LoadReport report = model::load_weights(network, request.at("weights").as_string());
   reply["fresh"] = report.fresh.size();
   reply["ignored"] = base::Json::array_of(report.ignored);
-  const weights::SafetensorsFile probe(request.at("probe").as_string());
+  const weights::SafetensorsFile file(request.at("probe").as_string());
   Writer out;
   const base::Json* autocast = request.find("autocast");
   const auto precision = autocast && autocast->as_bool() ? spec::Precision::amp : spec::Precision::fp32;
-  pass(network, probe, model::Mode::evaluate, precision, out);
-  pass(network, probe, model::Mode::train, precision, out);
+  pass(network, file, model::Mode::evaluate, precision, out);
+  pass(network, file, model::Mode::train, precision, out);
   out.write(request.at("out").as_string());
   return reply;
 }
@@ -105,16 +81,5 @@ base::Json answer(const base::Json& request) {
 }  // namespace
 
 int main() {
-  at::set_num_threads(1);
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    try {
-      std::cout << answer(base::parse_json(line, "request")).dump(-1) << std::endl;
-    } catch (const std::exception& error) {
-      base::Json reply;
-      reply["error"] = error.what();
-      std::cout << reply.dump(-1) << std::endl;
-    }
-  }
-  return 0;
+  return lockstep::probe::answer_lines(answer);
 }

@@ -211,7 +211,7 @@ def check_labels(folder):
 
 
 def check_row(folder):
-    """A task whose readers know a table: the run is one row of it; a score without a loss has no card of one."""
+    """A task whose readers know a table: the run is one row of it; a score without a loss shows none."""
     write_run(folder, ["Car", "Van"], crash=False)
     words = {"title": "Average precision, moderate", "share": True, "higher_is_better": True, "training": "",
              "validation": "moderate", "also": {"easy": "easy"}, "row": {"easy": "easy", "medium": "moderate", "hard": "hard"}}
