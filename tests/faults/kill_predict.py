@@ -60,7 +60,7 @@ def one_fault(where, shim, how, at, whole):
         return f"did not go on, exit code {code}\n{said}"
     if records(where, to) != whole:
         return "other records than those that nobody disturbed"
-    left = [path.name for path in where.glob(f"{to}*") if path.name not in (f"{to}.jsonl", f"{to}.files")]
+    left = [path.name for path in where.glob(f"{to}.*") if path.name not in (f"{to}.jsonl", f"{to}.files")]
     remove(where, to)
     return f"left behind: {left}" if left else ""
 
