@@ -27,11 +27,12 @@ constexpr double kFastBoxDropout = 0.5;
 constexpr double kDeepScale = 0.1, kEarlyScale = 1e-3;  // of features on their way into a product
 constexpr double kBoxScale = 50, kConfidenceScale = 50, kDeltaScale = 5;
 
-// Sends the finer map along to the head.
+// Sends the finer map along to the head. The trunk goes on from an alias of it: so the gradients of the next block are
+// added up before the head's joins them, whether that block is recomputed as a whole or not.
 class KeepEarly final : public Block {
  public:
   KeepEarly() : Block("early") {}
-  Bundle run(const Bundle& input, Mode /*mode*/) override { return {input[0], input[0]}; }
+  Bundle run(const Bundle& input, Mode /*mode*/) override { return {input[0].alias(), input[0]}; }
 };
 
 class FastBoxHead final : public Block {

@@ -182,12 +182,14 @@ TEST(RecomputeTest, KeepsAFractionOfTheActivations) {
 
 // Its trunk, pyramid and regions see the same maps: where their gradients meet, the order of the sums must not depend
 // on what is recomputed. The choice of regions is drawn a second time.
-TEST(RecomputeTest, ADetectorGivesTheSameBits) {
+class DetectorRecomputeTest : public testing::TestWithParam<const char*> {};
+TEST_P(DetectorRecomputeTest, GivesTheSameBits) {
+  const std::string name = GetParam();
   spec::Job job;
-  job.task = spec::Task::instances;
-  job.model.name = "maskrcnn_resnet18_fpn";
-  job.model.classes = 3;
-  job.model.width = 8;
+  job.task = name.starts_with("fastbox") ? spec::Task::detect : spec::Task::instances;
+  job.model.name = name;
+  job.model.classes = job.task == spec::Task::detect ? 2 : 3;
+  if (name.find("resnet") != std::string::npos) job.model.width = 8;
   job.data.image_size = spec::ImageSize(64, 96);
   job.instances.slots = 4;
   job.instances.mask_size = 28;
@@ -213,6 +215,9 @@ TEST(RecomputeTest, ADetectorGivesTheSameBits) {
   ASSERT_EQ(plain.size(), recomputed.size());
   for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(at::equal(plain[i], recomputed[i])) << i;
 }
+INSTANTIATE_TEST_SUITE_P(Names, DetectorRecomputeTest,
+                         testing::Values("maskrcnn_resnet18_fpn", "fastbox_resnet18", "fastbox_vgg16",
+                                         "fastbox_googlenet"));
 
 }  // namespace
 }  // namespace lockstep::step
