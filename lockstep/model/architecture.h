@@ -31,10 +31,13 @@ struct Trunk {
   std::vector<Map> maps;  // by stride
 
   const Map& map_of(int64_t stride) const;  // REQUIRES: there is one
+  void note_map(Map map);                   // in the place of an earlier one of its stride; none of stride 2
 };
 Trunk resnet_trunk(const Request& request, const std::string& name);  // strides 4 to 32; takes model.width
 Trunk vgg16_trunk(const Request& request);                            // strides 1 to 32
 Trunk googlenet_trunk(const Request& request);                        // strides 8 to 32
+Trunk mobilenet_trunk(const Request& request);                        // strides 4 to 32
+Trunk efficientnet_trunk(const Request& request, double path_rate);   // likewise; `path_rate`: of drop_path
 
 // The two last blocks of most networks. "pool" gives one vector a sample, so that cached features stay small.
 class GlobalPool final : public PlainBlock {

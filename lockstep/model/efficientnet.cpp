@@ -110,21 +110,28 @@ class EfficientPool final : public PlainBlock {
 
 }  // namespace
 
-Blocks efficientnet_blocks(const Request& request) {
-  const double path_rate = request.model.drop_path > 0 ? request.model.drop_path : kDropPath;
+Trunk efficientnet_trunk(const Request& request, double path_rate) {
   int64_t total = 0;
   for (const MobileStage& stage : kLite0) total += stage.repeats;
-  Blocks blocks;
-  blocks.push_back(std::make_unique<EfficientStem>(request.maker));
-  int64_t index = 0;
+  Trunk trunk;
+  trunk.blocks.push_back(std::make_unique<EfficientStem>(request.maker));
+  int64_t index = 0, stride = 2;
   for (MobileStage stage : kLite0) {
+    stride *= stage.stride;
     for (int64_t i = 0; i < stage.repeats; ++i, ++index) {
       const double rate = path_rate * static_cast<double>(index) / static_cast<double>(total);
-      blocks.push_back(std::make_unique<MobileBlock>(base::text("_blocks.", index), request.maker, stage, rate));
+      trunk.blocks.push_back(std::make_unique<MobileBlock>(base::text("_blocks.", index), request.maker, stage, rate));
       stage.in = stage.out;
       stage.stride = 1;
     }
+    trunk.note_map({stride, trunk.blocks.back()->name(), stage.out});
   }
+  return trunk;
+}
+
+Blocks efficientnet_blocks(const Request& request) {
+  Blocks blocks =
+      std::move(efficientnet_trunk(request, request.model.drop_path > 0 ? request.model.drop_path : kDropPath).blocks);
   const double rate = request.model.dropout > 0 ? request.model.dropout : kDropout;
   blocks.push_back(std::make_unique<EfficientPool>(request.maker, kLite0[std::size(kLite0) - 1].out));
   blocks.push_back(std::make_unique<Head>(request, kFeatures, HeadOptions{"_fc.", rate, LinearInit::torch_default}));

@@ -87,18 +87,28 @@ class MobilePool final : public PlainBlock {
 
 }  // namespace
 
-Blocks mobilenet_blocks(const Request& request) {
-  Blocks blocks;
-  blocks.push_back(std::make_unique<MobileStem>(request.maker));
-  int64_t index = 1, in = 32;
+Trunk mobilenet_trunk(const Request& request) {
+  Trunk trunk;
+  trunk.blocks.push_back(std::make_unique<MobileStem>(request.maker));
+  int64_t index = 1, in = 32, stride = 2;
   for (InvertedStage stage : kMobileV2) {
+    stride *= stage.stride;
     for (int64_t i = 0; i < stage.repeats; ++i, ++index) {
-      blocks.push_back(std::make_unique<InvertedBlock>(base::text("features.", index), request.maker, in, stage));
+      trunk.blocks.push_back(std::make_unique<InvertedBlock>(base::text("features.", index), request.maker, in, stage));
       in = stage.out;
       stage.stride = 1;
     }
+    trunk.note_map({stride, trunk.blocks.back()->name(), in});
   }
-  blocks.push_back(std::make_unique<MobilePool>(base::text("features.", index), request.maker, in));
+  return trunk;
+}
+
+Blocks mobilenet_blocks(const Request& request) {
+  Trunk trunk = mobilenet_trunk(request);
+  const std::string last = base::text("features.", trunk.blocks.size());
+  const int64_t in = trunk.maps.back().channels;
+  Blocks blocks = std::move(trunk.blocks);
+  blocks.push_back(std::make_unique<MobilePool>(last, request.maker, in));
   const double rate = request.model.dropout > 0 ? request.model.dropout : kMobileDropout;
   blocks.push_back(
       std::make_unique<Head>(request, kMobileFeatures, HeadOptions{"classifier.1.", rate, LinearInit::normal_001}));

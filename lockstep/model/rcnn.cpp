@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/model/rcnn.h"
 
+#include <string_view>
+
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 
@@ -23,10 +25,22 @@ class KeepMap final : public Block {
   }
 };
 
+// torchvision keeps a trunk's layers by their names, those of MobileNetV2 by their numbers among its "features".
 void rename_tensors(Block& block) {
-  for (Named& parameter : block.parameters) parameter.name = kBody + parameter.name;
-  for (Named& buffer : block.buffers) buffer.name = kBody + buffer.name;
+  const auto in_body = [](const std::string& name) {
+    constexpr std::string_view kList = "features.";
+    return kBody + (name.starts_with(kList) ? name.substr(kList.size()) : name);
+  };
+  for (Named& parameter : block.parameters) parameter.name = in_body(parameter.name);
+  for (Named& buffer : block.buffers) buffer.name = in_body(buffer.name);
 }
+
+Trunk rcnn_trunk(const Request& request, const std::string& name) {
+  if (name == "mobilenet_v2") return mobilenet_trunk(request);
+  if (name == "efficientnet_lite0") return efficientnet_trunk(request, /*path_rate=*/0);
+  return resnet_trunk(request, name);
+}
+
 
 void check_canvas(const Request& request) {
   const spec::ImageSize& size = request.image_size;
@@ -51,7 +65,7 @@ Blocks rcnn_blocks(const Request& request) {
                         .masks = name.starts_with("maskrcnn"),
                         .image_size = request.image_size,
                         .instances = request.instances};
-  Trunk trunk = resnet_trunk(request, name.substr(from, name.rfind('_') - from));
+  Trunk trunk = rcnn_trunk(request, name.substr(from, name.rfind('_') - from));
   Blocks blocks;
   std::vector<int64_t> channels;
   for (const auto& map : trunk.maps) channels.push_back(map.channels);

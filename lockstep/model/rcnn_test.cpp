@@ -47,6 +47,36 @@ NamedTensors small_fields(const spec::Job& job) {
   return fields;
 }
 
+// Trunks of phones: maps of strides 4 to 32, the last of each stride; their classifiers' weights fit by name.
+TEST(RcnnTest, StandsOnMobileTrunks) {
+  for (const std::string name : {"maskrcnn_mobilenet_v2_fpn", "fasterrcnn_efficientnet_lite0_fpn"}) {
+    SCOPED_TRACE(name);
+    const spec::Job job = small_job(name);
+    const Network network = make_network(job);
+    std::vector<int64_t> channels;
+    for (const Named& parameter : network.parameters()) {
+      if (parameter.name.find("fpn.inner_blocks") != std::string::npos && parameter.name.ends_with("weight"))
+        channels.push_back(parameter.tensor.size(1));
+    }
+    const bool mobile = name.find("mobilenet") != std::string::npos;
+    EXPECT_EQ(channels, mobile ? (Sizes{24, 32, 96, 320}) : (Sizes{24, 40, 112, 320}));
+    EXPECT_EQ(network.parameters().front().name,
+              mobile ? "backbone.body.0.0.weight" : "backbone.body._conv_stem.weight");
+    EXPECT_EQ(network.forward(small_fields(job), Mode::evaluate).at("boxes").sizes().vec(), (Sizes{2, 9, 4}));
+  }
+}
+
+// The network takes images of whatever canvas: anchors stand where the map's pixels are.
+TEST(RcnnTest, TakesAnotherCanvas) {
+  spec::Job job = small_job();
+  const NamedTensors fields = small_fields(job);
+  const NamedTensors found = make_network(job).forward(fields, Mode::evaluate);
+  job.data.image_size = spec::ImageSize(128, 128);
+  const NamedTensors same = make_network(job).forward(fields, Mode::evaluate);
+  EXPECT_TRUE(at::allclose(found.at("boxes"), same.at("boxes")));
+  EXPECT_TRUE(at::allclose(found.at("scores"), same.at("scores")));
+}
+
 TEST(RcnnTest, EvaluationGivesDetectionsOfFixedShapeInsideOfTheImages) {
   const spec::Job job = small_job();
   const Network network = make_network(job);

@@ -16,7 +16,8 @@
 namespace lockstep::model {
 namespace {
 
-constexpr size_t kMaps = 5;  // of the pyramid that anchors stand on
+constexpr size_t kMaps = 5;            // of the pyramid that anchors stand on
+constexpr int64_t kFinestStride = 4;  // of its first map: a canvas is a whole number of them
 constexpr double kSmallest = 1e-3;
 constexpr double kProposalOverlap = 0.7;
 constexpr kernel::MatchOptions kAnchorMatch{.low = 0.3, .high = 0.7, .best_of_object = true};
@@ -61,8 +62,8 @@ class Rpn final : public Block {
                       bbox_pred_(hidden).permute({0, 2, 3, 1}).reshape({images, -1, 4})});
       grids.push_back({hidden.size(2), hidden.size(3)});
     }
-    const at::Tensor anchors =
-        kernel::anchors(bundle.shown(), grids, shape_.image_size.height, shape_.image_size.width);
+    const at::Tensor anchors = kernel::anchors(bundle.shown(), grids, kFinestStride * grids.front().height,
+                                               kFinestStride * grids.front().width);
     Bundle output = bundle.up_to(kernel::Pyramid().size());
     const bool training = mode != Mode::evaluate;
     add_proposals(output, bundle, maps, anchors,

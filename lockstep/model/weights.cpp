@@ -95,6 +95,12 @@ struct FileNames {
 
 constexpr const char* kTrunk = "backbone.body.";
 
+// MobileNetV2's layers stand by their numbers in a detector (rcnn.cpp).
+std::string without_list(const std::string& name) {
+  constexpr std::string_view kList = "features.";
+  return name.starts_with(kList) ? name.substr(kList.size()) : name;
+}
+
 FileNames names_of(const Network& network, const std::vector<TensorView>& tensors) {
   FileNames names;
   const auto parameters = network.parameters();
@@ -105,7 +111,7 @@ FileNames names_of(const Network& network, const std::vector<TensorView>& tensor
   for (const TensorView& view : tensors) {
     const std::string name = modern_name(view.name);
     names.old_rcnn = names.old_rcnn || (has_trunk && view.name.ends_with("rpn.head.conv.weight"));
-    names.views.emplace(names.is_trunk ? kTrunk + name : name, &view);
+    names.views.emplace(names.is_trunk ? kTrunk + without_list(name) : name, &view);
   }
   return names;
 }

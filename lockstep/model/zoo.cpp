@@ -54,11 +54,13 @@ const std::vector<Family>& families() {
       {fastbox_blocks, {"fastbox_vgg16", "fastbox_googlenet"}, {"dropout"}, kFastBox},
       {convnext_blocks, {"convnext_tiny", "convnext_small", "convnext_base", "convnext_large"}, {"drop_path"}},
       {rcnn_blocks,
-       {"fasterrcnn_resnet18_fpn", "fasterrcnn_resnet50_fpn", "fasterrcnn_resnet101_fpn"},
+       {"fasterrcnn_resnet18_fpn", "fasterrcnn_resnet50_fpn", "fasterrcnn_resnet101_fpn",
+        "fasterrcnn_mobilenet_v2_fpn", "fasterrcnn_efficientnet_lite0_fpn"},
        {"width"},
        rcnn_interface(false)},
       {rcnn_blocks,
-       {"maskrcnn_resnet18_fpn", "maskrcnn_resnet50_fpn", "maskrcnn_resnet101_fpn"},
+       {"maskrcnn_resnet18_fpn", "maskrcnn_resnet50_fpn", "maskrcnn_resnet101_fpn", "maskrcnn_mobilenet_v2_fpn",
+        "maskrcnn_efficientnet_lite0_fpn"},
        {"width"},
        rcnn_interface(true)},
   };
@@ -98,6 +100,12 @@ const Trunk::Map& Trunk::map_of(int64_t stride) const {
   const auto found = std::find_if(maps.begin(), maps.end(), [&](const Map& map) { return map.stride == stride; });
   base::ensure(found != maps.end(), "the trunk has a map of the stride that is asked for");
   return *found;
+}
+
+void Trunk::note_map(Map map) {
+  if (map.stride < 4) return;
+  if (!maps.empty() && maps.back().stride == map.stride) maps.pop_back();
+  maps.push_back(std::move(map));
 }
 
 at::Tensor GlobalPool::forward(const at::Tensor& input, Mode /*mode*/) {

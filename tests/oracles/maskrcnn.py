@@ -17,7 +17,8 @@ from unittest import mock
 import torch
 from safetensors.torch import load_file, save_file
 from torchvision.models.detection import FasterRCNN, MaskRCNN
-from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
+from torchvision.models import mobilenet_v2
+from torchvision.models.detection.backbone_utils import BackboneWithFPN, resnet_fpn_backbone
 from torchvision.models.detection.image_list import ImageList
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -29,14 +30,24 @@ ROWS = [
     ("maskrcnn_resnet18_fpn", (160, 128), (131, 103), "frozen"),
     ("maskrcnn_resnet50_fpn", (128, 128), (128, 113), "frozen"),
     ("fasterrcnn_resnet18_fpn", (256, 224), (250, 224), "frozen"),
+    ("fasterrcnn_mobilenet_v2_fpn", (128, 160), (128, 160), "frozen"),
 ]
 COUNTED = {"maskrcnn_resnet50_fpn": 44454513, "fasterrcnn_resnet50_fpn": 41808406}  # with 91 classes and plain norms
 SIZES = {"proposals": 300, "evaluated_proposals": 150, "anchor_samples": 64, "roi_slots": 48, "detections": 30}
 
 
+MOBILE_MAPS = {"3": 24, "6": 32, "13": 96, "17": 320}  # layer -> channels: the last of each stride
+
+
+def make_backbone(name):
+    if name.split("_")[1] == "mobilenet":
+        layers = {layer: str(level) for level, layer in enumerate(MOBILE_MAPS)}
+        return BackboneWithFPN(mobilenet_v2(weights=None).features, layers, list(MOBILE_MAPS.values()), 256)
+    return resnet_fpn_backbone(backbone_name=name.split("_")[1], weights=None, norm_layer=torch.nn.BatchNorm2d, trainable_layers=5)
+
+
 def make_reference(name):
-    backbone = resnet_fpn_backbone(backbone_name=name.split("_")[1], weights=None, norm_layer=torch.nn.BatchNorm2d,
-                                   trainable_layers=5)
+    backbone = make_backbone(name)
     kind = MaskRCNN if name.startswith("mask") else FasterRCNN
     return kind(backbone, CLASSES + 1, rpn_pre_nms_top_n_train=SIZES["proposals"],
                 rpn_post_nms_top_n_train=SIZES["proposals"], rpn_pre_nms_top_n_test=SIZES["evaluated_proposals"],
