@@ -54,6 +54,7 @@ unity_off_torch() { unity_off torch_rooms; }
 export -f sanitized fuzz unity_off unity_off_core unity_off_torch
 
 part every-step 320 python3 tests/faults/every_step.py
+part detectors 170 python3 tests/faults/every_step.py 5 $RANDOM detectors
 part saves 90 python3 tests/faults/kill_saves.py
 part asan 440 bash -c 'sanitized asan'
 part tsan 300 bash -c 'sanitized tsan'

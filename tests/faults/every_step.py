@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL at every step of a 50-step run, four ways: every_step.py [STEPS] [SEED] [WAY...]
+"""SIGKILL at every step of a run, several ways: every_step.py [STEPS] [SEED] [WAY...]
 
 supervised  two ranks; one of them is killed, the supervisor starts both again, without help.
 pieces      likewise with training.zero 3: every rank has a piece of the weights, and its history is of that.
 virtual     supervisor, mpirun and ranks are killed together; the run goes on with 4, then 2, then 3 ranks, then 4 again.
             training.virtual_ranks: the bits of an undisturbed run on one rank.
 plain       likewise without virtual ranks: the weights of an undisturbed run within 1e-6.
+
+Without a WAY these four, 50 steps each. Detectors go the same ways by name, `fastbox` and `maskrcnn` as supervised, with
+`-pieces` as pieces, with `-virtual` as virtual; `detectors` stands for all six.
 
 A checkpoint follows every step. When step k is saved for the first time, the kill comes at a seeded moment of the step
 behind it. Every step must have had its kill. The SHA-256 of the weights and of all state must be that of the run that
@@ -39,18 +42,37 @@ TOLERANCE = 1e-6  # of a weight, where ranks add in another order
 class Way:
     """How a run is killed and goes on, and what must come out."""
 
-    def __init__(self, ranks, same_bits, model=None, training=()):
+    def __init__(self, ranks, same_bits, changes=None, training=()):
         self.ranks, self.same_bits = ranks, same_bits
-        self.job = JOB | {"model": model or JOB["model"], "training": JOB["training"] | dict(training)}
+        changes = changes or {}
+        self.job = JOB | changes | {"data": JOB["data"] | changes.get("data", {}), "training": JOB["training"] | dict(training)}
         self.straight_ranks = ranks[0] if len(ranks) == 1 else 1
 
 
+DETECTORS = {
+    "fastbox": {"task": "detect", "model": {"name": "fastbox_resnet18", "width": 8, "classes": 2},
+                "data": {"image_size": [64, 96]}},
+    "maskrcnn": {"task": "instances", "model": {"name": "maskrcnn_resnet18_fpn", "width": 8, "classes": 3},
+                 "data": {"image_size": [64, 64]},
+                 "instances": {"slots": 4, "min_size": 64, "max_size": 64, "mask_size": 28, "proposals": 32,
+                               "evaluated_proposals": 16, "anchor_samples": 32, "roi_slots": 16, "detections": 8}},
+}
 WAYS = {
     "supervised": Way((2,), same_bits=True),
     "virtual": Way((4, 2, 3), same_bits=True, training={"virtual_ranks": 4}),
     "pieces": Way((2,), same_bits=True, training={"zero": 3}),
-    "plain": Way((4, 2, 3), same_bits=False, model=MLP),
+    "plain": Way((4, 2, 3), same_bits=False, changes={"model": MLP}),
 }
+HOUSE = list(WAYS)  # of a classifier
+for detector, its_job in DETECTORS.items():
+    WAYS[detector] = Way((2,), same_bits=True, changes=its_job)
+    WAYS[f"{detector}-pieces"] = Way((2,), same_bits=True, changes=its_job, training={"zero": 3})
+    WAYS[f"{detector}-virtual"] = Way((4, 2, 3), same_bits=True, changes=its_job, training={"virtual_ranks": 4})
+
+
+def ways_of(words):
+    detectors = [name for name in WAYS if name not in HOUSE]
+    return [name for word in words for name in (detectors if word == "detectors" else [word])] or HOUSE
 
 
 class Killer:
@@ -197,7 +219,7 @@ def main():
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     rng = random.Random(seed_from(sys.argv, 2))
     with folder_for("every-step") as folder:
-        results = [try_way(folder, name, steps, rng) for name in sys.argv[3:] or WAYS]
+        results = [try_way(folder, name, steps, rng) for name in ways_of(sys.argv[3:])]
     passed = sum(good for good, _ in results)
     return verdict("every_step", passed, len(results) - passed, sum(kills for _, kills in results))
 
