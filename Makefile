@@ -8,7 +8,8 @@ ROOM ?=
 ifneq ($(PREFIX),)
 PREFIX_FLAGS := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DLOCKSTEP_TESTS=OFF
 endif
-.PHONY: help deps build quickstart check test test-long unit format tidy clean
+PARTS ?=
+.PHONY: help deps build quickstart check test test-long test-all unit format tidy clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | expand -t 14
@@ -35,8 +36,11 @@ check: ## the rooms that you changed (or ROOM="model step"): tree, format, their
 test: ## everything a change must pass (at most 25 minutes cold); PARTS="tree unit" runs these
 	@scripts/test.sh $(PARTS)
 
-test-long: ## sanitizers, Slurm, longer fuzzing; time-boxed (at most 50 minutes)
-	@scripts/test_long.sh
+test-long: ## sanitizers, Slurm, longer fuzzing; time-boxed (at most 50 minutes): the parts take turns
+	@scripts/test_long.sh $(PARTS)
+
+test-all: ## hours: all of test-long, learning to a target, seed studies, long faults; rows in results/test_all.json
+	@python3 scripts/test_all.py $(PARTS)
 
 unit: ## the unit tests alone
 	@scripts/test.sh unit

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts that a contributor runs all day: what tidy looks at, what check chooses, that all builds have one set of flags."""
+"""The scripts that a contributor runs all day: what tidy looks at, what check chooses, whose turn it is in
+the long suite, that all builds have one set of flags."""
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 import check  # noqa: E402
 import tidy  # noqa: E402
+import turns  # noqa: E402
 from tree import Tree  # noqa: E402  (check.py knows where)
 
 
@@ -87,6 +90,50 @@ class CheckTest(unittest.TestCase):
             if path.name != "run.py":
                 line = path.read_text().splitlines()[2]
                 self.assertTrue(line.startswith("# rooms: ") and set(line[9:].split()) <= set(rooms), f"{path.name}: {line}")
+
+
+class TurnsTest(unittest.TestCase):
+    """The box of scripts/test_long.sh does not hold all of its parts: each has its turn, soon."""
+
+    def setUp(self):
+        listed = subprocess.run(["scripts/test_long.sh", "--list"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        rows = [line.split() for line in listed.splitlines()]
+        self.always = {name: int(seconds) for when, name, seconds in rows if when == "always"}
+        self.turns = {name: int(seconds) for when, name, seconds in rows if when == "turn"}
+        self.assertEqual(len(self.always) + len(self.turns), len(rows), "two parts of one name")
+        self.box = int(re.search(r"LONG_SECONDS:-(\d+)", (ROOT / "scripts/test_long.sh").read_text()).group(1))
+
+    def land(self, record, number, slowness):
+        """One landing, as test_long.sh goes about it, where every part takes `slowness` times its seconds."""
+        parts = [*self.always.items(), *((name, self.turns[name]) for name in turns.in_turn(self.turns, record))]
+        spent = 0
+        for name, seconds in parts:
+            if spent + seconds <= self.box and spent + slowness * seconds <= self.box + 250:
+                spent += slowness * seconds
+                record[name] = {"commits": number}
+        return record
+
+    def test_every_part_has_its_turn_within_seven_landings(self):
+        for slowness in (1, 1.7):
+            record = {}
+            for number in range(1, 40):
+                record = self.land(record, number, slowness)
+                if number >= turns.MOST_LANDINGS:
+                    waiting = {name: number - record.get(name, {"commits": 0})["commits"] for name in (*self.always, *self.turns)}
+                    self.assertLess(max(waiting.values()), turns.MOST_LANDINGS, f"landing {number}, {slowness}: {waiting}")
+
+    def test_what_never_passed_goes_first_then_what_passed_longest_ago(self):
+        record = {"a": {"commits": 30}, "b": {"commits": 10}, "d": {"commits": 10}}
+        self.assertEqual(turns.in_turn(["a", "b", "c", "d"], record), ["c", "b", "d", "a"])
+
+    def test_a_part_that_was_left_out_for_seven_landings_is_told(self):
+        most = turns.MOST_LANDINGS * turns.LANDING
+        record = {"old": {"commits": 100}, "young": {"commits": 101}}
+        self.assertEqual(turns.overdue(["old", "young", "new"], record, 101 + most), {"old": most + 1})
+
+    def test_no_part_has_been_left_out_for_seven_landings(self):
+        late = turns.overdue([*self.always, *self.turns], turns.read_record(), turns.commits())
+        self.assertEqual(late, {}, f"run scripts/test_long.sh {' '.join(late)} and commit results/test_long.json")
 
 
 class FlagsTest(unittest.TestCase):

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whose turn it is in scripts/test_long.sh, whose box does not hold all of its parts at once.
+
+  turns.py order NAME...         the parts in turn: what never passed first, then what passed longest ago
+  turns.py passed NAME=SECONDS...   writes down that they passed at this commit
+
+results/test_long.json has the last pass of every part and is committed with the change that it was run for. A part that
+goes first fits whenever it fits at all, so none waits for ever; tests/house/loop_test.py counts how long, and fails when
+a part has not passed for as many commits as seven landings have.
+"""
+import datetime
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORD = ROOT / "results/test_long.json"
+LANDING = 50  # commits; landings are not marked in the history, and had 20 to 140
+MOST_LANDINGS = 7
+
+
+def git(*words):
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def commits():
+    """A number, because a hash does not survive a rebase."""
+    return int(git("rev-list", "--count", "HEAD"))
+
+
+def read_record():
+    return json.loads(RECORD.read_text()) if RECORD.exists() else {}
+
+
+def in_turn(names, record):
+    return sorted(names, key=lambda name: record[name]["commits"] if name in record else -1)  # stable: equals as listed
+
+
+def overdue(names, record, now):
+    """name -> how many commits ago it passed, of those that have waited for too long. One that never passed is not among
+    them: it goes first until it has."""
+    waited = {name: now - record[name]["commits"] for name in names if name in record}
+    return {name: count for name, count in waited.items() if count > MOST_LANDINGS * LANDING}
+
+
+def write_passes(passes):
+    record = read_record()
+    said = {"commits": commits(), "commit": git("describe", "--always", "--dirty", "--exclude=*"),
+            "date": datetime.date.today().isoformat()}
+    for word in passes:
+        name, _, seconds = word.partition("=")
+        record[name] = {**said, "seconds": int(seconds)}
+    rows = [f" {json.dumps(name)}: {json.dumps(record[name])}" for name in sorted(record)]
+    RECORD.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+
+
+def main():
+    what, names = sys.argv[1], sys.argv[2:]
+    if what == "order":
+        print(*in_turn(names, read_record()), sep="\n")
+    elif what == "passed":
+        write_passes(names)
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
