@@ -18,6 +18,20 @@ lockstep_door(tiff libtiff-4>=4.5 tiffio.h libtiff-dev)  # 4.5: limits of memory
 lockstep_door(zlib zlib zlib.h zlib1g-dev)
 lockstep_door(hdf5 hdf5 hdf5.h libhdf5-dev)
 lockstep_door(uring liburing liburing.h liburing-dev)
+# The HTTP server: Beast has headers alone, and no file for pkg-config.
+pkg_check_modules(beast IMPORTED_TARGET QUIET openssl>=3)
+find_path(beast_headers boost/beast.hpp)
+if(beast_headers)
+  file(STRINGS ${beast_headers}/boost/version.hpp boost_version REGEX "define BOOST_VERSION ")
+  string(REGEX REPLACE "[^0-9]" "" boost_version "${boost_version}")
+endif()
+set(LOCKSTEP_HAS_beast OFF)
+if(beast_FOUND AND beast_headers AND boost_version GREATER_EQUAL 108100)
+  set(LOCKSTEP_HAS_beast ON)
+else()
+  message(WARNING "boost/beast.hpp (1.81) or openssl/ssl.h not found: the beast door is left out, serve and report "
+                  "--live need it (Debian: libboost1.81-dev libssl-dev)")
+endif()
 
 # libtorch from the PyPI wheel: link torch_cpu and c10 only; CUDA is opened at run time.
 set(LOCKSTEP_HAS_torch OFF)

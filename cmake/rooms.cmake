@@ -8,7 +8,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
 function(lockstep_room target folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lockstep/${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  foreach(door jpeg png webp tiff zlib uring)
+  foreach(door jpeg png webp tiff zlib uring beast)
     if(LOCKSTEP_HAS_${door})
       list(FILTER sources EXCLUDE REGEX "/no_${door}_door\\.cpp$")
     else()
@@ -46,7 +46,7 @@ foreach(row ${verb_rows})
   lockstep_add(verb_${CMAKE_MATCH_1} verbs/${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 
-foreach(room_door image:jpeg image:png image:webp image:tiff sources:zlib loader:uring)
+foreach(room_door image:jpeg image:png image:webp image:tiff sources:zlib loader:uring web_http:beast)
   string(REPLACE ":" ";" room_door ${room_door})
   list(GET room_door 0 room)
   list(GET room_door 1 door)
@@ -59,6 +59,7 @@ endforeach()
 file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/catalogue/*.json
   ${CMAKE_SOURCE_DIR}/catalogue/calibration/*.json ${CMAKE_SOURCE_DIR}/lockstep/web/*/*
   ${CMAKE_SOURCE_DIR}/lockstep/measure/*.py ${CMAKE_SOURCE_DIR}/lockstep/measure/*.json)
+list(FILTER embedded EXCLUDE REGEX "\\.(h|cpp)$")
 set(embedded_cpp ${CMAKE_BINARY_DIR}/generated/embedded.cpp)
 add_custom_command(OUTPUT ${embedded_cpp}
   COMMAND python3 ${CMAKE_SOURCE_DIR}/cmake/embed.py ${CMAKE_SOURCE_DIR} ${embedded_cpp} ${embedded}

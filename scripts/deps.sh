@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 
 build_packages=(g++ make cmake ninja-build ccache pkg-config git python3 python3-venv python3-pip curl ca-certificates
   libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev zlib1g-dev libhdf5-dev liburing-dev libopenmpi-dev openmpi-bin
+  libboost1.81-dev libssl-dev
   libgtest-dev libgmock-dev)
 test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev binutils strace chromium fonts-dejavu-core
   mpich libmpich-dev)  # MPICH: Debian ranks Open MPI above it, mpirun and mpicc stay as they are

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A login node without root: `make build PREFIX=...` with none of libjpeg, libpng, libwebp, libtiff, MPI and libtorch.
+# A login node without root: `make build PREFIX=...` with none of libjpeg, libpng, libwebp, libtiff, OpenSSL, MPI
+# and libtorch.
 # The doors are left out by name, nothing is installed by a package manager, and what needs none of them works.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -22,6 +23,7 @@ says "$work/log" "libjpeg62-turbo-dev"
 says "$work/log" "libpng-dev"
 says "$work/log" "libwebp-dev"
 says "$work/log" "libtiff-dev"
+says "$work/log" "libboost1.81-dev"
 says "$work/log" "libopenmpi-dev"
 says "$work/log" "libtorch not found"
 [ ! -e "$work/called" ] || { echo "called: $(cat "$work/called")"; exit 1; }
