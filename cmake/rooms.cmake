@@ -58,7 +58,7 @@ endforeach()
 # Files that travel inside the program: catalogue rows, pages, the peers of measurements.
 file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/catalogue/*.json
   ${CMAKE_SOURCE_DIR}/catalogue/calibration/*.json ${CMAKE_SOURCE_DIR}/lockstep/web/*/*
-  ${CMAKE_SOURCE_DIR}/lockstep/measure/*.py ${CMAKE_SOURCE_DIR}/lockstep/measure/*.json)
+  ${CMAKE_SOURCE_DIR}/lockstep/measure/*.py ${CMAKE_SOURCE_DIR}/lockstep/*/*.json)
 list(FILTER embedded EXCLUDE REGEX "\\.(h|cpp)$")
 set(embedded_cpp ${CMAKE_BINARY_DIR}/generated/embedded.cpp)
 add_custom_command(OUTPUT ${embedded_cpp}

@@ -192,7 +192,8 @@ SampleGroup group_samples(const std::vector<const Sample*>& samples, const Rates
   return group;
 }
 
-Calibration::Calibration(std::vector<DeviceCalibration> devices) : devices_(std::move(devices)) {
+Calibration::Calibration(std::vector<DeviceCalibration> devices, std::optional<GpuFamilies> families)
+    : devices_(std::move(devices)), families_(std::move(families)) {
   if (devices_.empty()) {
     throw base::Error(base::Blame::user, "there is no calibration: no time can be foretold",
                       "measure one: lockstep bench calibrate, then lockstep bench fit");
@@ -231,6 +232,16 @@ bool Calibration::measured(const Rates& rates) const {
   return basis(rates).rates.id == rates.id;
 }
 
+const GpuFamily* Calibration::family(const Rates& rates) const {
+  if (!families_ || rates.kind != DeviceKind::gpu || measured(rates)) return nullptr;
+  return &families_->of(rates.capability);
+}
+
+double Calibration::carry_factor(const Rates& rates, Arithmetic arithmetic) const {
+  const GpuFamily* carried = family(rates);
+  return carried == nullptr ? 1 : carried->factor(arithmetic);
+}
+
 const SampleGroup& Calibration::group(size_t device, OperatorClass kind) const {
   // A class that was never timed moves bytes: so does elementwise.
   for (const auto candidate : {kind, OperatorClass::elementwise, OperatorClass::copy}) {
@@ -265,13 +276,19 @@ Calibration Calibration::with_host(double factor) const {
   return other;
 }
 
+Calibration Calibration::with_families(GpuFamilies families) const {
+  Calibration other = *this;
+  other.families_ = std::move(families);
+  return other;
+}
+
 Calibration Calibration::without_model(const std::string& model) const {
   auto devices = devices_;
   for (auto& device : devices) {
     std::erase_if(device.samples,
                   [&](const Sample& sample) { return sample.models == std::vector<std::string>{model}; });
   }
-  return Calibration(std::move(devices));
+  return Calibration(std::move(devices), families_);
 }
 
 Calibration load_calibration() {
@@ -287,7 +304,7 @@ Calibration load_calibration() {
     }
   }
   for (const auto& file : user_documents()) add(base::read_json(file, kLimits));
-  return Calibration(std::move(devices));
+  return Calibration(std::move(devices), load_families());
 }
 
 }  // namespace lockstep::forecast

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lockstep/base/json.h"
+#include "lockstep/forecast/gpu_families.h"
 #include "lockstep/forecast/nearness.h"
 #include "lockstep/forecast/recording.h"
 #include "lockstep/forecast/roofline.h"
@@ -43,14 +45,6 @@ struct PowerShares {
   bool operator==(const PowerShares&) const = default;
 };
 
-// low and high: quantiles of actual / forecast, over cases that the fit had not seen.
-struct Spread {
-  double low = 1;
-  double high = 1;
-
-  bool operator==(const Spread&) const = default;
-};
-
 // Everything measured on one device. The document is docs/formats/calibration.md.
 struct DeviceCalibration {
   Rates rates;
@@ -62,7 +56,7 @@ struct DeviceCalibration {
   HostCosts host;
   PowerShares power;
   Spread measured;      // on this very device
-  Spread carried_over;  // on others
+  Spread carried_over;  // on others, where no family says more
   std::vector<Sample> samples;
 
   bool operator==(const DeviceCalibration&) const = default;
@@ -84,12 +78,16 @@ SampleGroup group_samples(const std::vector<const Sample*>& samples, const Rates
 // decide which kernel runs. A value; deterministic.
 class Calibration {
  public:
-  explicit Calibration(std::vector<DeviceCalibration> devices);  // user error when there is none
+  // User error when there is no device.
+  explicit Calibration(std::vector<DeviceCalibration> devices, std::optional<GpuFamilies> families = {});
 
   // The device's own calibration, or else the first one of its kind; user error when no device of its kind was
   // measured.
   const DeviceCalibration& basis(const Rates& rates) const;
   bool measured(const Rates& rates) const;  // on this very device
+  // What carries the basis' shares to a GPU that was not measured; nothing for the others.
+  const GpuFamily* family(const Rates& rates) const;
+  double carry_factor(const Rates& rates, Arithmetic arithmetic) const;
 
   // Samples of the layout are preferred for operators that have one.
   double efficiency(const Operator& op, const Rates& rates, Layout layout = Layout::channels_last) const;  // in (0, 1]
@@ -98,6 +96,7 @@ class Calibration {
 
   // Every cost of the launching thread times `factor`.
   Calibration with_host(double factor) const;
+  Calibration with_families(GpuFamilies families) const;
   // Without every sample that only `model`'s step has.
   Calibration without_model(const std::string& model) const;
 
@@ -106,6 +105,7 @@ class Calibration {
  private:
   using Key = std::pair<size_t, int>;
   std::vector<DeviceCalibration> devices_;
+  std::optional<GpuFamilies> families_;
   std::map<Key, SampleGroup> groups_;  // by device and class
 
   size_t basis_index(const Rates& rates) const;

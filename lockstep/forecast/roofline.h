@@ -28,7 +28,8 @@ struct Rates {
   DeviceKind kind = DeviceKind::gpu;
   std::array<double, 6> flops = {};  // by NumberType
   double bandwidth = 0;
-  double clock_ghz = 0;  // CPUs; 0: not known
+  double clock_ghz = 0;         // CPUs; 0: not known
+  std::string capability = {};  // GPUs: compute capability; empty: not known
   std::vector<RateNote> notes = {};
 
   double flops_of(NumberType type) const { return flops[static_cast<size_t>(type)]; }

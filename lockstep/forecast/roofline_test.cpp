@@ -46,7 +46,7 @@ TEST(RooflineTest, TakesHalfOfTheSixteenBitRateForAnUnstatedTf32) {
 
 TEST(RooflineTest, NamesTheRateThatTheCatalogueLacks) {
   try {
-    rates_of(embedded().gpu("a100-64"));
+    rates_of(embedded().gpu("h100-64"));
     FAIL() << "foretold a GPU without rates";
   } catch (const base::Error& error) {
     EXPECT_EQ(error.blame(), base::Blame::user);

@@ -7,12 +7,15 @@
 #include <span>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 #include "lockstep/forecast/calibration.h"
 #include "lockstep/forecast/collective.h"
 #include "lockstep/forecast/many_ranks.h"
 
 namespace lockstep::forecast {
 namespace {
+
+using base::text;
 
 // Identical GPUs and processes differ by 0.4 to 2 % from step to step; every step waits for the slowest.
 constexpr double kRankNoise = 0.007;
@@ -126,6 +129,14 @@ void add_notes(TimeForecast& forecast, const Recording& recording, std::span<con
   }
 }
 
+// How the seconds and their interval were obtained.
+std::string carried_words(const GpuFamily& family, const DeviceCalibration& basis, Arithmetic arithmetic) {
+  return text("time carried over from ", basis.rates.id, ", times ", base::fixed(family.factor(arithmetic), 2), " for ",
+              family.name, " in ", name_of(arithmetic), " (", family.rows, " published steps of ", family.origins,
+              " reports); interval: 80 % of the steps of reports left out of such a fit",
+              family.pooled ? ", all families together" : "", "; lockstep bench calibrate measures a GPU of your own");
+}
+
 // Widens the interval by what the seconds of operators without a rule may be off.
 void add_estimates(TimeForecast& forecast, const Recording& recording, std::span<const Event> step,
                    const std::vector<double>& seconds) {
@@ -158,10 +169,12 @@ TimeForecast play(const Recording& recording, const Rates& rates, const Calibrat
   forecast.host_bound = forecast.host > forecast.device + forecast.exposed;
   forecast.skew = kRankNoise * slowest_of(ranks) * alone;
   const bool measured = calibration.measured(rates);
-  const Spread& spread = measured ? basis.measured : basis.carried_over;
+  const GpuFamily* family = calibration.family(rates);
+  const Spread& spread = measured ? basis.measured : family ? family->spread : basis.carried_over;
   const double value = alone + forecast.skew;
   forecast.step = {value, value * spread.low, value * spread.high, measured ? Basis::measured : Basis::carried_over};
   add_notes(forecast, recording, step, rates);
+  if (family) forecast.notes.push_back(carried_words(*family, basis, arithmetic_of(recording)));
   add_classes(forecast, recording, step, rates, seconds);
   add_estimates(forecast, recording, step, seconds);
   return forecast;
@@ -180,7 +193,10 @@ std::vector<const Operator*> last_step_operators(const Recording& recording) {
 std::vector<double> operator_seconds(const Recording& recording, const Rates& rates, const Calibration& calibration) {
   std::vector<double> seconds;
   seconds.reserve(recording.operators.size());
-  for (const auto& op : recording.operators) seconds.push_back(calibration.seconds(op, rates, recording.layout));
+  const double factor = calibration.carry_factor(rates, arithmetic_of(recording));
+  for (const auto& op : recording.operators) {
+    seconds.push_back(factor * calibration.seconds(op, rates, recording.layout));
+  }
   return seconds;
 }
 

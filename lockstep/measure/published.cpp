@@ -18,8 +18,6 @@ namespace {
 
 using base::text;
 
-constexpr double kDisputed = 0.15;  // sources that differ by more do not measure the same thing
-
 // The whole cell as a number; 0 when it is none.
 double number_in(const std::string& cell) {
   double value = 0;
@@ -50,12 +48,16 @@ Published read_row(const base::Csv& csv, const base::Csv::Row& cells) {
     row.layout = forecast::Layout::channels_last;
   }
   row.updates = !contains(row.notes, "fwd+bwd");
+  row.python = row.framework.starts_with("PyTorch");
   return row;
 }
 
 // Why a row cannot be compared; empty when it can.
 std::string exclude(const Published& row, const base::Csv& csv, const base::Csv::Row& cells) {
-  if (!row.framework.starts_with("PyTorch")) return "framework is not PyTorch";
+  if (!row.python && !contains(row.framework, "Torch7") && !row.framework.starts_with("TensorFlow 1.x") &&
+      row.framework != "MXNet") {
+    return "framework compiles its step, or is not known";
+  }
   if (contains(row.framework, "DataParallel")) return "DataParallel: one process splits and gathers";
   if (contains(row.framework, "MLPerf")) return "MLPerf: kernels of its own";
   if (row.metric != "img/s" && row.metric != "sec/iter") return text("metric is ", row.metric);
@@ -67,6 +69,17 @@ std::string exclude(const Published& row, const base::Csv& csv, const base::Csv:
   if (csv.at(cells, "n_nodes") != "1") return "several nodes: the rate between them is not stated";
   const std::set<std::string> known = {"fp32", "tf32", "amp16", "bf16", "fp16_pure"};
   return known.count(row.precision) != 0 ? "" : text("precision is ", row.precision);
+}
+
+// The first two parts of a source are whose it is and which of his reports.
+std::string origin_of(const std::string& source, const std::vector<Origin>& origins) {
+  for (const auto& origin : origins) {
+    const bool fits = std::any_of(origin.begins.begin(), origin.begins.end(),
+                                  [&](const std::string& beginning) { return source.starts_with(beginning); });
+    if (fits) return origin.name;
+  }
+  const size_t first = source.find('/');
+  return source.substr(0, first == std::string::npos ? first : source.find('/', first + 1));
 }
 
 std::string lookup(const std::map<std::string, std::string>& names, const std::string& name) {
@@ -102,33 +115,19 @@ forecast::TimeForecast forecast_row(const PublishedForecast& one, const catalogu
   return forecast::forecast_time(one.recording, gpu, calibration, network);
 }
 
-double with_factor(const PublishedForecast& one, const Era& era, double factor, const catalogue::Catalogue& catalogue,
-                   const forecast::Calibration& calibration) {
-  if (era.scales == EraScales::step) return factor * forecast_row(one, catalogue, calibration).step.value;
-  return forecast_row(one, catalogue, calibration.with_host(factor)).step.value;
-}
-
-void mark_disputed(std::vector<PublishedForecast>& forecasts) {
-  using Key = std::tuple<std::string, std::string, std::string, int64_t>;
-  std::map<Key, std::vector<PublishedForecast*>> groups;
-  for (auto& one : forecasts) groups[{one.row->zoo, one.row->id, one.row->precision, one.row->gpus}].push_back(&one);
-  for (auto& [key, group] : groups) {
-    // Compared a sample: batches differ between sources.
-    const auto rate = [](const PublishedForecast* one, double seconds) {
-      return static_cast<double>(one->row->batch) / seconds;
-    };
-    double least = 1e300, most = 0;
-    std::set<std::string> sources;
-    for (const auto* one : group) {
-      least = std::min(least, rate(one, one->row->seconds()));
-      most = std::max(most, rate(one, one->row->seconds()));
-      sources.insert(one->row->source);
-    }
-    if (sources.size() < 2 || most / least < 1 + kDisputed) continue;
-    for (auto* one : group) {
-      const double ours = rate(one, one->seconds);
-      one->disputed = ours >= least && ours <= most;
-    }
+// Rows of the calibrated GPU are foretold as they are; the others by families that have not seen their origin.
+void foretell(std::vector<PublishedForecast>& forecasts, const forecast::GpuFamilies& families,
+              const catalogue::Catalogue& catalogue, const forecast::Calibration& calibration) {
+  const auto steps = carried_steps(forecasts);
+  std::map<std::string, forecast::GpuFamilies> unseen;
+  for (auto& one : forecasts) {
+    const std::string& origin = one.row->origin;
+    if (unseen.count(origin) == 0) unseen[origin] = fit_families(without_origin(steps, origin), families);
+    const double host = one.row->python ? unseen[origin].python_host : 1;
+    const auto step = forecast_row(one, catalogue, calibration.with_families(unseen[origin]).with_host(host)).step;
+    one.seconds = step.value;
+    one.low = step.low;
+    one.high = step.high;
   }
 }
 
@@ -138,16 +137,10 @@ PublishedNames parse_names(const base::Json& document) {
   PublishedNames names;
   for (const auto& [key, value, position] : document.at("gpus").members()) names.gpus[key] = value.as_string();
   for (const auto& [key, value, position] : document.at("models").members()) names.models[key] = value.as_string();
-  for (const auto& row : document.at("eras").items()) {
-    Era era{.name = row.at("name").as_string(), .begins = {}};
-    for (const auto& beginning : row.at("begins").items()) era.begins.push_back(beginning.as_string());
-    era.scales = forecast::choice_value<EraScales>(row.at("scales"));
-    era.factor = row.at("factor").as_double();
-    names.eras.push_back(std::move(era));
-  }
-  if (names.eras.size() > 4) {
-    throw base::Error(base::Blame::user, text(document.at("eras").where(), ": at most four eras have a factor"),
-                      "join two of them");
+  for (const auto& row : document.at("origins").items()) {
+    Origin origin{.name = row.at("name").as_string(), .begins = {}};
+    for (const auto& beginning : row.at("begins").items()) origin.begins.push_back(beginning.as_string());
+    names.origins.push_back(std::move(origin));
   }
   return names;
 }
@@ -174,21 +167,25 @@ std::vector<Published> read_published(const base::Csv& csv, const PublishedNames
     row.id = lookup(names.gpus, row.gpu);
     if (!row.id.empty()) (void)catalogue.gpu(row.id);
     row.excluded = exclude(row, csv, cells);
-    const auto fits = [&](const Era& era) {
-      return std::any_of(era.begins.begin(), era.begins.end(),
-                         [&](const std::string& beginning) { return row.framework.starts_with(beginning); });
-    };
-    const auto era = std::find_if(names.eras.begin(), names.eras.end(), fits);
-    row.era = static_cast<size_t>(era - names.eras.begin());
-    if (era == names.eras.end() && row.excluded.empty()) row.excluded = "framework is of no era";
+    row.origin = origin_of(row.source, names.origins);
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, const PublishedNames& names,
-                                                  const catalogue::Catalogue& catalogue,
+std::vector<forecast::CarriedStep> carried_steps(const std::vector<PublishedForecast>& forecasts) {
+  std::vector<forecast::CarriedStep> steps;
+  for (const auto& one : forecasts) {
+    if (!one.carried.family.empty()) steps.push_back(one.carried);
+  }
+  return steps;
+}
+
+std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, const catalogue::Catalogue& catalogue,
+                                                  const forecast::GpuFamilies& families,
                                                   const forecast::Calibration& calibration, const Tracer& trace) {
+  const forecast::Calibration bare = calibration.with_families({});
+  const forecast::Calibration ahead = bare.with_host(0);
   using Key = std::tuple<std::string, std::string, int64_t, int64_t, bool, bool>;
   std::map<Key, forecast::Recording> traced;
   std::vector<PublishedForecast> forecasts;
@@ -205,11 +202,17 @@ std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, 
       }
       one.recording = traced[key];
       one.recording.layout = row.layout;
-      const auto bare = forecast_row(one, catalogue, calibration);
-      one.bare = bare.step.value;
-      one.roofline = bare.roofline;
-      const Era& era = names.eras[row.era];
-      one.seconds = with_factor(one, era, era.factor, catalogue, calibration);
+      const auto time = forecast_row(one, catalogue, bare);
+      one.bare = time.step.value;
+      one.roofline = time.roofline;
+      const auto rates = forecast::rates_of(catalogue.gpu(row.id));
+      one.carried = {.family = bare.measured(rates) ? "" : families.of(rates.capability).name,
+                     .arithmetic = forecast::arithmetic_of(one.recording),
+                     .origin = row.origin,
+                     .python = row.python,
+                     .host = time.host,
+                     .device = forecast_row(one, catalogue, ahead).step.value,
+                     .seconds = row.seconds()};
     } catch (const base::Error& error) {
       if (error.blame() == base::Blame::bug) throw;
       row.excluded = error.what();
@@ -217,35 +220,8 @@ std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, 
     }
     forecasts.push_back(std::move(one));
   }
-  mark_disputed(forecasts);
+  foretell(forecasts, families, catalogue, calibration);
   return forecasts;
-}
-
-std::vector<double> fit_eras(const std::vector<PublishedForecast>& forecasts, const PublishedNames& names,
-                             const catalogue::Catalogue& catalogue, const forecast::Calibration& calibration) {
-  std::vector<double> factors;
-  for (size_t era = 0; era < names.eras.size(); ++era) {
-    std::vector<const PublishedForecast*> members;
-    for (const auto& one : forecasts) {
-      if (one.row->era == era) members.push_back(&one);
-    }
-    const bool step = names.eras[era].scales == EraScales::step;
-    double best = 1, least = 1e300;
-    // In steps of 3 %: finer than the spread of the rows. A row far off counts like one that is 50 % off.
-    for (int power = -25; power <= 40 && !members.empty(); ++power) {
-      const double factor = std::pow(1.03, power);
-      double error = 0;
-      for (const auto* one : members) {
-        const double seconds =
-            step ? factor * one->bare : with_factor(*one, names.eras[era], factor, catalogue, calibration);
-        const double off = std::log(seconds / one->row->seconds());
-        error += std::min(off * off, 0.16);
-      }
-      if (error < least) least = error, best = factor;
-    }
-    factors.push_back(std::round(best * 100) / 100);
-  }
-  return factors;
 }
 
 std::vector<Scaling> compare_scaling(const std::vector<PublishedForecast>& forecasts) {

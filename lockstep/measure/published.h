@@ -16,22 +16,17 @@
 
 namespace lockstep::measure {
 
-// What an era's one factor multiplies.
-LOCKSTEP_CHOICE(EraScales, step, host)
-
-// Framework versions that share one factor, found by how their name begins.
-struct Era {
+// Rows of one report or laboratory that share a machine, found by how their source begins.
+struct Origin {
   std::string name;
   std::vector<std::string> begins;
-  EraScales scales = EraScales::step;
-  double factor = 1;
 };
 
 // published_names.json.
 struct PublishedNames {
   std::map<std::string, std::string> gpus;    // as published -> id of the catalogue
   std::map<std::string, std::string> models;  // as published -> name of the zoo
-  std::vector<Era> eras;
+  std::vector<Origin> origins;
 };
 PublishedNames parse_names(const base::Json& document);  // user error with the place
 PublishedNames load_names();                             // the embedded one
@@ -46,10 +41,11 @@ struct Published {
   double value = 0;
   bool pcie = false;  // what joins the GPUs, where the row says so
 
-  std::string excluded;  // why there is no forecast; empty: there is one
-  std::string zoo;       // name of the zoo
-  std::string id;        // of the catalogue
-  size_t era = 0;
+  std::string excluded;                                    // why there is no forecast; empty: there is one
+  std::string zoo;                                         // name of the zoo
+  std::string id;                                          // of the catalogue
+  std::string origin;                                      // see Origin; without one, the first two parts of its source
+  bool python = false;                                     // PyTorch's Python launched it, nothing compiled
   forecast::Layout layout = forecast::Layout::contiguous;  // PyTorch's own default
   bool updates = true;                                     // false: "fwd+bwd only": no optimizer ran
 
@@ -63,26 +59,27 @@ std::vector<Published> read_published(const base::Csv& csv, const PublishedNames
 struct PublishedForecast {
   const Published* row = nullptr;
   forecast::Recording recording;  // the warm step only
-  double seconds = 0;             // foretold, with the era's factor
-  double bare = 0;                // without it
+  double seconds = 0;             // foretold by factors that had not seen this origin
+  double low = 0, high = 0;       // its interval, by other origins' rows alone
+  double bare = 0;                // without the family's factor
   double roofline = 0;            // every operator at the GPU's rates
-  bool disputed = false;          // sources for the same thing differ by more than 15 %, and the forecast is among them
+  forecast::CarriedStep carried = {};
 
   double ratio() const { return seconds / row->seconds(); }  // above 1: slower than published
+  bool inside() const { return row->seconds() >= low && row->seconds() <= high; }
 };
 
 // The recording of a job like that; called once for rows that share it.
 using Tracer = std::function<forecast::Recording(const Published& row)>;
 
 // One for each row that is not excluded; a row whose network cannot be traced becomes excluded with the reason.
-std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, const PublishedNames& names,
-                                                  const catalogue::Catalogue& catalogue,
+// Each origin is foretold by families that were fitted without it.
+std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, const catalogue::Catalogue& catalogue,
+                                                  const forecast::GpuFamilies& families,
                                                   const forecast::Calibration& calibration, const Tracer& trace);
 
-// The factor of each era that brings its forecasts nearest to what was published (least squares of the logarithm); 1
-// for an era without rows.
-std::vector<double> fit_eras(const std::vector<PublishedForecast>& forecasts, const PublishedNames& names,
-                             const catalogue::Catalogue& catalogue, const forecast::Calibration& calibration);
+// The steps on GPUs that were not calibrated: what factors are fitted on.
+std::vector<forecast::CarriedStep> carried_steps(const std::vector<PublishedForecast>& forecasts);
 
 // Parallel efficiency from 1 GPU to n, published and foretold, of rows that differ in nothing else.
 struct Scaling {

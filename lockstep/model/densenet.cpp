@@ -18,6 +18,7 @@ constexpr int64_t kBottleneck = 4;  // channels between the two convolutions of 
 
 std::array<int64_t, 4> densenet_stages(const std::string& name) {
   if (name == "densenet121") return {6, 12, 24, 16};
+  if (name == "densenet161") return {6, 12, 36, 24};
   if (name == "densenet169") return {6, 12, 32, 32};
   base::ensure(name == "densenet201", "a DenseNet of the table");
   return {6, 12, 48, 32};
@@ -95,7 +96,8 @@ class DensePool final : public PlainBlock {
 
 Blocks densenet_blocks(const Request& request) {
   const std::array<int64_t, 4> stages = densenet_stages(request.model.name);
-  const int64_t growth = request.model.width > 0 ? request.model.width : 32;
+  const int64_t usual = request.model.name == "densenet161" ? 48 : 32;
+  const int64_t growth = request.model.width > 0 ? request.model.width : usual;
   int64_t channels = 2 * growth;
   Blocks blocks;
   blocks.push_back(std::make_unique<DenseStem>(request.maker, channels));

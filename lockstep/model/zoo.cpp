@@ -41,7 +41,7 @@ const std::vector<Family>& families() {
       {mlp_blocks, {"mlp"}, {"width", "depth", "dropout"}},
       {smallcnn_blocks, {"smallcnn"}, {"width", "dropout"}},
       {resnet_blocks, {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152"}, {"width"}},
-      {densenet_blocks, {"densenet121", "densenet169", "densenet201"}, {"width", "dropout"}},
+      {densenet_blocks, {"densenet121", "densenet161", "densenet169", "densenet201"}, {"width", "dropout"}},
       {googlenet_blocks, {"googlenet"}, {"dropout"}, {.outputs = {"output", "aux1", "aux2"}}},
       {vit_blocks,
        {"vit_tiny_patch16_224", "vit_small_patch32_224", "vit_small_patch16_224", "vit_base_patch32_224",

@@ -96,7 +96,7 @@ FULL = [
 # order, 4e-6 in fp32 and 3e-2 in bf16.
 AUTOCAST = ["resnet18", "densenet121", "vit_tiny_patch16_224", "efficientnet_lite0", "convnext_tiny"]
 OTHER_START = ["efficientnet_lite0"]  # its head starts as torch's linear layer does, timm's in a range of its own
-COUNTED = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "densenet121", "densenet169", "densenet201",
+COUNTED = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "densenet121", "densenet161", "densenet169", "densenet201",
            "googlenet", "vit_tiny_patch16_224", "vit_small_patch32_224", "vit_small_patch16_224",
            "vit_base_patch32_224", "vit_base_patch16_224", "vit_large_patch32_224", "vit_large_patch16_224",
            "vit_huge_patch14_224", "vit_giant_patch14_224", "efficientnet_lite0", "mobilenet_v2",

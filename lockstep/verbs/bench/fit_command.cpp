@@ -34,7 +34,6 @@ base::CommandLine fit_line() {
            {"--cpu", "ID", "or the processor"},
            {"--cores", "N", "of that processor"},
            {"--cells", "FILE", "rows of bench cells of the same GPU: what the host pays, power, the interval"},
-           {"--published", "FILE", "published steps: the interval of other GPUs"},
            {"--machine", "TEXT", "what it was, in words (default: what the cells say)"},
            {"--date", "YYYY-MM-DD", "when it was measured"},
            {"--out", "FILE", "the calibration; catalogue/calibration/<id>.json travels with the program"},
@@ -141,17 +140,6 @@ void fit_cells(forecast::DeviceCalibration& device, const base::Json& operators,
   device.measured = forecast::estimate_spread(ratios);
 }
 
-void fit_published(forecast::DeviceCalibration& device, const base::Path& path, const catalogue::Catalogue& catalogue) {
-  const measure::PublishedNames names = measure::load_names();
-  auto rows = measure::read_published(base::parse_csv(base::read_file(path), path.string()), names, catalogue);
-  std::vector<double> ratios;
-  for (const auto& one :
-       measure::forecast_published(rows, names, catalogue, forecast::Calibration({device}), measure::trace_published)) {
-    if (one.row->id != device.rates.id) ratios.push_back(1 / one.ratio());
-  }
-  device.carried_over = forecast::estimate_spread(ratios);
-}
-
 }  // namespace
 
 LOCKSTEP_BENCH(fit)(const std::vector<std::string>& words) {
@@ -189,7 +177,6 @@ LOCKSTEP_BENCH(fit)(const std::vector<std::string>& words) {
     }
     fit_cells(device, operators, rows, catalogue.gpu(device.rates.id));
   }
-  if (const auto path = arguments.value("--published"); path && gpu) fit_published(device, *path, catalogue);
   if (const auto out = arguments.value("--out")) base::write_file(*out, forecast::to_text(device));
   base::Json row = base::Json::object();
   row["what"] = "calibration";

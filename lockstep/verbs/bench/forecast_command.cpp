@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <set>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/embedded.h"
@@ -9,6 +11,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/forecast/gpu_families.h"
 #include "lockstep/measure/bench_trace.h"
 #include "lockstep/measure/cell_forecast.h"
 #include "lockstep/measure/published.h"
@@ -28,7 +31,7 @@ base::CommandLine forecast_line() {
            {"--gpu", "ID", "the GPU of these cells (default: the one that the rows name)"},
            {"--operators", "FILE", "their timed operators too: where forecast and fact differ, by class"},
            {"--published", "FILE", "CSV of published measurements (results/published_training.csv)"},
-           {"--fit", "", "print the factor of each framework era that these rows ask for"},
+           {"--fit", "FILE", "write the factors of GPU families that these rows ask for (lockstep/forecast/gpu_families.json)"},
            {"--all", "", "list the rows left out too, each with its reason"},
            {"--json", "FILE", "every row as JSON (- = standard output)"}},
           "lockstep bench forecast --cells results/cells-h200.json\n"
@@ -45,7 +48,7 @@ double median_error(const std::vector<double>& ratios) {
   return errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
 }
 
-void print_rows(const std::vector<measure::PublishedForecast>& forecasts, const measure::PublishedNames& names) {
+void print_rows(const std::vector<measure::PublishedForecast>& forecasts) {
   constexpr auto kRight = base::Align::right;
   base::Table table({{"line", kRight},
                      {"model"},
@@ -58,18 +61,18 @@ void print_rows(const std::vector<measure::PublishedForecast>& forecasts, const 
                      {"ratio", kRight},
                      {"bare", kRight},
                      {"roofline", kRight},
-                     {"era"}});
+                     {"origin"}});
   for (const auto& one : forecasts) {
     const double published = one.row->seconds();
     table.add({text(one.row->line), one.row->zoo, one.row->id, text(one.row->gpus), one.row->precision,
                text(one.row->batch), fixed(published * 1e3, 1), fixed(one.seconds * 1e3, 1),
-               text(fixed(one.ratio(), 2), one.disputed ? " *" : ""), fixed(one.bare / published, 2),
-               fixed(one.roofline / published, 2), names.eras[one.row->era].name});
+               text(fixed(one.ratio(), 2), one.inside() ? "" : " *"), fixed(one.bare / published, 2),
+               fixed(one.roofline / published, 2), one.row->origin});
   }
   std::printf("%s", table.to_text().c_str());
   std::printf(
-      "  ratio: foretold / published seconds of a step; *: sources differ by more than 15 %%, and the forecast "
-      "lies among them\n  bare: without the factor of the era; roofline: every operator at the GPU's rates\n");
+      "  ratio: foretold / published seconds of a step, by families fitted without this origin; *: outside of the "
+      "interval\n  bare: without the family's factor; roofline: every operator at the GPU's rates\n");
 }
 
 void print_left_out(const std::vector<measure::Published>& rows, bool each) {
@@ -87,21 +90,56 @@ void print_left_out(const std::vector<measure::Published>& rows, bool each) {
     std::printf("  %4lld  %s\n", static_cast<long long>(count), reason.c_str());
 }
 
-void print_summary(const std::vector<measure::PublishedForecast>& forecasts, const forecast::Calibration& calibration,
-                   const catalogue::Catalogue& catalogue) {
-  std::vector<double> ratios, bare, roofline, inside;
-  for (const auto& one : forecasts) {
-    if (calibration.measured(forecast::rates_of(catalogue.gpu(one.row->id)))) continue;
+struct Errors {
+  std::vector<double> ratios, bare, roofline;
+  std::set<std::string> origins;
+  int64_t inside = 0;
+
+  void add(const measure::PublishedForecast& one) {
     ratios.push_back(one.ratio());
     bare.push_back(one.bare / one.row->seconds());
     roofline.push_back(one.roofline / one.row->seconds());
-    inside.push_back(one.disputed ? 1 : one.ratio());
+    origins.insert(one.row->origin);
+    inside += one.inside() ? 1 : 0;
   }
-  std::printf(
-      "GPUs left out of the calibration, %zu rows: median error %s; disputed rows counted as met %s; without "
-      "era factors %s; pure roofline %s\n",
-      ratios.size(), base::percent(median_error(ratios)).c_str(), base::percent(median_error(inside)).c_str(),
-      base::percent(median_error(bare)).c_str(), base::percent(median_error(roofline)).c_str());
+};
+
+double ninth_tenth(const std::vector<double>& ratios) {
+  std::vector<double> errors;
+  errors.reserve(ratios.size());
+  for (const double ratio : ratios) errors.push_back(std::abs(ratio - 1));
+  std::sort(errors.begin(), errors.end());
+  return errors.empty() ? 0 : errors[(errors.size() * 9 + 9) / 10 - 1];
+}
+
+void print_summary(const std::vector<measure::PublishedForecast>& forecasts) {
+  std::map<std::string, Errors> families;
+  Errors all;
+  for (const auto& one : forecasts) {
+    if (one.carried.family.empty()) continue;
+    families[one.carried.family].add(one);
+    all.add(one);
+  }
+  constexpr auto kRight = base::Align::right;
+  base::Table table({{"family"},
+                     {"rows", kRight},
+                     {"origins", kRight},
+                     {"median error", kRight},
+                     {"90 %", kRight},
+                     {"inside", kRight},
+                     {"bare", kRight},
+                     {"roofline", kRight}});
+  const auto add = [&](const std::string& name, const Errors& errors) {
+    const auto rows = static_cast<double>(errors.ratios.size());
+    table.add({name, text(errors.ratios.size()), text(errors.origins.size()),
+               base::percent(median_error(errors.ratios)), base::percent(ninth_tenth(errors.ratios)),
+               base::percent(static_cast<double>(errors.inside) / rows), base::percent(median_error(errors.bare)),
+               base::percent(median_error(errors.roofline))});
+  };
+  for (const auto& [name, errors] : families) add(name, errors);
+  if (!all.ratios.empty()) add("all", all);
+  std::printf("GPUs that were not calibrated, each origin left out of the fit that foretells it:\n%s",
+              table.to_text().c_str());
 }
 
 void print_scaling(const std::vector<measure::Scaling>& scaling) {
@@ -127,8 +165,7 @@ void print_scaling(const std::vector<measure::Scaling>& scaling) {
 }
 
 base::Json published_json(const std::vector<measure::Published>& rows,
-                          const std::vector<measure::PublishedForecast>& forecasts,
-                          const measure::PublishedNames& names, const std::string& command) {
+                          const std::vector<measure::PublishedForecast>& forecasts, const std::string& command) {
   std::map<const measure::Published*, const measure::PublishedForecast*> by_row;
   for (const auto& one : forecasts) by_row[one.row] = &one;
   base::Json all = base::Json::array();
@@ -150,11 +187,13 @@ base::Json published_json(const std::vector<measure::Published>& rows,
       out["published_seconds"] = row.seconds();
       out["forecast_seconds"] = one.seconds;
       out["ratio"] = one.ratio();
-      out["ratio_without_era"] = one.bare / row.seconds();
+      out["low_seconds"] = one.low;
+      out["high_seconds"] = one.high;
+      out["inside"] = one.inside();
+      out["ratio_bare"] = one.bare / row.seconds();
       out["ratio_roofline"] = one.roofline / row.seconds();
-      out["inside_disputed_range"] = one.disputed;
-      out["era"] = names.eras[row.era].name;
-      out["era_factor"] = names.eras[row.era].factor;
+      out["family"] = one.carried.family;
+      out["origin"] = row.origin;
     }
     out["peer"] = row.source;
     out["command"] = command;
@@ -171,20 +210,18 @@ int compare_published(const base::Arguments& arguments, const std::vector<std::s
   const measure::PublishedNames names = measure::load_names();
   std::vector<measure::Published> rows =
       measure::read_published(base::parse_csv(base::read_file(path), path.string()), names, catalogue);
-  const auto forecasts = measure::forecast_published(rows, names, catalogue, calibration, measure::trace_published);
-  if (base::give_json(arguments, published_json(rows, forecasts, names, bench_line("forecast", words)))) {
+  const auto families = forecast::load_families();
+  const auto forecasts = measure::forecast_published(rows, catalogue, families, calibration, measure::trace_published);
+  if (const auto out = arguments.value("--fit")) {
+    base::write_file(*out, to_text(fit_families(measure::carried_steps(forecasts), families)));
+  }
+  if (base::give_json(arguments, published_json(rows, forecasts, bench_line("forecast", words)))) {
     return base::kExitDone;
   }
-  print_rows(forecasts, names);
+  print_rows(forecasts);
   print_left_out(rows, arguments.has("--all"));
-  print_summary(forecasts, calibration, catalogue);
+  print_summary(forecasts);
   print_scaling(measure::compare_scaling(forecasts));
-  if (!arguments.has("--fit")) return base::kExitDone;
-  const auto factors = measure::fit_eras(forecasts, names, catalogue, calibration);
-  for (size_t i = 0; i < factors.size(); ++i) {
-    std::printf("era '%s': factor %.2f on the %s\n", names.eras[i].name.c_str(), factors[i],
-                name_of(names.eras[i].scales).c_str());
-  }
   return base::kExitDone;
 }
 
