@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/chain/chain.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "lockstep/base/clock.h"
@@ -117,6 +121,20 @@ int64_t Chain::idle_links(int64_t step) const {
   return idle;
 }
 
+OpenFile::OpenFile(const base::Path& path) : descriptor_(base::open_plain(path, O_RDONLY)) {
+  if (descriptor_ < 0) base::throw_errno(text("cannot open ", path.string()));
+}
+
+OpenFile::~OpenFile() {
+  ::close(descriptor_);
+}
+
+bool OpenFile::is_ours_alone() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) base::throw_errno("cannot see an open file");
+  return status.st_uid == ::geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 base::Path chain_file(const base::Path& run) {
   return run / "chain.jsonl";
 }
@@ -156,6 +174,7 @@ void ChainRecord::open(const ChainTerms& terms) {
   if (terms.promised_start) fields["promised_start"] = *terms.promised_start;
   if (terms.promised_end) fields["promised_end"] = *terms.promised_end;
   append("chain", fields);
+  ::fchmod(OpenFile(path_).get(), 0644);  // whatever the umask: nobody else's to write
 }
 
 void ChainRecord::queued(const std::string& job, const std::string& by) {

@@ -75,10 +75,26 @@ Chain read_chain(const base::Path& run);
 // From the events of a journal file: each event `chain` starts over.
 Chain rebuild_chain(const run::History& history);
 
+// A file of the run's folder, open for reading until the end of the scope.
+class OpenFile {
+ public:
+  explicit OpenFile(const base::Path& path);
+  ~OpenFile();
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  int get() const { return descriptor_; }
+  // Whether this user alone can write to it: whoever else could would choose what is queued and cancelled as this user.
+  bool is_ours_alone() const;
+
+ private:
+  int descriptor_;
+};
+
 // Appends to RUN/chain.jsonl.
 class ChainRecord {
  public:
-  explicit ChainRecord(const base::Path& run) : journal_(chain_file(run)) {}
+  explicit ChainRecord(const base::Path& run) : path_(chain_file(run)), journal_(path_) {}
 
   void open(const ChainTerms& terms);
   void queued(const std::string& job, const std::string& by);  // by: the job that queued it; empty: the user
@@ -90,6 +106,7 @@ class ChainRecord {
 
  private:
   void append(const char* event, const base::Json& fields);
+  base::Path path_;
   run::Journal journal_;
 };
 

@@ -264,7 +264,9 @@ class Link {
   void cancel_others() {
     std::vector<std::string> ids;
     for (const auto& job : others(chain_, job_).value_or(Jobs{})) ids.push_back(job.id);
-    if (!site::cancel_jobs(chain_.terms.scheduler, ids)) {
+    if (!OpenFile(chain_file(run_)).is_ours_alone()) {
+      options_.say(text(chain_file(run_).string(), " can be written by others: no job that it names is cancelled"));
+    } else if (!site::cancel_jobs(chain_.terms.scheduler, ids)) {
       options_.say("the links still in the queue could not be cancelled: each will see that the chain is over");
     }
   }

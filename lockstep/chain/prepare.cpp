@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/chain/prepare.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -334,6 +336,12 @@ void add_notes(const SubmitRequest& request, const Shape& shape, std::vector<std
       request.walltime > 0 && asked != base::exact_duration(request.walltime)) {
     notes.push_back(text("a walltime of ", base::exact_duration(request.walltime), " is asked for as ", asked, ": ",
                          name_of(scheduler.kind), " counts in minutes"));
+  }
+  if (struct stat status{}; scheduler.kind == spec::SchedulerKind::slurm && ::stat(request.run.c_str(), &status) == 0 &&
+                            (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    notes.push_back(text("others can write to ", request.run.string(),
+                         ", and Slurm follows a link that somebody puts there for its output: chmod go-w ",
+                         base::shell_path(request.run.string())));
   }
   if (scheduler.kind == spec::SchedulerKind::pbs && shape.memory == 0) {
     notes.push_back(

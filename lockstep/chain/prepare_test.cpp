@@ -242,6 +242,17 @@ TEST(PrepareTest, AProcessorThatNobodyKnowsIsNoFaultOfTheJob) {
               HasSubstr("not planned: leonardo does not state its processor"));
 }
 
+TEST(PrepareTest, WarnsOfARunInWhichOthersCanPutALinkForSlurmToFollow) {
+  const base::TemporaryFolder folder;
+  SubmitRequest request = request_on("leonardo");
+  request.run = folder.path();
+  const auto told = testing::Contains(HasSubstr(base::text("for its output: chmod go-w ", folder.path().string())));
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  EXPECT_THAT(prepare(request, shipped_catalogue()).notes, testing::Not(told));
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0775));
+  EXPECT_THAT(prepare(request, shipped_catalogue()).notes, told);
+}
+
 TEST(PrepareTest, WarnsOfARunThatOtherNodesDoNotSee) {
   SubmitRequest request = request_on("leonardo");
   EXPECT_TRUE(prepare(request, shipped_catalogue()).notes.empty());

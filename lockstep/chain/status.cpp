@@ -6,9 +6,11 @@
 #include <ctime>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/chain/script.h"
 
 namespace lockstep::chain {
 namespace {
@@ -201,6 +203,24 @@ std::string gone_text(const ChainStatus& status) {
   return all + "\n";
 }
 
+// A record that somebody else wrote, or that was made for another folder, would end other jobs of this user.
+void check_record(const base::Path& run, const ChainTerms& terms) {
+  const std::string by_hand = terms.scheduler == site::SchedulerName::slurm
+                                  ? text("look at squeue --me, then scancel --name=", base::shell_path(terms.name))
+                                  : "look at qstat -u $USER, then qdel JOB...";
+  if (!OpenFile(chain_file(run)).is_ours_alone()) {
+    throw base::Error(base::Blame::user,
+                      text(chain_file(run).string(), " can be written by others, who would choose your jobs that end"),
+                      by_hand);
+  }
+  if (const std::string name = queue_name(run); terms.name != name) {
+    throw base::Error(base::Blame::user,
+                      text(chain_file(run).string(), " is of jobs named '", terms.name, "', those of this folder are '",
+                           name, "': it was moved, or reached by another path"),
+                      by_hand);
+  }
+}
+
 }  // namespace
 
 QueueView view_queue(const base::Path& run, const Chain& chain, double now) {
@@ -321,6 +341,7 @@ Json to_json(const ChainStatus& status, double now) {
 
 std::vector<std::string> cancel_chain(const base::Path& run) {
   const Chain chain = read_chain(run);
+  check_record(run, chain.terms);  // before anything is cancelled, and before it is called so
   if (chain.over.empty()) ChainRecord(run).close("cancelled", saved_step(run), chain.terms);
   const auto jobs = site::find_jobs(chain.terms.scheduler, chain.terms.name, chain.queued);
   if (!jobs) {

@@ -7,6 +7,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/chain/script.h"
 #include "lockstep/site/fake_scheduler.h"
 
 namespace lockstep::chain {
@@ -19,7 +20,7 @@ class StatusTest : public testing::Test {
  protected:
   StatusTest() {
     ChainTerms terms;
-    terms.name = "pets-0a1b2c";
+    terms.name = queue_name(run());
     terms.max_links = 5;
     ChainRecord record(run());
     record.open(terms);
@@ -184,6 +185,31 @@ TEST_F(PbsStatusTest, AMemoryKillIsNoStopInTime) {
   base::write_file(run() / "pets-0a1b2c.o13", site::recorded_answer("cat fat.e13"));
   EXPECT_THAT(shown(), testing::AllOf(HasSubstr("killed for its memory"),
                                       HasSubstr("PBS ended it: mem 423548kb exceeded limit 51200kb")));
+}
+
+// Whoever could write the record, or put that of another run there, would choose whose jobs end.
+TEST_F(StatusTest, CancelsNoJobThatSomebodyElseMayHaveNamed) {
+  slurm_.install_script("scancel", base::text("echo \"$@\" >> '", (run() / "cancelled").string(), "'"));
+  const auto refused = [&] {
+    try {
+      cancel_chain(run());
+    } catch (const base::Error& error) {
+      return error.message();
+    }
+    return std::string();
+  };
+  ChainTerms forged;
+  forged.name = "my-thesis";
+  ChainRecord(run()).open(forged);
+  EXPECT_THAT(refused(), HasSubstr("chain.jsonl is of jobs named 'my-thesis', those of this folder are '"));
+  EXPECT_THAT(refused(), HasSubstr("fix: look at squeue --me, then scancel --name=my-thesis"));
+  forged.name = queue_name(run());
+  ChainRecord(run()).open(forged);
+  std::filesystem::permissions(chain_file(run()), std::filesystem::perms::group_write,
+                               std::filesystem::perm_options::add);
+  EXPECT_THAT(refused(), HasSubstr("chain.jsonl can be written by others"));
+  EXPECT_EQ(read_chain(run()).over, "");
+  EXPECT_FALSE(std::filesystem::exists(run() / "cancelled"));
 }
 
 TEST_F(StatusTest, CancelsTheWaitingLinksFirst) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/chain/submit.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,20 +19,13 @@ base::Path script_file(const base::Path& run) {
   return run / "submit.sh";
 }
 
-// An open file, closed at the end of the scope.
-class OpenScript {
- public:
-  explicit OpenScript(const base::Path& path) : descriptor_(base::open_plain(path, O_RDONLY)) {
-    if (descriptor_ < 0) base::throw_errno(text("cannot open ", path.string()));
-  }
-  ~OpenScript() { ::close(descriptor_); }
-  OpenScript(const OpenScript&) = delete;
-  OpenScript& operator=(const OpenScript&) = delete;
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
+// A new one nobody else can write to, whatever the umask: Slurm opens its --output there and follows links.
+void make_run_folder(const base::Path& run) {
+  if (std::filesystem::exists(run)) return;
+  base::make_folders(run);
+  using std::filesystem::perms;
+  std::filesystem::permissions(run, perms::group_write | perms::others_write, std::filesystem::perm_options::remove);
+}
 
 // Whom the i-th of several links queued at once waits for. PBS has nothing like a name that only one job may run under.
 site::Waits waits_for(const ChainTerms& terms, const std::vector<std::string>& before) {
@@ -47,10 +39,8 @@ site::Waits waits_for(const ChainTerms& terms, const std::vector<std::string>& b
 site::Submitted queue_script(const base::Path& run, site::SchedulerName scheduler, const site::Waits& waits) {
   const base::Path path = script_file(run);
   try {
-    const OpenScript script(path);
-    struct stat status {};
-    if (::fstat(script.get(), &status) != 0) base::throw_errno(text("cannot see ", path.string()));
-    if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    const OpenFile script(path);
+    if (!script.is_ours_alone()) {
       return {"", text(path.string(), " can be written by others, and would run as you: ls -l ",
                        base::shell_path(path.string()), "; submit the job again to have your own")};
     }
@@ -62,11 +52,11 @@ site::Submitted queue_script(const base::Path& run, site::SchedulerName schedule
 }
 
 Queued submit(const SubmitRequest& request, const Prepared& prepared) {
-  base::make_folders(request.run);
+  make_run_folder(request.run);
   // As it is now: whoever edits the job's file later does not change a chain on its way.
   if (request.predict.empty()) base::write_json(request.run / "submitted.json", spec::changed_json(request.job));
   base::write_file(script_file(request.run), prepared.script);
-  ::fchmod(OpenScript(script_file(request.run)).get(), 0755);  // for people; and nobody else's to write
+  ::fchmod(OpenFile(script_file(request.run)).get(), 0755);  // for people; and nobody else's to write
   std::error_code none;
   std::filesystem::remove(request.run / "queue.json", none);  // of an earlier chain
   ChainRecord record(request.run);

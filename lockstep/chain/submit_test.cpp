@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -42,6 +43,16 @@ TEST_F(SubmitTest, QueuesAllLinksUnderOneName) {
   EXPECT_EQ(base::read_file(folder_.path() / "calls"), line + line + line);
   EXPECT_THAT(read_chain(request_.run).queued, ElementsAre("1", "2", "3"));
   EXPECT_EQ(base::read_file(request_.run / "submit.sh"), "#!/bin/bash\n");
+}
+
+TEST_F(SubmitTest, LeavesNothingThatOthersCanWriteToWhateverTheUmask) {
+  const mode_t before = ::umask(0);
+  submit(request_, prepared_);
+  ::umask(before);
+  const auto others = std::filesystem::perms::group_write | std::filesystem::perms::others_write;
+  for (const base::Path& path : {request_.run, request_.run / "submit.sh", request_.run / "chain.jsonl"}) {
+    EXPECT_EQ(std::filesystem::status(path).permissions() & others, std::filesystem::perms::none) << path;
+  }
 }
 
 TEST_F(SubmitTest, QueuesThemBehindEachOtherOnPbs) {

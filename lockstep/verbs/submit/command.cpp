@@ -90,13 +90,18 @@ double walltime_of(const std::string& word) {
   return seconds;
 }
 
+// One spelling of a path, from which the chain's jobs have their name.
+base::Path folder_named(const std::string& word) {
+  base::Path path = std::filesystem::absolute(word).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
 // A job that is trained, or a collection that is predicted.
 void read_work(const base::Arguments& arguments, SubmitRequest& request) {
   const auto& words = arguments.positional;
   if (words.empty() || words.front() != "predict") {
     request.job = weights::load_job(arguments.only("job document"), arguments.values("--set")).job;
-    request.run =
-        std::filesystem::absolute(arguments.value_or("--run", text("runs/", request.job.name))).lexically_normal();
+    request.run = folder_named(arguments.value_or("--run", text("runs/", request.job.name)));
     return;
   }
   for (const char* option : {"--run", "--set", "--hours", "--earliest"}) {
@@ -111,7 +116,6 @@ SubmitRequest request_of(const base::Arguments& arguments, const catalogue::Cata
   read_work(arguments, request);
   request.machine = chain::find_machine(arguments.value_or("--on", "here"), arguments.values("--site"), catalogue);
   request.folder = std::filesystem::current_path();
-  if (request.run.filename().empty()) request.run = request.run.parent_path();
   request.program = std::filesystem::read_symlink("/proc/self/exe").string();
   request.device = arguments.value_or("--device", "");
   if (const auto nodes = arguments.value("--nodes")) {
@@ -235,7 +239,7 @@ int show_status(const base::Arguments& arguments, const std::string& run) {
 }
 
 int cancel(const base::Arguments& arguments, const std::string& run) {
-  const auto jobs = chain::cancel_chain(std::filesystem::absolute(run));
+  const auto jobs = chain::cancel_chain(folder_named(run));
   base::Json result = base::Json::object();
   result["cancelled"] = base::Json::array_of(jobs);
   base::give(arguments, result,
