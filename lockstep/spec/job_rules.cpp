@@ -291,8 +291,8 @@ class JobRules {
 
   void check_balance() {
     if (job_.data.balance == 0) return;
-    if (job_.task != Task::classify) {
-      complain("data.balance", base::text("is of task classify, this job has task ", name_of(job_.task)),
+    if (job_.task != Task::classify && job_.task != Task::ordinal) {  // the others' samples have no class, or several
+      complain("data.balance", base::text("is of tasks classify and ordinal, this job has task ", name_of(job_.task)),
                "leave it out");
     }
     if (job_.training.class_balance > 0) {

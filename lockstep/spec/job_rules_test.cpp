@@ -31,7 +31,8 @@ TEST(JobRulesTest, ClassWeightsAndEarlyStopsNeedSomethingToWorkOn) {
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"class_balance\": 1"), {"task=regress"}),
               HasSubstr("training.class_balance: is of task classify, this job has task regress"));
   EXPECT_THAT(job_complaint(kSmallJob, {"data.balance=1", "task=regress"}),
-              HasSubstr("data.balance: is of task classify, this job has task regress"));
+              HasSubstr("data.balance: is of tasks classify and ordinal, this job has task regress"));
+  EXPECT_EQ(job_of(kSmallJob, {"data.balance=1", "task=ordinal"}).data.balance, 1);
   EXPECT_THAT(job_complaint(kSmallJob, {"data.balance=1", "training.class_balance=1"}),
               HasSubstr("training.class_balance: weighs rare classes in the loss, and data.balance draws them"));
   EXPECT_THAT(job_complaint(kSmallJob, {"data.balance=1", "data.order=windows"}),

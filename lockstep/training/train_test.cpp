@@ -48,6 +48,12 @@ TEST(TrainTest, AStopChangesNoBitWithAdamwEmaMixupDropoutAndBfloat) {
   expect_same_bits_after_every_stop(what, 4);
 }
 
+TEST(TrainTest, AStopChangesNoBitWhereRareClassesAreDrawnMoreOften) {
+  auto what = short_job();
+  what.data.balance = 1;
+  expect_same_bits_after_every_stop(what, 8);
+}
+
 TEST(TrainTest, AStopChangesNoBitAcrossPhasesWithCachedFeatures) {
   auto what = short_job();
   what.training.epochs = 0;

@@ -14,7 +14,7 @@ from supervised import Run, folder_for, seed_from, verdict
 
 JOB = {
     "name": "killed",
-    "data": {"train": "synthetic", "samples": 192, "image_size": 16},
+    "data": {"train": "synthetic", "samples": 190, "image_size": 16, "balance": 1},  # of 3 classes, not all of one size
     "model": {"name": "smallcnn", "classes": 3},
     "training": {"global_batch": 16, "epochs": 12, "optimizer": {"name": "adamw", "lr": 0.001}, "ema_decay": 0.9,
                  "mixup": 0.2, "threads": 1},

@@ -45,7 +45,8 @@ std::vector<std::string> pip_words(const Source& source, const std::string& fold
 void download(const Source& source, const SourceFile& file, const Path& to) {
   // A server may send us elsewhere, but not to one that anybody between can answer for.
   if (succeeds({"curl", "-fsSL", "--proto-redir", "=https", "--retry", "2", "-o", to.string(), file.url})) return;
-  if (succeeds({"wget", "-q", "-O", to.string(), file.url})) return;
+  // wget cannot be told where it may be sent, only that it must not be: --https-only is about links of pages alone.
+  if (succeeds({"wget", "-q", "--max-redirect=0", "-O", to.string(), file.url})) return;
   no_network(source, file.url);
 }
 

@@ -55,9 +55,12 @@ TEST(GetTest, DownloadsByAddress) {
 TEST(GetTest, ADownloadIsSentOnByHttpsAlone) {
   const base::TemporaryFolder folder;
   site::FakeScheduler no_other_commands;
-  no_other_commands.install_script("curl", "echo \"$@\" > '" + (folder.path() / "words").string() + "'; exit 1");
+  for (const std::string name : {"curl", "wget"}) {
+    no_other_commands.install_script(name, "echo \"$@\" > '" + (folder.path() / name).string() + "'; exit 1");
+  }
   EXPECT_THROW(get_source(checkpoint_source("https://here/zip.pth"), {}, folder.path() / "w"), base::Error);
-  EXPECT_THAT(base::read_file(folder.path() / "words"), testing::HasSubstr("--proto-redir =https "));
+  EXPECT_THAT(base::read_file(folder.path() / "curl"), testing::HasSubstr("--proto-redir =https "));
+  EXPECT_THAT(base::read_file(folder.path() / "wget"), testing::HasSubstr("--max-redirect=0 "));
 }
 
 TEST(GetTest, WithoutANetworkItSaysWhatToRunElsewhere) {
