@@ -12,6 +12,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/planning/document.h"
+#include "lockstep/planning/kept_traces.h"
 #include "lockstep/planning/markdown.h"
 #include "lockstep/planning/plan.h"
 #include "lockstep/planning/request.h"
@@ -155,7 +156,8 @@ LOCKSTEP_VERB(plan)(const std::vector<std::string>& words) {
   SimulatedTracer tracer;
   if (const auto what = arguments.value("--advise")) {
     const auto calibration = forecast::load_calibration();
-    return deliver_advice(arguments, advice::advise(*what, {arguments, catalogue, calibration, &tracer})), 0;
+    planning::KeptTraces kept(&tracer);  // advice makes several plans
+    return deliver_advice(arguments, advice::advise(*what, {arguments, catalogue, calibration, &kept})), 0;
   }
   planning::PlanRequest request = planning::request_of(arguments, catalogue);
   request.tracer = &tracer;
