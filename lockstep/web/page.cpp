@@ -10,14 +10,16 @@ namespace {
 
 using base::Json;
 
-// A file of the verb's own folder, or else a shared one: charts and style.
+// A file of the verb's own folder, or else a shared one: charts and style. "own.css?": nothing where there is none.
 std::string_view page_file(std::string_view verb, std::string_view name) {
+  const bool may_lack = name.ends_with('?');
+  if (may_lack) name.remove_suffix(1);
   for (const std::string_view owner : {verb, std::string_view("shared")}) {
     for (const auto& file : base::embedded_files()) {
       if (file.name == base::text("lockstep/web/", owner, "/", name)) return file.content;
     }
   }
-  base::ensure(false, base::text("the page's ", name, " is built in"));
+  base::ensure(may_lack, base::text("the page's ", name, " is built in"));
   return {};
 }
 
@@ -61,6 +63,8 @@ std::string render_page(std::string_view verb, const std::string& title, const J
     const std::string_view name = rest.substr(open + 2, close - open - 2);
     if (name == "title") {
       page += html_escape(title);
+    } else if (name == "verb") {
+      page += verb;
     } else if (name == "data") {
       page += script_safe(data.dump(-1));
     } else {

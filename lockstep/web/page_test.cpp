@@ -16,4 +16,11 @@ TEST(PageTest, HasItsFilesAndNoMarkupOfItsData) {
   EXPECT_THAT(page, testing::Not(testing::HasSubstr("@[")));
 }
 
+TEST(PageTest, ShowsImagesFromBesideItWhereTheVerbSaysSo) {
+  const base::Json none = base::Json::object();
+  EXPECT_THAT(render_page("predict", "a", none), testing::HasSubstr("img-src data: 'self' file:\">"));
+  EXPECT_THAT(render_page("report", "a", none), testing::HasSubstr("img-src data: \">"));
+  EXPECT_THAT(render_page("report", "a", none), testing::HasSubstr("<title>a - lockstep report</title>"));
+}
+
 }  // namespace lockstep::web
