@@ -1,4 +1,4 @@
-// sources: lockstep/base/json.cpp lockstep/base/json_reading.cpp lockstep/base/renamed.cpp lockstep/base/text.cpp lockstep/base/error.cpp
+// sources: lockstep/base/*.cpp
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes give a value or a user error; what was read prints and reads back equal, in both layouts.
 #include <cstdint>

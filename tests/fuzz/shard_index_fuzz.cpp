@@ -1,4 +1,4 @@
-// sources: lockstep/base/*.cpp lockstep/shards/shard_index.cpp lockstep/image/augment*.cpp lockstep/image/decode*.cpp lockstep/image/exif*.cpp lockstep/image/jpeg_*.cpp lockstep/image/png_*.cpp lockstep/image/policy.cpp lockstep/image/re*.cpp lockstep/image/tiff_*.cpp lockstep/image/webp_*.cpp libraries: -ljpeg -lpng -ltiff -lwebp
+// sources: lockstep/base/*.cpp lockstep/shards/shard_index.cpp lockstep/image/mask.cpp lockstep/image/runs.cpp lockstep/image/augment*.cpp lockstep/image/decode*.cpp lockstep/image/exif*.cpp lockstep/image/jpeg_*.cpp lockstep/image/png_*.cpp lockstep/image/policy.cpp lockstep/image/re*.cpp lockstep/image/tiff_*.cpp lockstep/image/webp_*.cpp libraries: -ljpeg -lpng -ltiff -lwebp
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes give an index all of whose views lie within it, or a user error. Checksums are made right first: they stop
 // accidents, not attacks, and the checks behind them must hold on their own.
