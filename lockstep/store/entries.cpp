@@ -91,6 +91,10 @@ std::vector<Entry> read_entries(const Path& folder) {
   return entries;
 }
 
+bool has_entries(const Path& folder) {
+  return !numbers_in(folder).empty();
+}
+
 std::vector<Entry> read_last_entry(const Path& folder) {
   const auto numbers = numbers_in(folder);
   if (numbers.empty()) return {};

@@ -20,7 +20,8 @@ struct Entry {
 
 // In order; none where there is no such folder. Machine error that names an entry which is damaged or missing.
 std::vector<Entry> read_entries(const base::Path& folder);
-// The last one alone. REQUIRES as above.
+bool has_entries(const base::Path& folder);  // whatever they say
+// The last one alone. Errors as above.
 std::vector<Entry> read_last_entry(const base::Path& folder);
 
 // False when another writer has that number already: look again. `said` is an object.

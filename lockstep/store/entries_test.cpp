@@ -36,11 +36,13 @@ TEST(EntriesTest, GivesBackWhatWasAddedAndANumberOnlyOnce) {
   const base::Path entries = folder.path() / "a" / "b";
   EXPECT_TRUE(read_entries(entries).empty());
   EXPECT_TRUE(read_last_entry(entries).empty());
+  EXPECT_FALSE(has_entries(entries));
   EXPECT_TRUE(add_entry(entries, 1, saying(5)));
   EXPECT_FALSE(add_entry(entries, 1, saying(6)));
   EXPECT_TRUE(add_entry(entries, 2, saying(7)));
   const auto all = read_entries(entries);
   ASSERT_EQ(all.size(), 2U);
+  EXPECT_TRUE(has_entries(entries));
   EXPECT_EQ(all[0].said.at("value").as_int(), 5);
   EXPECT_EQ(read_last_entry(entries).front().said.at("value").as_int(), 7);
   EXPECT_TRUE(leftovers(entries).empty());

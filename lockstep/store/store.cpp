@@ -112,7 +112,7 @@ Words split_reference(std::string_view reference) {
 
 void check_known(const Path& store, const std::string& name) {
   check_store(store);
-  if (is_name(name) && base::is_there(numbers_folder(store, name))) return;
+  if (is_name(name) && has_entries(numbers_folder(store, name))) return;
   throw Error(Blame::user, text(store.string(), ": no version has the name '", name, "'"),
               base::did_you_mean(name, names(store)));
 }
@@ -130,10 +130,17 @@ Version version_from(const Path& store, const std::string& name, const Entry& en
 std::vector<std::string> tag_names(const Path& store, const std::string& name) {
   std::vector<std::string> tags;
   for (const Path& path : base::list_folder(tags_folder(store, name))) {
-    if (is_name(path.filename().string())) tags.push_back(path.filename().string());
+    if (has_entries(path)) tags.push_back(path.filename().string());
   }
   std::sort(tags.begin(), tags.end());
   return tags;
+}
+
+[[noreturn]] void throw_no_tag(const Path& store, const std::string& name, const std::string& tag) {
+  const auto tags = tag_names(store, name);
+  throw Error(Blame::user, text(store.string(), ": '", name, "' has no tag '", tag, "'"),
+              tags.empty() ? text("it has none yet: lockstep store tag ", name, " VERSION TAG")
+                           : base::did_you_mean(tag, tags));
 }
 
 // The number that the tag points to now; 0: there is no such tag.
@@ -166,10 +173,7 @@ Version look_up(const Path& store, std::string_view reference) {
   const Words words = split_reference(reference);
   check_known(store, words.name);
   if (words.which.empty() || words.which == kNewest) {
-    const auto last = read_last_entry(numbers_folder(store, words.name));
-    if (!last.empty()) return version_from(store, words.name, last.front());
-    throw Error(Blame::user, text(store.string(), ": '", words.name, "' has no version yet"),
-                "a process that adds the first one may be at work: try again");
+    return version_from(store, words.name, read_last_entry(numbers_folder(store, words.name)).at(0));
   }
   int64_t number = 0;
   if (is_number(words.which) && words.which.size() < kLeastDigits) {
@@ -179,8 +183,7 @@ Version look_up(const Path& store, std::string_view reference) {
   if (is_name(words.which)) number = tagged(store, words.name, words.which);
   if (number > 0) return with_number(store, words.name, number, words.which);
   if (is_id_start(words.which)) return with_id(store, words.name, words.which);
-  throw Error(Blame::user, text(store.string(), ": '", words.name, "' has no tag '", words.which, "'"),
-              base::did_you_mean(words.which, tag_names(store, words.name)));
+  throw_no_tag(store, words.name, words.which);
 }
 
 [[noreturn]] void throw_damaged(const Version& version, const std::string& why) {
@@ -251,7 +254,7 @@ std::vector<std::string> names(const Path& store) {
   check_store(store);
   std::vector<std::string> found;
   for (const Path& path : base::list_folder(names_folder(store))) {
-    if (is_name(path.filename().string())) found.push_back(path.filename().string());
+    if (has_entries(path / "versions")) found.push_back(path.filename().string());  // else a first add was killed
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -306,8 +309,7 @@ Version rollback(const Path& store, const std::string& name, const std::string& 
   check_known(store, name);
   const Path folder = tags_folder(store, name) / tag;
   if (!is_name(tag) || tagged(store, name, tag) == 0) {
-    throw Error(Blame::user, text(store.string(), ": '", name, "' has no tag '", tag, "'"),
-                base::did_you_mean(tag, tag_names(store, name)));
+    throw_no_tag(store, name, tag);
   }
   const auto entries = read_entries(folder);
   std::vector<int64_t> history;  // versions that a rollback can lead to, the present one last

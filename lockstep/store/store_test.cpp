@@ -99,6 +99,18 @@ TEST_F(StoreTest, WhatIsNotThereIsNamedWithWhatIs) {
   }
 }
 
+TEST_F(StoreTest, ANameOrTagWhoseFirstWriterWasKilledIsNotThereYet) {
+  add_small("a");
+  base::make_folders(path() / "names" / "cats");
+  base::make_folders(path() / "names" / "dogs" / "versions");
+  base::make_folders(path() / "names" / "pets" / "tags" / "production");
+  EXPECT_THAT(names(path()), ElementsAre("pets"));
+  EXPECT_THAT(resolve(path(), "pets").tags, IsEmpty());
+  EXPECT_EQ(complaint([&] { resolve(path(), "dogs"); }).exit_code, 2);
+  EXPECT_EQ(complaint([&] { resolve(path(), "pets:production"); }).exit_code, 2);
+  EXPECT_EQ(add(path(), "cats", small_parts("a")).number, 1);
+}
+
 TEST_F(StoreTest, AFolderOfSomethingElseIsNoStore) {
   base::make_folders(path());
   base::write_file(path() / "thesis.tex", "years of work");
