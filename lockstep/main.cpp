@@ -49,8 +49,10 @@ struct OtherName {
   std::string_view answer;
 };
 constexpr OtherName kOtherNames[] = {
-    {" export onnx torchscript convert deploy serve tune sweep ",
+    {" serve tune sweep ",
      "not there yet. RUN/weights.safetensors holds the trained weights under torchvision's or timm's names"},
+    {" onnx torchscript convert deploy ", "lockstep export RUN --to FILE.onnx"},
+    {" registry models version versions tag rollback ", "lockstep store"},
     {" evaluate evaluation test validate val score ", "lockstep eval RUN"},
     {" inference infer classify prediction ", "lockstep predict RUN IMAGES"},
     {" fit finetune fine-tune run resume continue start ", "lockstep train JOB; the same command goes on after a stop"},
