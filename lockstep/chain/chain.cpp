@@ -227,10 +227,15 @@ void ChainRecord::close(const std::string& why, int64_t step, const ChainTerms& 
   append("close", fields);
 }
 
+base::Path link_output(const base::Path& run, const ChainTerms& terms, const std::string& job) {
+  const bool pbs = terms.scheduler == site::SchedulerName::pbs;
+  return run / (pbs ? site::pbs_output(terms.name, job) : text("link-", job, ".out"));
+}
+
 std::string scheduler_words(const base::Path& run, const ChainTerms& terms, const std::string& job) {
   constexpr size_t kMost = 600;  // of a file that a login script may fill
   const bool pbs = terms.scheduler == site::SchedulerName::pbs;
-  const base::Path file = run / (pbs ? site::pbs_output(terms.name, job) : text("link-", job, ".out"));
+  const base::Path file = link_output(run, terms, job);
   std::error_code unreadable;
   if (!std::filesystem::exists(file, unreadable)) return "";
   std::string all;

@@ -117,6 +117,9 @@ std::string scheduler_words(const base::Path& run, const ChainTerms& terms, cons
 // Whether the memory limit ended that job, in the words of the scheduler's queue or of its output; nothing: it did not.
 std::optional<std::string> memory_kill(const base::Path& run, const ChainTerms& terms, const std::string& job);
 
+// Where the scheduler puts what that job prints.
+base::Path link_output(const base::Path& run, const ChainTerms& terms, const std::string& job);
+
 // The last event of that name in the run's journal; nothing when there is none.
 std::optional<base::Json> last_event(const base::Path& run, std::string_view name);
 // The last step that was saved; 0: none. By the journal and by the names of the checkpoints: a job that is killed in

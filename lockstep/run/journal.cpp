@@ -92,20 +92,25 @@ std::vector<Json> History::named(std::string_view event) const {
   return all;
 }
 
+std::optional<Json> parse_event(std::string_view line, const std::string& source) {
+  try {
+    Json event = base::parse_json(line, source, {.comments = false});
+    if (is_event(event)) return event;
+  } catch (const base::Error&) {
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 History read_journal(const base::Path& path) {
   const std::string content = base::read_file(path, uint64_t{1} << 32);
   History history;
   for (const auto& line : base::split(content, '\n')) {
     if (line.empty()) continue;
-    try {
-      Json event = base::parse_json(line, path.string(), {.comments = false});
-      if (is_event(event)) {
-        history.events.push_back(std::move(event));
-      } else {
-        ++history.skipped;
-      }
-    } catch (const base::Error&) {
-      ++history.skipped;  // torn by a kill: the lines around it still tell the story
+    if (auto event = parse_event(line, path.string())) {
+      history.events.push_back(std::move(*event));
+    } else {
+      ++history.skipped;  // the lines around it still tell the story
     }
   }
   return history;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct History {
   // Those of effective() with that name.
   std::vector<base::Json> named(std::string_view event) const;
 };
+
+// The event that a line of a journal is; none when it is not one: torn by a kill, damaged, of an unknown version.
+std::optional<base::Json> parse_event(std::string_view line, const std::string& source);
 
 // User error when the file is missing; a journal of an unknown version gives skipped lines, not an error.
 History read_journal(const base::Path& path);

@@ -112,6 +112,8 @@ void Feed::say_pace() {
   pace_.seconds = pace_.waited = 0;
   if (!found) return;
   Json fields = found->to_json();
+  fields["threads"] = loader_->num_threads();
+  fields["from_shards"] = found->from_shards;
   fields["step"] = context_.state.step;
   context_.ledger->note("loader_bottleneck", fields);
   constexpr double kMuchMore = 1.5;  // than was said before: a person needs to read it once

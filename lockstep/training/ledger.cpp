@@ -57,6 +57,15 @@ std::vector<std::pair<std::string, double>> Ledger::figures_of(const Sums& sums)
 void Ledger::begin(std::string_view event, const Json& fields) {
   journal_.append(event, fields);
   journal_.sync();
+  begun_ = true;
+}
+
+void Ledger::say(std::string_view line) {
+  logger_.say(line);
+  if (!begun_) return;  // a start that fails leaves no journal behind
+  Json fields = Json::object();
+  fields["text"] = line;
+  note("said", fields);
 }
 
 // A history with a gap is better than no training.
@@ -126,6 +135,7 @@ void Ledger::flush(int64_t step) {
   fields["compute"] = group_.compute;
   fields["communication"] = group_.communication;
   fields["save"] = group_.save;
+  if (gauges_) gauges_(fields);
   note("step", fields);
   if (group_.samples > 0) {
     draw("train/loss", step, loss);
@@ -156,9 +166,9 @@ void Ledger::end_epoch(int64_t step) {
   for (const auto& [name, value] : figures_of(epoch_)) {
     if (epoch_.samples > 0) means += "  " + objective_->figure_text(name, value);
   }
-  logger_.say(text("epoch ", step / timetable_.steps_per_epoch(), "  ", means, "  ", fixed(rate, 1),
-                   " samples/s  (data wait ", share(epoch_.data), ", compute ", share(epoch_.compute),
-                   ", communication ", share(epoch_.communication), ", save ", share(epoch_.save), ")"));
+  say(text("epoch ", step / timetable_.steps_per_epoch(), "  ", means, "  ", fixed(rate, 1), " samples/s  (data wait ",
+           share(epoch_.data), ", compute ", share(epoch_.compute), ", communication ", share(epoch_.communication),
+           ", save ", share(epoch_.save), ")"));
   warn_of_rising_loss(step, loss);
   epoch_ = {};
 }
@@ -175,9 +185,9 @@ void Ledger::warn_of_rising_loss(int64_t step, double loss) {
   fields["loss"] = loss;
   fields["uninformed_loss"] = *uninformed;
   note("rising_loss", fields);
-  logger_.say(text("warning: the loss of the first epoch, ", fixed(loss, 2),
-                   ", is above that of a network that says the ", "same of every sample, ", fixed(*uninformed, 2),
-                   ": the learning rate is likely too high; lower training.optimizer.lr (the rate is ", lr_, " now)"));
+  say(text("warning: the loss of the first epoch, ", fixed(loss, 2), ", is above that of a network that says the ",
+           "same of every sample, ", fixed(*uninformed, 2),
+           ": the learning rate is likely too high; lower training.optimizer.lr (the rate is ", lr_, " now)"));
 }
 
 void Ledger::show_progress(int64_t step, const step::StepResult& result) {
@@ -204,8 +214,8 @@ void Ledger::evaluate(int64_t step, const task::Score& score, bool ema, double s
   for (const auto& member : figures.members()) {
     if (member.value.is_number()) draw("validate/" + member.key, step, member.value.as_double());
   }
-  logger_.say(text("  validation at step ", step, ": ", score.line(), "  (", score.samples(), " samples, ",
-                   base::duration_text(seconds), ")"));
+  say(text("  validation at step ", step, ": ", score.line(), "  (", score.samples(), " samples, ",
+           base::duration_text(seconds), ")"));
 }
 
 void Ledger::stalled(int64_t step, double seconds) {

@@ -34,6 +34,8 @@ class Ledger {
   Ledger(const run::RunPaths& paths, const run::Timetable& timetable,
          std::shared_ptr<const objective::Objective> objective, Logger logger);
 
+  // Asked whenever steps are written down, for what their record shall have besides: memory, power.
+  void measure_with(std::function<void(base::Json&)> gauges) { gauges_ = std::move(gauges); }
   void begin(std::string_view event, const base::Json& fields);  // "start" or "resume"
   void phase(const run::PhaseSpan& span);                        // before its first step here: another pace
   void features(int64_t step, int64_t samples, double seconds);  // computed once for many epochs
@@ -47,7 +49,7 @@ class Ledger {
   void rewound(int64_t from, const base::Json& fields);
   void end_epoch(int64_t step);  // after what belongs to its last step: evaluation and save
   void note(std::string_view event, const base::Json& fields);
-  void say(std::string_view line) { logger_.say(line); }
+  void say(std::string_view line);  // printed and, once the run has begun, written down for those who watch it
   void show(std::string_view line) { logger_.show(line); }
   void sync();
 
@@ -74,6 +76,8 @@ class Ledger {
   run::EventWriter events_;
   Sums group_;  // since the last "step" event
   Sums epoch_;
+  std::function<void(base::Json&)> gauges_;
+  bool begun_ = false;
   bool told_of_failure_ = false;
   double lr_ = 0;
   double gradient_norm_ = 0;

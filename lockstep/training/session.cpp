@@ -5,6 +5,7 @@
 
 #include "lockstep/base/clock.h"
 #include "lockstep/base/text.h"
+#include "lockstep/site/launch.h"
 #include "lockstep/training/bad_samples.h"
 #include "lockstep/training/replay.h"
 #include "lockstep/training/starting_point.h"
@@ -131,6 +132,7 @@ void Session::take_step(step::Step& step, Feed& feed) {
   const double seconds = base::steady_seconds() - start, waited = feed.wait_seconds();
   state.step_seconds = std::max(0.9 * state.step_seconds, seconds);
   feed.step_took(seconds);
+  rank_times_.step({.seconds = seconds, .data = waited, .communication = result.communicate_seconds});
   if (context_.ledger) context_.ledger->step(state.step, result, lr, waited, seconds);
   if (context_.history) {
     context_.history->step(state.step, feed.batch(), context_.network, step.partitioning());
@@ -163,15 +165,27 @@ void Session::after_step(step::Step& step, Feed& feed) {
   const bool evaluates = !stops && evaluation_.is_due(at);
   const bool saves = stops || at == context_.timetable.total_steps() || saver_.is_due();
   guard_.check_ranks_agree(saves);
+  if (RankTimes::is_due(at, resumed_at_) || ends_epoch) tell_pace(feed);
   const auto outcome = evaluates ? evaluate(step, feed) : Evaluation::Outcome{};
   if (evaluates && context_.is_done() && at < context_.timetable.total_steps()) tell_early_end();
   if (saves || evaluates || ends_epoch) report_bad_samples(context_, feed.loader());
   if (saves || outcome.best || context_.is_done()) saver_.save(step, outcome);
   if (context_.ledger && ends_epoch) {
     context_.ledger->end_epoch(at);
-    feed.say_pace();
   }
   if (context_.watch && ends_epoch) context_.watch->end_epoch();
+}
+
+// Where the time goes, while it goes: which rank the others wait for, and what the loader is busy with.
+void Session::tell_pace(Feed& feed) {
+  const std::optional<Json> times = rank_times_.gather(context_.group, site::host_name());
+  if (!context_.ledger) return;
+  if (times) {
+    Json fields = *times;
+    fields["step"] = context_.state.step;
+    context_.ledger->note("rank_times", fields);
+  }
+  feed.say_pace();
 }
 
 void Session::tell_early_end() {

@@ -7,6 +7,7 @@
 #include "lockstep/training/evaluation.h"
 #include "lockstep/training/feed.h"
 #include "lockstep/training/guard.h"
+#include "lockstep/training/rank_times.h"
 #include "lockstep/training/saver.h"
 #include "lockstep/training/shard_staging.h"
 #include "lockstep/training/train.h"
@@ -31,6 +32,7 @@ class Session {
   void catch_up(step::Step& step, const Feed& feed);        // on an evaluation that is owed
   void take_step(step::Step& step, Feed& feed);
   void after_step(step::Step& step, Feed& feed);
+  void tell_pace(Feed& feed);  // every rank, now and then
   void stop_without_data(step::Step& step, const loader::GaveUp& hung);
   void tell_early_end();
   Evaluation::Outcome evaluate(step::Step& step, const Feed& feed);
@@ -42,6 +44,7 @@ class Session {
   Saver saver_;
   Guard guard_;
   Evaluation evaluation_;
+  RankTimes rank_times_;
   int64_t resumed_at_ = 0;
   bool rewound_ = false;      // the phase's Step and Feed are of another position now
   std::string state_sha256_;  // at the end of the run

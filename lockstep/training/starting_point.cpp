@@ -24,6 +24,7 @@
 #include "lockstep/run/saved_position.h"
 #include "lockstep/run/schedule.h"
 #include "lockstep/run/threads.h"
+#include "lockstep/site/cores.h"
 #include "lockstep/site/launch.h"
 #include "lockstep/site/processor.h"
 #include "lockstep/training/agreed_threads.h"
@@ -131,6 +132,7 @@ Json start_fields(const TrainingContext& context) {
   fields["steps_per_epoch"] = context.timetable.steps_per_epoch();
   fields["ranks"] = context.group.size();
   fields["threads"] = at::get_num_threads();
+  fields["cores"] = site::cores_per_rank();
   if (job.training.virtual_ranks > 0) {
     fields["virtual_ranks"] = job.training.virtual_ranks;
     fields["threads_per_slice"] = job.training.threads_per_slice;

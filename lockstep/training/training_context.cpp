@@ -6,6 +6,7 @@
 #include "lockstep/loader/loader_needs.h"
 #include "lockstep/run/threads.h"
 #include "lockstep/site/memory.h"
+#include "lockstep/site/nvml.h"
 #include "lockstep/spec/rank_rules.h"
 #include "lockstep/step/phase_norms.h"
 #include "lockstep/training/agreed_threads.h"
@@ -70,7 +71,14 @@ TrainingContext::TrainingContext(const spec::Job& given, const TrainOptions& how
   if (collections.validate)
     loader::check_loader_memory(*collections.validate, loader::validation_loader(job, loader_settings()));
   if (options.history) history = std::make_unique<SampleHistory>(options.run, group.rank(), group.size());
-  if (folder) ledger = std::make_unique<Ledger>(folder->paths(), timetable, objective, options.logger);
+  if (!folder) return;
+  ledger = std::make_unique<Ledger>(folder->paths(), timetable, objective, options.logger);
+  std::shared_ptr<const site::PowerMeter> meter;
+  if (options.device.is_cuda()) meter = std::make_shared<site::PowerMeter>(options.device.index());
+  ledger->measure_with([meter, device = options.device](base::Json& fields) {
+    fields["memory"] = peak_memory(device);
+    if (const auto watts = meter ? meter->watts() : std::nullopt) fields["watts"] = *watts;
+  });
 }
 
 void use_threads(TrainingContext& context, int64_t threads) {
