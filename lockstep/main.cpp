@@ -64,6 +64,7 @@ constexpr OtherName kOtherNames[] = {
     {" sbatch qsub queue launch slurm pbs status ", "lockstep submit JOB"},
     {" estimate forecast predict-memory memory cost ", "lockstep plan JOB"},
     {" compare comparison versus ", "lockstep diff RUN RUN"},
+    {" monitor follow tail top progress attach ", "lockstep watch RUN"},
     {" html show results view plot tensorboard ", "lockstep report RUN"},
 };
 

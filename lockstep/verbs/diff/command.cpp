@@ -4,8 +4,8 @@
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/verbs/diff/diff.h"
 #include "lockstep/verbs/verb.h"
+#include "lockstep/watching/compare.h"
 
 namespace lockstep::verbs::diff {
 
@@ -27,7 +27,7 @@ LOCKSTEP_VERB(diff)(const std::vector<std::string>& words) {
   }
   std::vector<run::RunPaths> runs;
   for (const std::string& folder : arguments.positional) runs.push_back(run::open_run(folder));
-  const Differences differences = compare_runs(runs);
+  const watching::Differences differences = watching::compare_runs(runs);
   base::give(arguments, to_json(differences), to_text(differences));
   return 0;
 }

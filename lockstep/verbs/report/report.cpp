@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/report/report.h"
 
-#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <optional>
@@ -9,8 +8,9 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
-#include "lockstep/run/journal.h"
 #include "lockstep/version.h"
+#include "lockstep/watching/compare.h"
+#include "lockstep/watching/run_watch.h"
 #include "lockstep/web/page.h"
 
 namespace lockstep::verbs::report {
@@ -23,119 +23,6 @@ constexpr size_t kMostPoints = 600;
 constexpr size_t kMostClasses = 120;  // of the heat map: more cells than that a screen cannot show
 constexpr uint64_t kMostThumbnailBytes = 64 << 10;
 constexpr base::JsonLimits kLargeJson{.max_bytes = size_t{256} << 20};
-
-double number(const Json& line, std::string_view key, double otherwise = 0) {
-  const Json* value = line.find(key);
-  return value && value->is_number() ? value->as_double() : otherwise;
-}
-
-bool is_event(const Json& line, std::string_view name) {
-  return line.at("event").as_string() == name;
-}
-
-// The mean of `key` over [from, to), weighted by the steps each record covers; null when none has it.
-Json mean_of(const std::vector<Json>& lines, size_t from, size_t to, std::string_view key) {
-  double sum = 0;
-  double weight = 0;
-  for (size_t i = from; i < to; ++i) {
-    const Json* value = lines[i].find(key);
-    if (!value || !value->is_number()) continue;
-    const double steps = number(lines[i], "steps", 1);
-    sum += steps * value->as_double();
-    weight += steps;
-  }
-  return weight > 0 ? Json(sum / weight) : Json();
-}
-
-// `figure`: the task's own, besides the loss.
-Json thin_steps(const std::vector<Json>& steps, const std::string& figure) {
-  Json points = Json::array();
-  const size_t bins = std::min(kMostPoints, steps.size());
-  for (size_t b = 0; b < bins; ++b) {
-    const size_t from = b * steps.size() / bins;
-    const size_t to = (b + 1) * steps.size() / bins;
-    double samples = 0;
-    double seconds = 0;
-    for (size_t i = from; i < to; ++i) {
-      samples += number(steps[i], "samples");
-      seconds += number(steps[i], "seconds");
-    }
-    Json point = Json::object();
-    point["step"] = number(steps[to - 1], "step");
-    point["epoch"] = steps[to - 1].contains("epoch") ? *steps[to - 1].find("epoch") : Json();
-    for (const std::string& key : {std::string("loss"), figure, std::string("lr"), std::string("grad_norm")}) {
-      Json mean = mean_of(steps, from, to, key);
-      if (!mean.is_null()) point[key] = std::move(mean);
-    }
-    if (seconds > 0) point["samples_per_second"] = samples / seconds;
-    points.push_back(std::move(point));
-  }
-  return points;
-}
-
-// Where the time went, in seconds; "other" is what no part accounts for.
-Json time_split(const std::vector<Json>& events) {
-  double data = 0, compute = 0, communication = 0, save = 0, evaluation = 0, features = 0, stepping = 0;
-  for (const auto& line : events) {
-    if (is_event(line, "step")) {
-      data += number(line, "data");
-      compute += number(line, "compute");
-      communication += number(line, "communication");
-      save += number(line, "save");  // what the steps waited; the rest of a save runs beside them
-      stepping += number(line, "seconds") - number(line, "save");
-    }
-    if (is_event(line, "evaluate")) evaluation += number(line, "seconds");
-    if (is_event(line, "features")) features += number(line, "seconds");
-  }
-  Json split = Json::object();
-  split["data wait"] = data;
-  split["compute"] = compute;
-  split["communication"] = communication;
-  split["save"] = save;
-  split["evaluation"] = evaluation;
-  split["cached features"] = features;
-  split["other"] = std::max(0.0, stepping - data - compute - communication);
-  return split;
-}
-
-// Each interval from a start or resume to the event that ended it; the last line seen stands for its end.
-Json sessions_of(const std::vector<Json>& events) {
-  std::vector<Json> sessions;
-  for (const auto& line : events) {
-    if (is_event(line, "start") || is_event(line, "resume")) {
-      Json session = Json::object();
-      session["began"] = number(line, "t");
-      session["from_step"] = line.int_or("step", 0);
-      for (const char* key : {"host", "ranks", "device", "checkpoint"}) {
-        if (const Json* value = line.find(key)) session[key] = *value;
-      }
-      session["outcome"] = "broke off";
-      sessions.push_back(std::move(session));
-    }
-    if (sessions.empty()) continue;
-    Json& session = sessions.back();
-    session["ended"] = number(line, "t");
-    if (line.contains("step")) {  // a restart tells the last heartbeat's, which may be older than the journal's own
-      session["to_step"] = std::max(session.int_or("to_step", 0), line.int_or("step", 0));
-    }
-    if (is_event(line, "restart") || is_event(line, "gave_up")) {
-      session["outcome"] = base::text("broke off: ", line.string_or("what", "a fault"));
-    }
-    if (is_event(line, "stop")) session["outcome"] = base::text("stopped: ", line.string_or("reason", "asked to"));
-    if (is_event(line, "end")) session["outcome"] = "finished";
-  }
-  return Json::array(std::move(sessions));
-}
-
-std::string read_status(const run::RunPaths& paths, const std::vector<Json>& events) {
-  if (run::read_holder(paths.root)) return "running";
-  for (auto line = events.rbegin(); line != events.rend(); ++line) {
-    if (is_event(*line, "end")) return "finished";
-    if (is_event(*line, "stop")) return "stopped";
-    if (is_event(*line, "start") || is_event(*line, "resume")) return "broke off";
-  }
-  return "not started";
-}
 
 std::string base64(std::string_view bytes) {
   constexpr const char* kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -176,14 +63,6 @@ Json read_evaluation(const run::RunPaths& paths) {
   return evaluation;
 }
 
-Json array_of_events(const std::vector<Json>& events, std::string_view name, size_t most) {
-  Json all = Json::array();
-  for (const auto& line : events) {
-    if (is_event(line, name) && all.size() < most) all.push_back(line);
-  }
-  return all;
-}
-
 // `which` of eval.json: "best, step 12, top-1 92.93 %".
 void check_weights(const Json& evaluation, const std::string& weights, const Path& run) {
   const std::string which = evaluation.string_or("which", "");
@@ -203,35 +82,34 @@ std::string title_of(const Json& data) {
                                      : data.string_or("name", "run");
 }
 
-}  // namespace
-
-Json gather_report(const run::RunPaths& paths, const std::string& weights) {
-  run::History history;
-  if (std::filesystem::exists(paths.journal())) history = run::read_journal(paths.journal());
-  const std::vector<Json> events = history.effective();
-  const std::vector<Json> steps = history.named("step");
+// All but what eval found.
+Json gather_log(const run::RunPaths& paths) {
+  watching::RunWatch watch(paths);
+  watch.poll();
+  const watching::RunLog& log = watch.log();
   Json data = Json::object();
   data["name"] = std::filesystem::absolute(paths.root).lexically_normal().filename().string();
   data["version"] = LOCKSTEP_VERSION;
   data["made"] = static_cast<int64_t>(std::time(nullptr));
-  data["status"] = read_status(paths, events);
-  for (const auto& line : events) {  // the latest start or resume describes the run
-    if (is_event(line, "start") || is_event(line, "resume")) data["start"] = line;
-    if (is_event(line, "end")) data["end"] = line;
-    if (is_event(line, "promise")) data["promise"] = line;
-  }
-  const Json* start = data.find("start");
-  const Json* words = start ? start->find("report") : nullptr;
-  data["steps"] = thin_steps(steps, words ? words->string_or("training", "accuracy") : "accuracy");
-  double samples = 0;
-  double seconds = 0;
-  for (const auto& line : steps) samples += number(line, "samples"), seconds += number(line, "seconds");
-  if (seconds > 0) data["samples_per_second"] = samples / seconds;
-  data["epochs"] = array_of_events(events, "epoch", 10000);
-  data["evaluations"] = array_of_events(events, "evaluate", 10000);
-  data["bad_samples"] = array_of_events(events, "bad_sample", 100);
-  data["time"] = time_split(events);
-  data["sessions"] = sessions_of(history.events);
+  data["status"] = watching::words_for(watch.status());
+  if (!log.start.is_null()) data["start"] = log.start;
+  if (!log.end.is_null()) data["end"] = log.end;
+  if (!log.promise.is_null()) data["promise"] = log.promise;
+  data["steps"] = watching::thin_steps(log, kMostPoints);
+  if (const double rate = watching::mean_rate(log); !std::isnan(rate)) data["samples_per_second"] = rate;
+  data["epochs"] = Json::array(log.epochs);
+  data["evaluations"] = Json::array(log.evaluations);
+  data["bad_samples"] = Json::array(log.bad_samples);
+  data["time"] = to_json(log.split());
+  data["sessions"] = Json::array(log.sessions);
+  data["slowness"] = to_json(watch.slowness());
+  return data;
+}
+
+}  // namespace
+
+Json gather_report(const run::RunPaths& paths, const std::string& weights) {
+  Json data = gather_log(paths);
   if (std::filesystem::exists(paths.evaluation())) data["evaluation"] = read_evaluation(paths);
   if (!weights.empty()) {
     data["weights"] = weights;
@@ -239,6 +117,26 @@ Json gather_report(const run::RunPaths& paths, const std::string& weights) {
   }
   if (std::filesystem::exists(paths.job())) data["job"] = base::read_json(paths.job());
   return data;
+}
+
+Json gather_comparison(const std::vector<run::RunPaths>& runs) {
+  Json data = Json::object();
+  data["version"] = LOCKSTEP_VERSION;
+  data["made"] = static_cast<int64_t>(std::time(nullptr));
+  data["differences"] = to_json(watching::compare_runs(runs));
+  data["runs"] = Json::array();
+  for (const auto& paths : runs) {
+    Json one = gather_log(paths);
+    one["folder"] = paths.root.string();
+    data["runs"].push_back(std::move(one));
+  }
+  return data;
+}
+
+std::string render_comparison(const Json& data) {
+  std::vector<std::string> names;
+  for (const auto& run : data.at("runs").items()) names.push_back(run.at("folder").as_string());
+  return web::render_page("compare", base::join(names, ", "), data);
 }
 
 std::string render_report(const Json& data) {

@@ -93,6 +93,26 @@ TEST(ReportTest, TellsTheHistoryOfRestarts) {
   EXPECT_EQ(data.at("steps").size(), 0U);  // step 7 was undone by the resume at 5
 }
 
+TEST(ReportTest, SeveralRunsStandOnOnePageWithWhatDiffers) {
+  const base::TemporaryFolder temporary;
+  std::vector<run::RunPaths> runs;
+  for (const char* rate : {"0.1", "0.2"}) {
+    runs.push_back({temporary.path() / rate});
+    base::make_folders(runs.back().root);
+    base::write_file(runs.back().job(), base::text(R"({"training":{"optimizer":{"lr":)", rate, "}}}"));
+    run::Journal journal(runs.back().journal());
+    journal.append("start", fields(R"({"name":"</script>","ranks":2})"));
+    journal.append("step", fields(R"({"step":1,"loss":1,"samples":8,"seconds":2,"compute":1,"data":1})"));
+  }
+  const Json data = gather_comparison(runs);
+  ASSERT_EQ(data.at("runs").size(), 2U);
+  EXPECT_EQ(data.at("differences").at("settings").items()[0].at("name").as_string(), "training.optimizer.lr");
+  EXPECT_EQ(data.at("runs").items()[1].at("slowness").at("findings").items()[0].at("part").as_string(), "data");
+  const std::string page = render_comparison(data);
+  EXPECT_THAT(page, HasSubstr("function drawTables"));
+  EXPECT_THAT(page, Not(HasSubstr("\"</script>")));
+}
+
 TEST(ReportTest, HostileTextNeverBecomesMarkup) {
   Json data = Json::object();
   data["name"] = "</title><script>alert(1)</script>@[data]";

@@ -9,20 +9,6 @@ window.addEventListener("error", event => {
   page.prepend(element("div", {id: "problem"}, `This report could not be drawn completely: ${event.message}`));
 });
 
-const percent = share => `${(100 * share).toFixed(1)}\u00a0%`;  // a line never breaks before its unit
-const whole = value => Math.round(value).toLocaleString("en-US");
-const isNumber = value => typeof value === "number" && Number.isFinite(value);
-
-function duration(seconds) {
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  const s = Math.round(seconds), two = value => String(value).padStart(2, "0");
-  if (s < 60) return `${s} s`;
-  if (s < 3600) return `${Math.floor(s / 60)}:${two(s % 60)} min`;
-  return `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)} h`;
-}
-
-const moment = seconds => new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 16) + " UTC";
-
 function section(title, ...content) {
   page.append(element("h2", {}, title), ...content);
 }
@@ -60,9 +46,7 @@ const capital = word => word.charAt(0).toUpperCase() + word.slice(1);
 const evaluatedImages = () => `${whole(evaluation.samples)} ${part ? `${part} ` : ""}image${evaluation.samples === 1 ? "" : "s"}`;
 
 function drawHead() {
-  const tones = {finished: "green", running: "blue", stopped: "orange"};
-  page.append(element("div", {class: "top"}, element("h1", {}, start.name || data.name),
-    element("span", {class: "pill", tone: tones[data.status] || "red"}, data.status)));
+  page.append(element("div", {class: "top"}, element("h1", {}, start.name || data.name), statusPill(data.status)));
   const parts = [start.name && start.name !== data.name ? `run ${data.name}` : null, start.model, isNumber(start.parameters) ? `${compact(start.parameters)} parameters` : null,
     isNumber(start.classes) && !(start.class_names && !start.class_names.length) ? `${start.classes} classes` : null,
     isNumber(start.train_samples) ? `${whole(start.train_samples)} training images` : null,
@@ -117,20 +101,6 @@ const xName = byEpoch ? "epoch" : "step";
 const xOf = each => byEpoch ? each.epoch : each.step;
 const pointsOf = (rows, key) => rows.filter(each => isNumber(each[key]) && isNumber(xOf(each))).map(each => [xOf(each), each[key]]);
 
-// A centred mean over a fortieth of the run: the trend of a noisy curve, without lag.
-function smooth(points) {
-  const reach = Math.max(1, Math.round(points.length / 80));
-  return points.map(([x], i) => {
-    const near = points.slice(Math.max(0, i - reach), i + reach + 1);
-    return [x, near.reduce((sum, point) => sum + point[1], 0) / near.length];
-  });
-}
-
-function withTrend(name, tone, points) {
-  if (points.length < 60) return [{name, tone, points}];
-  return [{name, tone, points, faint: true}, {name, tone, points: smooth(points)}];
-}
-
 function drawCurves() {
   const digits = value => value.toFixed(3);
   section("Learning", element("div", {class: "grid"},
@@ -150,20 +120,10 @@ function drawCurves() {
 }
 
 function drawTime() {
-  const tones = {"data wait": "orange", compute: "blue", communication: "violet", save: "green", evaluation: "red", "cached features": "cyan", other: "grey"};
-  const parts = Object.entries(data.time).filter(([, seconds]) => seconds > 0);
-  const total = parts.reduce((sum, [, seconds]) => sum + seconds, 0);
-  if (!total) return;
-  const bar = element("div", {class: "split"}), legend = element("div", {class: "legend"});
-  for (const [name, seconds] of parts) {
-    const part = element("div", {tone: tones[name] || "grey", style: {flex: `${seconds / total} 1 0`}});
-    part.addEventListener("pointermove", event => showTip(event, tipRow(tones[name], name, `${duration(seconds)}, ${percent(seconds / total)}`)));
-    part.addEventListener("pointerleave", hideTip);
-    bar.append(part);
-    legend.append(element("span", {}, element("i", {tone: tones[name] || "grey"}), `${name} `, element("b", {}, percent(seconds / total)), ` ${duration(seconds)}`));
-  }
-  page.append(element("div", {class: "panel below", style: {marginTop: "16px"}},
-    element("div", {class: "head"}, element("h3", {}, "Where the time went")), bar, legend));
+  const panel = timePanel(data.time);
+  if (panel) page.append(panel);
+  const slow = slowPanel(data.slowness);
+  if (slow) page.append(slow);
 }
 
 // ---------------------------------------------------------------- mistakes
@@ -249,44 +209,9 @@ function drawMistakes() {
 }
 
 // ---------------------------------------------------------------- plan, history, environment
-function quantity(value, unit) {
-  if (unit === "B") return value >= 1e9 ? `${(value / 1e9).toFixed(2)} GB` : `${(value / 1e6).toFixed(0)} MB`;
-  if (unit === "1/s") return `${value < 10 ? value.toFixed(2) : value.toFixed(1)} /s`;
-  return value < 1 ? `${(1000 * value).toPrecision(3)} ms` : value < 120 ? `${value.toPrecision(3)} s` : duration(value);
-}
-
 function drawPromise() {
-  const promise = data.promise;
-  if (!promise || !promise.rows || !promise.rows.length) return;
-  const body = element("tbody", {});
-  for (const row of promise.rows) {
-    const show = value => quantity(value, row.unit);
-    body.append(element("tr", {}, element("td", {}, row.what), element("td", {class: "number"}, show(row.promised)),
-      element("td", {class: "number"}, show(row.measured)),
-      element("td", {class: "number"}, `${row.deviation < 0 ? "\u2212" : "+"}${Math.abs(100 * row.deviation).toFixed(1)} %`),
-      element("td", {class: row.inside ? "" : "outside"}, row.inside ? "inside" : "outside"),
-      element("td", {class: "number quiet"}, `${show(row.low)} \u2013 ${show(row.high)}`)));
-  }
-  const head = ["", "promise", "fact", "difference", "", "interval"].map((name, i) => element("th", {class: i && i !== 4 ? "number" : ""}, name));
-  const why = (promise.why || []).map(line => element("li", {}, line));
-  const words = `Planned for ${promise.title}; measured ${promise.when === "end" ? "to the end" : "after the warm-up"}, at step ${whole(promise.step)}.`;
-  section("Promise against fact", element("div", {class: "panel"}, element("p", {class: "quiet"}, words),
-    element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)),
-    why.length ? [element("h3", {}, "Why it differs"), element("ul", {}, why)] : []));
-}
-
-function historyTable() {
-  const body = element("tbody", {});
-  data.sessions.forEach((each, i) => {
-    const outcome = each.outcome === "broke off" && data.status === "running" && i === data.sessions.length - 1 ? "running" : each.outcome;
-    body.append(element("tr", {class: "told"}, element("td", {}, moment(each.began)), element("td", {}, each.host || ""), element("td", {class: "number"}, String(each.ranks || "")),
-      element("td", {class: "number"}, `${whole(each.from_step || 0)} \u2013 ${whole(each.to_step || each.from_step || 0)}`),
-      element("td", {class: "number"}, duration(Math.max(0, each.ended - each.began)))),
-      element("tr", {}, element("td", {class: "words", colspan: "5"}, outcome)));
-  });
-  const head = ["began", "host", "ranks", "steps", "lasted"].map((name, i) => element("th", {class: i > 1 ? "number" : ""}, name));
-  return element("div", {class: "panel"}, element("h3", {}, data.sessions.length > 1 ? "History of restarts" : "History"),
-    element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)));
+  const panel = promisePanel(data.promise);
+  if (panel) section("Promise against fact", panel);
 }
 
 function drawOrigin() {
@@ -294,7 +219,7 @@ function drawOrigin() {
     ["ranks x threads", isNumber(start.ranks) ? `${start.ranks} x ${start.threads || "?"}` : ""], ["lockstep", start.version || data.version],
     ["libtorch", start.libtorch], ["weights SHA-256", end.weights_sha256], ["job SHA-256", start.job_sha256], ["data SHA-256", start.data_sha256]]);
   const cells = element("div", {class: "grid"}, element("div", {class: "panel"}, element("h3", {style: {marginBottom: "10px"}}, "Environment"), environment));
-  if (data.sessions.length) cells.append(historyTable());
+  if (data.sessions.length) cells.append(historyTable(data.sessions, data.status));
   section("How it was made", cells);
   if (data.bad_samples.length) {
     const rows = data.bad_samples.map(each => element("tr", {}, element("td", {}, each.path || ""), element("td", {}, each.reason || "")));

@@ -86,14 +86,14 @@ function pathOf(points, x, y) {
   return points.map(([px, py], i) => `${i ? "L" : "M"}${x(px).toFixed(1)},${y(py).toFixed(1)}`).join("");
 }
 
-// options: title, series [{name, tone, points [[x, y]], faint, dots}], xName, format(y), fromZero, top
+// options: title, series [{name, tone, points [[x, y]], faint, dots, dash}], xName, format(y), fromZero, top
 function lineChart(options) {
   const drawn = options.series.filter(series => series.points.length > 0);
   const panel = element("div", {class: "panel"});
   const legend = element("div", {class: "legend"});
   for (const series of drawn.filter(each => !each.faint)) {
     const last = series.points[series.points.length - 1][1];
-    legend.append(element("span", {}, element("i", {tone: series.tone}), `${series.name} `, element("b", {}, options.format(last))));
+    legend.append(element("span", {}, element("i", {tone: series.tone, class: series.dash ? "dashed" : ""}), `${series.name} `, element("b", {}, options.format(last))));
   }
   panel.append(element("div", {class: "head"}, element("h3", {}, options.title), legend));
   const host = element("div", {class: "chart"});
@@ -132,6 +132,7 @@ function drawLines(options, drawn, width) {
     svg.append(shape("path", {
       class: "curve", d: pathOf(series.points, x, y), fill: "none", stroke: color, "stroke-width": series.faint ? 1 : 2.2,
       "stroke-opacity": series.faint ? .3 : 1, "stroke-linejoin": "round", "stroke-linecap": "round",
+      ...(series.dash ? {"stroke-dasharray": series.dash} : {}),
     }));
     if (series.dots || series.points.length === 1) {
       for (const [px, py] of series.points) svg.append(shape("circle", {cx: x(px), cy: y(py), r: 3.2, fill: color, stroke: "var(--surface)", "stroke-width": 1.5}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/diff/diff.h"
+#include "lockstep/watching/compare.h"
 
 #include <algorithm>
 #include <functional>
@@ -11,7 +11,7 @@
 #include "lockstep/run/journal.h"
 #include "lockstep/spec/job.h"
 
-namespace lockstep::verbs::diff {
+namespace lockstep::watching {
 namespace {
 
 using base::Json;
@@ -65,7 +65,7 @@ std::vector<Row> that_differ(std::vector<Row> rows) {
   return rows;
 }
 
-const Json* last_of(const std::vector<Json>& events, std::string_view name) {
+const Json* last_named(const std::vector<Json>& events, std::string_view name) {
   const auto found = std::find_if(events.rbegin(), events.rend(),
                                   [&](const Json& line) { return line.at("event").as_string() == name; });
   return found == events.rend() ? nullptr : &*found;
@@ -112,13 +112,13 @@ Json figures_of(const std::vector<Json>& events) {
     seconds += line.double_or("seconds", 0);
   }
   figures["steps"] = step;
-  if (const Json* start = last_of(events, "start")) {
+  if (const Json* start = last_named(events, "start")) {
     if (const Json* total = start->find("total_steps")) figures["total steps"] = *total;
   }
-  if (const Json* epoch = last_of(events, "epoch")) {
+  if (const Json* epoch = last_named(events, "epoch")) {
     if (const Json* loss = epoch->find("loss")) figures["training loss"] = *loss;
   }
-  if (const Json* evaluation = last_of(events, "evaluate")) {
+  if (const Json* evaluation = last_named(events, "evaluate")) {
     for (const auto& member : evaluation->members()) {
       const bool is_figure = std::none_of(std::begin(kNoFigures), std::end(kNoFigures),
                                           [&](const char* key) { return member.key == key; });
@@ -130,7 +130,7 @@ Json figures_of(const std::vector<Json>& events) {
   add_best(events, figures);
   if (seconds > 0) figures["samples per second"] = samples / seconds;
   figures["seconds of steps"] = seconds;
-  const Json* end = last_of(events, "end");
+  const Json* end = last_named(events, "end");
   if (const Json* hash = end ? end->find("weights_sha256") : nullptr) figures["weights_sha256"] = *hash;
   return figures;
 }
@@ -207,4 +207,4 @@ std::string to_text(const Differences& differences) {
               table_text("figures", differences.runs, differences.figures, figure_cell));
 }
 
-}  // namespace lockstep::verbs::diff
+}  // namespace lockstep::watching

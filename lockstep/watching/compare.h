@@ -7,7 +7,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/run/folder.h"
 
-namespace lockstep::verbs::diff {
+namespace lockstep::watching {
 
 struct Row {
   std::string name;
@@ -28,4 +28,4 @@ Differences compare_runs(const std::vector<run::RunPaths>& runs);
 base::Json to_json(const Differences& differences);
 std::string to_text(const Differences& differences);  // one table each, a column a run
 
-}  // namespace lockstep::verbs::diff
+}  // namespace lockstep::watching

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/verbs/diff/diff.h"
+#include "lockstep/watching/compare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/run/journal.h"
 
-namespace lockstep::verbs::diff {
+namespace lockstep::watching {
 namespace {
 
 using base::Json;
@@ -87,4 +87,4 @@ TEST(DiffTest, AFolderWithoutAJobIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep::verbs::diff
+}  // namespace lockstep::watching
