@@ -79,7 +79,7 @@ class SlowDisk : public run::Disk {
   uint64_t free_bytes(const base::Path& folder) override { return real_->free_bytes(folder); }
   void make_folder(const base::Path& path) override { real_->make_folder(path); }
   std::unique_ptr<run::DiskFile> create(const base::Path& path) override {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(std::chrono::milliseconds(25));
     return real_->create(path);
   }
   void rename(const base::Path& from, const base::Path& to) override { real_->rename(from, to); }

@@ -13,7 +13,10 @@ window.addEventListener("error", event => {
 const tones = ["blue", "orange", "green", "violet", "cyan", "red", "grey"];
 const dashes = [null, "7 4", "2 3"];
 const runs = data.runs.map((run, i) => ({...run, tone: tones[i % tones.length], dash: dashes[i % dashes.length], start: run.start || {}}));
-const nameOf = run => run.folder;
+// The last part of the folder's name, where that tells them apart.
+const shortName = run => run.folder.replace(/\/+$/, "").split("/").pop();
+const isShort = new Set(runs.map(shortName)).size === runs.length;
+const nameOf = run => isShort ? shortName(run) : run.folder;
 const wordsOf = run => run.start.report || {title: "Accuracy", share: true, training: "accuracy", validation: "top1"};
 const isByEpoch = runs.every(run => run.steps.every(each => isNumber(each.epoch)));
 const xName = isByEpoch ? "epoch" : "step";
@@ -34,7 +37,7 @@ function curves(rowsOf, keyOf, dots) {
 function drawHead() {
   page.append(element("h1", {}, `${runs.length} runs`));
   page.append(element("div", {class: "runs"}, runs.map(run => element("div", {class: "top"},
-    element("span", {class: "legend"}, element("i", {tone: run.tone, class: run.dash ? "dashed" : ""})), element("b", {}, nameOf(run)), statusPill(run.status),
+    element("span", {class: "legend"}, element("i", {tone: run.tone, class: run.dash ? "dashed" : ""})), element("b", {}, run.folder), statusPill(run.status),
     element("span", {class: "quiet"}, [run.start.model, [run.start.device, run.start.precision].filter(Boolean).join(", "),
       isNumber(run.start.ranks) ? `${run.start.ranks} rank${run.start.ranks === 1 ? "" : "s"}` : null].filter(Boolean).join(" \u00b7 "))))));
 }

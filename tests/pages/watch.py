@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Opens the pages about runs that are watched in headless Chromium: several runs beside each other, and a live one.
+
+watch.py [--keep DIR]: also writes screenshots (1280 and 390 wide, light and dark) for people to look at.
+"""
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from report import CHROMIUM, HOSTILE, LOCKSTEP, Dom, chromium, write_run  # noqa: E402
+
+
+def screenshots(url, name, keep):
+    for width in (1280, 390):
+        for dark in (False, True):
+            chromium(f"--screenshot={keep}/{name}-{width}-{'dark' if dark else 'light'}.png", f"--window-size={width},3600",
+                     *(["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if dark else []), url)
+
+
+def check_comparison(folder, keep):
+    runs = [folder / "small-lr", folder / "large-lr", folder / f"odd & <b>{HOSTILE[:9].replace('/', '_')}"]
+    for i, run in enumerate(runs):
+        write_run(run, ["cat", "dog", "owl"], epochs=3 + i, crash=i == 1, plan=i < 2)
+        (run / "job.json").write_text(json.dumps({"name": "pets", "training": {"optimizer": {"lr": 0.1 * (i + 1)}}}))
+    page = folder / "comparison.html"
+    subprocess.run([LOCKSTEP, "report", *runs, "--out", page], check=True, stdout=subprocess.DEVNULL)
+    dom = Dom(chromium("--dump-dom", page.as_uri()))
+    assert dom.drawn and "problem" not in dom.ids, "the comparison is not drawn"
+    assert dom.classes.get("curve", 0) >= 12, dom.classes
+    for words in ("3 runs", "small-lr", "training.optimizer.lr", "Fact against promise", "Why is it not faster?", "What differs"):
+        assert dom.shows(words), words
+    assert dom.shows(runs[2].name), "a hostile name is text"
+    if keep:
+        screenshots(page.as_uri(), "comparison", keep)
+
+
+def fetch(url, **headers):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def check_live(folder, keep):
+    run = folder / "live"
+    write_run(run, ["cat", "dog"], epochs=4, evaluated=True, plan=True)
+    (run / "chain.jsonl").write_text("".join(json.dumps({"v": 1, "t": 1.7e9, **each}) + "\n" for each in (
+        {"event": "chain", "name": "pets", "scheduler": "slurm", "planned_links": 2, "max_links": 4},
+        {"event": "queued", "job": "41"}, {"event": "begin", "job": "41", "link": 1, "step": 0, "host": "node042"},
+        {"event": "finish", "job": "41", "code": 0, "step": 220}, {"event": "close", "why": "done", "step": 220})))
+    (run / "link-41.out").write_text("epoch 1  loss 2.1\n<b>not markup</b>\n")
+    server = subprocess.Popen([LOCKSTEP, "report", run, "--live"], stdout=subprocess.PIPE, text=True)
+    try:
+        address = server.stdout.readline().strip()
+        root, token = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/\?token=([0-9a-f]{64})", address).groups()
+        assert "ssh -L " in server.stdout.readline()
+        assert fetch(f"{root}/run.json")[0] == 401
+        assert fetch(f"{root}/run.json", Authorization=f"Bearer {token[:-1]}x")[0] == 401
+        bearer = {"Authorization": f"Bearer {token}"}
+        status, body = fetch(f"{root}/run.json", **bearer)
+        first = json.loads(body)
+        assert status == 200 and first["reset"] and len(first["steps"]) == 220, status
+        assert fetch(f"{root}/journal.jsonl", **bearer)[0] == 404
+        cursor = "&".join(f"{key}={value}" for key, value in first["cursor"].items())
+        with (run / "journal.jsonl").open("a") as journal:  # write_run leaves a torn line at the end
+            journal.write('\n{"v":1,"t":1.9e9,"event":"step","step":221,"epoch":4.01,"loss":0.5,"samples":60,"seconds":1}\n')
+        for _ in range(50):  # the server looks at the folder twice a second
+            news = json.loads(fetch(f"{root}/run.json?{cursor}", **bearer)[1])
+            if news["steps"]:
+                break
+            time.sleep(.1)
+        assert [each["step"] for each in news["steps"]] == [221] and not news["reset"], news["cursor"]
+        dom = Dom(chromium("--dump-dom", address))
+        assert dom.drawn and "problem" not in dom.ids, "the live page is not drawn"
+        for words in ("Chain of jobs", "node042", "<b>not markup</b>", "Promise against fact", "Why is it not faster?", "Throughput"):
+            assert dom.shows(words), words
+        assert dom.tags.get("button") == 1 and dom.classes.get("curve", 0) >= 5, dom.classes
+        taken = subprocess.run([LOCKSTEP, "report", run, "--live", "--port", root.rsplit(":", 1)[1]], capture_output=True, text=True, timeout=60)
+        assert taken.returncode == 3 and "in use" in taken.stderr, taken.stderr
+        if keep:
+            screenshots(address, "live", keep)
+    finally:
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=30) == 0
+
+
+def main():
+    if not CHROMIUM:
+        sys.exit("watch.py: chromium is missing: scripts/deps.sh")
+    keep = sys.argv[2] if len(sys.argv) == 3 and sys.argv[1] == "--keep" else None
+    with tempfile.TemporaryDirectory() as name:
+        check_comparison(pathlib.Path(name), keep)
+        check_live(pathlib.Path(name), keep)
+    print("watch.py: both pages are drawn")
+
+
+if __name__ == "__main__":
+    main()
