@@ -117,7 +117,7 @@ class Frame {
     left += std::string(static_cast<size_t>(std::max(0, room - length_of(left)) + 1), ' ');
     const auto name = std::min(left.size(), run.name.size());
     put(100, {{left.substr(0, name), Style::strong}, {left.substr(name)}, {status, style_of(run.status)}});
-    if (!run.outcome.empty() && run.status != Status::finished) {
+    if (!run.outcome.empty() && run.outcome != status) {
       put(95, {label(""), {run.outcome, style_of(run.status)}});
     }
   }
@@ -264,7 +264,7 @@ void draw_one(const Snapshot& run, const FrameOptions& options, std::vector<Line
   frame.chain(run);
   frame.warnings(run, 3);
   frame.gap();
-  frame.log(run, 12);
+  frame.log(run, options.height > 0 ? 30 : 12);
 }
 
 void draw_short(const Snapshot& run, const FrameOptions& options, std::vector<Line>& lines) {
@@ -277,10 +277,18 @@ void draw_short(const Snapshot& run, const FrameOptions& options, std::vector<Li
   frame.gap();
 }
 
+// What a line is about stands in front of the first of several: the next one inherits it.
+void hand_label_on(const Line& line, Line& next) {
+  if (line.spans.empty() || next.spans.empty()) return;
+  const bool is_free = next.spans[0].style == Style::quiet && next.spans[0].text == label("").text;
+  if (is_free && line.spans[0].style == Style::quiet) next.spans[0] = line.spans[0];
+}
+
 void leave_out(std::vector<Line>& lines, size_t most) {
   while (lines.size() > most) {
     const auto least =
         std::min_element(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.worth < b.worth; });
+    if (least + 1 != lines.end()) hand_label_on(*least, *(least + 1));
     lines.erase(least);
   }
 }

@@ -58,6 +58,7 @@ TEST(FrameTest, TellsWhatMattersOnASmallScreen) {
                             "data.threads=4", "warning  cannot read x.jpg", "line 19"}) {
     EXPECT_THAT(frame, HasSubstr(words));
   }
+  EXPECT_THAT(frame, HasSubstr("\nlog      line ")) << "also where the first lines of the log were left out";
 }
 
 TEST(FrameTest, LeavesOutTheLogBeforeTheProgress) {

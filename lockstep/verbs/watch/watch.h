@@ -13,7 +13,7 @@ using Pause = std::function<bool()>;
 using Show = std::function<void(const std::vector<watching::Snapshot>&)>;
 
 // Shows the runs, again after each pause, until all of them are over. The exit code is that of the run that went worst;
-// 130 when somebody ended it. A run whose folder disappears, or that this user may no longer read, is over.
+// 130 when somebody ended it. A run whose folder disappears is over. Errors as RunWatch::poll.
 int follow_runs(std::vector<watching::RunWatch>& runs, const Show& show, const Pause& pause);
 
 std::vector<watching::Snapshot> look_at(std::vector<watching::RunWatch>& runs);

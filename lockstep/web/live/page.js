@@ -52,7 +52,7 @@ function fill(name, ...content) { parts[name].replaceChildren(...content.filter(
 
 function drawHead() {
   fill("head", element("div", {class: "top"}, element("h1", {}, run.name), statusPill(run.status)),
-    element("p", {class: "lead"}, [run.run, run.about, run.outcome].filter(Boolean).join(" \u00b7 ")));
+    element("p", {class: "lead"}, [run.run, run.about, run.outcome === run.status ? null : run.outcome].filter(Boolean).join(" \u00b7 ")));
   document.title = `${run.total_steps ? Math.floor(100 * run.step / run.total_steps) : 0} % ${run.name} - lockstep`;
   const share = run.total_steps ? Math.min(1, run.step / run.total_steps) : 0;
   fill("progress", element("div", {class: "progress", role: "progressbar", "aria-label": "steps done", "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": String(Math.floor(100 * share))},
