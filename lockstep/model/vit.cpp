@@ -2,11 +2,16 @@
 // Vision Transformer (Dosovitskiy et al. 2020, arXiv 2010.11929) with timm's names, shapes and initial values.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/softmax.h>
+
+#include <cmath>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/model/architecture.h"
+#include "lockstep/model/attention.h"
 
 namespace lockstep::model {
 namespace {
@@ -90,7 +95,7 @@ class VitStem final : public PlainBlock {
   Conv2d proj_;
 };
 
-class VitBlock final : public PlainBlock {
+class VitBlock final : public PlainBlock, public AttentionBlock {
  public:
   VitBlock(const std::string& name, Maker& maker, const VitSizes& sizes, double path_rate)
       : PlainBlock(name),
@@ -109,17 +114,28 @@ class VitBlock final : public PlainBlock {
     return value.add(drop_path(*this, perceptron(norm2_(value), mode), path_rate_, mode));
   }
 
+  at::Tensor attention_shares(const at::Tensor& input) const override {
+    const auto parts = heads_of(norm1_(input));
+    const double scale = 1 / std::sqrt(static_cast<double>(parts[0].size(3)));
+    return at::softmax(at::matmul(parts[0], parts[1].transpose(2, 3)) * scale, 3);
+  }
+
  private:
-  at::Tensor attention(const at::Tensor& input, Mode mode) const {
+  // Queries, keys and values: [batch, heads, tokens, head_dim] each.
+  std::vector<at::Tensor> heads_of(const at::Tensor& input) const {
     const int64_t batch = input.size(0);
     const int64_t tokens = input.size(1);
     const int64_t width = input.size(2);
     const at::Tensor qkv = qkv_(input)
                                .view({batch, tokens, 3, heads_, width / heads_})
                                .permute({2, 0, 3, 1, 4});  // [3, batch, heads, tokens, head_dim]
-    const auto parts = qkv.unbind(0);
+    return qkv.unbind(0);
+  }
+
+  at::Tensor attention(const at::Tensor& input, Mode mode) const {
+    const auto parts = heads_of(input);
     const at::Tensor mixed = at::scaled_dot_product_attention(parts[0], parts[1], parts[2]);
-    const at::Tensor joined = mixed.transpose(1, 2).reshape({batch, tokens, width});
+    const at::Tensor joined = mixed.transpose(1, 2).reshape(input.sizes());
     return dropout(*this, proj_(joined), dropout_, mode);
   }
 

@@ -15,8 +15,15 @@ model::NamedTensors evaluate_pass(const model::Network& network, const model::Na
   std::vector<model::NamedTensors> outputs;
   for (const auto& view : views_of(fields, options.views)) {
     model::Bundle values = network.cast(network.inputs_from(view), compute_type(options.precision));
-    outputs.push_back(
-        network.outputs_from(network.run(std::move(values), model::Mode::evaluate, 0, network.blocks().size())));
+    const size_t end = network.blocks().size();
+    size_t from = 0;
+    if (options.features && outputs.empty()) {
+      from = end - 1;
+      values = network.run(std::move(values), model::Mode::evaluate, 0, from);
+      const at::Tensor& seen = values.front();  // [rows, width], or maps: [rows, channels, height, width]
+      *options.features = seen.dim() == 4 ? seen.mean({2, 3}) : seen.flatten(1);
+    }
+    outputs.push_back(network.outputs_from(network.run(std::move(values), model::Mode::evaluate, from, end)));
   }
   return outputs.size() == 1 ? std::move(outputs.front()) : objective.average(outputs);
 }
@@ -41,9 +48,14 @@ std::unique_ptr<task::Score> evaluate(const model::Network& network, loader::Loa
     seen += batch.size();
     if (batch.size() > 0) {
       const Samples samples = to_samples(batch, options.device);
-      const auto host = options.objective->scored(
-          evaluate_pass(network, samples.fields, *options.objective, {options.precision, options.views}));
-      score->add(plain_rows(batch, host));
+      at::Tensor features;
+      auto host = options.objective->scored(
+          evaluate_pass(network, samples.fields, *options.objective,
+                        {options.precision, options.views, options.features ? &features : nullptr}));
+      if (options.features) host.push_back({"features", objective::host_rows(features)});
+      const task::Rows rows = plain_rows(batch, host);
+      score->add(rows);
+      if (options.rows) options.rows(rows);
     }
     if (options.seen) options.seen(seen);
   }

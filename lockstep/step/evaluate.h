@@ -21,6 +21,10 @@ struct EvaluateOptions {
   spec::Views views = spec::Views::center;
   at::Device device = at::kCPU;
   std::function<void(int64_t samples)> seen = {};  // told after each batch: samples of this rank so far
+  // Told of each batch of this rank what the score is made from; with `features` also what the head takes of each
+  // sample, as the output "features".
+  std::function<void(const task::Rows&)> rows = {};
+  bool features = false;
 };
 
 // Runs the network in evaluation mode over the rest of the loader's batches, each sample once over all ranks, and
@@ -32,6 +36,7 @@ std::unique_ptr<task::Score> evaluate(const model::Network& network, loader::Loa
 struct PassOptions {
   spec::Precision precision = spec::Precision::fp32;
   spec::Views views = spec::Views::center;
+  at::Tensor* features = nullptr;  // where to put what the head takes of the first view: [rows, width]
 };
 
 // One batch of that: the network's outputs, on the device, those of several views averaged by the objective. REQUIRES:
