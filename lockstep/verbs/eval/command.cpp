@@ -32,6 +32,12 @@ const base::CommandLine& eval_line() {
        {"--job", "JOB", "for weights outside a run folder"},
        {"--weights", "WHICH", "of a run: best (default where it has validation), last, or a step with a checkpoint"},
        {"--set", "KEY=VALUE", "override a key of the job, e.g. data.image_size=96"},
+       {"--calibrate", "",
+        "fit temperature and thresholds on a half of the images, report on the other, and keep them with the run"},
+       {"--features", "", "with --calibrate: keep features of the training images, for unusual and nearest images"},
+       {"--by", "COLUMN", "figures for each value of this column of the samples' .json, with intervals"},
+       {"--leakage", "", "look for the images among the training images: the same file, or nearly the same picture"},
+       {"--explain", "", "heat maps over the worst mistakes: what the answers rest on"},
        {"--ranks", "N", "share the work over N ranks on this machine, with mpirun, and watch over them"},
        {"--device", "NAME", "cpu (default) or cuda"},
        {"--coco", "FILE", "instead of a run: score --detections against this list, as pycocotools does"},
@@ -45,6 +51,7 @@ const base::CommandLine& eval_line() {
       "examples: lockstep eval runs/pets --data data/pets/test --json -\n"
       "          lockstep eval --coco instances_val2017.json --detections results.json --iou segm\n"
       "          lockstep eval --kitti training/label_2 --detections results/data\n"
+      "          lockstep eval runs/pets --calibrate --features --explain\n"
       "          lockstep eval quickstart/run"};
   return line;
 }
@@ -71,7 +78,9 @@ int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, cons
   if (!speaks) return 0;
   progress.end();
   base::give(arguments, eval_json(result, trained), eval_text(result, trained));
+  for (const auto& note : result.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   if (trained.run.empty()) return 0;
+  save_trust(result, trained);
   std::fflush(stdout);  // the figures, before what is said of them
   try {
     save_evaluation(result, trained);
@@ -92,7 +101,8 @@ int evaluate_as_rank(const base::Arguments& arguments, EvalOptions options, cons
 std::string detections_for(const base::Arguments& arguments, const std::string& how) {
   if (!arguments.positional.empty())
     throw Error(Blame::user, base::text(how, " scores result files, and no run"), "leave out the run folder");
-  for (const std::string option : {"--data", "--job", "--weights", "--set", "--ranks", "--device", "--coco", "--iou"}) {
+  for (const std::string option : {"--data", "--job", "--weights", "--set", "--calibrate", "--features", "--by",
+                                   "--leakage", "--explain", "--ranks", "--device", "--coco", "--iou"}) {
     const bool belongs = how == "--coco" && (option == "--coco" || option == "--iou");
     if (arguments.has(option) && !belongs)
       throw Error(Blame::user, base::text(option, " has no meaning with ", how), base::text("leave out ", option));
@@ -133,6 +143,11 @@ LOCKSTEP_VERB(eval)(const std::vector<std::string>& words) {
   arguments.only("run folder or weights file");
   EvalOptions options;
   options.data = arguments.value_or("--data", "validate");
+  options.trust.calibrate = arguments.has("--calibrate");
+  options.trust.features = arguments.has("--features");
+  options.trust.leakage = arguments.has("--leakage");
+  options.trust.explain = arguments.has("--explain");
+  options.trust.by = arguments.value_or("--by", "");
   const auto join = [&] {
     options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
     return comm::join_group();

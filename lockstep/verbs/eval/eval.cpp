@@ -12,6 +12,8 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/image/decode.h"
+#include "lockstep/insight/heat_map.h"
+#include "lockstep/insight/sample_image.h"
 #include "lockstep/loader/store.h"
 #include "lockstep/run/evaluation.h"
 #include "lockstep/run/folder.h"
@@ -19,6 +21,7 @@
 #include "lockstep/shards/shard_set.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/step/evaluate.h"
+#include "lockstep/trust/heat_overlay.h"
 
 namespace lockstep::verbs::eval {
 namespace {
@@ -97,22 +100,13 @@ image::Image thumbnail(const image::Image& image) {
   return image::resize_image(image, size(image.width), size(image.height));
 }
 
-std::string picture_name(size_t rank) {
+std::string picture_name(const char* kind, size_t rank) {
   char name[32];
-  std::snprintf(name, sizeof name, "worst-%02zu.jpg", rank);
+  std::snprintf(name, sizeof name, "%s-%02zu.jpg", kind, rank);
   return name;
 }
 
-}  // namespace
-
-EvalResult evaluate_trained(const training::Trained& trained, const EvalOptions& options, comm::Group& group) {
-  const double begin = base::steady_seconds();
-  const std::string folder = folder_of(options.data, trained.job);
-  const loader::Collection collection = open_collection(folder, trained);
-  const auto count = static_cast<int64_t>(collection.samples.size());
-  const auto share = run::evaluation_share(count, run::evaluation_batch(trained.job), group.rank(), group.size());
-  const auto loader = loader_of(collection, trained, share);
-  const int64_t all = std::min(count, share.batches * run::evaluation_batch(trained.job));
+step::EvaluateOptions way_of(const training::Trained& trained, const EvalOptions& options) {
   step::EvaluateOptions how;
   how.task = trained.task;
   how.objective = trained.objective;
@@ -120,18 +114,171 @@ EvalResult evaluate_trained(const training::Trained& trained, const EvalOptions&
   how.precision = trained.job.training.precision;
   how.views = trained.job.evaluation.views;
   how.device = options.device;
-  if (options.seen) how.seen = [&](int64_t samples) { options.seen(samples, all); };
-  EvalResult result{folder, step::evaluate(trained.network, *loader, group, how), {}, {}, 0};
-  result.bad_samples = step::over_ranks(loader->bad_samples(), group);
+  return how;
+}
+
+// Every sample of the collection once, over the ranks.
+class Pass {
+ public:
+  Pass(const loader::Collection& collection, const training::Trained& trained, comm::Group& group)
+      : trained_(trained), group_(group), count_(static_cast<int64_t>(collection.samples.size())) {
+    const auto share = run::evaluation_share(count_, run::evaluation_batch(trained.job), group.rank(), group.size());
+    loader_ = loader_of(collection, trained, share);
+    own_ = std::min(count_, share.batches * run::evaluation_batch(trained.job));
+  }
+
+  std::unique_ptr<task::Score> run(const EvalOptions& options, step::EvaluateOptions how) {
+    if (options.seen) how.seen = [&](int64_t samples) { options.seen(samples, own_); };
+    return step::evaluate(trained_.network, *loader_, group_, how);
+  }
+  std::vector<loader::BadSample> bad_samples() const { return step::over_ranks(loader_->bad_samples(), group_); }
+
+ private:
+  const training::Trained& trained_;
+  comm::Group& group_;
+  int64_t count_;
+  int64_t own_ = 0;
+  std::unique_ptr<loader::Loader> loader_;
+};
+
+std::vector<ShownSample> shown_samples(const std::vector<int64_t>& ids, const loader::Collection& collection) {
   const auto store = collection.is_synthetic() ? nullptr : loader::open_store(collection);
+  const std::vector<std::string> names = names_of(ids, collection);
   std::vector<std::byte> memory;
-  const std::vector<int64_t> worst = result.score->worst();
-  result.names = names_of(worst, collection);
-  result.part = part_of(folder, trained.job);
-  for (const int64_t id : worst) {
-    const auto file = store ? store->read(id, memory) : std::span<const std::byte>();
-    result.pictures.emplace_back(reinterpret_cast<const char*>(file.data()), file.size());
-    result.paths.push_back(store ? store->name(id) : "");
+  std::vector<ShownSample> shown;
+  shown.reserve(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto file = store ? store->read(ids[i], memory) : std::span<const std::byte>();
+    shown.push_back(
+        {store ? store->name(ids[i]) : "", names[i], {reinterpret_cast<const char*>(file.data()), file.size()}});
+  }
+  return shown;
+}
+
+std::vector<int64_t> ids_in(const Json& list) {
+  std::vector<int64_t> ids;
+  ids.reserve(list.size());
+  for (const auto& row : list.items()) ids.push_back(row.at("sample").as_int());
+  return ids;
+}
+
+void add_names(Json& list, const std::vector<ShownSample>& samples) {
+  Json named = Json::array();
+  for (size_t i = 0; i < samples.size(); ++i) {
+    Json row = list.items()[i];
+    row["path"] = samples[i].path;
+    row["name"] = samples[i].name;
+    named.push_back(std::move(row));
+  }
+  list = std::move(named);
+}
+
+// What the head takes of the training images, evenly spread where they are many.
+std::optional<trust::TrainingFeatures> training_features(const training::Trained& trained, const EvalOptions& options,
+                                                         comm::Group& group) {
+  if (!options.trust.features) return std::nullopt;
+  const loader::Collection collection = open_collection(folder_of("train", trained.job), trained);
+  const auto count = static_cast<int64_t>(collection.samples.size());
+  const int64_t step = (count + trust::kMostFeatureRows - 1) / trust::kMostFeatureRows;
+  trust::ClassRows rows;
+  step::EvaluateOptions how = way_of(trained, options);
+  how.features = true;
+  how.rows = [&](const task::Rows& batch) { keep_rows(batch, rows, step); };
+  Pass(collection, trained, group).run(options, how);
+  gather_rows(rows, group);
+  return trust::make_training_features(rows, names_of(rows.ids, collection), base::sha256_of_file(trained.weights));
+}
+
+std::vector<image::Image> heat_of(const std::vector<std::string>& files, const Json& worst,
+                                  const training::Trained& trained, at::Device device) {
+  std::vector<image::Image> heat;
+  heat.reserve(files.size());
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (files[i].empty()) return {};  // synthetic samples have no file
+    const auto bytes = std::as_bytes(std::span(files[i].data(), files[i].size()));
+    const at::Tensor image = insight::sample_image(*trained.task, trained.job.data, bytes, device);
+    const auto said =
+        std::find(trained.classes.begin(), trained.classes.end(), worst.items()[i].at("predicted").as_string());
+    const at::Tensor map = insight::heat_maps(trained.network, image, {said - trained.classes.begin()},
+                                              insight::fitting_method(trained.network, image));
+    heat.push_back(trust::heat_overlay(insight::shown_view(image[0], trained.job.data),
+                                       {map.const_data_ptr<float>(), static_cast<size_t>(map.numel())}, 1));
+  }
+  return heat;
+}
+
+// The pictures of one list of eval.json, and their names in it.
+void save_pictures(Json& list, const char* kind, const std::vector<ShownSample>& samples, const run::RunPaths& paths) {
+  Json shown = Json::array();
+  for (size_t i = 0; i < samples.size(); ++i) {
+    Json row = list.items()[i];
+    if (!samples[i].picture.empty()) {
+      const std::string& file = samples[i].picture;
+      const image::Image image = image::decode_image(std::as_bytes(std::span(file.data(), file.size())));
+      base::write_file(paths.pictures() / picture_name(kind, i), image::encode_jpeg(thumbnail(image), 80));
+      row["picture"] = "eval/" + picture_name(kind, i);
+    }
+    shown.push_back(std::move(row));
+  }
+  list = std::move(shown);
+}
+
+void remove_pictures(const base::Path& folder) {
+  for (const auto& item : std::filesystem::directory_iterator(folder)) {
+    const std::string name = item.path().filename().string();
+    for (const char* kind : {"worst-", "label-", "leaked-", "heat-"}) {
+      if (name.starts_with(kind)) {
+        std::filesystem::remove(item.path());
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+EvalResult evaluate_trained(const training::Trained& trained, const EvalOptions& options, comm::Group& group) {
+  const double begin = base::steady_seconds();
+  const std::string folder = folder_of(options.data, trained.job);
+  const std::string part = part_of(folder, trained.job);
+  check_request(options.trust, trained, part);
+  const loader::Collection collection = open_collection(folder, trained);
+  const bool is_classifier = trained.job.task == spec::Task::classify;
+  auto features = training_features(trained, options, group);
+  trust::ClassRows rows;
+  step::EvaluateOptions how = way_of(trained, options);
+  how.features = options.trust.features;
+  if (is_classifier) how.rows = [&](const task::Rows& batch) { keep_rows(batch, rows); };
+  Pass pass(collection, trained, group);
+  EvalResult result{folder, pass.run(options, how), {}, {}, 0};
+  result.bad_samples = pass.bad_samples();
+  result.part = part;
+  for (auto& sample : shown_samples(result.score->worst(), collection)) {
+    result.pictures.push_back(std::move(sample.picture));
+    result.paths.push_back(std::move(sample.path));
+    result.names.push_back(std::move(sample.name));
+  }
+  if (is_classifier) {
+    gather_rows(rows, group);
+    TrustResult found = find_trust(rows, trained, collection, options.trust, features);
+    result.trust = std::move(found.figures);
+    result.calibration = std::move(found.calibration);
+    if (result.calibration) result.calibration->part = part;
+    result.notes = std::move(found.notes);
+    result.features = std::move(features);
+    if (Json* labels = result.trust.is_null() ? nullptr : result.trust.find("labels")) {
+      result.labels = shown_samples(ids_in(labels->at("shown")), collection);
+      add_names((*labels)["shown"], result.labels);
+    }
+    if (options.trust.leakage && !result.trust.is_null()) {
+      const auto training = open_collection(folder_of("train", trained.job), trained);
+      result.trust["leakage"] = find_leakage(rows, collection, training);
+      result.leaked = shown_samples(ids_in(result.trust.at("leakage").at("shown")), collection);
+      add_names(result.trust["leakage"]["shown"], result.leaked);
+    }
+    if (options.trust.explain && group.rank() == 0) {
+      result.heat = heat_of(result.pictures, result.score->to_json().at("worst"), trained, options.device);
+    }
   }
   result.seconds = base::steady_seconds() - begin;
   return result;
@@ -159,6 +306,7 @@ Json eval_json(const EvalResult& result, const training::Trained& trained) {
     worst.push_back(std::move(mistake));
   }
   all["worst"] = std::move(worst);
+  if (!result.trust.is_null()) all["trust"] = result.trust;
   all["bad_samples"] = Json::array();
   for (const auto& bad : result.bad_samples) {
     Json row = Json::object();
@@ -169,12 +317,15 @@ Json eval_json(const EvalResult& result, const training::Trained& trained) {
   return all;
 }
 
+void save_trust(const EvalResult& result, const training::Trained& trained) {
+  if (result.features) trust::write_features(trained.run, *result.features);
+  if (result.calibration) trust::write_calibration(trained.run, *result.calibration);
+}
+
 void save_evaluation(const EvalResult& result, const training::Trained& trained) {
   const run::RunPaths paths{trained.run};
   base::make_folders(paths.pictures());
-  for (const auto& item : std::filesystem::directory_iterator(paths.pictures())) {
-    if (item.path().filename().string().starts_with("worst-")) std::filesystem::remove(item.path());
-  }
+  remove_pictures(paths.pictures());
   Json document = eval_json(result, trained);
   Json worst = Json::array();
   for (size_t i = 0; i < result.paths.size(); ++i) {
@@ -184,22 +335,30 @@ void save_evaluation(const EvalResult& result, const training::Trained& trained)
       const image::Image image = image::decode_image(std::as_bytes(std::span(file.data(), file.size())));
       image::Image shown = thumbnail(image);
       if (const Json* record = mistake.find("record")) trained.task->draw(*record, shown);
-      base::write_file(paths.pictures() / picture_name(i), image::encode_jpeg(shown, 80));
-      mistake["picture"] = "eval/" + picture_name(i);
+      base::write_file(paths.pictures() / picture_name("worst", i), image::encode_jpeg(shown, 80));
+      mistake["picture"] = "eval/" + picture_name("worst", i);
+    }
+    if (i < result.heat.size()) {
+      base::write_file(paths.pictures() / picture_name("heat", i), image::encode_jpeg(thumbnail(result.heat[i]), 80));
+      mistake["heat"] = "eval/" + picture_name("heat", i);
     }
     worst.push_back(std::move(mistake));
   }
   document["worst"] = std::move(worst);
+  if (Json* trust = document.find("trust")) {
+    save_pictures((*trust)["labels"]["shown"], "label", result.labels, paths);
+    if (Json* leakage = trust->find("leakage")) save_pictures((*leakage)["shown"], "leaked", result.leaked, paths);
+  }
   base::write_json(paths.evaluation(), document);
 }
 
 std::string eval_text(const EvalResult& result, const training::Trained& trained) {
   const int64_t samples = result.score->samples();
   const double rate = static_cast<double>(samples) / std::max(1e-9, result.seconds);
-  std::string out =
-      text(trained.job.model.name, " with ", trained.weights.string(), " on ", samples, " images of ", result.data,
-           " (", base::duration_text(result.seconds), ", ", fixed(rate, 1), " images/s)\n",
-           trained.which.empty() ? "" : text("weights: ", trained.which, "\n"), "\n", result.score->to_text());
+  std::string out = text(trained.job.model.name, " with ", trained.weights.string(), " on ", samples, " images of ",
+                         result.data, " (", base::duration_text(result.seconds), ", ", fixed(rate, 1), " images/s)\n",
+                         trained.which.empty() ? "" : text("weights: ", trained.which, "\n"), "\n",
+                         result.score->to_text(), trust_words(result.trust));
   if (!result.bad_samples.empty()) out += text("\n", result.bad_samples.size(), " images could not be read:\n");
   for (const auto& bad : result.bad_samples) out += text("  ", bad.path, ": ", bad.reason, "\n");
   return out;
