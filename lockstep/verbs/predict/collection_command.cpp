@@ -54,6 +54,9 @@ double least_score(const base::Arguments& arguments, double otherwise) {
 
 // Before any work: what can be told to be wrong now must not be told after hours.
 void check_forms(const base::Arguments& arguments) {
+  if (arguments.has("--explain")) {
+    throw Error(Blame::user, "--explain writes no records", "leave out --to FILE.jsonl, or --explain");
+  }
   least_score(arguments, 0);
   if (const auto list = arguments.value("--images"); list && !base::is_there(*list)) {
     throw Error(Blame::user, text("--images ", *list, ": there is no such file"), "check the path");
@@ -146,6 +149,11 @@ int enrich_as_rank(const base::Arguments& arguments, const std::vector<std::stri
     options.show = [&](std::string_view line) { progress.show(line); };
     if (const auto left = site::seconds_left()) options.seconds_left = static_cast<double>(left->count());
   }
+  const TrustedAnswers trusted(trained, trust_options(arguments));
+  const auto ensemble = load_ensemble(trusted.options().ensemble, trained, options.device);
+  options.trusted = &trusted;
+  if (!ensemble.empty()) options.ensemble = &ensemble;
+  if (group.rank() == 0 && !trusted.note().empty()) progress.print("note: " + trusted.note());
   int64_t batches = 0;
   options.got_on = [&](int64_t) {
     rank.activity->enter(run::Phase::evaluating);

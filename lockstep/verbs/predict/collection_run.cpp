@@ -66,6 +66,7 @@ class HeldResults {
       : collection_(collection), options_(options), files_(files), paths_{options.to} {
     held_ = hold(paths_);
     terms_ = results::terms_of(trained.job, trained.weights, trained.classes, options.top);
+    if (options.trusted) options.trusted->add_terms(terms_.keys);
     model_ = terms_.model();
     if (options.again) forget();
     results::check_terms(paths_, terms_);
@@ -270,6 +271,15 @@ void check_same_images(const loader::Collection& collection, comm::Group& group)
               "let nobody change the collection while it is listed; all nodes must see the same folder");
 }
 
+PredictOptions way_of(const CollectionOptions& options) {
+  PredictOptions way;
+  way.top = options.top;
+  way.device = options.device;
+  way.trusted = options.trusted;
+  way.ensemble = options.ensemble;
+  return way;
+}
+
 // One rank's part of it.
 class CollectionRank {
  public:
@@ -283,7 +293,7 @@ class CollectionRank {
         group_(group),
         paths_{options.to},
         batch_(prediction_batch(trained.job)),
-        predictor_(trained, collection, options.top, options.device),
+        predictor_(trained, collection, way_of(options)),
         writer_(paths_.parts(), group.rank()) {}
 
   // Why it stopped; empty: all of its share is done. `tell`: of rank 0, now and then.

@@ -6,12 +6,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
 #include "lockstep/loader/collection.h"
 #include "lockstep/training/trained.h"
+#include "lockstep/verbs/predict/trusted.h"
 
 namespace lockstep::verbs::predict {
 
@@ -21,6 +23,8 @@ struct CollectionOptions {
   bool again = false;     // give up what is there
   int64_t top = 5;
   at::Device device = at::kCPU;
+  const TrustedAnswers* trusted = nullptr;  // as PredictOptions has them
+  const std::vector<training::Trained>* ensemble = nullptr;
   std::function<std::string()> stop = [] { return std::string(); };      // why to stop now; empty: go on
   std::optional<double> seconds_left = {};                               // known to rank 0
   std::function<void(int64_t done)> got_on = [](int64_t) {};             // records of this rank so far

@@ -32,6 +32,15 @@ const base::CommandLine& predict_line_of_words() {
        {"--source", "PREFIX", "of --annotations: put before the path of each image, https://example.org/"},
        {"--concepts", "CSV", "of --annotations: columns class, iri: what a class is called elsewhere"},
        {"--again", "", "with FILE.jsonl: give up the records that are there and begin again"},
+       {"--coverage", "C", "of a calibrated run: the set of classes that holds the right one with this probability"},
+       {"--sets", "HOW", "of --coverage: lac (default, the smallest), or aps (as good for hard images)"},
+       {"--abstain", "RISK", "of a calibrated run: no answer where more than this share of answers would be wrong"},
+       {"--unusual", "RATE", "of a calibrated run: mark images unlike the known ones; so many known ones are, too"},
+       {"--score", "NAME", "of --unusual: energy (default); mahalanobis or neighbour: of a run with features"},
+       {"--nearest", "N", "of a run with features: the training images that look most alike"},
+       {"--explain", "FOLDER", "write heat maps over the images: what each answer rests on"},
+       {"--heat", "KIND", "of --explain: grad_cam, rollout or occlusion (default: what fits the network)"},
+       {"--ensemble", "RUN", "the mean of this run too, again for each: RUN, or RUN@WEIGHTS"},
        {"--job", "JOB", "for weights outside a run folder"},
        {"--weights", "WHICH", "of a run: best (default where it has validation), last, or a step with a checkpoint"},
        {"--set", "KEY=VALUE", "override a key of the job"},
@@ -41,7 +50,8 @@ const base::CommandLine& predict_line_of_words() {
       "RUN is a run folder or a weights file; a folder stands for all .jpg, .jpeg, .png, .webp, .tif and .tiff files\n"
       "below it.\n"
       "An image that cannot be read is reported and counted; only when all of them fail, the exit code is 2.\n"
-      "examples: lockstep predict runs/pets cat.jpg\n"
+      "Confidences are calibrated where `lockstep eval RUN --calibrate` was run.\n"
+      "examples: lockstep predict runs/pets cat.jpg --coverage 0.95 --abstain 0.02 --explain heat\n"
       "          lockstep predict runs/pets photos --to photos.csv\n"
       "          lockstep predict runs/pets collection --to found.jsonl --pictures --ranks 8\n"
       "          lockstep predict quickstart/run quickstart/shapes/validate/star --top 1"};
@@ -71,6 +81,11 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
     if (!fewer_threads.empty()) std::fprintf(stderr, "%s\n", fewer_threads.c_str());
   }
   if (has_all) options.top = trained.task->num_outputs();
+  const TrustedAnswers trusted(trained, trust_options(arguments));
+  const auto ensemble = load_ensemble(trusted.options().ensemble, trained, options.device);
+  options.trusted = &trusted;
+  if (!ensemble.empty()) options.ensemble = &ensemble;
+  if (rank.group.rank() == 0 && !trusted.note().empty()) std::fprintf(stderr, "note: %s\n", trusted.note().c_str());
   if (arguments.value("--json") != "-" && !table)
     options.each = [&](const Prediction& prediction) { speak(prediction, trained); };
   int64_t batches = 0;
@@ -83,7 +98,7 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
   const base::Json result = predict_json(predictions);
   base::give_json(arguments, result);
   if (table) {
-    base::write_file(*table, predict_csv(predictions, *trained.task, has_all ? 0 : options.top));
+    base::write_file(*table, predict_csv(predictions, *trained.task, has_all ? 0 : options.top, trusted.columns()));
     for (const auto& prediction : predictions) {
       if (prediction.failed()) speak(prediction, trained);
     }

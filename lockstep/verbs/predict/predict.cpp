@@ -2,16 +2,22 @@
 #include "lockstep/verbs/predict/predict.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <string_view>
+#include <tuple>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/decode.h"
+#include "lockstep/insight/heat_map.h"
+#include "lockstep/results/terms.h"
 #include "lockstep/run/evaluation.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/step/step.h"
+#include "lockstep/trust/heat_overlay.h"
 
 namespace lockstep::verbs::predict {
 namespace {
@@ -60,6 +66,60 @@ std::string csv_row(const std::vector<std::string>& cells) {
   words.reserve(cells.size());
   for (const auto& cell : cells) words.push_back(csv_cell(cell));
   return base::join(words, ",") + "\r\n";
+}
+
+// The mean of what several networks say, each at its own temperature.
+class MeanAnswers {
+ public:
+  MeanAnswers(const task::OutputValues& logits, double temperature)
+      : width_(logits.width), sums_(logits.values.size()) {
+    add(logits, temperature);
+  }
+
+  void add(const task::OutputValues& logits, double temperature) {
+    const auto rows = static_cast<int64_t>(sums_.size()) / width_;
+    entropies_.resize(static_cast<size_t>(rows));
+    for (int64_t i = 0; i < rows; ++i) {
+      const auto shares = trust::softmax(logits.row(i), temperature);
+      for (size_t k = 0; k < shares.size(); ++k) sums_[static_cast<size_t>(i * width_) + k] += shares[k];
+      entropies_[static_cast<size_t>(i)] += entropy(shares, 1);
+    }
+    ++networks_;
+  }
+
+  std::vector<float> shares() const {
+    std::vector<float> mean;
+    mean.reserve(sums_.size());
+    for (const double sum : sums_) mean.push_back(static_cast<float>(sum / networks_));
+    return mean;
+  }
+
+  // Between the networks: the entropy of the mean less the mean of their entropies, in nats; 0: they agree.
+  double disagreement(int64_t i) const {
+    const auto row = std::span(sums_).subspan(static_cast<size_t>(i * width_), static_cast<size_t>(width_));
+    return std::max(0.0, entropy(row, networks_) - entropies_[static_cast<size_t>(i)] / networks_);
+  }
+
+ private:
+  static double entropy(std::span<const double> sums, double count) {
+    double sum = 0;
+    for (const double each : sums) {
+      if (const double share = each / count; share > 0) sum -= share * std::log(share);
+    }
+    return sum;
+  }
+
+  int64_t width_;
+  std::vector<double> sums_;  // [rows, classes]
+  std::vector<double> entropies_;
+  double networks_ = 0;
+};
+
+double calibrated_temperature(const training::Trained& trained) {
+  const auto found = trust::read_calibration(trained.run);
+  if (!found) return 1;
+  const auto terms = results::terms_of(trained.job, trained.weights, trained.classes, 0);
+  return results::difference(found->terms, terms).empty() ? found->temperature : 1;
 }
 
 }  // namespace
@@ -112,20 +172,118 @@ std::unique_ptr<loader::Loader> prediction_loader(const training::Trained& train
   return loader::make_loader(collection, options, from);
 }
 
-BatchPredictor::BatchPredictor(const training::Trained& trained, const loader::Collection& collection, int64_t top,
-                               at::Device device)
+std::vector<training::Trained> load_ensemble(const std::vector<std::string>& runs, const training::Trained& first,
+                                             at::Device device) {
+  std::vector<training::Trained> all;
+  all.reserve(runs.size());
+  for (const auto& word : runs) {
+    const size_t at = word.rfind('@');
+    const std::string which = at == std::string::npos ? "" : word.substr(at + 1);
+    all.push_back(training::load_trained({word.substr(0, at), "", {}, device, which}));
+    const training::Trained& other = all.back();
+    const auto way = [](const spec::Data& data) {
+      return std::tuple(data.image_size, data.center_crop, data.mean, data.std, data.pixels);
+    };
+    if (other.job.task != first.job.task || other.classes != first.classes) {
+      throw Error(Blame::user, text("--ensemble ", word, ": it has other classes"), "runs of the same classes alone");
+    }
+    if (way(other.job.data) != way(first.job.data) || other.job.training.precision != first.job.training.precision) {
+      throw Error(Blame::user, text("--ensemble ", word, ": its images are prepared in another way"),
+                  "runs of the same data.image_size, center_crop, mean, std and pixels, and training.precision");
+    }
+  }
+  return all;
+}
+
+BatchPredictor::BatchPredictor(const training::Trained& trained, const loader::Collection& collection,
+                               const PredictOptions& options)
     : trained_(trained),
       collection_(collection),
-      top_(top),
-      device_(device),
-      scope_(trained.network, trained.job.training.precision, device) {}
+      options_(options),
+      scope_(trained.network, trained.job.training.precision, options.device) {
+  if (!options.ensemble) return;
+  scopes_.reserve(options.ensemble->size());
+  temperatures_.reserve(options.ensemble->size());
+  for (const auto& other : *options.ensemble) {
+    scopes_.push_back(
+        std::make_unique<step::PassPrecision>(other.network, other.job.training.precision, options.device));
+    temperatures_.push_back(calibrated_temperature(other));
+  }
+}
+
+std::vector<Json> BatchPredictor::records(const loader::Batch& batch, const model::NamedTensors& fields) const {
+  const auto outputs_of = [&](const training::Trained& trained, at::Tensor* features) {
+    return step::evaluate_pass(trained.network, fields, *trained.objective,
+                               {trained.job.training.precision, trained.job.evaluation.views, features});
+  };
+  const TrustedAnswers* trusted = options_.trusted;
+  at::Tensor features;
+  const auto outputs = outputs_of(trained_, trusted && trusted->needs_features() ? &features : nullptr);
+  std::vector<Json> all;
+  const auto add_all = [&](const task::Rows& rows) {
+    for (int64_t i = 0; i < rows.size(); ++i) all.push_back(trained_.task->record(rows, i, options_.top));
+  };
+  if (!trusted || !trusted->is_active()) {
+    const auto host = trained_.objective->predicted(outputs);
+    add_all(step::plain_rows(batch, host));
+    return all;
+  }
+  const auto scored = trained_.objective->scored(outputs);
+  const task::Rows rows = step::plain_rows(batch, scored);
+  const task::OutputValues& logits = rows.output("logits");
+  const at::Tensor seen = features.defined() ? objective::host_rows(features) : at::Tensor();
+  MeanAnswers mean(logits, trusted->temperature());
+  auto temperature = temperatures_.begin();
+  if (options_.ensemble) {
+    for (const auto& other : *options_.ensemble) {
+      const auto their = other.objective->scored(outputs_of(other, nullptr));
+      mean.add(step::plain_rows(batch, their).output("logits"), *temperature++);
+    }
+  }
+  const std::vector<float> shares = mean.shares();
+  add_all({rows.sample_ids, rows.fields, {{"probabilities", logits.width, shares}}, rows.annotations});
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    Json& record = all[static_cast<size_t>(i)];
+    std::span<const float> feature;
+    if (seen.defined()) {
+      feature = {seen.const_data_ptr<float>() + i * seen.size(1), static_cast<size_t>(seen.size(1))};
+    }
+    if (options_.ensemble) record["disagreement"] = mean.disagreement(i);
+    trusted->add(record, logits.row(i), feature);
+  }
+  return all;
+}
+
+void BatchPredictor::explain(const loader::Batch& batch, const model::NamedTensors& fields,
+                             const std::vector<Json>& records) {
+  const TrustOptions& options = options_.trusted->options();
+  const at::Tensor images = fields.at("image").to(step::compute_type(trained_.job.training.precision));
+  std::vector<int64_t> said;
+  said.reserve(records.size());
+  for (const auto& record : records) {
+    const std::string& name = record.at("classes").items().front().at("name").as_string();
+    said.push_back(std::find(trained_.classes.begin(), trained_.classes.end(), name) - trained_.classes.begin());
+  }
+  const auto method = options.heat.empty() ? insight::fitting_method(trained_.network, images)
+                                           : insight::heat_method_named(options.heat);
+  const at::Tensor maps = insight::heat_maps(trained_.network, images, said, method);
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    if (batch.was_read[static_cast<size_t>(i)] == 0) continue;
+    const at::Tensor map = maps[i].contiguous();
+    const image::Image over = trust::heat_overlay(insight::shown_view(images[i], trained_.job.data),
+                                                  {map.const_data_ptr<float>(), static_cast<size_t>(map.numel())});
+    const base::Path to =
+        options.explain /
+        results::picture_name(collection_.name_of(batch.sample_ids[static_cast<size_t>(i)]), collection_.root);
+    base::make_folders(to.parent_path());
+    base::write_file(to, image::encode_jpeg(over, 90));
+  }
+}
 
 std::vector<Prediction> BatchPredictor::predict(const loader::Batch& batch, const loader::Loader& from) {
-  const auto samples = step::to_samples(batch, device_);
-  const auto host = trained_.objective->predicted(
-      step::evaluate_pass(trained_.network, samples.fields, *trained_.objective,
-                          {trained_.job.training.precision, trained_.job.evaluation.views}));
-  const task::Rows rows = step::plain_rows(batch, host);
+  const auto samples = step::to_samples(batch, options_.device);
+  std::vector<Json> found = records(batch, samples.fields);
+  if (options_.trusted && !options_.trusted->options().explain.empty()) explain(batch, samples.fields, found);
   std::map<int64_t, std::string> reasons;
   if (std::count(batch.was_read.begin(), batch.was_read.end(), 0) > 0) {
     for (const auto& bad : from.bad_samples()) reasons[bad.id] = bad.reason;
@@ -137,7 +295,7 @@ std::vector<Prediction> BatchPredictor::predict(const loader::Batch& batch, cons
     if (batch.was_read[static_cast<size_t>(i)] == 0) {
       prediction.error = reasons[id];
     } else {
-      prediction.record = trained_.task->record(rows, i, top_);
+      prediction.record = std::move(found[static_cast<size_t>(i)]);
     }
     predictions.push_back(std::move(prediction));
   }
@@ -150,7 +308,7 @@ std::vector<Prediction> predict_collection(const training::Trained& trained, con
                                            prediction_batch(trained.job), group.rank(), group.size());
   const auto loader = prediction_loader(trained, collection, share.from, share.batches);
   const bool at_once = options.each && group.size() == 1;
-  BatchPredictor predictor(trained, collection, options.top, options.device);
+  BatchPredictor predictor(trained, collection, options);
   std::vector<Prediction> predictions;
   for (int64_t done = 0; done < share.batches; ++done) {
     for (auto& prediction : predictor.predict(loader->next(), *loader)) {
@@ -194,8 +352,10 @@ TableFormat table_format(const base::Path& file) {
   throw Error(Blame::user, text("--to ", file.string(), ": of which kind is it to be?"), "name it .csv or .jsonl");
 }
 
-std::string predict_csv(const std::vector<Prediction>& predictions, const task::Task& task, int64_t top) {
+std::string predict_csv(const std::vector<Prediction>& predictions, const task::Task& task, int64_t top,
+                        const std::vector<std::string>& members) {
   std::vector<std::string> columns = task.columns(top);
+  columns.insert(columns.end(), members.begin(), members.end());
   const size_t width = columns.size();
   columns.insert(columns.begin(), "file");
   columns.emplace_back("error");
@@ -203,6 +363,9 @@ std::string predict_csv(const std::vector<Prediction>& predictions, const task::
   for (const auto& prediction : predictions) {
     std::vector<std::string> cells =
         prediction.failed() ? std::vector<std::string>(width) : task.cells(prediction.record, top);
+    if (!prediction.failed()) {
+      for (const auto& member : members) cells.push_back(member_cell(prediction.record, member));
+    }
     base::ensure(cells.size() == width, "a cell for each column");
     cells.insert(cells.begin(), looks_like_formula(prediction.path) ? "./" + prediction.path : prediction.path);
     cells.push_back(prediction.error);
@@ -213,7 +376,7 @@ std::string predict_csv(const std::vector<Prediction>& predictions, const task::
 
 std::string predict_line(const Prediction& prediction, const training::Trained& trained) {
   if (prediction.failed()) return text(prediction.path, ": ", prediction.error);
-  return text(prediction.path, "  ", trained.task->line(prediction.record));
+  return text(prediction.path, "  ", trained.task->line(prediction.record), trust_words(prediction.record));
 }
 
 }  // namespace lockstep::verbs::predict

@@ -15,6 +15,7 @@
 #include "lockstep/step/precision.h"
 #include "lockstep/task/task.h"
 #include "lockstep/training/trained.h"
+#include "lockstep/verbs/predict/trusted.h"
 
 namespace lockstep::verbs::predict {
 
@@ -38,6 +39,8 @@ struct PredictOptions {
   at::Device device = at::kCPU;
   std::function<void(const Prediction&)> each = {};  // told in order, as soon as it is known
   std::function<void()> got_on = {};                 // after each batch of this rank
+  const TrustedAnswers* trusted = nullptr;           // how far to trust them; null: nobody asks. Outlives the work
+  const std::vector<training::Trained>* ensemble = nullptr;  // further networks; the answer is the mean. Likewise
 };
 
 // Images of a pass.
@@ -47,23 +50,32 @@ std::unique_ptr<loader::Loader> prediction_loader(const training::Trained& train
                                                   const loader::Collection& collection, run::LoaderState from,
                                                   int64_t batches);
 
+// The runs of an ensemble, "RUN" or "RUN@WEIGHTS". User error when one has other classes, or is shown images in another
+// way than `first`.
+std::vector<training::Trained> load_ensemble(const std::vector<std::string>& runs, const training::Trained& first,
+                                             at::Device device);
+
 // The network at work. One batch after the other; what it needs for all of them is set up once.
 class BatchPredictor {
  public:
-  // Both outlive it. `top`, `device` as PredictOptions has them.
-  BatchPredictor(const training::Trained& trained, const loader::Collection& collection, int64_t top,
-                 at::Device device);
+  // Both outlive it, and what `options` point to.
+  BatchPredictor(const training::Trained& trained, const loader::Collection& collection, const PredictOptions& options);
 
   // One prediction per row of the batch, which `from` gave.
   std::vector<Prediction> predict(const loader::Batch& batch, const loader::Loader& from);
 
  private:
+  // Of each row, with everything that is asked of it.
+  std::vector<base::Json> records(const loader::Batch& batch, const model::NamedTensors& fields) const;
+  void explain(const loader::Batch& batch, const model::NamedTensors& fields, const std::vector<base::Json>& records);
+
   const training::Trained& trained_;
   const loader::Collection& collection_;
-  int64_t top_;
-  at::Device device_;
+  PredictOptions options_;
   c10::AutoGradMode no_gradients_{false};
   step::PassPrecision scope_;
+  std::vector<std::unique_ptr<step::PassPrecision>> scopes_;  // of the ensemble
+  std::vector<double> temperatures_;                          // likewise
 };
 
 // One prediction per image, in order; an image that cannot be read has its reason instead.
@@ -83,7 +95,9 @@ TableFormat table_format(const base::Path& file);
 
 // CSV (RFC 4180): file, the task's columns, error. `top` as PredictOptions had it; 0: all answers, a column each. No
 // cell is a formula to a spreadsheet: names of files that begin like one get "./" in front, other words an apostrophe.
-std::string predict_csv(const std::vector<Prediction>& predictions, const task::Task& task, int64_t top);
+// `members`: of the records, each a further column.
+std::string predict_csv(const std::vector<Prediction>& predictions, const task::Task& task, int64_t top,
+                        const std::vector<std::string>& members = {});
 
 // One line for a terminal: path, then what is predicted.
 std::string predict_line(const Prediction& prediction, const training::Trained& trained);
