@@ -143,6 +143,19 @@ def evaluation(classes, rng):
             "most_confused": pairs[:20], "worst": worst}
 
 
+def trust_figures():
+    figures = {"ece": .05, "adaptive_ece": .05, "brier": .2, "nll": .3, "accuracy": .9, "confidence": .95,
+               "bins": [{"low": 0, "high": .5, "rows": 0, "confidence": 0, "accuracy": 0},
+                        {"low": .5, "high": 1, "rows": 60, "confidence": .95, "accuracy": .9}]}
+    sets = [{"method": "lac", "coverage": .9, "found": .93, "low": .8, "high": 1, "size": 1.2, "single": .8}]
+    label = {"sample": 3, "given": "cat", "suggested": HOSTILE, "score": .1, "name": "cat/x.jpg", "picture": "eval/worst-01.jpg"}
+    leak = {"sample": 5, "training": "pets/train/cat/y.jpg", "bits": 4, "same_file": False, "name": "cat/z.jpg"}
+    return {"rows": 60, "top1": {"value": .9, "low": .8, "high": .95}, "raw": figures, "calibrated": figures,
+            "temperature": 1.25, "sets": sets, "risk_coverage": {"aurc": .02, "best_aurc": .01, "points": [[.5, 0, .9], [1, .1, .5]]},
+            "labels": {"found": 7, "shown": [label]}, "by": "light", "groups": [{"value": "night", "samples": 9, "top1": .5, "low": .3, "high": .7}],
+            "leakage": {"samples": 60, "exact": 0, "near": 1, "top1": .9, "top1_without": None, "shown": [leak]}}
+
+
 def report(run):
     out = run / "report.html"
     subprocess.run([LOCKSTEP, "report", run], check=True, stdout=subprocess.DEVNULL)
@@ -185,9 +198,15 @@ def check_test_part(folder):
     result.update(part="test", data="pets/test", worst=result["worst"][:3])
     for mistake, confidence, name in zip(result["worst"], (.7, .99, .8), ("cat/tom 1.jpg", "dog/rex.jpg", "odd/x.jpg")):
         mistake.update(confidence=confidence, name=name, path="pets/test/test-000000.tar/00000007-x.jpg")
+    result["trust"] = trust_figures()
+    result["worst"][0]["heat"] = "eval/worst-00.jpg"
     (folder / "eval.json").write_text(json.dumps(result))
     dom = open_page(report(folder))
     text = "".join(dom.text)
+    assert dom.tags.get("img", 0) == 3 + 1 + 1, dom.tags  # mistakes, a heat map, a label
+    for wanted in ("How far to trust it", "Reliability", "at temperature 1.250", "93.0", "Labels that may be wrong", HOSTILE,
+                   "Among the training images too", "By light", "night"):
+        assert dom.shows(wanted), wanted
     for wanted in ("Test loss", "120 test images", "on the test images", "tom 1.jpg", "odd/x.jpg", "2e-5"):
         assert wanted in text, wanted
     for unwanted in ("Validation loss", "top-5", "00000007", "cat/tom"):

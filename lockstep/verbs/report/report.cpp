@@ -47,19 +47,31 @@ std::optional<std::string> thumbnail(const run::RunPaths& paths, const std::stri
   return "data:image/jpeg;base64," + base64(bytes);
 }
 
+// Names of pictures become the pictures.
+void show_pictures(Json& list, const run::RunPaths& paths) {
+  Json pictures = Json::array();
+  for (const auto& item : list.items()) {
+    Json shown = item;
+    for (const char* key : {"picture", "heat"}) {
+      if (auto uri = thumbnail(paths, item.string_or(key, ""))) shown[key] = *uri;
+    }
+    pictures.push_back(std::move(shown));
+  }
+  list = std::move(pictures);
+}
+
 Json read_evaluation(const run::RunPaths& paths) {
   Json evaluation = base::read_json(paths.evaluation(), kLargeJson);
   if (const Json* classes = evaluation.find("classes"); classes && classes->size() > kMostClasses) {
     evaluation.erase("confusion");
   }
-  if (!evaluation.contains("worst")) return evaluation;
-  Json pictures = Json::array();
-  for (const auto& item : evaluation.at("worst").items()) {
-    Json mistake = item;
-    if (auto uri = thumbnail(paths, item.string_or("picture", ""))) mistake["picture"] = *uri;
-    pictures.push_back(std::move(mistake));
+  if (Json* worst = evaluation.find("worst")) show_pictures(*worst, paths);
+  if (Json* trust = evaluation.find("trust"); trust && trust->is_object()) {
+    for (const char* list : {"labels", "leakage"}) {
+      Json* all = trust->find(list);
+      if (Json* shown = all && all->is_object() ? all->find("shown") : nullptr) show_pictures(*shown, paths);
+    }
   }
-  evaluation["worst"] = std::move(pictures);
   return evaluation;
 }
 

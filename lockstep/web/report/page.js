@@ -168,15 +168,17 @@ function shortName(name, target) {
   return file === undefined ? folder : folder === target ? file : `${folder}/${file}`;
 }
 
+const isPicture = value => typeof value === "string" && value.startsWith("data:image/jpeg;base64,");
+
 function gallery() {
   const all = element("div", {class: "gallery"});
   const sure = evaluation.worst.every(each => isNumber(each.confidence));
   const worst = sure ? [...evaluation.worst].sort((a, b) => b.confidence - a.confidence) : evaluation.worst;
   for (const each of worst) {
     const name = each.name || each.path || "";
-    const shown = typeof each.picture === "string" && each.picture.startsWith("data:image/jpeg;base64,");
     all.append(element("figure", {title: [name, each.path].filter((each, i, all) => each && all.indexOf(each) === i).join("\n")},
-      shown ? element("img", {src: each.picture, alt: name, loading: "lazy"}) : element("div", {class: "blank"}),
+      isPicture(each.picture) ? element("img", {src: each.picture, alt: name, loading: "lazy"}) : element("div", {class: "blank"}),
+      isPicture(each.heat) ? element("img", {src: each.heat, alt: `what the answer for ${name} rests on`, loading: "lazy"}) : null,
       element("figcaption", {}, "is ", element("b", {}, named(each.target)), element("br"), "said ", element("span", {class: "wrong"}, named(each.predicted)),
         isNumber(each.confidence) ? ` ${percent(each.confidence)}` : "", name ? element("div", {class: "name"}, shortName(name, each.target)) : null)));
   }
@@ -208,6 +210,66 @@ function drawMistakes() {
   page.append(classTable());
 }
 
+// ---------------------------------------------------------------- how far to trust it
+const diagonal = {name: "perfect", tone: "grey", points: [[0, 0], [1, 1]], faint: true};
+const binsOf = figures => figures.bins.filter(bin => bin.rows > 0).map(bin => [bin.confidence, bin.accuracy]);
+
+function trustTable(trust) {
+  const rows = [["as the network says", trust.raw], trust.calibrated ? [`at temperature ${trust.temperature.toFixed(3)}`, trust.calibrated] : null].filter(Boolean);
+  const cell = (value, digits) => element("td", {class: "number"}, isNumber(value) ? value.toFixed(digits) : "\u2013");
+  const table = element("table", {}, element("thead", {}, element("tr", {}, ["confidence", "ECE", "Brier", "NLL", "mean"].map((name, i) => element("th", {class: i ? "number" : ""}, name)))),
+    element("tbody", {}, rows.map(([name, each]) => element("tr", {}, element("td", {}, name), cell(each.ece, 4), cell(each.brier, 4), cell(each.nll, 4), element("td", {class: "number"}, percent(each.confidence))))));
+  const parts = [element("div", {class: "scroll"}, table)];
+  if (trust.sets && trust.sets.length) {
+    parts.push(element("h3", {style: {marginTop: "16px"}}, "Sets of classes"), element("div", {class: "scroll"}, element("table", {},
+      element("thead", {}, element("tr", {}, ["", "asked", "found", "99 % of calibrations", "classes"].map((name, i) => element("th", {class: i ? "number" : ""}, name)))),
+      element("tbody", {}, trust.sets.map(each => element("tr", {}, element("td", {}, each.method.toUpperCase()), element("td", {class: "number"}, percent(each.coverage)),
+        element("td", {class: each.found >= each.low ? "number" : "number outside"}, percent(each.found)), element("td", {class: "number quiet"}, `${percent(each.low)} \u2013 ${percent(each.high)}`), cell(each.size, 2)))))));
+  }
+  const notes = [`top-1 ${percent(trust.top1.value)}, 95 % interval ${percent(trust.top1.low)} \u2013 ${percent(trust.top1.high)}, ${whole(trust.rows)} images`, trust.calibration].filter(Boolean);
+  return element("div", {class: "panel"}, element("h3", {}, "Calibration"), parts, notes.map(note => element("p", {class: "quiet"}, note)));
+}
+
+function shownGallery(title, note, rows, caption) {
+  const all = element("div", {class: "gallery"}, rows.map(each => element("figure", {title: each.path || each.name || ""},
+    isPicture(each.picture) ? element("img", {src: each.picture, alt: each.name || "", loading: "lazy"}) : element("div", {class: "blank"}),
+    element("figcaption", {}, caption(each), each.name ? element("div", {class: "name"}, shortName(each.name, each.given)) : null))));
+  return element("div", {class: "panel below", style: {marginTop: "16px"}},
+    element("div", {class: "head"}, element("h3", {}, title), element("span", {class: "legend"}, note)), all);
+}
+
+function groupTable(trust) {
+  const body = element("tbody", {}, trust.groups.map(each => element("tr", {}, element("td", {}, each.value), element("td", {class: "number"}, whole(each.samples)),
+    element("td", {}, percent(each.top1), bar(each.top1, "blue")), element("td", {class: "number quiet"}, `${percent(each.low)} \u2013 ${percent(each.high)}`))));
+  const head = [trust.by, "images", "top-1", "95 % interval"].map((name, i) => element("th", {class: i % 2 ? "number" : ""}, name));
+  return element("div", {class: "panel below", style: {marginTop: "16px"}}, element("h3", {}, `By ${trust.by}, weakest first`),
+    element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)));
+}
+
+function drawTrust() {
+  const trust = evaluation && evaluation.trust;
+  if (!trust || !trust.raw) return;
+  const share = value => `${Math.round(100 * value)} %`;
+  const curves = [{name: "as the network says", tone: "orange", points: binsOf(trust.raw), dots: true}];
+  if (trust.calibrated) curves.push({name: "calibrated", tone: "blue", points: binsOf(trust.calibrated), dots: true});
+  section("How far to trust it", element("div", {class: "grid"},
+    lineChart({title: "Reliability: right answers by confidence", xName: "confidence", format: percent, axis: share, fromZero: true, top: 1, series: [diagonal, ...curves]}),
+    lineChart({title: "Wrong answers by share that is answered", xName: "answered", format: percent, axis: percent, fromZero: true,
+      top: Math.max(0.01, ...trust.risk_coverage.points.map(point => point[1])),
+      series: [{name: "wrong", tone: "red", points: trust.risk_coverage.points.map(point => [point[0], point[1]])}]})));
+  page.append(element("div", {style: {marginTop: "16px"}}, trustTable(trust)));
+  if (trust.labels && trust.labels.shown.length) {
+    page.append(shownGallery("Labels that may be wrong", `${trust.labels.found} found by confident learning, most likely first`, trust.labels.shown,
+      each => [element("span", {}, "label ", element("b", {}, each.given)), element("br"), "looks like ", element("span", {class: "wrong"}, each.suggested)]));
+  }
+  if (trust.leakage && trust.leakage.shown.length) {
+    page.append(shownGallery("Among the training images too", `${trust.leakage.exact} the same file, ${trust.leakage.near} nearly the same picture; top-1 ${percent(trust.leakage.top1)}` +
+      (isNumber(trust.leakage.top1_without) ? `, without them ${percent(trust.leakage.top1_without)}` : ""), trust.leakage.shown,
+      each => ["as ", element("b", {}, shortName(each.training, "")), each.same_file ? "" : `, ${each.bits} of 64 bits differ`]));
+  }
+  if (trust.groups && trust.groups.length) page.append(groupTable(trust));
+}
+
 // ---------------------------------------------------------------- plan, history, environment
 function drawPromise() {
   const panel = promisePanel(data.promise);
@@ -233,5 +295,5 @@ function drawOrigin() {
   page.append(element("footer", {}, `Made by lockstep ${data.version} on ${moment(data.made)}. This file is complete in itself.`));
 }
 
-for (const draw of [drawHead, drawCards, drawRow, drawCurves, drawTime, drawMistakes, drawPromise, drawOrigin]) draw();
+for (const draw of [drawHead, drawCards, drawRow, drawCurves, drawTime, drawMistakes, drawTrust, drawPromise, drawOrigin]) draw();
 document.documentElement.dataset.drawn = "yes";
