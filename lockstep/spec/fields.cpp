@@ -57,9 +57,14 @@ bool has_kind_of(Type type, const Json& value) {
       return each([&](const Json& list) {
         return list.is_array() && std::all_of(list.items().begin(), list.items().end(), is_integer);
       });
+    case Type::values:
+      return value.is_array() && std::none_of(value.items().begin(), value.items().end(), [](const Json& item) {
+               return item.is_array() || item.is_object() || item.is_null();
+             });
     case Type::sections:
       return value.is_array();
     case Type::section:
+    case Type::named_sections:
     case Type::document:
       return value.is_object();
     default:
@@ -157,6 +162,12 @@ class Reader {
     } else if (field.type == Type::sections) {
       for (size_t i = 0; i < value.items().size(); ++i) {
         read(*field.section, field.open(owner), value.items()[i], text(key, "[", i, "]"));
+      }
+    } else if (field.type == Type::named_sections) {
+      for (const auto& member : value.members()) {
+        void* element = field.open(owner);
+        field.name(element) = member.key;
+        read(*field.section, element, member.value, dotted(key, member.key));
       }
     } else if (check_value(field, value, key)) {
       field.set(owner, value);
@@ -266,11 +277,15 @@ const char* type_name(Type type) {
       return "an object of strings";
     case Type::named_lists:
       return "an object of lists of integers";
+    case Type::values:
+      return "a list of strings, numbers, true or false";
     case Type::section:
     case Type::document:
       return "an object";
     case Type::sections:
       return "a list of objects";
+    case Type::named_sections:
+      return "an object of objects";
   }
   return "";
 }
@@ -355,6 +370,13 @@ Json write_document(const Section& root, const void* owner, Which which) {
         nested.push_back(write_document(*field.section, field.at(owner, i), which));
       }
       if (which == Which::all || nested.size() > 0) object[field.key] = std::move(nested);
+    } else if (field.type == Type::named_sections) {
+      Json nested = Json::object();
+      for (size_t i = 0; i < field.size(owner); ++i) {
+        const void* element = field.at(owner, i);
+        nested[field.name(const_cast<void*>(element))] = write_document(*field.section, element, which);
+      }
+      object[field.key] = std::move(nested);
     } else {
       Json value = field.get(owner);
       if (which == Which::all || !(value == field.otherwise)) object[field.key] = std::move(value);

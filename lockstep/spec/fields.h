@@ -37,7 +37,9 @@ enum class Type {
   named_lists,  // of integers
   section,
   sections,
-  document  // of another kind, inside this one
+  document,        // of another kind, inside this one
+  values,          // a list of strings, numbers, true and false
+  named_sections,  // one each, by a name of the user's
 };
 const char* type_name(Type type);  // for people: "an integer", "a duration"
 
@@ -78,7 +80,7 @@ struct Field {
   std::string help;                  // one line
   std::vector<std::string> choices;  // of a choice
   base::Json otherwise;              // the default, as it would stand in the document
-  const Section* section = nullptr;  // of section and sections
+  const Section* section = nullptr;  // of section, sections and named_sections
   const Section* inner = nullptr;    // of document: the other document's
   Absence absence = Absence::none;
   bool nullable = false;  // null is a value
@@ -89,10 +91,12 @@ struct Field {
   std::function<void(void* owner, const base::Json& value)> set;
   // Whether an optional member has a value.
   std::function<bool(const void* owner)> present;
-  // Of section and sections: how many there are, the i-th, and a fresh one (the only one of a section).
+  // Of section, sections and named_sections: how many there are, the i-th, and a fresh one (the only one of a section).
   std::function<size_t(const void* owner)> size;
   std::function<const void*(const void* owner, size_t index)> at;
   std::function<void*(void* owner)> open;
+  // Of named_sections: the name of one, to be read and written.
+  std::function<std::string&(void* element)> name;
 };
 
 struct Section {
@@ -223,6 +227,18 @@ class Table {
     return *this;
   }
 
+  // Sections by a name of the user's, which is no key of theirs: {"lr": {...}, "momentum": {...}}.
+  template <class Nested>
+  Table& by_name(const std::string& key, std::vector<Nested> Owner::*member, std::string Nested::*name,
+                 const Section& section) {
+    list(key, member, section);
+    Field& field = section_.fields.back();
+    field.type = Type::named_sections;
+    field.otherwise = base::Json::object();
+    field.name = [name](void* element) -> std::string& { return static_cast<Nested*>(element)->*name; };
+    return *this;
+  }
+
   Table& one_of(std::vector<std::string> keys) {
     section_.one_of = std::move(keys);
     return *this;
@@ -286,6 +302,8 @@ class Table {
       member = value.as_int();
     } else if constexpr (std::is_same_v<Value, double>) {
       member = value.as_double();
+    } else if constexpr (std::is_same_v<Value, base::Json>) {
+      member = value;
     } else {
       member = value.as_string();
     }
@@ -299,6 +317,7 @@ class Table {
     if constexpr (std::is_same_v<Value, double>) return Type::number;
     if constexpr (std::is_same_v<Value, std::vector<double>>) return Type::numbers;
     if constexpr (std::is_same_v<Value, std::vector<std::string>>) return Type::texts;
+    if constexpr (std::is_same_v<Value, std::vector<base::Json>>) return Type::values;
     if constexpr (std::is_same_v<Value, ImageSize>) return Type::image_size;
     if constexpr (std::is_same_v<Value, Named<int64_t>>) return Type::named_integers;
     if constexpr (std::is_same_v<Value, Named<double>>) return Type::named_numbers;

@@ -69,6 +69,7 @@ class Override {
       slot = parse_set_value(*field, value_, source_);
       return;
     }
+    if (field->type == Type::named_sections) refuse(base::text("'", part.key, "' has names of yours"), "edit the file");
     if (!field->section) refuse(base::text("'", part.key, "' is a value and has no keys of its own"), "");
     if (field->type == Type::section) return put(*field->section, slot, way.subspan(1));
     put_element(*field, slot, way);

@@ -23,6 +23,7 @@ const char* schema_type(Type type) {
       return "number";
     case Type::numbers:
     case Type::texts:
+    case Type::values:
     case Type::sections:
       return "array";
     case Type::named_integers:
@@ -30,6 +31,7 @@ const char* schema_type(Type type) {
     case Type::named_texts:
     case Type::named_lists:
     case Type::section:
+    case Type::named_sections:
     case Type::document:
       return "object";
     default:
@@ -106,6 +108,8 @@ Json field_schema(const Section& owner, const Field& field) {
   }
   if (has_names(field.type)) schema["additionalProperties"] = named_schema(field.type);
   if (field.type == Type::sections) schema["items"] = object_schema(*field.section);
+  if (field.type == Type::named_sections) schema["additionalProperties"] = object_schema(*field.section);
+  if (field.type == Type::values) schema["items"]["type"] = Json::array({"string", "number", "boolean"});
   if (field.type == Type::numbers) {
     schema["items"]["type"] = "number";
     add_range(schema["items"], field.check);

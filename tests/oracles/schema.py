@@ -52,7 +52,7 @@ def explain(*words):
 def main():
     wrong = total = 0
     checkers = {}
-    for kind in ("job", "machine", "project", "plan"):
+    for kind in ("job", "machine", "project", "study", "plan"):
         schema = json.loads(explain("--schema", kind).stdout)
         jsonschema.Draft202012Validator.check_schema(schema)
         checkers[kind] = jsonschema.Draft202012Validator(schema)
@@ -94,6 +94,12 @@ def main():
     check_all("machine", machine, MACHINE_GOOD, True)
     check_all("machine", machine, MACHINE_BAD, False)
 
+    study = {"space": {"training.optimizer.lr": {"log": [1e-4, 0.1]}, "o": {"choice": ["sgd", 2, True]}}, "trials": 5}
+    check("study", "study", study, True)
+    for key, value, good in [("o", {"choice": [[1]]}, False), ("o", {"choise": [1]}, False), ("x", {"range": [0, 1], "when": {"o": "sgd"}}, True),
+                             ("x", {"range": ["0", 1]}, False), ("x", {"range": [0, 1], "log": [1, 2]}, False), ("x", 3, False)]:
+        check(f"study {key}={value!r}", "study", {**study, "space": {**study["space"], key: value}}, good)
+
     plan = json.loads(subprocess.run([LOCKSTEP, "plan", str(ROOT / "examples/shapes.json"), "--on", "t4,mi100,i7-8700",
                                       "--samples", "1000", "--json", "-"], capture_output=True, text=True).stdout)
     check("plan", "plan", plan, True)
@@ -105,7 +111,7 @@ def main():
         changed["options"][0][key] = value
         check(f"plan {key}={value!r}", "plan", changed, good)
 
-    kinds = {"machine.json": "machine", "project.json": "project"}
+    kinds = {"machine.json": "machine", "project.json": "project", "branin.json": "study", "regions.json": "study"}
     unschemed = ("table.json", "beside.json")  # measured tables and figures: docs/formats
     examples = [p for p in sorted((ROOT / "examples").rglob("*.json")) if p.name not in unschemed]
     for path in examples:  # comments go through our own reader first

@@ -11,6 +11,7 @@
 #include "lockstep/spec/override.h"
 #include "lockstep/spec/plan.h"
 #include "lockstep/spec/project.h"
+#include "lockstep/spec/study.h"
 
 namespace lockstep::verbs::explain {
 namespace {
@@ -53,12 +54,16 @@ const char* type_word(Type type) {
       return "strings by name";
     case Type::named_lists:
       return "lists of integers by name";
+    case Type::values:
+      return "list of strings, numbers, true or false";
     case Type::document:
       return "document";
     case Type::section:
       return "section";
     case Type::sections:
       return "list of sections";
+    case Type::named_sections:
+      return "sections by name";
   }
   return "";
 }
@@ -195,7 +200,7 @@ void section_markdown(const Section& section, const std::string& prefix, const s
   }
   for (const auto& field : section.fields) {
     if (!field.section) continue;
-    const char* list = field.type == Type::sections ? "[]" : "";
+    const char* list = field.type == Type::sections ? "[]" : field.type == Type::named_sections ? ".NAME" : "";
     section_markdown(*field.section, text(prefix, prefix.empty() ? "" : ".", field.key, list), field.help, out);
   }
 }
@@ -215,7 +220,8 @@ void section_markdown(const Section& section, const std::string& prefix, const s
 }
 
 std::vector<const Section*> documents() {
-  return {&spec::job_section(), &spec::machine_section(), &spec::project_section(), &spec::plan_section()};
+  return {&spec::job_section(), &spec::machine_section(), &spec::project_section(), &spec::study_section(),
+          &spec::plan_section()};
 }
 
 }  // namespace
