@@ -21,6 +21,7 @@ zoo_wheels=(torch==2.11.0 torchvision==0.26.0 timm==1.0.30 safetensors==0.8.0)
 oracle_wheels=("${zoo_wheels[@]}" tensorboard==2.21.0 numpy==2.4.6
   pillow==13.0.0 jsonschema==4.26.0 scikit-learn==1.9.1 webdataset==1.0.2 wids==0.1.11 nvidia-dali-cuda130==2.4.0
   pycocotools==2.0.11 h5py==3.16.0 onnx==1.23.2 onnxruntime==1.31.1 torchmetrics==1.9.0 mapie==1.6.0 cleanlab==2.9.0
+  optuna==5.0.0
   nvidia-cuda-crt==13.0.88)  # the last one: headers for plugins/cuda/nccl_plugin.cpp
 
 # Mirrors and networks have bad moments: once more after a while.

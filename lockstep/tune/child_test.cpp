@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/tune/child.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::tune {
+namespace {
+
+std::vector<std::string> run_to_end(Child& child) {
+  std::vector<std::string> lines;
+  while (true) {
+    const bool over = child.poll();
+    for (auto& line : child.take_lines()) lines.push_back(std::move(line));
+    if (over) return lines;
+    wait_for({&child}, 0.05);
+  }
+}
+
+TEST(ChildTest, GivesLinesAndExitCode) {
+  Child child({"sh", "-c", "echo a; echo $X; printf c; echo why >&2; exit 3"}, {.environment = {{"X", "b"}}});
+  EXPECT_EQ(run_to_end(child), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(child.code(), 3);
+  EXPECT_EQ(child.trouble(), "exit code 3: why");
+}
+
+TEST(ChildTest, EndsWhatHangsAndWhatNeverStopsPrinting) {
+  Child hangs({"sleep", "100"}, {.time_limit = 0.05});
+  run_to_end(hangs);
+  EXPECT_EQ(hangs.trouble(), "took more than 50 ms");
+  Child prints({"yes"}, {.most_output = 10000});
+  run_to_end(prints);
+  EXPECT_EQ(prints.trouble(), "printed more than 10 kB");
+  const base::TemporaryFolder folder;
+  Child fills({"dd", "if=/dev/zero", base::text("of=", (folder.path() / "x").string()), "bs=1000", "count=100"},
+              {.most_file = 5000});
+  run_to_end(fills);
+  EXPECT_NE(fills.trouble().find("wrote more than 5 kB"), std::string::npos) << fills.trouble();
+  Child absent({"/no/such/program"}, {});
+  run_to_end(absent);
+  EXPECT_EQ(absent.code(), 127);
+}
+
+TEST(ChildTest, TalksLineByLine) {
+  Child child({"cat"}, {.has_input = true});
+  ASSERT_TRUE(child.write_line("0.5 0.25"));
+  std::vector<std::string> lines;
+  while (lines.empty() && !child.poll()) {
+    wait_for({&child}, 0.05);
+    lines = child.take_lines();
+  }
+  EXPECT_EQ(lines, std::vector<std::string>{"0.5 0.25"});
+}
+
+TEST(ChildTest, FillsTheValuesIn) {
+  bool found = false;
+  EXPECT_EQ(fill_in({"./p", "--x={x}", "{y}{x}", "{z}"}, {{"x", "1"}, {"y", "2"}}, &found),
+            (std::vector<std::string>{"./p", "--x=1", "21", "{z}"}));
+  EXPECT_TRUE(found);
+}
+
+}  // namespace
+}  // namespace lockstep::tune

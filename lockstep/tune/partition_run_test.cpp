@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/tune/partition_run.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::tune {
+namespace {
+
+// A program that stays.
+const std::vector<std::string> kStays{"sh", "-c",
+                                      "while read a b; do case $a in 0.[0-4]*) echo low;; *) echo high;; esac; done"};
+
+class PartitionRunTest : public testing::Test {
+ protected:
+  PartitionOptions options(const std::vector<std::string>& program, const std::string& name = "p") const {
+    PartitionOptions made;
+    made.study = spec::parse_study(base::parse_json(
+        R"({"space": {"a": {"range": [0, 1]}, "b": {"range": [0, 1]}}, "time_limit": "5 s",
+            "partition": {"starts": 32, "chains": 2, "points": 200}})",
+        "study.json"));
+    made.folder = folder_.path() / name;
+    made.program = program;
+    return made;
+  }
+  static std::vector<double> volumes(const PartitionResult& result) {
+    std::vector<double> all;
+    for (const auto& region : result.partitioned->regions) all.push_back(region.volume);
+    return all;
+  }
+  base::TemporaryFolder folder_;
+};
+
+TEST_F(PartitionRunTest, StoppedAndGoneOnWithItGivesTheSame) {
+  auto whole = options(kStays);
+  whole.workers = 2;
+  const auto undisturbed = run_partition(whole);
+  ASSERT_TRUE(undisturbed.partitioned);
+  auto cut = options(kStays, "cut");
+  int64_t asks = 0;
+  int64_t sessions = 0;
+  cut.stop = [&] { return ++asks % 300 == 0 ? std::string("SIGTERM") : std::string(); };
+  PartitionResult last;
+  do {
+    last = run_partition(cut);
+    ++sessions;
+    // What a kill in the middle of a line leaves.
+    base::FileWriter(cut.folder / "points.jsonl", base::FileWriter::Mode::append).write("{\"i\":7,\"x");
+  } while (!last.partitioned && sessions < 100);
+  ASSERT_TRUE(last.partitioned);
+  EXPECT_GT(sessions, 1);
+  EXPECT_EQ(volumes(last), volumes(undisturbed));
+  EXPECT_EQ(last.partitioned->regions.size(), 2U);
+}
+
+TEST_F(PartitionRunTest, SaysWhatIsWrongWithAProgram) {
+  const auto refusal = [&](const std::vector<std::string>& program, const std::string& name) {
+    auto asked = options(program, name);
+    asked.study.time_limit = 0.05;
+    try {
+      run_partition(asked);
+    } catch (const base::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refusal({"sh", "-c", "echo broken >&2; exit 3", "{a}"}, "crash").find("exit code 3: broken"),
+            std::string::npos);
+  EXPECT_NE(refusal({"sh", "-c", "exit 0", "{a}"}, "silent").find("printed no label"), std::string::npos);
+  EXPECT_NE(refusal({"sleep", "100", "{a}"}, "hang").find("took more than 50 ms"), std::string::npos);
+  EXPECT_NE(refusal({"sh", "-c", "read x; exit 4"}, "dies").find("exit code 4"), std::string::npos);
+  EXPECT_NE(refusal({"/no/such/program", "{a}"}, "absent").find("exit code 127"), std::string::npos);
+}
+
+TEST_F(PartitionRunTest, RefusesAFolderOfAnotherProgram) {
+  ASSERT_TRUE(run_partition(options(kStays)).partitioned);
+  auto other = options(kStays);
+  other.study.seed = 2;
+  EXPECT_THROW(run_partition(other), base::Error);
+}
+
+TEST_F(PartitionRunTest, TimesAProgram) {
+  const ProgramCost cost = measure_program(options({"sh", "-c", "sleep 0.01; echo x", "{a}"}), 3);
+  EXPECT_GE(cost.seconds, 0.01);
+  EXPECT_EQ(cost.labels, 1);
+}
+
+}  // namespace
+}  // namespace lockstep::tune

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/tune/study_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "lockstep/base/clock.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::tune {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+// Renamed first: unlink() of two waiters that both found the lock stale could remove the lock of a third.
+bool remove_lock(const base::Path& lock) {
+  std::random_device random;
+  const std::string away = text(lock.string(), ".", ::getpid(), "-", random(), "-", random(), ".rename");
+  if (::rename(lock.c_str(), away.c_str()) != 0) return false;
+  return ::unlink(away.c_str()) == 0;
+}
+
+// The bytes from `offset` on. The file is opened each time: NFS shows what others have written at open().
+std::string read_from(const base::Path& path, uint64_t offset) {
+  const int descriptor = base::open_plain(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) base::throw_errno(text("cannot read ", path.string()), "check the path and its permissions");
+  std::string bytes;
+  char piece[1 << 16];
+  ssize_t got = 0;
+  while ((got = ::pread(descriptor, piece, sizeof piece, static_cast<off_t>(offset + bytes.size()))) > 0) {
+    bytes.append(piece, static_cast<size_t>(got));
+  }
+  const int code = errno;
+  ::close(descriptor);
+  if (got < 0) {
+    errno = code;
+    base::throw_errno(text("cannot read ", path.string()));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+LinkLock::LinkLock(const base::Path& file, double grace) : lock_(file.string() + ".lock") {
+  const std::string target = std::filesystem::absolute(file).string();  // a waiter's stat() follows the link
+  double wait = 0.001;
+  double since = base::steady_seconds();
+  struct timespec last {};
+  while (::symlink(target.c_str(), lock_.c_str()) != 0) {
+    if (errno != EEXIST) base::throw_errno(text("cannot lock ", file.string()), "the folder must be writable");
+    // As Optuna does: the time of the file itself, which every append changes.
+    struct stat found {};
+    if (::stat(lock_.c_str(), &found) != 0) {
+      if (::lstat(lock_.c_str(), &found) != 0) continue;  // it has just gone
+    }
+    if (found.st_mtim.tv_sec != last.tv_sec || found.st_mtim.tv_nsec != last.tv_nsec) {
+      last = found.st_mtim;
+      since = base::steady_seconds();
+    }
+    if (base::steady_seconds() - since > grace && remove_lock(lock_)) {
+      since = base::steady_seconds();
+      wait = 0.001;
+      continue;
+    }
+    std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+    wait = std::min(wait * 2, 0.05);
+  }
+  struct stat mine {};
+  if (::lstat(lock_.c_str(), &mine) == 0) inode_ = mine.st_ino;
+}
+
+void LinkLock::ensure_held() const {
+  struct stat now {};
+  if (::lstat(lock_.c_str(), &now) == 0 && now.st_ino == inode_) return;
+  throw Error(Blame::machine, text(lock_.string(), ": another process broke this lock, since nothing came for long"),
+              "start `lockstep tune` again: nothing is lost");
+}
+
+LinkLock::~LinkLock() {
+  struct stat now {};
+  if (::lstat(lock_.c_str(), &now) == 0 && now.st_ino == inode_) remove_lock(lock_);
+}
+
+std::string iso_time(double unix_seconds) {
+  const auto whole = static_cast<std::time_t>(std::floor(unix_seconds));
+  const auto micro = static_cast<int>((unix_seconds - std::floor(unix_seconds)) * 1e6);
+  std::tm parts{};
+  ::gmtime_r(&whole, &parts);
+  char date[64];
+  std::snprintf(date, sizeof date, "%04d-%02d-%02dT%02d:%02d:%02d.%06d+00:00", parts.tm_year + 1900, parts.tm_mon + 1,
+                parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, micro);
+  return date;
+}
+
+double unix_time(const std::string& iso) {
+  std::tm parts{};
+  double seconds = 0;
+  int offset_hours = 0;
+  int offset_minutes = 0;
+  char sign = '+';
+  const int read =
+      std::sscanf(iso.c_str(), "%4d-%2d-%2dT%2d:%2d:%lf%c%2d:%2d", &parts.tm_year, &parts.tm_mon, &parts.tm_mday,
+                  &parts.tm_hour, &parts.tm_min, &seconds, &sign, &offset_hours, &offset_minutes);
+  if (read < 6) return 0;
+  parts.tm_year -= 1900;
+  parts.tm_mon -= 1;
+  const double offset = (offset_hours * 3600 + offset_minutes * 60) * (sign == '-' ? -1 : 1);
+  return static_cast<double>(::timegm(&parts)) + seconds - offset;
+}
+
+StudyFile::StudyFile(base::Path path, const std::string& study, std::string worker)
+    : path_(std::move(path)), study_(study), worker_(std::move(worker)), trials_(study) {
+  if (!base::is_there(path_)) base::FileWriter(path_, base::FileWriter::Mode::append).sync();
+  read();
+}
+
+void StudyFile::read() {
+  const std::string bytes = read_from(path_, offset_);
+  size_t begin = 0;
+  for (size_t end = bytes.find('\n'); end != std::string::npos; end = bytes.find('\n', begin)) {
+    trials_.apply(std::string_view(bytes).substr(begin, end - begin), text(path_.string(), ":", lines_ + 1));
+    ++lines_;
+    begin = end + 1;
+  }
+  offset_ += begin;
+}
+
+void StudyFile::cut_torn_line() const {
+  if (std::filesystem::file_size(path_) <= offset_) return;
+  if (::truncate(path_.c_str(), static_cast<off_t>(offset_)) != 0) {
+    base::throw_errno(text("cannot cut the torn last line off ", path_.string()));
+  }
+}
+
+void StudyFile::Update::add(int64_t operation, const std::string& fields) {
+  const std::string line =
+      text("{\"op_code\":", operation, ",\"worker_id\":", base::quote_json(file_.worker_), ",", fields, "}");
+  file_.trials_.apply(line, text(file_.path_.string(), ": a record of ours"));
+  lines_ += line + "\n";
+  ++count_;
+}
+
+void StudyFile::update(const std::function<void(Update&)>& work) {
+  const LinkLock lock(path_);
+  read();
+  Update update(*this);
+  work(update);
+  if (update.count_ == 0) return;
+  lock.ensure_held();
+  cut_torn_line();
+  base::FileWriter file(path_, base::FileWriter::Mode::append);
+  file.write_whole(update.lines_);
+  file.sync();
+  file.close();
+  offset_ += update.lines_.size();
+  lines_ += update.count_;
+}
+
+bool StudyFile::make_study(bool maximize) {
+  bool made = false;
+  update([&](Update& update) {
+    if (update.trials().has_study()) return;
+    made = true;
+    update.add(0, text("\"study_name\":", base::quote_json(study_), ",\"directions\":[", maximize ? 2 : 1, "]"));
+  });
+  return made;
+}
+
+}  // namespace lockstep::tune

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/tune/study_run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "lockstep/base/clock.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
+#include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
+#include "lockstep/run/folder.h"
+#include "lockstep/run/journal.h"
+#include "lockstep/site/launch.h"
+#include "lockstep/tune/pruner.h"
+#include "lockstep/tune/records.h"
+#include "lockstep/tune/sampler.h"
+#include "lockstep/tune/share.h"
+#include "lockstep/tune/trial_run.h"
+
+namespace lockstep::tune {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::Json;
+using base::text;
+
+constexpr const char* kAttemptsAttr = "lockstep:attempts";
+constexpr const char* kMemoryConstraint = "constraints:memory";
+constexpr double kAskAgain = 0.2;       // seconds until there might be a trial for a free slot again
+constexpr double kLookForDead = 2;      // seconds between looks for dead workers
+constexpr double kReserve = 5;          // of the walltime, to write down how trials stand
+constexpr int64_t kMostTakeovers = 20;  // of one trial: one that takes its node with it must not go on for ever
+
+std::string worker_name() {
+  std::random_device random;
+  return text(site::host_name(), "-", ::getpid(), "-", random());
+}
+
+struct Slot {
+  Share share = {};
+  std::unique_ptr<TrialRun> run = nullptr;
+  int64_t trial = -1;                                    // its id
+  bool pruned = false;                                   // told to stop because others are better
+  bool starting = false;                                 // chosen, and not yet started
+  double begun = 0;                                      // steady seconds
+  double before = 0;                                     // node-hours of earlier sessions
+  std::vector<std::pair<int64_t, double>> reports = {};  // by step, not yet written down
+};
+
+class Session {
+ public:
+  explicit Session(const StudyOptions& options)
+      : options_(options),
+        study_(options.study),
+        paths_{options.folder},
+        space_(make_space(study_, options.job ? &*options.job : nullptr)),
+        worker_(worker_name()),
+        held_(paths_.workers() / worker_),
+        file_(paths_.log(), study_.name, worker_) {
+    if (study_.sampler == spec::StudySampler::grid) grid_size(space_);
+    file_.make_study(is_maximized(study_, options.job));
+    check_study();
+    order_ = {study_.sampler, static_cast<uint64_t>(study_.seed), study_.startup, file_.trials().maximize()};
+    for (auto& share : share_out(options.workers, study_.ranks, own_cores(), options.gpus)) {
+      slots_.emplace_back().share = std::move(share);
+    }
+    begun_ = base::steady_seconds();
+  }
+
+  StudyResult run() {
+    while (true) {
+      if (stopped_.empty()) look_whether_to_stop();
+      if (look_at_trials()) file_.update([&](StudyFile::Update& update) { take_stock(update); });
+      if (!given_up_.empty()) give_up();
+      for (auto& slot : slots_) {
+        if (slot.starting) start(slot);
+      }
+      const bool busy = std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.run != nullptr; });
+      if (!busy && (!stopped_.empty() || is_over_)) break;
+      wait();
+    }
+    tell_chain();
+    StudyResult result = summarise(file_.trials());
+    result.stopped = stopped_;
+    return result;
+  }
+
+ private:
+  // True: there is something to write down, or a free slot to fill.
+  bool look_at_trials() {
+    bool news = false;
+    for (auto& slot : slots_) {
+      if (!slot.run) {
+        const bool may_start = stopped_.empty() && base::steady_seconds() - refused_ > kAskAgain;
+        news |= may_start;
+        continue;
+      }
+      news |= slot.run->poll();
+      for (const auto& report : slot.run->take_reports()) slot.reports.push_back(report);
+      news |= !slot.reports.empty();
+    }
+    return news;
+  }
+
+  void check_study() const {
+    const Trials& trials = file_.trials();
+    if (trials.objectives() != 1) {
+      throw Error(Blame::user,
+                  text(paths_.log().string(), ": '", study_.name, "' has ", trials.objectives(), " objectives"),
+                  "lockstep tunes one; go on with Optuna, or give the study another name");
+    }
+    if (study_.direction != spec::Direction::headline &&
+        trials.maximize() != (study_.direction == spec::Direction::maximize)) {
+      throw Error(Blame::user,
+                  text("direction: the study in ", paths_.log().string(), " was begun to ",
+                       trials.maximize() ? "maximize" : "minimize"),
+                  "leave direction out, or give the study another name");
+    }
+    for (const auto& trial : trials.all()) {
+      for (const auto& parameter : space_) {
+        const auto known = trial.distributions.find(parameter.name);
+        if (known == trial.distributions.end()) continue;
+        const bool choice = parameter.distribution.kind == Distribution::Kind::choice;
+        if (known->second.kind == parameter.distribution.kind &&
+            (!choice || known->second.choices == parameter.distribution.choices)) {
+          continue;
+        }
+        throw Error(
+            Blame::user,
+            text("space.", parameter.name, ": trial ", trial.number, " of the study had ", to_optuna(known->second)),
+            "give the study another name: choices and kinds of values do not change within one");
+      }
+    }
+  }
+
+  void look_whether_to_stop() {
+    stopped_ = options_.stop();
+    double left = options_.seconds_left.value_or(1e300);
+    if (study_.budget.walltime > 0) left = std::min(left, study_.budget.walltime);
+    const double passed = base::steady_seconds() - begun_;
+    // A training watches the scheduler's clock itself, and knows how long it takes to save.
+    const double reserve = kReserve + (options_.program.empty() ? 10 : 0);
+    if (stopped_.empty() && passed > std::max(left - reserve, left / 2)) stopped_ = "walltime";
+    if (stopped_.empty()) return;
+    for (auto& slot : slots_) {
+      if (slot.run) slot.run->stop();
+    }
+  }
+
+  // Under the lock: what happened since, then what is next.
+  void take_stock(StudyFile::Update& update) {
+    for (auto& slot : slots_) {
+      if (!slot.run) continue;
+      report(slot, update);
+      if (slot.run->child().ended()) conclude(slot, update);
+    }
+    is_over_ = false;
+    if (!stopped_.empty() || !given_up_.empty()) return;
+    look_for_dead();
+    bool none = false;
+    for (auto& slot : slots_) {
+      if (!slot.run && !slot.starting && !none) none = !choose(slot, update);
+    }
+    if (none) refused_ = base::steady_seconds();
+    is_over_ = none && !others_may_leave_work(update.trials());
+  }
+
+  void report(Slot& slot, StudyFile::Update& update) {
+    for (const auto& [step, value] : std::exchange(slot.reports, {})) {
+      update.add(7,
+                 text("\"trial_id\":", slot.trial, ",\"step\":", step, ",\"intermediate_value\":", number_text(value)));
+      if (slot.pruned || slot.run->child().ended()) continue;
+      const Pruning pruning =
+          judge(study_, update.trials().all(), update.trials().by_id(slot.trial), update.trials().maximize());
+      for (const int64_t rung : pruning.rungs) {
+        update.add(9, text("\"trial_id\":", slot.trial, ",\"system_attr\":{\"completed_rung_", rung,
+                           "\":", number_text(value), "}"));
+      }
+      if (!pruning.stop) continue;
+      slot.pruned = true;
+      slot.run->stop();
+    }
+  }
+
+  void conclude(Slot& slot, StudyFile::Update& update) {
+    const TrialEnd end = slot.run->end();
+    const double seconds = base::steady_seconds() - slot.begun;
+    const double node_hours = slot.before + seconds / 3600 / static_cast<double>(slots_.size());
+    slot.run.reset();
+    record_attr(update, slot.trial, Attr::user, "node_hours", node_hours);
+    const Trial& trial = update.trials().by_id(slot.trial);
+    if (slot.pruned && end.how != TrialEnd::How::crashed) {
+      record_end(update, slot.trial, TrialState::pruned, std::nullopt);
+    } else if (end.how == TrialEnd::How::complete) {
+      record_end(update, slot.trial, TrialState::complete, end.value);
+      ++done_;
+    } else if (end.how == TrialEnd::How::stopped) {
+      // It stays a running trial of a worker that is about to be no more: the next session goes on with it.
+      if (stopped_.empty()) stopped_ = "walltime";
+    } else if (end.how == TrialEnd::How::crashed && stopped_.empty() &&
+               trial.system_attrs.int_or(kAttemptsAttr, 0) < study_.retries) {
+      options_.say(text("trial ", trial.number, ": ", end.trouble, "; once more"));
+      record_attr(update, slot.trial, Attr::system, kAttemptsAttr, trial.system_attrs.int_or(kAttemptsAttr, 0) + 1);
+      slot.starting = true;
+      slot.before = node_hours;
+      slot.pruned = false;
+      return;
+    } else {
+      fail(update, trial, end.trouble);
+    }
+    slot.trial = -1;
+  }
+
+  void fail(StudyFile::Update& update, const Trial& trial, const std::string& trouble) {
+    options_.say(text("trial ", trial.number, " failed: ", trouble));
+    record_attr(update, trial.id, Attr::user, "error", trouble);
+    record_end(update, trial.id, TrialState::failed, std::nullopt);
+    ++failures_;
+    // A program or job that cannot work at all shall not be tried a thousand times.
+    constexpr int64_t kMostAtFirst = 5;
+    if (done_ == 0 && failures_ >= kMostAtFirst && !best_of(update.trials().all(), false)) given_up_ = trouble;
+  }
+
+  [[noreturn]] void give_up() const {
+    throw Error(Blame::user, text("none of the first ", failures_, " trials gave a value; the last: ", given_up_),
+                options_.program.empty()
+                    ? text("try the job alone: lockstep train ", base::shell_path(paths_.job().string()))
+                    : "try the program by hand: it ends with exit code 0 and prints a number");
+  }
+
+  void look_for_dead() {
+    if (base::steady_seconds() - looked_ < kLookForDead) return;
+    looked_ = base::steady_seconds();
+    alive_.clear();
+    dead_.clear();
+  }
+
+  // A worker that holds its folder lives.
+  bool is_dead(const std::string& worker) {
+    if (worker == worker_ || alive_.contains(worker)) return false;
+    if (dead_.contains(worker)) return true;
+    const bool lives = run::read_holder(paths_.workers() / worker).has_value();
+    (lives ? alive_ : dead_).insert(worker);
+    return !lives;
+  }
+
+  bool is_orphan(const Trial& trial) {
+    if (trial.state != TrialState::running) return false;
+    const std::string worker = trial.system_attrs.string_or(kWorkerAttr, "");
+    return !worker.empty() && is_dead(worker);
+  }
+
+  // The next trial for a free slot: one that somebody enqueued, one that a dead worker left, a new one. False: none.
+  bool choose(Slot& slot, StudyFile::Update& update) {
+    const auto& trials = update.trials().all();
+    for (size_t i = first_open_; i < trials.size(); ++i) {
+      if (trials[i].state == TrialState::waiting) return claim(slot, trials[i], update);
+      if (is_orphan(trials[i]) && take_over(slot, trials[i], update)) return true;
+      if (i == first_open_ && is_finished(trials[i].state)) ++first_open_;
+    }
+    if (!wants_more(update.trials())) return false;
+    const auto number = static_cast<int64_t>(trials.size());
+    const auto values = sample(order_, space_, trials, number);
+    if (!values) return false;
+    assign(slot, update.trials().next_trial_id(), 0);
+    record_new(update, space_, *values);
+    return true;
+  }
+
+  static void assign(Slot& slot, int64_t trial, double before) {
+    slot.trial = trial;
+    slot.before = before;
+    slot.pruned = false;
+    slot.starting = true;
+  }
+
+  bool claim(Slot& slot, const Trial& trial, StudyFile::Update& update) {
+    const Values values = sample(order_, space_, update.trials().all(), trial.number).value_or(Values{});
+    assign(slot, trial.id, 0);
+    record_claim(update, trial.id, space_, values);
+    return true;
+  }
+
+  bool take_over(Slot& slot, const Trial& trial, StudyFile::Update& update) {
+    const int64_t id = trial.id;
+    const int64_t takeovers = trial.system_attrs.int_or("lockstep:takeovers", 0);
+    if (takeovers >= kMostTakeovers) {
+      fail(update, trial, text(takeovers, " workers died with it"));
+      return false;
+    }
+    const double before = trial.user_attrs.double_or("node_hours", 0);
+    record_attr(update, id, Attr::system, kWorkerAttr, worker_);
+    record_attr(update, id, Attr::system, "lockstep:takeovers", takeovers + 1);
+    assign(slot, id, before);
+    return true;
+  }
+
+  bool wants_more(const Trials& trials) {
+    int64_t infeasible = 0;
+    double spent = 0;
+    int64_t measured = 0;
+    for (const auto& trial : trials.all()) {
+      infeasible += trial.system_attrs.contains(kMemoryConstraint) ? 1 : 0;
+      const double cost = trial.user_attrs.double_or("node_hours", 0);
+      spent += cost;
+      measured += cost > 0 ? 1 : 0;
+    }
+    const auto all = static_cast<int64_t>(trials.all().size());
+    // What could not be started costs nothing; a space in which nothing fits comes to an end all the same.
+    if (all - infeasible >= study_.trials || infeasible > study_.trials + study_.startup) return false;
+    mean_cost_ = measured > 0 ? spent / static_cast<double>(measured) : 0;
+    left_ = budget_left(spent);
+    if (left_ > mean_cost_) return true;
+    say_once("the budget is used up");
+    return false;
+  }
+
+  double budget_left(double spent) const {
+    double limit = std::numeric_limits<double>::infinity();
+    if (study_.budget.node_hours > 0) limit = study_.budget.node_hours;
+    if (study_.budget.money > 0) limit = std::min(limit, study_.budget.money / study_.budget.price);
+    return limit - spent;
+  }
+
+  void say_once(const std::string& line) {
+    if (said_.insert(line).second) options_.say(line);
+  }
+
+  // Whether a worker that still runs might die and leave a trial that this one would have to do.
+  bool others_may_leave_work(const Trials& trials) {
+    return std::any_of(trials.all().begin() + static_cast<long>(std::min(first_open_, trials.all().size())),
+                       trials.all().end(), [&](const Trial& trial) {
+                         return trial.state == TrialState::running && trial.system_attrs.contains(kWorkerAttr);
+                       });
+  }
+
+  void start(Slot& slot) {
+    slot.starting = false;
+    const Trial& trial = file_.trials().by_id(slot.trial);
+    const auto sets = to_sets(space_, trial.values);
+    slot.begun = base::steady_seconds();
+    ChildOptions child;
+    child.cores = slot.share.cores;
+    if (!slot.share.gpus.empty())
+      child.environment.emplace_back("CUDA_VISIBLE_DEVICES", base::join(slot.share.gpus, ","));
+    if (!options_.program.empty()) return start_program_trial(slot, trial, std::move(child));
+    if (!affordable(slot, trial, sets)) return;
+    const base::Path run = paths_.trial(trial.number);
+    base::make_folders(run.parent_path());
+    wait_until_free(run);
+    child.environment.emplace_back("LOCKSTEP_BUSY_CORES", "0");
+    child.death_signal = SIGTERM;
+    child.most_file = 0;
+    child.output = run.string() + ".out";
+    JobTrial job;
+    job.words = {options_.lockstep, "train", paths_.job().string(), "--run", run.string(), "--here"};
+    for (const auto& set : sets) job.words.insert(job.words.end(), {"--set", set});
+    if (options_.device != "cpu") job.words.insert(job.words.end(), {"--device", options_.device});
+    if (study_.ranks > 1) job.words.insert(job.words.end(), {"--ranks", text(study_.ranks)});
+    job.run = run;
+    job.objective = study_.objective;
+    job.maximize = file_.trials().maximize();
+    if (!trial.intermediate.empty()) job.reported = trial.intermediate.rbegin()->first;
+    options_.say(text("trial ", trial.number, ": ", base::join(sets, " ")));
+    slot.run = start_job(job, child);
+  }
+
+  void start_program_trial(Slot& slot, const Trial& trial, ChildOptions child) {
+    std::vector<std::pair<std::string, std::string>> values{{"trial", text(trial.number)}};
+    for (const auto& parameter : space_) {
+      const auto value = trial.values.find(parameter.name);
+      values.emplace_back(parameter.name, value == trial.values.end() ? "" : value_text(parameter, value->second));
+    }
+    child.time_limit = study_.time_limit;
+    slot.run = start_program(fill_in(options_.program, values), child, study_.scheduler != spec::StudyScheduler::none);
+  }
+
+  // Plans what it costs; one that cannot fit the memory is not started, and the sampler learns of it.
+  bool affordable(Slot& slot, const Trial& trial, const std::vector<std::string>& sets) {
+    if (!options_.plan || !trial.intermediate.empty()) return true;
+    const TrialCost cost = options_.plan(sets);
+    const double node_hours = cost.seconds / 3600 / static_cast<double>(slots_.size());
+    const bool too_dear = cost.feasible && node_hours > left_;
+    if (cost.feasible && !too_dear) {
+      if (cost.seconds > 0) {
+        file_.update([&](StudyFile::Update& update) {
+          record_attr(update, slot.trial, Attr::user, "planned_node_hours", node_hours);
+        });
+      }
+      return true;
+    }
+    file_.update([&](StudyFile::Update& update) {
+      if (too_dear) {
+        fail(update, update.trials().by_id(slot.trial),
+             text("it would take ", base::fixed(node_hours, 3), " node-hours, and ", base::fixed(left_, 3),
+                  " are left"));
+        return;
+      }
+      options_.say(text("trial ", trial.number, " cannot fit: ", cost.why_not));
+      record_attr(update, slot.trial, Attr::system, kMemoryConstraint, 1.0);
+      record_attr(update, slot.trial, Attr::user, "infeasible", cost.why_not);
+      record_end(update, slot.trial, TrialState::pruned, std::nullopt);
+    });
+    slot.trial = -1;
+    return false;
+  }
+
+  // The training of a worker that was killed saves before it ends.
+  void wait_until_free(const base::Path& run) const {
+    const double since = base::steady_seconds();
+    while (run::read_holder(run) && base::steady_seconds() - since < run::RunFolder::kStaleSeconds) ::usleep(100000);
+  }
+
+  void wait() {
+    std::vector<const Child*> children;
+    for (const auto& slot : slots_) {
+      if (slot.run) children.push_back(&slot.run->child());
+    }
+    const bool pipes = std::any_of(children.begin(), children.end(),
+                                   [](const Child* child) { return child->output_descriptor() >= 0; });
+    const bool waiting = children.empty();
+    if (waiting && is_over_) return;
+    wait_for(children, pipes ? 0.05 : waiting ? 0.2 : 0.1);
+    if (base::steady_seconds() - told_ > 10) tell_chain();
+  }
+
+  // For whoever watches over a chain of jobs: a finished trial is what a step is to a training.
+  void tell_chain() {
+    told_ = base::steady_seconds();
+    const auto finished = std::count_if(file_.trials().all().begin(), file_.trials().all().end(),
+                                        [](const Trial& trial) { return is_finished(trial.state); });
+    run::Journal journal(paths_.journal());
+    Json fields = Json::object();
+    fields["step"] = finished;
+    journal.append("save", fields);
+  }
+
+  const StudyOptions& options_;
+  const spec::Study& study_;
+  StudyPaths paths_;
+  Space space_;
+  std::string worker_;
+  run::RunFolder held_;
+  StudyFile file_;
+  SamplerOrder order_;
+  std::vector<Slot> slots_;
+  std::string stopped_;
+  bool is_over_ = false;
+  size_t first_open_ = 0;  // trials before it are finished
+  std::set<std::string> alive_;
+  std::set<std::string> dead_;
+  std::set<std::string> said_;
+  std::string given_up_;  // why no trial can work
+  double looked_ = -1e300;
+  double refused_ = -1e300;  // when there was no trial to start
+  double told_ = -1e300;
+  double begun_ = 0;
+  double mean_cost_ = 0;
+  double left_ = std::numeric_limits<double>::infinity();
+  int64_t done_ = 0;
+  int64_t failures_ = 0;
+};
+
+}  // namespace
+
+StudyResult summarise(const Trials& trials) {
+  StudyResult result;
+  for (const auto& trial : trials.all()) {
+    const bool infeasible = trial.system_attrs.contains(kMemoryConstraint);
+    result.infeasible += infeasible ? 1 : 0;
+    result.complete += trial.state == TrialState::complete ? 1 : 0;
+    result.pruned += trial.state == TrialState::pruned && !infeasible ? 1 : 0;
+    result.failed += trial.state == TrialState::failed ? 1 : 0;
+    result.running += trial.state == TrialState::running ? 1 : 0;
+    result.node_hours += trial.user_attrs.double_or("node_hours", 0);
+  }
+  if (const Trial* best = best_of(trials.all(), trials.maximize())) result.best = *best;
+  return result;
+}
+
+StudyResult run_study(const StudyOptions& options) {
+  base::make_synced_folders(StudyPaths{options.folder}.workers());
+  return Session(options).run();
+}
+
+}  // namespace lockstep::tune

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/tune/report.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::verbs::tune {
+namespace {
+
+TEST(TuneReportTest, ShowsTrialsAndNoMarkupOfTheirs) {
+  const auto study = spec::parse_study(base::parse_json(
+      R"({"name": "</script>", "space": {"x": {"range": [0, 2]}, "o": {"choice": ["a", "b"]}}})", "s"));
+  const auto space = lockstep::tune::make_space(study, nullptr);
+  lockstep::tune::Trials trials("</script>");
+  for (
+      const char* line :
+      {R"({"op_code":0,"worker_id":"w","study_name":"</script>","directions":[2]})",
+       R"({"op_code":4,"worker_id":"w","study_id":0,"datetime_start":null,"state":1,"value":3.5,"params":{"x":1.0,"o":1},"distributions":{"x":"{\"name\":\"FloatDistribution\",\"attributes\":{\"low\":0.0,\"high\":2.0,\"log\":false,\"step\":null}}","o":"{\"name\":\"CategoricalDistribution\",\"attributes\":{\"choices\":[\"a\",\"b\"]}}"},"user_attrs":{"node_hours":0.5},"system_attrs":{},"intermediate_values":{"1":1.0,"2":NaN}})",
+       R"({"op_code":4,"worker_id":"w","study_id":0,"datetime_start":null,"state":2,"system_attrs":{"constraints:memory":1.0}})"}) {
+    trials.apply(line, "test");
+  }
+  const base::Json data = gather_study(study, space, trials);
+  EXPECT_EQ(data.at("best").as_int(), 0);
+  EXPECT_EQ(data.at("trials").items()[0].at("units").items()[0].as_double(), 0.5);
+  EXPECT_EQ(data.at("trials").items()[0].at("curve").size(), 1U);
+  EXPECT_EQ(data.at("trials").items()[1].at("state").as_string(), "infeasible");
+  EXPECT_EQ(data.at("next_node_hours").as_double(), 0.5);
+  const std::string page = render_study(data);
+  EXPECT_EQ(page.find("@["), std::string::npos);
+  EXPECT_EQ(page.find("\"</script>\""), std::string::npos);
+}
+
+TEST(TuneReportTest, NamesRegionsVolumesAndCentres) {
+  const auto study = spec::parse_study(base::parse_json(R"({"space": {"x": {"range": [0, 2]}}})", "s"));
+  lockstep::tune::Partitioned found;
+  found.uniform = 6000;
+  found.confidence = 0.99;
+  found.evaluations = 23000;
+  found.regions = {{"calm", 0.75, 0.7, 0.8, 0.6, {0.25}, {0.1}, 100}};
+  const base::Json data = gather_partition(study, lockstep::tune::make_space(study, nullptr), found);
+  const std::string words = partition_text(data);
+  EXPECT_NE(words.find("75.000 %"), std::string::npos) << words;
+  EXPECT_NE(words.find("0.5000"), std::string::npos) << words;
+  EXPECT_NE(words.find("would have been found with 95 %"), std::string::npos) << words;
+  EXPECT_EQ(render_partition(data).find("@["), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockstep::verbs::tune
