@@ -21,6 +21,7 @@
 #include "lockstep/site/pbs_start.h"
 #include "lockstep/site/probe.h"
 #include "lockstep/spec/rank_rules.h"
+#include "lockstep/spec/study.h"
 
 namespace lockstep::chain {
 namespace {
@@ -206,8 +207,8 @@ Candidate candidate_of(const SubmitRequest& request, const std::string& device, 
   script.name = queue_name(request.run);
   script.folder = request.folder;
   script.run = request.run;
-  if (request.predict.empty()) script.job = request.run / "submitted.json";
-  script.predict = request.predict;
+  if (request.work.empty()) script.job = request.run / "submitted.json";
+  script.work = request.work;
   script.program = request.program;
   script.device = device;
   script.shape.nodes = nodes;
@@ -273,7 +274,7 @@ Planned plan_for_faults(PlanQuestion question, const std::string& unknown, const
 Planned planned_of(const SubmitRequest& request, const catalogue::Catalogue& catalogue, const std::string& device,
                    double limit) {
   if (!request.hours.empty()) return parse_hours(request.hours, limit);
-  if (!request.plan || !request.predict.empty()) return {};
+  if (!request.plan || !request.work.empty()) return {};
   PlanQuestion question{request.program, request.job, request.machine, request.nodes, limit};
   if (device == "cpu") {
     question.machine.gpu.clear();
@@ -413,6 +414,36 @@ base::Path collection_folder(const std::vector<std::string>& predict) {
   return std::filesystem::absolute(base::Path(to).replace_extension(".files")).lexically_normal();
 }
 
+base::Path study_folder(const std::vector<std::string>& tune) {
+  std::string to;
+  std::string document;
+  for (size_t i = 0; i < tune.size() && tune[i] != "--"; ++i) {
+    const std::string& word = tune[i];
+    const std::string option = word.substr(0, word.find('='));
+    const bool has_value = word.find('=') != std::string::npos;
+    if (option == "--workers" || option == "--device") {
+      throw Error(Blame::user, text(option, " behind `tune`: what a job gets is for submit to say"),
+                  "--nodes, --ranks-per-node (trials at once on a node) and --device before the --");
+    }
+    if (option == "--best" || option == "--report" || option == "--measure") {
+      throw Error(Blame::user, text(option, " in a chain: it is done at once"), text("lockstep tune STUDY ", option));
+    }
+    const bool takes_value =
+        option == "--to" || option == "--set" || option == "--out" || option == "--json" || option == "--partition";
+    const std::string value = has_value ? word.substr(option.size() + 1) : i + 1 < tune.size() ? tune[i + 1] : "";
+    if (option == "--to") to = value;
+    if (option == "--partition") document = value;
+    if (takes_value && !has_value) ++i;
+    if (!word.starts_with("--") && document.empty()) document = word;
+  }
+  if (document.empty()) {
+    throw Error(Blame::user, "a chain of `tune`: which study?", "lockstep submit --on MACHINE -- tune study.json");
+  }
+  if (to.empty()) to = text("studies/", spec::load_study(document).name);
+  const base::Path folder = std::filesystem::absolute(to).lexically_normal();
+  return folder.has_filename() ? folder : folder.parent_path();
+}
+
 size_t ends_first(const std::vector<Candidate>& candidates) {
   size_t best = candidates.size();
   std::string why;
@@ -440,7 +471,7 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
   }
   const std::string device = checked_device(request, catalogue);
   check_nodes(request);
-  if (request.predict.empty()) check_ranks(request, choose_ranks_per_node(request, device));
+  if (request.work.empty()) check_ranks(request, choose_ranks_per_node(request, device));
   const double limit = walltime_limit(request);
   const char* command = slurm ? "sbatch" : "qstat";
   if (request.earliest && !site::find_on_path(command)) {

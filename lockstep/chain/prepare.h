@@ -20,18 +20,18 @@ namespace lockstep::chain {
 struct SubmitRequest {
   spec::Job job;
   spec::Machine machine;
-  base::Path run;                         // absolute
-  base::Path folder;                      // where the user stands, absolute
-  std::string program;                    // this program, absolute
-  std::string device;                     // "cpu", "cuda"; empty: cuda where the machine has GPUs
-  std::vector<int64_t> nodes = {1};       // several: with earliest
-  int64_t ranks_per_node = 0;             // 0: one a GPU, or one a processor package
-  double walltime = 0;                    // of one job; 0: from job, machine and plan
-  int64_t links = 0;                      // 0: by the plan
-  int64_t max_links = 0;                  // 0: twice the planned, at least 5 more; 50 without a plan
-  int64_t patience = 3;                   // links in a row that may bring no new step
-  std::string hours;                      // run time by nodes, where plan cannot say
-  std::vector<std::string> predict = {};  // of a collection: the words behind `lockstep predict`; there is no job then
+  base::Path run;                      // absolute
+  base::Path folder;                   // where the user stands, absolute
+  std::string program;                 // this program, absolute
+  std::string device;                  // "cpu", "cuda"; empty: cuda where the machine has GPUs
+  std::vector<int64_t> nodes = {1};    // several: with earliest
+  int64_t ranks_per_node = 0;          // 0: one a GPU, or one a processor package
+  double walltime = 0;                 // of one job; 0: from job, machine and plan
+  int64_t links = 0;                   // 0: by the plan
+  int64_t max_links = 0;               // 0: twice the planned, at least 5 more; 50 without a plan
+  int64_t patience = 3;                // links in a row that may bring no new step
+  std::string hours;                   // run time by nodes, where plan cannot say
+  std::vector<std::string> work = {};  // `predict ...` of a collection, `tune ...` of a study: there is no job then
   bool plan = true;
   bool earliest = false;
   bool dry_run = false;
@@ -71,6 +71,10 @@ Prepared prepare(const SubmitRequest& request, const catalogue::Catalogue& catal
 // What `lockstep predict` with these words keeps its state in: the run of such a chain. User error unless they name a
 // --to FILE.jsonl, and for what each link would do again (--again) or `submit` decides (--ranks, --device).
 base::Path collection_folder(const std::vector<std::string>& predict);
+
+// Likewise `lockstep tune` with these words: the folder of its study. User error unless they name a study, and for what
+// `submit` decides (--workers, --device) or what is no work for a queue (--best, --report, --measure).
+base::Path study_folder(const std::vector<std::string>& tune);
 
 // The one that ends first; user error with every refusal when none can be told an end.
 size_t ends_first(const std::vector<Candidate>& candidates);

@@ -325,12 +325,23 @@ TEST(PrepareTest, ACollectionHasItsStateBesideItsResults) {
   EXPECT_THAT(fix_for({"run", "a", "--again"}), HasSubstr("without --again"));
 }
 
+TEST(PrepareTest, AStudyHasItsStateInItsFolder) {
+  const base::TemporaryFolder folder;
+  const base::Path study = folder.path() / "s.json";
+  base::write_file(study, R"({"name": "lr", "space": {"x": {"range": [0, 1]}}})");
+  EXPECT_EQ(study_folder({study.string(), "--to", "/data/s", "--", "p", "--to", "{x}"}), "/data/s");
+  EXPECT_EQ(study_folder({"--set", "trials=3", study.string()}).filename(), "lr");
+  EXPECT_EQ(study_folder({"--partition", study.string(), "--", "p"}).filename(), "lr");
+  EXPECT_THROW(study_folder({study.string(), "--workers", "3"}), base::Error);
+  EXPECT_THROW(study_folder({"--to", "x", "--", "p"}), base::Error);
+}
+
 TEST(PrepareTest, ACollectionNeedsNoJobAndNoPlan) {
   SubmitRequest request = request_on("leonardo");
   request.job = {};
   request.plan = true;
-  request.predict = {"run", "a", "--to", "/no/such/found.jsonl"};
-  request.run = collection_folder(request.predict);
+  request.work = {"predict", "run", "a", "--to", "/no/such/found.jsonl"};
+  request.run = collection_folder({request.work.begin() + 1, request.work.end()});
   const Prepared prepared = prepare(request, shipped_catalogue());
   EXPECT_THAT(prepared.script, HasSubstr(" predict run a --to /no/such/found.jsonl --device cuda --ranks 4\n"));
   EXPECT_EQ(prepared.terms.max_links, 50);

@@ -270,7 +270,15 @@ std::vector<std::string> work_command(const ScriptRequest& request, const spec::
   const bool by_srun = scheduler.launcher == spec::Launcher::srun;
   // Without a container `lockstep train --ranks` starts mpirun itself and watches over the ranks.
   const bool by_mpirun = !by_srun && !container.empty() && ranks > 1;
-  if (by_srun) {
+  const bool tunes = !request.work.empty() && request.work.front() == "tune";
+  if (tunes && (by_srun || request.shape.nodes > 1 || !container.empty())) {
+    // Once a node: each of them works on the study by itself.
+    command = by_srun ? std::vector<std::string>{"srun", "--ntasks-per-node=1"}
+                      : std::vector<std::string>{"mpirun", "--bind-to", "none", "--map-by", "ppr:1:node"};
+    command.insert(command.end(), {"-n", text(request.shape.nodes)});
+  } else if (tunes) {
+    // In the job's own process.
+  } else if (by_srun) {
     // One dead rank ends the others at once; srun does not take the cores of a task from the job (since 22.05).
     command = {"srun", "--mpi=pmix", "--kill-on-bad-exit=1"};
     if (const int64_t cores = cores_per_rank(request.shape, machine); cores > 0) {
@@ -283,11 +291,16 @@ std::vector<std::string> work_command(const ScriptRequest& request, const spec::
   }
   command.insert(command.end(), container.begin(), container.end());
   command.push_back(container.empty() ? request.program : "lockstep");
-  if (request.predict.empty()) {
+  if (tunes) {
+    command.insert(command.end(), {"tune", "--workers", text(request.shape.ranks_per_node)});
+    if (request.device != "cpu") command.insert(command.end(), {"--device", request.device});
+    command.insert(command.end(), request.work.begin() + 1, request.work.end());
+    return command;
+  }
+  if (request.work.empty()) {
     command.insert(command.end(), {"train", request.job.string(), "--run", request.run.string()});
   } else {
-    command.emplace_back("predict");
-    command.insert(command.end(), request.predict.begin(), request.predict.end());
+    command.insert(command.end(), request.work.begin(), request.work.end());
   }
   if (request.device != "cpu") command.insert(command.end(), {"--device", request.device});
   if (!by_srun && !by_mpirun && ranks > 1) command.insert(command.end(), {"--ranks", text(ranks)});

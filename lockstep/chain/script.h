@@ -26,13 +26,13 @@ struct ScriptRequest {
   std::string name;     // of the job in the queue: letters, digits, '-', '_', '.'
   base::Path folder;    // where the user stood; absolute
   base::Path run;       // absolute
-  base::Path job;       // absolute: the job as it was submitted; empty: `predict`
+  base::Path job;       // absolute: the job as it was submitted; empty: `work`
   std::string program;  // this program, absolute
   std::string device;   // "cpu", "cuda"
   Shape shape;
   base::Path commands = {};  // where the scheduler's commands are; empty: not known. A PBS job may not have it on PATH
   int file_mask = -1;        // umask of who submits; -1: not known. PBS gives jobs one of its own
-  std::vector<std::string> predict = {};  // of a collection: the words behind `lockstep predict`
+  std::vector<std::string> work = {};  // in place of a job: `predict ...` of a collection, `tune ...` of a study
 };
 
 // What a job asks for on each of its nodes.
@@ -51,7 +51,7 @@ NodeRequest node_request(const Shape& shape, const spec::Machine& machine);
 std::string batch_script(const ScriptRequest& request, const spec::Machine& machine);
 
 // What the link runs: `lockstep train ... --ranks N` (of a collection `lockstep predict ...`), or srun, or mpirun with
-// a container.
+// a container. Of a study `lockstep tune` once a node, with a trial at a time for each rank of the shape.
 std::vector<std::string> work_command(const ScriptRequest& request, const spec::Machine& machine);
 
 // "pets-3f2a1c": readable, and another folder's run of that name is another job. At most 15 characters, which is what

@@ -238,10 +238,25 @@ TEST(ScriptTest, QuotesFoldersOfAnyName) {
 TEST(ScriptTest, ACollectionIsPredictedInThePlaceOfTraining) {
   ScriptRequest collection = request();
   collection.job.clear();
-  collection.predict = {"runs/pets", "two words", "--to", "found.jsonl"};
+  collection.work = {"predict", "runs/pets", "two words", "--to", "found.jsonl"};
   EXPECT_THAT(work_command(collection, machine(R"("kind": "slurm")")),
               ElementsAre("/opt/lockstep/bin/lockstep", "predict", "runs/pets", "two words", "--to", "found.jsonl",
                           "--ranks", "20"));
+}
+
+TEST(ScriptTest, AStudyIsWorkedOnOnceANode) {
+  ScriptRequest study = request();
+  study.job.clear();
+  study.shape.nodes = 1;
+  study.shape.ranks_per_node = 4;
+  study.work = {"tune", "study.json", "--", "./p", "{x}"};
+  EXPECT_THAT(work_command(study, machine(R"("kind": "slurm")")),
+              ElementsAre("/opt/lockstep/bin/lockstep", "tune", "--workers", "4", "study.json", "--", "./p", "{x}"));
+  study.shape.nodes = 3;
+  study.device = "cuda";
+  EXPECT_THAT(work_command(study, machine(R"("kind": "slurm", "launcher": "srun")")),
+              ElementsAre("srun", "--ntasks-per-node=1", "-n", "3", "/opt/lockstep/bin/lockstep", "tune", "--workers",
+                          "4", "--device", "cuda", "study.json", "--", "./p", "{x}"));
 }
 
 TEST(ScriptTest, NamesJobsSoThatTheOldestPbsTakesThem) {

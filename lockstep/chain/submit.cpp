@@ -54,7 +54,7 @@ site::Submitted queue_script(const base::Path& run, site::SchedulerName schedule
 Queued submit(const SubmitRequest& request, const Prepared& prepared) {
   make_run_folder(request.run);
   // As it is now: whoever edits the job's file later does not change a chain on its way.
-  if (request.predict.empty()) base::write_json(request.run / "submitted.json", spec::changed_json(request.job));
+  if (request.work.empty()) base::write_json(request.run / "submitted.json", spec::changed_json(request.job));
   base::write_file(script_file(request.run), prepared.script);
   ::fchmod(OpenFile(script_file(request.run)).get(), 0755);  // for people; and nobody else's to write
   std::error_code none;

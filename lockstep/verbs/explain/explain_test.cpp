@@ -65,7 +65,7 @@ TEST(ExplainTest, NamesTheNearestKeyOfATypo) {
 TEST(ExplainTest, OverviewNamesAllDocuments) {
   EXPECT_THAT(overview_text(), HasSubstr("job: what to train"));
   EXPECT_THAT(overview_text(), HasSubstr("machine: where to train"));
-  EXPECT_EQ(explain_all().size(), 4u);
+  EXPECT_EQ(explain_all().size(), 5u);
   EXPECT_THAT(overview_text(), HasSubstr("plan: what a job needs"));
 }
 

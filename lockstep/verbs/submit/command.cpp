@@ -33,7 +33,7 @@ using chain::SubmitRequest;
 const base::CommandLine& submit_line() {
   static const base::CommandLine line{
       "submit",
-      "[JOB | -- predict RUN IMAGES...]",
+      "[JOB | -- predict RUN IMAGES... | -- tune STUDY]",
       "job + machine -> the chain of Slurm or PBS jobs, submitted and watched",
       {{"--on", "MACHINE", "a machine of the catalogue, or machine.json; default here: what doctor finds"},
        {"--site", "KEY=VALUE", "override a key of the machine: --site scheduler.account=abc; may be repeated"},
@@ -56,10 +56,13 @@ const base::CommandLine& submit_line() {
        {"--link", "RUN", "for the script: run the command behind -- as one link of the chain"},
        {"--json", "FILE", "the result as JSON (- = standard output)"}},
       "A chain: each job trains until shortly before its walltime, saves, and the next goes on; docs/submit.md.\n"
-      "So does a collection that is predicted; its --status and --cancel take FILE.files for the run.\n"
+      "So does a collection that is predicted; its --status and --cancel take FILE.files for the run; and a study, "
+      "whose\n"
+      "folder they take. --ranks-per-node says how many of its trials run at once on a node.\n"
       "examples: lockstep submit job.json --on site.json --nodes 1,2,4 --earliest\n"
       "          lockstep submit --status runs/pets\n"
       "          lockstep submit --on site.json --nodes 2 -- predict runs/pets collection --to found.jsonl\n"
+      "          lockstep submit --on site.json --walltime 4:00:00 -- tune study.json\n"
       "          lockstep submit examples/shapes.json --on minotauro --site scheduler.kind=slurm --device cpu "
       "--dry-run"};
   return line;
@@ -96,10 +99,10 @@ base::Path folder_named(const std::string& word) {
   return path.has_filename() ? path : path.parent_path();
 }
 
-// A job that is trained, or a collection that is predicted.
+// A job that is trained, a collection that is predicted, or a study.
 void read_work(const base::Arguments& arguments, SubmitRequest& request) {
   const auto& words = arguments.positional;
-  if (words.empty() || words.front() != "predict") {
+  if (words.empty() || (words.front() != "predict" && words.front() != "tune")) {
     request.job = weights::load_job(arguments.only("job document"), arguments.values("--set")).job;
     request.run = folder_named(arguments.value_or("--run", text("runs/", request.job.name)));
     return;
@@ -107,8 +110,9 @@ void read_work(const base::Arguments& arguments, SubmitRequest& request) {
   for (const char* option : {"--run", "--set", "--hours", "--earliest"}) {
     if (arguments.has(option)) throw Error(Blame::user, text(option, " is for a job that is trained"), "leave it out");
   }
-  request.predict.assign(words.begin() + 1, words.end());
-  request.run = chain::collection_folder(request.predict);
+  request.work = words;
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  request.run = words.front() == "tune" ? chain::study_folder(rest) : chain::collection_folder(rest);
 }
 
 SubmitRequest request_of(const base::Arguments& arguments, const catalogue::Catalogue& catalogue) {
