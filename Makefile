@@ -9,7 +9,7 @@ ifneq ($(PREFIX),)
 PREFIX_FLAGS := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DLOCKSTEP_TESTS=OFF
 endif
 PARTS ?=
-.PHONY: help deps build quickstart check test test-long test-all unit format tidy clean
+.PHONY: help deps build quickstart check test test-long test-all test-gpu unit format tidy clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,10 @@ test-long: ## sanitizers, Slurm, longer fuzzing; time-boxed (at most 50 minutes)
 
 test-all: ## hours: all of test-long, learning to a target, seed studies, long faults; rows in results/test_all.json
 	@python3 scripts/test_all.py $(PARTS)
+
+test-gpu: ## what only a GPU shows: our kernels against fp64, the step's CUDA graph, NCCL (on a machine with a GPU and nvcc)
+	@$(MAKE) --no-print-directory build BUILD=$(BUILD) TARGET="lockstep_kernels lockstep_cuda test_nccl"
+	@$(BUILD)/bin/test_nccl
 
 unit: ## the unit tests alone
 	@scripts/test.sh unit

@@ -119,20 +119,38 @@ if(LOCKSTEP_HAS_cuda)
 endif()
 
 if(LOCKSTEP_HAS_cuda AND LOCKSTEP_NVCC)
-  set(regions ${CMAKE_BINARY_DIR}/generated/regions.o)
   set(gpus)
   foreach(generation 75 80 90 100)  # Turing, Ampere and Ada, Hopper, Blackwell; others from what the driver makes of it
     list(APPEND gpus -gencode arch=compute_${generation},code=sm_${generation})
   endforeach()
-  add_custom_command(OUTPUT ${regions}
-    COMMAND ${LOCKSTEP_NVCC} -O3 -std=c++20 -fmad=false -Xcompiler -fPIC,-fvisibility=hidden ${gpus}
-            -gencode arch=compute_75,code=compute_75 -I ${CMAKE_SOURCE_DIR} -c ${CMAKE_SOURCE_DIR}/plugins/cuda/regions.cu -o ${regions}
-    DEPENDS plugins/cuda/regions.cu plugins/cuda/regions.h lockstep/kernel/box_math.h VERBATIM)
-  add_library(lockstep_kernels MODULE plugins/cuda/regions.cpp ${regions})
+  file(GLOB cuda_headers CONFIGURE_DEPENDS plugins/cuda/*.h plugins/cuda/*.cuh lockstep/kernel/*_grid.h)
+  set(cuda_objects)
+  foreach(name regions batch_norm max_pool tokens pixels)
+    set(object ${CMAKE_BINARY_DIR}/generated/${name}.o)
+    set(flags)
+    if(name STREQUAL regions)
+      set(flags -fmad=false)  # overlaps have the bits of the CPU's
+    endif()
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${LOCKSTEP_NVCC} -O3 -std=c++20 ${flags} -Xcompiler -fPIC,-fvisibility=hidden ${gpus}
+              -gencode arch=compute_75,code=compute_75 -I ${CMAKE_SOURCE_DIR} -c ${CMAKE_SOURCE_DIR}/plugins/cuda/${name}.cu -o ${object}
+      DEPENDS plugins/cuda/${name}.cu ${cuda_headers} lockstep/kernel/box_math.h VERBATIM)
+    list(APPEND cuda_objects ${object})
+  endforeach()
+  add_library(lockstep_kernels MODULE plugins/cuda/regions.cpp plugins/cuda/layers.cpp ${cuda_objects})
   target_include_directories(lockstep_kernels SYSTEM PRIVATE ${cuda_include})
   target_link_libraries(lockstep_kernels PRIVATE lockstep_flags lockstep_libtorch ${torch_lib}/libc10_cuda.so ${cudart})
   set_target_properties(lockstep_kernels PROPERTIES CXX_VISIBILITY_PRESET hidden)
   install(TARGETS lockstep_kernels LIBRARY DESTINATION lib)
+endif()
+
+if(LOCKSTEP_HAS_cuda AND EXISTS ${torch_lib}/libtorch_cuda.so)
+  add_library(lockstep_graph MODULE plugins/cuda/graph_plugin.cpp)
+  target_include_directories(lockstep_graph SYSTEM PRIVATE ${cuda_include})
+  target_link_libraries(lockstep_graph PRIVATE lockstep_flags lockstep_libtorch ${torch_lib}/libc10_cuda.so
+    ${torch_lib}/libtorch_cuda.so ${cudart})
+  set_target_properties(lockstep_graph PROPERTIES CXX_VISIBILITY_PRESET hidden)
+  install(TARGETS lockstep_graph LIBRARY DESTINATION lib)
 endif()
 
 if(LOCKSTEP_HAS_nccl)

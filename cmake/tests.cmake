@@ -143,9 +143,9 @@ endforeach()
 # tests/nccl: the same contract on a GPU, and what else only a GPU shows; says that it was skipped where there is none.
 if(TARGET lockstep_nccl AND TARGET lockstep_torch)
   add_executable(test_nccl EXCLUDE_FROM_ALL tests/nccl/contract_nccl.cpp tests/nccl/feeder_on_gpu.cpp
-    tests/nccl/kernels_on_gpu.cpp)
+    tests/nccl/kernels_on_gpu.cpp tests/nccl/layers_on_gpu.cpp tests/nccl/step_graph_on_gpu.cpp)
   target_link_libraries(test_nccl PRIVATE lockstep_torch GTest::gtest GTest::gmock)
-  add_dependencies(test_nccl lockstep_nccl)
+  add_dependencies(test_nccl lockstep_nccl lockstep_graph)
   if(TARGET lockstep_kernels)
     add_dependencies(test_nccl lockstep_kernels)
   endif()

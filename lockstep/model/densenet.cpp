@@ -3,7 +3,6 @@
 // its input with its new channels behind, so the list of blocks stays a chain.
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/max_pool2d.h>
 
 #include <array>
 
@@ -32,7 +31,7 @@ class DenseStem final : public PlainBlock {
                {.in = 3, .out = width, .kernel = 7, .stride = 2, .padding = 3, .init = ConvInit::kaiming_fan_in}),
         norm0_({*this, maker, "features.norm0."}, width) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    return at::max_pool2d(norm0_(conv0_(input), mode).relu_(), 3, 2, 1);
+    return max_pool(*this, norm0_.rectified(conv0_(input), mode), {.kernel = 3, .stride = 2, .padding = 1});
   }
 
  private:
@@ -53,8 +52,8 @@ class DenseLayer final : public PlainBlock {
             {*this, maker, name + ".conv2."},
             {.in = kBottleneck * growth, .out = growth, .kernel = 3, .padding = 1, .init = ConvInit::kaiming_fan_in}) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    at::Tensor fresh = conv1_(norm1_(input, mode).relu_());
-    fresh = conv2_(norm2_(fresh, mode).relu_());
+    at::Tensor fresh = conv1_(norm1_.rectified(input, mode));
+    fresh = conv2_(norm2_.rectified(fresh, mode));
     return at::cat({input, dropout(*this, fresh, dropout_, mode)}, 1);
   }
 
@@ -73,7 +72,7 @@ class Transition final : public PlainBlock {
         norm_({*this, maker, name + ".norm."}, in),
         conv_({*this, maker, name + ".conv."}, {.in = in, .out = in / 2, .init = ConvInit::kaiming_fan_in}) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    return at::avg_pool2d(conv_(norm_(input, mode).relu_()), 2, 2);
+    return at::avg_pool2d(conv_(norm_.rectified(input, mode)), 2, 2);
   }
 
  private:
@@ -85,7 +84,7 @@ class DensePool final : public PlainBlock {
  public:
   DensePool(Maker& maker, int64_t channels) : PlainBlock("pool"), norm5_({*this, maker, "features.norm5."}, channels) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    return global_average(norm5_(input, mode).relu_());
+    return global_average(norm5_.rectified(input, mode));
   }
 
  private:

@@ -3,7 +3,6 @@
 // auxiliary heads in training mode only.
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/max_pool2d.h>
 
 #include <optional>
 
@@ -15,15 +14,15 @@ namespace {
 constexpr double kAuxiliaryDropout = 0.7;
 constexpr double kHeadDropout = 0.2;
 
-at::Tensor halve(const at::Tensor& input, int64_t kernel) {
-  return at::max_pool2d(input, kernel, 2, 0, 1, /*ceil_mode=*/true);
+at::Tensor halve(const Block& block, const at::Tensor& input, int64_t kernel) {
+  return max_pool(block, input, {.kernel = kernel, .stride = 2, .padding = 0, .ceil = true});
 }
 
 class BasicConv {
  public:
   BasicConv(const Site& site, ConvShape shape)
       : conv_(site.in("conv"), truncated(shape)), bn_(site.in("bn"), shape.out, {.epsilon = 1e-3}) {}
-  at::Tensor operator()(const at::Tensor& input, Mode mode) const { return bn_(conv_(input), mode).relu_(); }
+  at::Tensor operator()(const at::Tensor& input, Mode mode) const { return bn_.rectified(conv_(input), mode); }
 
  private:
   static ConvShape truncated(ConvShape shape) {
@@ -42,8 +41,8 @@ class InceptionStem final : public PlainBlock {
         conv2_({*this, maker, "conv2."}, {.in = 64, .out = 64}),
         conv3_({*this, maker, "conv3."}, {.in = 64, .out = 192, .kernel = 3, .padding = 1}) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    at::Tensor value = halve(conv1_(input, mode), 3);
-    return halve(conv3_(conv2_(value, mode), mode), 3);
+    at::Tensor value = halve(*this, conv1_(input, mode), 3);
+    return halve(*this, conv3_(conv2_(value, mode), mode), 3);
   }
 
  private:
@@ -109,8 +108,8 @@ class Inception final : public Block {
   }
 
   Bundle run(const Bundle& input, Mode mode) override {
-    const at::Tensor value = halve_before_ > 0 ? halve(input[0], halve_before_) : input[0];
-    const at::Tensor pooled = at::max_pool2d(value, 3, 1, 1, 1, /*ceil_mode=*/true);
+    const at::Tensor value = halve_before_ > 0 ? halve(*this, input[0], halve_before_) : input[0];
+    const at::Tensor pooled = max_pool(*this, value, {.kernel = 3, .stride = 1, .padding = 1, .ceil = true});
     Bundle output = input;
     output[0] = at::cat({branch1_(value, mode), branch2_(branch2_reduce_(value, mode), mode),
                          branch3_(branch3_reduce_(value, mode), mode), branch4_(pooled, mode)},

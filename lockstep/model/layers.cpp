@@ -10,12 +10,16 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+
+#include "lockstep/kernel/fused_batch_norm.h"
+#include "lockstep/kernel/max_pool.h"
 
 namespace lockstep::model {
 namespace {
@@ -104,6 +108,11 @@ at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at:
   return at::conv2d(input, with_met_taps(weight, input, shape, padding), bias, shape.stride, padding, 1, shape.groups);
 }
 
+at::Tensor linear(const Block& block, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+  if (block.fuses(input) && kernel::takes_linear(input, weight)) return kernel::linear(input, weight, bias);
+  return at::linear(input, weight, bias);
+}
+
 Parameter optional_bias(const Site& site, const ConvShape& shape) {
   if (!shape.bias) return {};
   if (shape.init != ConvInit::torch_default) return {site, "bias", {shape.out}, Fill::constant(0)};
@@ -182,6 +191,22 @@ at::Tensor Conv2d::same_padded(const at::Tensor& input) const {
   return convolve(padded, weight_(), at::Tensor(), shape_, {0, 0});
 }
 
+// On a GPU a matrix product: libtorch's convolutions with large strides are slow there.
+at::Tensor Conv2d::patches(const at::Tensor& input) const {
+  const int64_t side = shape_.kernel, channels = input.size(1);
+  const bool last = input.is_contiguous(at::MemoryFormat::ChannelsLast);
+  if (!weight_.block().fuses(input) || !last || weight_().scalar_type() != input.scalar_type()) {
+    return operator()(input).flatten(2).transpose(1, 2);
+  }
+  const int64_t batch = input.size(0), rows = input.size(2) / side, columns = input.size(3) / side;
+  const at::Tensor windows = input.permute({0, 2, 3, 1})
+                                 .view({batch, rows, side, columns, side, channels})
+                                 .permute({0, 1, 3, 2, 4, 5})
+                                 .reshape({batch, rows * columns, side * side * channels});
+  const at::Tensor weight = weight_().permute({0, 2, 3, 1}).reshape({shape_.out, side * side * channels});
+  return linear(weight_.block(), windows, weight, bias_().to(weight.scalar_type()));
+}
+
 BatchNorm2d::BatchNorm2d(const Site& site, int64_t channels, NormOptions options)
     : block_(&site.block),
       options_(options),
@@ -190,11 +215,16 @@ BatchNorm2d::BatchNorm2d(const Site& site, int64_t channels, NormOptions options
       mean_(site, "running_mean", {channels}, Fill::constant(0)),
       variance_(site, "running_var", {channels}, Fill::constant(1)) {}
 
-at::Tensor BatchNorm2d::operator()(const at::Tensor& input, Mode mode) const {
+at::Tensor BatchNorm2d::run(const at::Tensor& input, Mode mode, const at::Tensor& added, bool relu) const {
   const at::ScalarType exact = mean_().scalar_type();  // statistics and their scale stay exact under 16-bit inputs
   const BatchNormCall call{input,       weight_().to(exact), bias_().to(exact), mean_(),
-                           variance_(), options_.momentum,   options_.epsilon};
+                           variance_(), options_.momentum,   options_.epsilon,  added,
+                           relu};
   if (mode == Mode::train && block_->batch_norm) return block_->batch_norm(call);
+  if (mode == Mode::train && block_->fuses(input) && kernel::takes_fused_batch_norm(input)) {
+    return kernel::fused_batch_norm({call.input, call.added, call.weight, call.bias, call.running_mean,
+                                     call.running_variance, call.momentum, call.epsilon, call.relu});
+  }
   return plain_batch_norm(call, mode == Mode::train);
 }
 
@@ -203,7 +233,7 @@ Linear::Linear(const Site& site, int64_t in, int64_t out, LinearInit init)
       bias_(site, "bias", {out}, linear_bias_fill(init, static_cast<double>(in))) {}
 
 at::Tensor Linear::operator()(const at::Tensor& input) const {
-  return at::linear(input, weight_(), bias_().to(weight_().scalar_type()));
+  return linear(weight_.block(), input, weight_(), bias_().to(weight_().scalar_type()));
 }
 
 Linear make_classifier(const Site& site, int64_t in, int64_t classes, LinearInit init) {
@@ -230,6 +260,15 @@ at::Tensor LayerNorm::operator()(const at::Tensor& input) const {
   return at::layer_norm(input, {width_}, weight_(), bias_(), epsilon_);
 }
 
+kernel::SumAndNorm LayerNorm::after_sum(const at::Tensor& input, const at::Tensor& branch) const {
+  const bool alike = !branch.defined() || branch.scalar_type() == input.scalar_type();
+  if (weight_.block().fuses(input) && alike && kernel::takes_add_layer_norm(input)) {
+    return kernel::add_layer_norm(input, branch, weight_().to(at::kFloat), bias_().to(at::kFloat), epsilon_);
+  }
+  const at::Tensor sum = branch.defined() ? input.add(branch) : input;
+  return {sum, operator()(sum)};
+}
+
 at::Tensor drop_path(const Block& block, const at::Tensor& branch, double rate, Mode mode) {
   if (rate <= 0 || mode != Mode::train) return branch;
   std::vector<int64_t> shape(static_cast<size_t>(branch.dim()), 1);
@@ -244,6 +283,13 @@ at::Tensor dropout(const Block& block, const at::Tensor& input, double rate, Mod
   // libtorch's own takes no generator; these are its steps.
   const at::Tensor keep = at::empty_like(input, input.options().requires_grad(false));
   return input.mul(keep.bernoulli_(1 - rate, block.random).div_(1 - rate));
+}
+
+at::Tensor max_pool(const Block& block, const at::Tensor& input, const PoolShape& shape) {
+  if (block.fuses(input) && kernel::takes_max_pool(input)) {
+    return kernel::max_pool(input, {shape.kernel, shape.stride, shape.padding, shape.ceil});
+  }
+  return at::max_pool2d(input, shape.kernel, shape.stride, shape.padding, 1, shape.ceil);
 }
 
 at::Tensor global_average(const at::Tensor& input) {

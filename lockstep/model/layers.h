@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/kernel/tokens.h"
 #include "lockstep/model/batch_norm.h"
 #include "lockstep/model/network.h"
 
@@ -64,6 +65,7 @@ class Parameter {
   Parameter(const Site& site, const std::string& name, at::IntArrayRef shape, Fill fill);
   explicit operator bool() const { return block_ != nullptr; }
   const at::Tensor& operator()() const { return block_->parameters[index_].tensor; }
+  const Block& block() const { return *block_; }
 
  private:
   const Block* block_ = nullptr;
@@ -110,6 +112,8 @@ class Conv2d {
   at::Tensor operator()(const at::Tensor& input) const;  // [batch, in, height, width] -> [batch, out, ...]
   // TensorFlow's "SAME": as much padding as the size needs, the odd one at the right and bottom.
   at::Tensor same_padded(const at::Tensor& input) const;
+  // Of windows side by side, without padding: [batch, windows, out].
+  at::Tensor patches(const at::Tensor& input) const;
 
  private:
   ConvShape shape_;
@@ -126,9 +130,15 @@ class BatchNorm2d {
  public:
   BatchNorm2d(const Site& site, int64_t channels, NormOptions options = {});
   // While training by the block's rule, if it has one.
-  at::Tensor operator()(const at::Tensor& input, Mode mode) const;
+  at::Tensor operator()(const at::Tensor& input, Mode mode) const { return run(input, mode, {}, false); }
+  // relu(norm(input) + added): a GPU does it in one go. Not given: nothing is added.
+  at::Tensor rectified(const at::Tensor& input, Mode mode, const at::Tensor& added = {}) const {
+    return run(input, mode, added, true);
+  }
 
  private:
+  at::Tensor run(const at::Tensor& input, Mode mode, const at::Tensor& added, bool relu) const;
+
   const Block* block_;
   NormOptions options_;
   Parameter weight_;
@@ -156,6 +166,9 @@ class LayerNorm {
  public:
   LayerNorm(const Site& site, int64_t width, double epsilon);
   at::Tensor operator()(const at::Tensor& input) const;
+  // sum = input + branch (undefined: the input), and the norm of it: read on in the sum, not in the input, so that a
+  // GPU adds the gradients of both in one pass.
+  kernel::SumAndNorm after_sum(const at::Tensor& input, const at::Tensor& branch) const;
 
  private:
   double epsilon_;
@@ -168,6 +181,12 @@ class LayerNorm {
 // The numbers come from the generator of `block`.
 at::Tensor drop_path(const Block& block, const at::Tensor& branch, double rate, Mode mode);
 at::Tensor dropout(const Block& block, const at::Tensor& input, double rate, Mode mode);
+
+struct PoolShape {
+  int64_t kernel = 2, stride = 2, padding = 0;
+  bool ceil = false;  // a window that reaches beyond the map counts
+};
+at::Tensor max_pool(const Block& block, const at::Tensor& input, const PoolShape& shape);
 
 at::Tensor global_average(const at::Tensor& input);  // [batch, channels, height, width] -> [batch, channels]
 

@@ -84,6 +84,7 @@ std::optional<Network> Network::twin() const {
   for (size_t i = 0; i < blocks_.size(); ++i) {
     Block& block = *other.blocks_[i];
     block.batch_norm = blocks_[i]->batch_norm;
+    block.kernels = blocks_[i]->kernels;
     for (size_t k = 0; k < block.parameters.size(); ++k) {
       const at::Tensor& weight = blocks_[i]->parameters[k].tensor;
       block.parameters[k].tensor = weight.detach().requires_grad_(weight.requires_grad());
@@ -95,6 +96,10 @@ std::optional<Network> Network::twin() const {
 
 void Network::use_batch_norm(const BatchNormRule& rule) {
   for (const auto& block : blocks_) block->batch_norm = rule;
+}
+
+void Network::use_kernels(spec::Kernels kernels) {
+  for (const auto& block : blocks_) block->kernels = kernels;
 }
 
 std::vector<Named> Network::parameters() const {

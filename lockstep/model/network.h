@@ -31,6 +31,8 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   const std::string& name() const { return name_; }
+  // Whether our own operators are asked for and may take a tensor of this place: a GPU's.
+  bool fuses(const at::Tensor& tensor) const { return kernels == spec::Kernels::fused && tensor.is_cuda(); }
   // Keeps nothing of it: what backward needs is in autograd's graph, and recomputation runs it a second time. An entry
   // that it has no use for is given on as it came.
   virtual Bundle run(const Bundle& input, Mode mode) = 0;
@@ -44,6 +46,7 @@ class Block {
   std::vector<std::string> classifier;  // parameters whose first dimension is the class count
   std::optional<at::Generator> random;  // dropout draws from it; none: from libtorch's own, as everybody in the process
   BatchNormRule batch_norm;             // of its batch norms while training; none: plain_batch_norm
+  spec::Kernels kernels = spec::Kernels::reference;  // fused: our own operators, where they take the tensors
 
  private:
   std::string name_;
@@ -90,6 +93,8 @@ class Network {
   void on_block(std::function<void(int64_t index)> listener) { listener_ = std::move(listener); }
   // What every batch norm does while training from now on; none: the network's own way.
   void use_batch_norm(const BatchNormRule& rule);
+  // What every block computes with from now on.
+  void use_kernels(spec::Kernels kernels);
 
   // A network of the same blocks for another thread: the weights are these very ones, each as a leaf with a gradient of
   // its own; the buffers are copies; the rule of batch norms is the same. Nothing for a network that make_network did

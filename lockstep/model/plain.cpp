@@ -33,7 +33,7 @@ class ConvNormRelu final : public PlainBlock {
       : PlainBlock(name),
         conv_({*this, maker, name + ".conv."}, shape),
         norm_({*this, maker, name + ".norm."}, shape.out) {}
-  at::Tensor forward(const at::Tensor& input, Mode mode) override { return norm_(conv_(input), mode).relu_(); }
+  at::Tensor forward(const at::Tensor& input, Mode mode) override { return norm_.rectified(conv_(input), mode); }
 
  private:
   Conv2d conv_;

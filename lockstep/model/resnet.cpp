@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ResNet (He et al. 2015, arXiv 1512.03385) as torchvision has it: stride in the 3x3 convolution ("v1.5").
-#include <ATen/ops/max_pool2d.h>
-
 #include <array>
 #include <optional>
 #include <vector>
@@ -34,7 +32,7 @@ class ResnetStem final : public PlainBlock {
         conv1_({*this, maker, "conv1."}, {.in = 3, .out = width, .kernel = 7, .stride = 2, .padding = 3}),
         bn1_({*this, maker, "bn1."}, width) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    return at::max_pool2d(bn1_(conv1_(input), mode).relu_(), 3, 2, 1);
+    return max_pool(*this, bn1_.rectified(conv1_(input), mode), {.kernel = 3, .stride = 2, .padding = 1});
   }
 
  private:
@@ -53,6 +51,9 @@ class ConvNorm {
  public:
   ConvNorm(const Site& conv, const Site& norm, const ConvShape& shape) : conv_(conv, shape), norm_(norm, shape.out) {}
   at::Tensor operator()(const at::Tensor& input, Mode mode) const { return norm_(conv_(input), mode); }
+  at::Tensor rectified(const at::Tensor& input, Mode mode, const at::Tensor& added = {}) const {
+    return norm_.rectified(conv_(input), mode, added);
+  }
 
  private:
   Conv2d conv_;
@@ -87,9 +88,12 @@ class ResidualBlock final : public PlainBlock {
   }
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
     at::Tensor value = input;
-    for (size_t i = 0; i + 1 < layers_.size(); ++i) value = layers_[i](value, mode).relu_();
-    value = layers_.back()(value, mode);
-    return value.add_(downsample_ ? (*downsample_)(input, mode) : input).relu_();
+    for (size_t i = 0; i + 1 < layers_.size(); ++i) value = layers_[i].rectified(value, mode);
+    const ConvNorm& last = layers_.back();
+    if (!downsample_) return last.rectified(value, mode, input);
+    if (fuses(value)) return last.rectified(value, mode, (*downsample_)(input, mode));
+    value = last(value, mode);  // the reference's order
+    return value.add_((*downsample_)(input, mode)).relu_();
   }
 
  private:

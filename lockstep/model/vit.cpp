@@ -82,7 +82,7 @@ class VitStem final : public PlainBlock {
                                                     .bias = true,
                                                     .init = ConvInit::torch_default}) {}
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    const at::Tensor patches = proj_(input).flatten(2).transpose(1, 2);  // [batch, tokens, width]
+    const at::Tensor patches = proj_.patches(input);  // [batch, tokens, width]
     const at::Tensor first = cls_token_().expand({input.size(0), -1, -1});
     const at::Tensor tokens = at::cat({first, patches}, 1).add_(pos_embed_());
     return dropout(*this, tokens, dropout_, mode);
@@ -110,33 +110,32 @@ class VitBlock final : public PlainBlock, public AttentionBlock {
         fc2_({*this, maker, name + ".mlp.fc2."}, sizes.hidden, sizes.width, LinearInit::truncated_002) {}
 
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
-    const at::Tensor value = input.add(drop_path(*this, attention(norm1_(input), mode), path_rate_, mode));
-    return value.add(drop_path(*this, perceptron(norm2_(value), mode), path_rate_, mode));
+    const auto [first, seen] = norm1_.after_sum(input, {});
+    const at::Tensor mixed = drop_path(*this, attention(seen, mode), path_rate_, mode);
+    const auto [value, seen_again] = norm2_.after_sum(first, mixed);
+    return value.add(drop_path(*this, perceptron(seen_again, mode), path_rate_, mode));
   }
 
   at::Tensor attention_shares(const at::Tensor& input) const override {
-    const auto parts = heads_of(norm1_(input));
-    const double scale = 1 / std::sqrt(static_cast<double>(parts[0].size(3)));
-    return at::softmax(at::matmul(parts[0], parts[1].transpose(2, 3)) * scale, 3);
+    const kernel::Heads parts = heads_of(qkv_(norm1_(input)));
+    const double scale = 1 / std::sqrt(static_cast<double>(parts.query.size(3)));
+    return at::softmax(at::matmul(parts.query, parts.key.transpose(2, 3)) * scale, 3);
   }
 
  private:
-  // Queries, keys and values: [batch, heads, tokens, head_dim] each.
-  std::vector<at::Tensor> heads_of(const at::Tensor& input) const {
-    const int64_t batch = input.size(0);
-    const int64_t tokens = input.size(1);
-    const int64_t width = input.size(2);
-    const at::Tensor qkv = qkv_(input)
-                               .view({batch, tokens, 3, heads_, width / heads_})
-                               .permute({2, 0, 3, 1, 4});  // [3, batch, heads, tokens, head_dim]
-    return qkv.unbind(0);
-  }
-
   at::Tensor attention(const at::Tensor& input, Mode mode) const {
-    const auto parts = heads_of(input);
-    const at::Tensor mixed = at::scaled_dot_product_attention(parts[0], parts[1], parts[2]);
+    const auto [query, key, value] = heads_of(qkv_(input));
+    const at::Tensor mixed = at::scaled_dot_product_attention(query, key, value);
     const at::Tensor joined = mixed.transpose(1, 2).reshape(input.sizes());
     return dropout(*this, proj_(joined), dropout_, mode);
+  }
+
+  // Queries, keys and values: [batch, heads, tokens, head_dim] each.
+  kernel::Heads heads_of(const at::Tensor& qkv) const {
+    if (fuses(qkv) && kernel::takes_split_qkv(qkv, heads_)) return kernel::split_qkv(qkv, heads_);
+    const int64_t size = qkv.size(2) / (3 * heads_);
+    const auto parts = qkv.view({qkv.size(0), qkv.size(1), 3, heads_, size}).permute({2, 0, 3, 1, 4}).unbind(0);
+    return {parts[0], parts[1], parts[2]};
   }
 
   at::Tensor perceptron(const at::Tensor& input, Mode mode) const {

@@ -52,6 +52,7 @@ class Classify final : public Objective {
   explicit Classify(spec::Training training, const std::vector<double>& label_weights = {}, int64_t num_classes = 0);
 
   model::NamedTensors prepare(model::NamedTensors fields, const BatchPosition& position) const override;
+  bool same_for_all_batches() const override { return training_.mixup <= 0 && training_.cutmix <= 0; }
   at::Tensor loss(const model::NamedTensors& outputs, const model::NamedTensors& fields,
                   const BatchPosition& position) const override;
   std::optional<double> uninformed_loss() const override;

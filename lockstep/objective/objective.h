@@ -38,6 +38,9 @@ class Objective {
   virtual at::Tensor loss(const model::NamedTensors& outputs, const model::NamedTensors& fields,
                           const BatchPosition& position) const = 0;
 
+  // Whether every batch of a shape is the same operators with the same numbers on the host: then a GPU may replay them.
+  virtual bool same_for_all_batches() const { return true; }
+
   // Further sums over the rows, on the device, scalars: figures() names what each is when divided by the samples.
   virtual std::vector<std::string> figures() const = 0;                          // "accuracy"
   virtual std::string figure_text(const std::string& name, double value) const;  // for people: "accuracy 98.4 %"

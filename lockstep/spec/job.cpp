@@ -190,6 +190,10 @@ const Section& training_section() {
                "fp32; tf32: fp32 on tensor cores; bf16: 16-bit activations and products; amp: PyTorch's autocast, on "
                "GPUs in "
                "fp16 with a loss scale; weights stay fp32 in all")
+          .add("kernels", &Training::kernels, "", anything,
+               "what a GPU runs. fused: our own kernels, where they fit (16 bit, channels_last), and from the twelfth "
+               "step on one CUDA graph for forward and backward; reference: libtorch's operators one by one. A CPU "
+               "has the latter")
           .add("reduce_precision", &Training::reduce_precision, "", anything,
                "of gradients while ranks add them up: bf16 sends half the bytes and rounds each to 8 bits")
           .add("batch_norm", &Training::batch_norm, "", anything,

@@ -32,6 +32,7 @@ LOCKSTEP_CHOICE(ScheduleName, constant, step, cosine, onecycle, polynomial)
 LOCKSTEP_CHOICE(RateRule, none, linear, sqrt)
 LOCKSTEP_CHOICE(BatchNorm, local, sync, ghost)
 LOCKSTEP_CHOICE(ReducePrecision, fp32, bf16)
+LOCKSTEP_CHOICE(Kernels, fused, reference)  // fused: our own, on GPUs; reference: libtorch's
 // What an evaluation shows the network of a sample: center = one view; flip = its mirror image too; crops = the centre
 // and the four corners, each with its mirror image
 LOCKSTEP_CHOICE(Views, center, flip, crops)
@@ -140,6 +141,7 @@ struct Training {
   double epochs = 0;          // epochs or steps
   int64_t steps = 0;
   Precision precision = Precision::fp32;
+  Kernels kernels = Kernels::fused;                          // of a GPU; a CPU has libtorch's alone
   ReducePrecision reduce_precision = ReducePrecision::fp32;  // of gradients on their way between ranks
   BatchNorm batch_norm = BatchNorm::local;                   // whose rows make the statistics of a pass
   int64_t ghost_batch = 0;                                   // ghost: rows of a slice

@@ -21,6 +21,8 @@ at::Tensor ghost_batch_norm(const model::BatchNormCall& call, int64_t slice) {
     part.running_mean = at::zeros_like(mean);  // with momentum 1: become the slice's own
     part.running_variance = at::zeros_like(variance);
     part.momentum = 1;
+    part.added = at::Tensor();
+    part.relu = false;
     outputs.push_back(model::plain_batch_norm(part, /*training=*/true));
     const double share = static_cast<double>(count) / static_cast<double>(rows);
     mean.add_(part.running_mean, share);
@@ -28,7 +30,7 @@ at::Tensor ghost_batch_norm(const model::BatchNormCall& call, int64_t slice) {
   }
   call.running_mean.lerp_(mean, call.momentum);
   call.running_variance.lerp_(variance, call.momentum);
-  return outputs.size() == 1 ? outputs[0] : at::cat(outputs);
+  return model::finished_batch_norm(outputs.size() == 1 ? outputs[0] : at::cat(outputs), call);
 }
 
 }  // namespace lockstep::step

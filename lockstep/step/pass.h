@@ -19,6 +19,7 @@ struct StepOptions {
   size_t train_from = 0;     // blocks before it are frozen: no gradient, batch norms as in evaluation
   bool freeze_norm = false;  // trained blocks run as in evaluation too: small sets must not bend the statistics
   Ema* ema = nullptr;        // updated after each step
+  bool graph = true;         // fused kernels on a GPU become a CUDA graph (step_graph.h)
   std::shared_ptr<const objective::Objective> objective = nullptr;  // null: of the task that a job has by default
 
   // The first block whose batch norms take part.

@@ -29,12 +29,14 @@ ReducedPath::ReducedPath(const model::Network& network, const std::vector<model:
       parameters_(tensors_of(parameters)),
       pass_(network, options),
       reducer_(parameters_, group, options.training.reduce_precision),
-      statistics_(network, options.norms_from(network)) {}
+      statistics_(network, options.norms_from(network)),
+      graph_(StepGraph::make(options, group, parameters_)) {}
 
 BatchSums ReducedPath::run(const Samples& samples, double scale, bool want_stop) {
   seed_dropout(options_, group_.rank(), samples.step);
   statistics_.keep();
-  const PassSums mine = accumulate(samples, scale);
+  const auto all = [&](const Samples& of) { return accumulate(of, scale); };
+  const PassSums mine = graph_ ? graph_->run(samples, scale, all) : all(samples);
   const double exposed = reducer_.exposed_seconds(base::steady_seconds());
   BatchSums sums = over_ranks(mine, pass_.num_totals(), want_stop, group_);
   sums.exposed_seconds = exposed;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
 #include "lockstep/step/batch_statistics.h"
 #include "lockstep/step/gradient_path.h"
 #include "lockstep/step/reducer.h"
+#include "lockstep/step/step_graph.h"
 
 namespace lockstep::step {
 
@@ -30,6 +33,7 @@ class ReducedPath final : public GradientPath {
   Pass pass_;
   Reducer reducer_;
   BatchStatistics statistics_;
+  std::unique_ptr<StepGraph> graph_;  // null: every operator is launched by itself
 };
 
 }  // namespace lockstep::step

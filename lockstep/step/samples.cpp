@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "lockstep/kernel/pixels.h"
+
 namespace lockstep::step {
 
 int64_t Samples::num_read() const {
@@ -46,6 +48,14 @@ at::Tensor host_values(const task::FieldValues& values, int64_t rows) {
 at::Tensor shown_image(const at::Tensor& pixels, const image::Normalisation& normalisation) {
   if (pixels.scalar_type() != at::kByte) return pixels.permute({0, 3, 1, 2});
   const int64_t channels = pixels.size(3);
+  if (kernel::takes_normalise(pixels)) {
+    std::vector<double> factors, offsets;
+    for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
+      factors.push_back(1 / (255 * normalisation.std[c]));
+      offsets.push_back(-normalisation.mean[c] / normalisation.std[c]);
+    }
+    return kernel::normalise(pixels, factors, offsets).permute({0, 3, 1, 2});
+  }
   at::Tensor factor = at::empty({channels}), offset = at::empty({channels});
   for (int64_t c = 0; c < channels; ++c) {
     const auto channel = static_cast<size_t>(c);

@@ -29,8 +29,9 @@ std::vector<model::Named> trained_parameters(const model::Network& network, size
 }
 
 // Before a path takes copies of the network.
-const model::Network& with_batch_norm(model::Network& network, const spec::Training& training, comm::Group& group) {
+const model::Network& with_rules(model::Network& network, const spec::Training& training, comm::Group& group) {
   network.use_batch_norm(batch_norm_rule(training, group));
+  network.use_kernels(training.kernels);
   return network;
 }
 
@@ -59,7 +60,7 @@ Step::Step(model::Network& network, comm::Group& group, StepOptions options)
       partitioning_(make_partitioning(network, group, options_)),
       optimizer_(options_.training.optimizer, partitioning_ ? partitioning_->partitions() : trained_,
                  norms_for(options_.training, partitioning_.get()), layer_rates(options_.training.optimizer, network)),
-      path_(make_gradient_path(with_batch_norm(network, options_.training, group), trained_, group, options_,
+      path_(make_gradient_path(with_rules(network, options_.training, group), trained_, group, options_,
                                partitioning_.get())),
       scale_(options_.training.precision == spec::Precision::amp && options_.device.is_cuda()) {}
 

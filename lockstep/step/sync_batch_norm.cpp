@@ -152,7 +152,7 @@ class SyncBatchNorm : public torch::autograd::Function<SyncBatchNorm> {
 }  // namespace
 
 at::Tensor sync_batch_norm(const model::BatchNormCall& call, comm::Group& group) {
-  return SyncBatchNorm::apply(call.input, call.weight, call.bias, call, &group);
+  return model::finished_batch_norm(SyncBatchNorm::apply(call.input, call.weight, call.bias, call, &group), call);
 }
 
 }  // namespace lockstep::step

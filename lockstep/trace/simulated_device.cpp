@@ -83,6 +83,7 @@ void install() {
   static auto* const own =
       new torch::Library(torch::Library::IMPL, "lockstep", c10::DispatchKey::CUDA, __FILE__, __LINE__);
   register_regions(*own);
+  register_layers(*own);
   static auto* const rest = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::CUDA, __FILE__, __LINE__);
   rest->fallback(torch::CppFunction::makeFromBoxedFunction<&run_unknown_operator>());
 }

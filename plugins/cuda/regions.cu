@@ -2,13 +2,8 @@
 // Compiled without contraction of products and sums: overlaps have the bits of the CPU's.
 #include "plugins/cuda/regions.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include <stdexcept>
-#include <string>
-
 #include "lockstep/kernel/box_math.h"
+#include "plugins/cuda/eights.cuh"
 
 namespace lockstep_cuda_internal {
 namespace {
@@ -29,11 +24,6 @@ constexpr int kTile = 64;  // boxes of a word
 
 unsigned blocks_for(int64_t count) {
   return static_cast<unsigned>((count + kThreads - 1) / kThreads);
-}
-
-void check_launch(const char* kernel) {
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) throw std::runtime_error(std::string(kernel) + ": " + cudaGetErrorString(error));
 }
 
 __device__ int64_t thread_index() {

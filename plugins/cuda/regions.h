@@ -5,11 +5,11 @@
 
 #include <cstdint>
 
+#include "plugins/cuda/number.h"
+
 // The GPU's half of the operators of lockstep/kernel, which say what each of them does. Pointers to device memory,
 // without gaps; maps lie channels last. Every function starts its kernels on the stream and returns.
 namespace lockstep_cuda_internal {
-
-enum class Number { fp32, bf16, fp16 };  // of maps
 
 constexpr int kMostLevels = 8;
 struct AnchorLevels {

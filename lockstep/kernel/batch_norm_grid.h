@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+// How the CUDA kernels of fused_batch_norm cut a map: of its size alone, so that sums have the same bits on every GPU
+// and the plan knows the scratch memory. Without libtorch, as CUDA's compiler reads it.
+namespace lockstep::kernel {
+
+struct BatchNormGrid {
+  static constexpr int kThreads = 256;  // of a block
+  static constexpr int kAtOnce = 4;     // rows that a thread has in flight
+  static constexpr int kVector = 8;     // channels of a thread
+  static constexpr int kMostVectors = 32;
+  static constexpr int kBlocks = 528;  // of all together, about: four for each multiprocessor of the largest GPUs
+
+  int64_t rows;
+  int channels;
+  int vectors;       // side by side in a block
+  int rows_at_once;  // of a block
+  int blocks_down, blocks_across;
+
+  BatchNormGrid(int64_t of_rows, int64_t of_channels) : rows(of_rows), channels(static_cast<int>(of_channels)) {
+    const int all = channels / kVector;
+    blocks_across = (all + kMostVectors - 1) / kMostVectors;
+    vectors = (all + blocks_across - 1) / blocks_across;
+    rows_at_once = kThreads / vectors;
+    const int64_t needed = (rows + rows_at_once * kAtOnce - 1) / (rows_at_once * kAtOnce);
+    const int64_t most = kBlocks / blocks_across < 1 ? 1 : kBlocks / blocks_across;
+    blocks_down = static_cast<int>(needed < 1 ? 1 : needed < most ? needed : most);
+  }
+
+  int64_t sums() const { return int64_t{2} * blocks_down * channels; }  // floats of scratch
+};
+
+}  // namespace lockstep::kernel

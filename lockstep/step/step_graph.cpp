@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/step/step_graph.h"
+
+#include <ATen/ops/empty_strided.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep::step {
+namespace {
+
+// A build beside a libtorch without CUDA has no such plug-in, and no graphs.
+const lockstep_graph* open_graph_plugin() {
+  Dl_info here{};
+  dladdr(reinterpret_cast<const void*>(&open_graph_plugin), &here);
+  const auto file = std::filesystem::path(here.dli_fname ? here.dli_fname : "").parent_path() / "liblockstep_graph.so";
+  if (!std::filesystem::exists(file)) return nullptr;
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    throw base::Error(base::Blame::machine, base::text("cannot open the plug-in of CUDA graphs: ", dlerror()),
+                      "build it for this libtorch: `make deps build`; or training.kernels=reference");
+  }
+  using Entry = const lockstep_graph* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(library, LOCKSTEP_GRAPH_ENTRY));
+  if (!entry || entry()->version != LOCKSTEP_GRAPH_VERSION) {
+    throw base::Error(base::Blame::machine,
+                      base::text(file.string(), " is no plug-in of CUDA graphs of version ", LOCKSTEP_GRAPH_VERSION),
+                      "build plugins/cuda of this version again");
+  }
+  return entry();
+}
+
+bool same_shape(const Samples& a, const Samples& b) {
+  if (a.global_size != b.global_size || a.from != b.from || a.fields.size() != b.fields.size()) return false;
+  for (auto one = a.fields.begin(), other = b.fields.begin(); one != a.fields.end(); ++one, ++other) {
+    if (one->name != other->name || one->tensor.sizes() != other->tensor.sizes() ||
+        one->tensor.strides() != other->tensor.strides() || one->tensor.dtype() != other->tensor.dtype()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Samples shape_of(const Samples& samples) {
+  Samples shape = samples;
+  for (auto& field : shape.fields) {
+    const at::Tensor& tensor = field.tensor;
+    field.tensor = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
+  }
+  return shape;
+}
+
+bool all_read(const Samples& samples) {
+  return samples.num_read() == samples.rows();
+}
+
+}  // namespace
+
+std::unique_ptr<StepGraph> StepGraph::make(const StepOptions& options, const comm::Group& group,
+                                           std::vector<at::Tensor> parameters) {
+  const bool wanted = options.graph && options.device.is_cuda() && options.training.kernels == spec::Kernels::fused &&
+                      group.size() == 1 && objective_of(options)->same_for_all_batches();
+  if (!wanted || !parameters.front().has_storage() || parameters.front().storage().data() == nullptr) return nullptr;
+  const lockstep_graph* plugin = open_graph_plugin();
+  if (!plugin) return nullptr;
+  return std::unique_ptr<StepGraph>(new StepGraph(*plugin, options.device, std::move(parameters)));
+}
+
+StepGraph::StepGraph(const lockstep_graph& plugin, at::Device device, std::vector<at::Tensor> parameters)
+    : plugin_(plugin), device_(device), parameters_(std::move(parameters)) {}
+
+StepGraph::~StepGraph() {
+  drop();
+}
+
+void StepGraph::drop() {
+  gradients_.clear();
+  sums_ = {};
+  if (capture_) plugin_.destroy(capture_);
+  capture_ = nullptr;
+}
+
+bool StepGraph::fits(const Samples& samples, double scale) const {
+  return seen_ > 0 && scale == scale_ && same_shape(samples, still_);
+}
+
+PassSums StepGraph::run(const Samples& samples, double scale, const Work& work) {
+  if (failed_ || samples.from != 0 || !all_read(samples)) return work(samples);
+  if (captured()) {
+    if (fits(samples, scale)) return replay(samples);
+    if (scale == scale_) return work(samples);  // an odd batch: the next ones are as ever
+    drop();                                     // the loss scale has changed, for many steps
+    seen_ = kEagerSteps;
+    scale_ = scale;
+  }
+  if (!fits(samples, scale)) {
+    still_ = shape_of(samples);
+    scale_ = scale;
+    seen_ = 0;
+  }
+  if (seen_++ < kEagerSteps) return work(samples);
+  if (capture(samples, work)) return replay(samples);
+  return work(samples);
+}
+
+bool StepGraph::capture(const Samples& samples, const Work& work) {
+  still_ = samples;
+  for (auto& field : still_.fields) field.tensor = field.tensor.clone();
+  std::string problem;
+  {
+    // Not on the default stream, which cannot be captured.
+    const c10::StreamGuard stream(c10::impl::VirtualGuardImpl(device_.type()).getStreamFromGlobalPool(device_));
+    if (plugin_.begin(&capture_) != 0) {
+      problem = plugin_.failure();
+    } else {
+      try {
+        sums_ = work(still_);
+        if (plugin_.end(capture_) != 0) problem = plugin_.failure();
+      } catch (const std::exception& error) {
+        problem = error.what();
+      }
+    }
+  }
+  for (auto& parameter : parameters_) {
+    if (problem.empty()) gradients_.push_back(parameter.grad());
+    parameter.mutable_grad().reset();
+  }
+  if (problem.empty()) return true;
+  failed_ = true;
+  drop();
+  still_ = {};
+  std::fprintf(stderr, "lockstep: note: this step cannot be a CUDA graph, and the run goes on without one: %s\n",
+               problem.substr(0, problem.find('\n')).c_str());
+  return false;
+}
+
+PassSums StepGraph::replay(const Samples& samples) {
+  auto to = still_.fields.begin();
+  for (const auto& field : samples.fields) (to++)->tensor.copy_(field.tensor, /*non_blocking=*/true);
+  if (plugin_.replay(capture_) != 0) {
+    throw base::Error(base::Blame::machine, base::text("the step's CUDA graph: ", plugin_.failure()),
+                      "training.kernels=reference runs without one");
+  }
+  for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = gradients_[i];
+  return sums_;
+}
+
+}  // namespace lockstep::step

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/group.h"
+#include "lockstep/step/pass.h"
+#include "lockstep/step/samples.h"
+#include "plugins/cuda/graph_plugin.h"
+
+namespace lockstep::step {
+
+// Forward and backward of a step as one CUDA graph: the host launches once, not a thousand times. The first steps run
+// as ever, and train; then one is captured and every further one of the same shape is replayed. Another shape (the odd
+// last batch), rows that could not be read and another loss scale run as ever. Where an operator cannot be captured,
+// the run goes on without, and says so once.
+class StepGraph {
+ public:
+  // libtorch's own kernels settle within so many steps: workspaces, algorithm choices.
+  static constexpr int64_t kEagerSteps = 11;
+
+  // Whether a step with these options may be captured: on a GPU, with fused kernels, alone, the same operators for
+  // every batch; and whether this build can. Null: no.
+  static std::unique_ptr<StepGraph> make(const StepOptions& options, const comm::Group& group,
+                                         std::vector<at::Tensor> parameters);
+  ~StepGraph();
+  StepGraph(const StepGraph&) = delete;
+  StepGraph& operator=(const StepGraph&) = delete;
+
+  // What `work` returns for these samples, and the gradients that it leaves in the parameters. `scale`: a number that
+  // `work` depends on, besides. REQUIRES: no parameter has a gradient.
+  using Work = std::function<PassSums(const Samples&)>;
+  PassSums run(const Samples& samples, double scale, const Work& work);
+
+  bool captured() const { return capture_ != nullptr; }
+
+ private:
+  StepGraph(const lockstep_graph& plugin, at::Device device, std::vector<at::Tensor> parameters);
+  bool fits(const Samples& samples, double scale) const;
+  bool capture(const Samples& samples, const Work& work);
+  PassSums replay(const Samples& samples);
+  void drop();
+
+  const lockstep_graph& plugin_;
+  at::Device device_;
+  std::vector<at::Tensor> parameters_;
+  Samples still_;     // in memory of its own, what the graph reads; before the capture: only its shape counts
+  double scale_ = 0;  // likewise
+  int64_t seen_ = 0;  // steps in a row that fit
+  bool failed_ = false;
+  lockstep_graph_capture* capture_ = nullptr;
+  PassSums sums_;                      // what the graph writes
+  std::vector<at::Tensor> gradients_;  // likewise
+};
+
+}  // namespace lockstep::step
