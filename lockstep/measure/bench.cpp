@@ -16,7 +16,9 @@
 #include "lockstep/site/cores.h"
 #include "lockstep/site/nvml.h"
 #include "lockstep/site/processor.h"
+#include "lockstep/step/gpu.h"
 #include "lockstep/step/memory.h"
+#include "lockstep/step/step_graph.h"
 
 namespace lockstep::measure {
 namespace {
@@ -32,7 +34,14 @@ std::unique_ptr<Peer> start_peer(const StepBench& bench, const base::Path& folde
   return std::make_unique<Peer>(std::vector<std::string>{
       "env", "-u", "OMP_WAIT_POLICY", bench.peer, (folder / "peer_step.py").string(), job.model.name,
       text(job.training.global_batch), to_text(job.data.image_size), text(at::get_num_threads()),
-      name_of(job.training.optimizer.name), name_of(job.training.precision), bench.device.is_cuda() ? "cuda" : "cpu"});
+      name_of(job.training.optimizer.name), name_of(job.training.precision), bench.device.is_cuda() ? "cuda" : "cpu",
+      bench.compiled ? "compiled" : "eager"});
+}
+
+StepTimes::Peaks read_peaks(const std::string& line) {
+  const auto words = base::split(line, ' ');
+  base::ensure(words.size() == 2, "the peer says what it allocated and reserved");
+  return {std::stoll(words[0]), std::stoll(words[1])};
 }
 
 }  // namespace
@@ -83,7 +92,10 @@ StepTimes bench_step(const StepBench& bench) {
     for (int64_t i = 0; i < count; ++i, ++samples.step) step.run(samples, 1e-4);
     return (base::steady_seconds() - start) / static_cast<double>(count);
   };
-  take(3);  // warm: thread pools, memory, kernels chosen
+  // Warm: thread pools, memory, kernels chosen; on a GPU until the step is a graph.
+  take(bench.device.is_cuda() ? step::StepGraph::kEagerSteps + 3 : 3);
+  const auto gpu = bench.device.is_cuda() ? std::optional(step::Gpu(bench.device)) : std::nullopt;
+  if (gpu) gpu->reset_peaks();
   StepTimes times;
   const base::TemporaryFolder folder;
   std::unique_ptr<Peer> peer;
@@ -97,6 +109,8 @@ StepTimes bench_step(const StepBench& bench) {
     bench.say(text("round ", round + 1, ": ours ", base::fixed(times.ours.back() * 1000, 1), " ms",
                    peer ? text(", peer ", base::fixed(times.peer.back() * 1000, 1), " ms") : ""));
   }
+  if (gpu) times.memory = {gpu->memory().peak.allocated, gpu->memory().peak.reserved};
+  if (gpu && peer) times.peer_memory = read_peaks(peer->ask("memory"));
   return times;
 }
 
@@ -124,6 +138,15 @@ base::Json result_row(const StepBench& bench, const StepTimes& times, const std:
     row["peer"] = text("PyTorch ", times.peer_greeting.substr(times.peer_greeting.find(' ') + 1));
     row["peer_samples_per_second"] = batch / *peer;
     row["ratio"] = *times.ratio();
+  }
+  if (times.memory.reserved > 0) {
+    row["kernels"] = name_of(bench.job.training.kernels);
+    row["peak_allocated"] = times.memory.allocated;
+    row["peak_reserved"] = times.memory.reserved;
+  }
+  if (times.peer_memory.reserved > 0) {
+    row["peer_peak_allocated"] = times.peer_memory.allocated;
+    row["peer_peak_reserved"] = times.peer_memory.reserved;
   }
   row["command"] = command;
   row["commit"] = base::build_commit();

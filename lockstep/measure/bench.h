@@ -17,6 +17,7 @@ struct StepBench {
   int64_t steps = 4;      // of one round
   int64_t rounds = 5;     // ours and the peer's alternate, so that a busy machine slows both
   std::string peer = {};  // a Python with torch, torchvision and timm; empty: ours alone
+  bool compiled = false;  // the peer with torch.compile
   at::Device device = at::kCPU;
   std::function<void(std::string_view)> say = [](std::string_view) {};
 };
@@ -25,6 +26,10 @@ struct StepTimes {
   std::vector<double> ours;   // seconds a step, one for each round
   std::vector<double> peer;   // likewise
   std::string peer_greeting;  // "2.11.0+cpu contiguous"
+  struct Peaks {              // of a GPU's memory, bytes; 0: not asked
+    int64_t allocated = 0, reserved = 0;
+  };
+  Peaks memory, peer_memory;
 
   double median_ours() const;
   std::optional<double> median_peer() const;

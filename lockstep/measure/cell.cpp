@@ -28,7 +28,7 @@ using base::Json;
 using base::text;
 
 constexpr const char* kCellKeys[] = {"model",       "batch",     "image_size",          "precision", "optimizer",
-                                     "micro_batch", "recompute", "expandable_segments", "layout"};
+                                     "micro_batch", "recompute", "expandable_segments", "layout",    "kernels"};
 constexpr int64_t kRecordedSteps = 3;  // from process start: the allocator is settled by then
 constexpr int64_t kMostSteps = 400;
 
@@ -68,8 +68,10 @@ class CellMeasure {
     network_ = std::make_unique<model::Network>(model::make_network(cell.job, how.device));
     step_ = std::make_unique<step::Step>(
         *network_, *group_,
-        step::StepOptions{
-            .training = cell.job.training, .device = how.device, .objective = objective::make_objective(cell.job)});
+        step::StepOptions{.training = cell.job.training,
+                          .device = how.device,
+                          .graph = !how.operators,  // what is replayed cannot be timed one by one
+                          .objective = objective::make_objective(cell.job)});
   }
 
   void first_steps(Json& row) {
@@ -218,6 +220,7 @@ std::string Cell::name() const {
   all += text("-", name_of(training.precision), "-", name_of(training.optimizer.name));
   if (!training.recompute.empty()) all += "-recompute";
   if (job.model.layout != spec::Layout::channels_last) all += text("-", name_of(job.model.layout));
+  if (training.kernels == spec::Kernels::fused) all += "-fused";
   return all + (expandable_segments ? "-expandable" : "");
 }
 
@@ -240,6 +243,7 @@ Cell parse_cell(const Json& row) {
   document["training"]["global_batch"] = row.at("batch");
   document["training"]["precision"] = row.string_or("precision", "fp32");
   document["training"]["optimizer"]["name"] = row.string_or("optimizer", "sgd");
+  document["training"]["kernels"] = row.string_or("kernels", "reference");
   if (const Json* micro = row.find("micro_batch")) document["training"]["micro_batch"] = *micro;
   if (const Json* recompute = row.find("recompute")) document["training"]["recompute"] = *recompute;
   if (const Json* layout = row.find("layout")) document["model"]["layout"] = *layout;
@@ -266,7 +270,7 @@ Json cell_head(const Json& cell, const std::string& device) {
   row["image_size"] = cell.int_or("image_size", 224);
   row["precision"] = cell.string_or("precision", "fp32");
   row["optimizer"] = cell.string_or("optimizer", "sgd");
-  for (const char* key : {"micro_batch", "recompute", "expandable_segments", "layout"}) {
+  for (const char* key : {"micro_batch", "recompute", "expandable_segments", "layout", "kernels"}) {
     if (const Json* value = cell.find(key)) row[key] = *value;
   }
   row["device"] = device;

@@ -14,7 +14,7 @@ namespace lockstep::measure {
 
 // One point of the grid that forecasts are held against: {"model": "resnet50", "batch": 64, "precision": "bf16",
 // "optimizer": "sgd"}; also image_size (224), micro_batch, recompute ("all" or block names), expandable_segments,
-// layout ("contiguous").
+// layout ("contiguous"), kernels ("fused"; else reference: libtorch's own, which the forecast is fitted to).
 struct Cell {
   spec::Job job;
   bool expandable_segments = false;

@@ -15,7 +15,7 @@ using base::Json;
 
 // The keys of a measured row that say which cell it is.
 constexpr const char* kCellOf[] = {"model",       "batch",     "image_size",          "precision", "optimizer",
-                                   "micro_batch", "recompute", "expandable_segments", "layout"};
+                                   "micro_batch", "recompute", "expandable_segments", "layout",    "kernels"};
 
 Json cell_of(const Json& row) {
   Json cell = Json::object();

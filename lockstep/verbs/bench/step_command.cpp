@@ -29,6 +29,7 @@ base::CommandLine step_line() {
            {"--steps", "N", "steps of one round (default 4)"},
            {"--rounds", "N", "rounds, ours and the peer's in turns (default 5)"},
            {"--peer", "PYTHON", "a Python with torch, torchvision and timm to compare with"},
+           {"--compiled", "", "the peer with torch.compile"},
            {"--device", "NAME", "cpu (default) or cuda"},
            {"--set", "KEY=VALUE", "override a key of the job"},
            {"--here", "", "also on a login node"},
@@ -76,6 +77,7 @@ LOCKSTEP_BENCH(step)(const std::vector<std::string>& words) {
     throw base::Error(base::Blame::user, "--steps and --rounds count from 1", "leave them out for the defaults");
   }
   bench.peer = arguments.value_or("--peer", "");
+  bench.compiled = arguments.has("--compiled");
   bench.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
   bench.say = say_progress;
   const measure::StepTimes times = measure::bench_step(bench);
