@@ -14,12 +14,6 @@ def living_modules():
         return [o for o in gc.get_objects() if isinstance(o, torch.nn.Module)]
 
 
-def refuse_recurrent(module):
-    raise RuntimeError(f"lockstep.record: torch.nn.{type(module).__name__} is not recorded: on a GPU the whole layer is "
-                       "one call of cuDNN, whose memory is not simulated. Measure the step on a GPU and use "
-                       "lockstep.from_snapshot()")
-
-
 def refuse_operator(name):
     if name.startswith(("aten::_cudnn_rnn", "aten::miopen_rnn")):
         raise RuntimeError(f"lockstep.record: {name} is not recorded: the memory of cuDNN's recurrent layers is not "

@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import backward, checks, operators, recording, values
+from . import backward, checks, operators, recording, recurrent, values
 
 ATTENTION = ("flash", "efficient", "math", "cudnn")
 
@@ -83,6 +83,8 @@ class _Recorder(TorchDispatchMode):
         if name in ("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero"):
             self._run(operators.describe(func, args, kwargs, None))
             return self._number(name, args)
+        if name.startswith("prim::"):  # a question about a tensor (its device): nothing runs on a GPU
+            return func(*args, **kwargs)
         checks.refuse_operator(name)
         copies = self._copies(name, args)
         # Operators that only write into their arguments need no simulation, and some have none.
@@ -198,7 +200,7 @@ def _patched(saved, recorder):
                     (torch.nn.functional, "linear", _linear(torch.nn.functional.linear)),
                     (torch.Tensor, "backward", tensor_backward), (torch.autograd, "backward", run_backward),
                     (torch.nn.Module, "_apply", _simple_apply),
-                    (torch.nn.RNNBase, "flatten_parameters", checks.refuse_recurrent),
+                    (torch.nn.RNNBase, "flatten_parameters", recurrent.check_recurrent),
                     (torch.nn.Module, "cuda", lambda self, device=None: self.to("cuda")),
                     (torch.Tensor, "cuda", lambda self, *_, **__: self.to("cuda")),
                     (torch.cuda.amp.common, "amp_definitely_not_available", lambda: False),

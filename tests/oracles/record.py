@@ -180,9 +180,45 @@ def recurrent():
     return net, torch.optim.SGD(net.parameters(), 0.01)
 
 
+def count_calls(path, name):
+    """How often an operator, or its backward, runs in each phase of a recording."""
+    rows, calls = [], collections.Counter()
+    for line in path.read_text().splitlines():
+        words = line.split()
+        if words[0] == "o":
+            rows.append((words[1], words[4]))
+        elif words[0] == "r" and rows[int(words[1])][0].startswith(f"aten::{name}"):
+            calls[rows[int(words[1])][1]] += 1
+    return dict(calls)
+
+
+def check_recurrent(folder):
+    """Without cuDNN: weights, and what the backward of every time step keeps (4 gates of LSTM, a workspace of 5 of GRU)."""
+    rows, steps, units, good = 4, 6, 16, True
+    for kind, gates, kept in (("LSTM", 4, "_thnn_fused_lstm_cell"), ("GRU", 3, "_thnn_fused_gru_cell"), ("RNN", 1, "tanh")):
+        def build():
+            net = getattr(torch.nn, kind)(8, units, device="cuda")
+            optimizer = torch.optim.SGD(net.parameters(), 0.01)
+            series = torch.randn(steps, rows, 8, device="cuda")
+
+            def step():
+                optimizer.zero_grad(set_to_none=True)
+                net(series)[0].sum().backward()
+                optimizer.step()
+            return step
+        with torch.backends.cudnn.flags(enabled=False):
+            header = lockstep.record(build, folder / "x.rec", title=kind, micro_batch=rows, steps=1)
+        calls = count_calls(folder / "x.rec", kept)
+        own = sum(p.numel() for p in getattr(torch.nn, kind)(8, units).parameters())
+        holds = header["parameters"] == own == gates * units * (8 + units + 2) and calls == {"forward": steps, "backward": steps}
+        print(f"{'ok  ' if holds else 'FAIL'} {kind} without cuDNN: {header['parameters']} parameters, {kept} {calls}")
+        good &= holds
+    return good
+
+
 def check_refusals(folder):
     good = True
-    for make, words in ((recurrent, "torch.nn.LSTM is not recorded"), (by_chance, "reads a number off a tensor of [1]"),
+    for make, words in ((recurrent, "torch.nn.LSTM is not recorded as cuDNN computes it"), (by_chance, "reads a number off a tensor of [1]"),
                         (lambda: linear("cpu"), "27 of 27 parameters of SGD are on cpu"),
                         (moved_late, "27 of 27 parameters of SGD are on cpu")):
         try:
@@ -200,7 +236,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         cases = CASES + (SLOW if "--all" in sys.argv else [])
         results = [check(*case, pathlib.Path(folder)) for case in cases]
-        good = [check_regnet(pathlib.Path(folder)), check_refusals(pathlib.Path(folder))]
+        good = [check_regnet(pathlib.Path(folder)), check_recurrent(pathlib.Path(folder)),
+                check_refusals(pathlib.Path(folder))]
     good += [holds for holds, _ in results]
     if "--json" in sys.argv:
         rows = [row for _, row in results]
