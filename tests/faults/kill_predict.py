@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 
-from supervised import LOCKSTEP, build_shim, folder_for, seed_from, verdict
+from supervised import FAULTS_OF_A_CALL, LOCKSTEP, build_shim, faults_at_calls, folder_for, rounds_until, seed_from, verdict
 
 
 def predict(where, images, to, *words, **variables):
@@ -72,17 +72,10 @@ def every_call(where, shim, pool, rng, end):
     if code != 0:
         sys.exit(f"exit code {code}\n{said}")
     whole, calls = records(where, "found-calls"), count.read_text().split()
-    cases = [(how, at) for at in range(len(calls)) for how in ("kill", "torn", "enospc", "eio")]
+    cases = [(how, at) for at in range(len(calls)) for how in FAULTS_OF_A_CALL]
     rng.shuffle(cases)
-    passed = failed = 0
-    at_once = len(os.sched_getaffinity(0))
-    while cases and (time.monotonic() < end or passed + failed == 0):
-        some, cases = cases[:at_once], cases[at_once:]
-        for (how, at), wrong in zip(some, pool.map(lambda case: one_fault(where, shim, *case, whole), some)):
-            passed, failed = passed + (not wrong), failed + bool(wrong)
-            if wrong:
-                print(f"{how} at call {at}, {calls[at]}: {wrong}", flush=True)
-    print(f"{passed + failed} of {4 * len(calls)} faults at {len(calls)} calls", flush=True)
+    passed, failed = faults_at_calls(calls, pool, lambda how, at: one_fault(where, shim, how, at, whole), cases, end)
+    print(f"{passed + failed} of {len(cases)} faults at {len(calls)} calls", flush=True)
     return passed, failed
 
 
@@ -125,16 +118,9 @@ def main():
         if code != 0:
             sys.exit(f"exit code {code}\n{said}")
         length, whole = time.monotonic() - begin, records(where, "whole")
-        rounds, kills = 0, 0
-        while not failed and (rounds == 0 or time.monotonic() < end):
-            result = one_round(where, f"round{rounds}", rng, length, whole)
-            if isinstance(result, str):
-                print(f"round {rounds}: {result}")
-                failed += 1
-            else:
-                rounds, kills = rounds + 1, kills + result
+        rounds, kills, wrong = rounds_until(end, lambda number: one_round(where, f"round{number}", rng, length, whole))
     print(f"{rounds} rounds, {kills} kills, {len(whole)} images, each once, the same records each time")
-    return verdict("kill_predict", passed + rounds, failed, faults + kills)
+    return verdict("kill_predict", passed + rounds, failed + wrong, faults + kills)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from supervised import LOCKSTEP, build_shim, folder_for, seed_from, verdict
+from supervised import LOCKSTEP, build_shim, faults_at_calls, folder_for, rounds_until, seed_from, verdict
 
 
 def content(folder):
@@ -87,13 +87,9 @@ def every_call(where, shim, pool):
         must_run(where, [*words, "--to", str(where / f"prepared-{name}")], LD_PRELOAD=str(shim), SHIM_UNDER="/prepared-",
                  SHIM_COUNT=str(count))
         whole, calls = content(where / f"prepared-{name}"), count.read_text().split()
-        cases = [(how, at) for at in range(len(calls)) for how in ("kill", "torn", "enospc", "eio")]
-        results = pool.map(lambda case: one_fault(where, shim, name, words, *case, whole), cases)
-        for (how, at), wrong in zip(cases, results):
-            passed, failed = passed + (not wrong), failed + bool(wrong)
-            if wrong:
-                print(f"{name}: {how} at call {at}, {calls[at]}: {wrong}", flush=True)
-        print(f"{name}: {len(calls)} calls, each {len(cases) // len(calls)} ways", flush=True)
+        good, bad = faults_at_calls(calls, pool, lambda how, at: one_fault(where, shim, name, words, how, at, whole))
+        passed, failed = passed + good, failed + bad
+        print(f"{name}: {len(calls)} calls, each {(good + bad) // len(calls)} ways", flush=True)
     return passed, failed
 
 
@@ -132,16 +128,9 @@ def main():
         must_run(where, shards("whole", 2))
         length = time.monotonic() - begin
         whole = content(where / "whole")
-        rounds, kills = 0, 0
-        while not failed and (rounds == 0 or time.monotonic() < end):
-            result = one_round(where, f"round{rounds}", rng, length, whole)
-            if isinstance(result, str):
-                print(f"round {rounds}: {result}")
-                failed += 1
-            else:
-                rounds, kills = rounds + 1, kills + result
+        rounds, kills, wrong = rounds_until(end, lambda number: one_round(where, f"round{number}", rng, length, whole))
     print(f"{rounds} rounds, {kills} kills, {len(whole)} files, the same bytes each time")
-    return verdict("kill_prep", passed + rounds, failed, faults + kills)
+    return verdict("kill_prep", passed + rounds, failed + wrong, faults + kills)
 
 
 if __name__ == "__main__":

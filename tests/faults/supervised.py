@@ -244,6 +244,38 @@ def build_shim(folder):
     return shim
 
 
+FAULTS_OF_A_CALL = ("kill", "torn", "enospc", "eio")  # disk_shim.c
+
+
+def faults_at_calls(calls, pool, one_fault, cases=None, end=None):
+    """Tries the faults of every call, or `cases` of them until `end`, as many at once as there are cores. one_fault(how, at)
+    says what went wrong; empty: nothing. Returns the numbers that passed and failed."""
+    if cases is None:
+        cases = [(how, at) for at in range(len(calls)) for how in FAULTS_OF_A_CALL]
+    passed = failed = 0
+    at_once = len(os.sched_getaffinity(0))
+    while cases and (end is None or time.monotonic() < end or passed + failed == 0):
+        some, cases = cases[:at_once], cases[at_once:]
+        for (how, at), wrong in zip(some, pool.map(lambda case: one_fault(*case), some)):
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            if wrong:
+                print(f"{how} at call {at}, {calls[at]}: {wrong}", flush=True)
+    return passed, failed
+
+
+def rounds_until(end, one_round):
+    """one_round(number) gives its kills, or a text that says what went wrong, which ends it; one round at least. Returns the
+    numbers of rounds, kills and failures."""
+    rounds = kills = 0
+    while rounds == 0 or time.monotonic() < end:
+        result = one_round(rounds)
+        if isinstance(result, str):
+            print(f"round {rounds}: {result}")
+            return rounds, kills, 1
+        rounds, kills = rounds + 1, kills + result
+    return rounds, kills, 0
+
+
 def verdict(name, passed, failed, faults):
     """The last lines of a fault test, and its exit code. scripts/test_long.sh adds the faults up."""
     print(f"faults injected: {faults}")
