@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts that a contributor runs all day: what tidy looks at, what check chooses, whose turn it is in
 the long suite, that all builds have one set of flags."""
+import json
 import pathlib
 import re
 import subprocess
@@ -12,6 +13,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 import check  # noqa: E402
+import test_all  # noqa: E402
 import tidy  # noqa: E402
 import turns  # noqa: E402
 from tree import Tree  # noqa: E402  (check.py knows where)
@@ -134,6 +136,18 @@ class TurnsTest(unittest.TestCase):
     def test_no_part_has_been_left_out_for_seven_landings(self):
         late = turns.overdue([*self.always, *self.turns], turns.read_record(), turns.commits())
         self.assertEqual(late, {}, f"run scripts/test_long.sh {' '.join(late)} and commit results/test_long.json")
+
+
+class AllTest(unittest.TestCase):
+    def test_a_part_has_its_last_row_and_no_file_of_tests_learning_is_left_out(self):
+        for path in (ROOT / "tests/learning").glob("*.py"):
+            self.assertIn(path.stem, test_all.find_parts())
+        with tempfile.TemporaryDirectory() as folder:
+            self.addCleanup(setattr, test_all, "ROWS", test_all.ROWS)
+            test_all.ROWS = pathlib.Path(folder) / "rows.json"
+            for part, seconds in (("b", 1), ("a", 2), ("b", 3)):
+                test_all.write_row({"part": part, "seconds": seconds})
+            self.assertEqual([(row["part"], row["seconds"]) for row in json.loads(test_all.ROWS.read_text())], [("a", 2), ("b", 3)])
 
 
 class FlagsTest(unittest.TestCase):
