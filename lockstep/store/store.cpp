@@ -121,7 +121,12 @@ Version version_from(const Path& store, const std::string& name, const Entry& en
   Version version;
   version.name = name;
   version.number = entry.number;
-  version.id = entry.said.at("version").as_string();
+  version.id = entry.said.string_or("version", "");
+  if (version.id.size() != kIdDigits || !is_id_start(version.id)) {  // it becomes part of a path
+    throw Error(Blame::machine,
+                text(store.string(), ": entry ", entry.number, " of '", name, "' names no version: ", version.id),
+                "nothing of lockstep wrote this entry: ask who else writes to the store");
+  }
   version.folder = versions_folder(store) / version.id;
   version.added = entry.said.double_or("time", 0);
   return version;

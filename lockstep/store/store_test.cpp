@@ -10,6 +10,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/store/entries.h"
 #include "lockstep/store/small_version.h"
 
 namespace lockstep::store {
@@ -126,6 +127,16 @@ TEST_F(StoreTest, DamageIsTheMachinesAndNamesTheFile) {
   EXPECT_EQ(complaint([&] { set_tag(path(), "pets", "1", "production"); }).exit_code, 3);
   std::filesystem::remove(version.folder / "version.json");
   EXPECT_EQ(complaint([&] { resolve(path(), "pets"); }).exit_code, 3);
+}
+
+TEST_F(StoreTest, AnEntryLeadsNowhereElse) {
+  const Version version = add_small("a");
+  base::Json said = base::Json::object();
+  said["version"] = "../../elsewhere/" + version.id;
+  add_entry(path() / "names/pets/versions", 2, said);
+  const Complaint found = complaint([&] { resolve(path(), "pets"); });
+  EXPECT_EQ(found.exit_code, 3);
+  EXPECT_THAT(found.message, HasSubstr("entry 2 of 'pets' names no version"));
 }
 
 TEST_F(StoreTest, WritersAtOnceLoseNothing) {

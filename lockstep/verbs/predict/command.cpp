@@ -47,8 +47,9 @@ const base::CommandLine& predict_line_of_words() {
        {"--ranks", "N", "share the work over N ranks on this machine, with mpirun; the order stays"},
        {"--device", "NAME", "cpu (default) or cuda"},
        {"--json", "FILE", "write the result as JSON (- = standard output, without the text)"}},
-      "RUN is a run folder or a weights file; a folder stands for all .jpg, .jpeg, .png, .webp, .tif and .tiff files\n"
-      "below it.\n"
+      "RUN is a run folder, a version of a store (STORE/NAME:TAG) or a weights file; a folder stands for all .jpg, "
+      ".jpeg,\n"
+      ".png, .webp, .tif and .tiff files below it.\n"
       "An image that cannot be read is reported and counted; only when all of them fail, the exit code is 2.\n"
       "Confidences are calibrated where `lockstep eval RUN --calibrate` was run.\n"
       "examples: lockstep predict runs/pets cat.jpg --coverage 0.95 --abstain 0.02 --explain heat\n"
