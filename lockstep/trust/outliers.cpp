@@ -132,6 +132,7 @@ ClassGaussians fit_gaussians(const FeatureRows& rows) {
 }
 
 double ClassGaussians::score(std::span<const float> feature) const {
+  base::ensure(static_cast<int64_t>(feature.size()) == width, "features of one network");
   std::vector<double> values(feature.begin(), feature.end());
   divide_by_factor(factor, values);
   double nearest = std::numeric_limits<double>::infinity();
@@ -144,6 +145,7 @@ double ClassGaussians::score(std::span<const float> feature) const {
 }
 
 std::vector<Neighbour> nearest_rows(const FeatureRows& rows, std::span<const float> feature, int64_t count) {
+  base::ensure(static_cast<int64_t>(feature.size()) == rows.width, "features of one network");
   const double own = std::max(norm_of(feature), 1e-300);
   std::vector<Neighbour> all;
   all.reserve(static_cast<size_t>(rows.size()));

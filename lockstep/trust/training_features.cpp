@@ -102,9 +102,15 @@ std::optional<TrainingFeatures> read_features(const base::Path& run, const std::
   const auto rows = static_cast<int64_t>(result.labels.size());
   result.width = rows > 0 ? static_cast<int64_t>(result.features.size()) / rows : 0;
   result.gaussians.width = result.width;
-  for (const int64_t label : result.labels) result.classes = std::max(result.classes, label + 1);
-  const auto square = static_cast<size_t>(result.width * result.width);
-  if (result.width < 1 || result.names.size() != result.labels.size() || result.gaussians.factor.size() != square) {
+  bool is_whole = result.width > 0 && result.names.size() == result.labels.size() &&
+                  static_cast<int64_t>(result.features.size()) == rows * result.width;
+  for (const int64_t label : result.labels) {
+    result.classes = std::max(result.classes, label + 1);
+    is_whole = is_whole && label >= 0;
+  }
+  const auto width = static_cast<size_t>(std::max<int64_t>(1, result.width));
+  is_whole = is_whole && result.gaussians.factor.size() == width * width && result.gaussians.means.size() % width == 0;
+  if (!is_whole) {
     throw Error(Blame::user, text(path.string(), ": the features are damaged"), again);
   }
   return result;

@@ -33,5 +33,22 @@ TEST(TrainingFeaturesTest, ComeBackFromTheirFileAndOnlyForTheirWeights) {
   EXPECT_EQ(nearest_rows(found->rows(), rows.feature(7), 1).front().row, 7);
 }
 
+TEST(TrainingFeaturesTest, WhatDoesNotFitTogetherIsRefused) {
+  ClassRows rows;
+  for (int64_t i = 0; i < 6; ++i) {
+    rows.add(std::vector<float>{0, 0}, i % 2, i,
+             std::vector<float>{static_cast<float>(i), 1, static_cast<float>(i % 3)});
+  }
+  const base::TemporaryFolder run;
+  const TrainingFeatures whole = make_training_features(rows, std::vector<std::string>(6, "x"), "abc");
+  TrainingFeatures without_name = whole, without_class = whole;
+  without_name.names.pop_back();
+  without_class.labels[2] = -1;
+  for (const auto& broken : {without_name, without_class}) {
+    write_features(run.path(), broken);
+    EXPECT_THROW(read_features(run.path(), "abc"), base::Error);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::trust

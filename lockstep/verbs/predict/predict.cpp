@@ -177,7 +177,7 @@ std::vector<training::Trained> load_ensemble(const std::vector<std::string>& run
   std::vector<training::Trained> all;
   all.reserve(runs.size());
   for (const auto& word : runs) {
-    const size_t at = word.rfind('@');
+    const size_t at = base::is_there(word) ? std::string::npos : word.rfind('@');
     const std::string which = at == std::string::npos ? "" : word.substr(at + 1);
     all.push_back(training::load_trained({word.substr(0, at), "", {}, device, which}));
     const training::Trained& other = all.back();

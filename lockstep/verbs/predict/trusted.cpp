@@ -100,6 +100,10 @@ TrustedAnswers::TrustedAnswers(const training::Trained& trained, TrustOptions op
     if (by_features && !features_) {
       throw Error(Blame::user, "this run has no features of its training images", text(calibrate, " --features"));
     }
+    if (features_ && features_->classes > static_cast<int64_t>(classes_.size())) {
+      throw Error(Blame::user, text(trust::features_file(trained.run).string(), ": more classes than the run has"),
+                  text(calibrate, " --features"));
+    }
   }
   if (options_.abstain) least_confidence_ = calibration_->least_confidence(*options_.abstain);
   if (options_.unusual) unusual_below_ = calibration_->unusual_below(options_.score, *options_.unusual);
