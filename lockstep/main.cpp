@@ -49,12 +49,12 @@ struct OtherName {
   std::string_view answer;
 };
 constexpr OtherName kOtherNames[] = {
-    {" serve tune sweep ",
-     "not there yet. RUN/weights.safetensors holds the trained weights under torchvision's or timm's names"},
-    {" onnx torchscript convert deploy ", "lockstep export RUN --to FILE.onnx"},
+    {" sweep search hyperparameters optimize hpo optuna ", "lockstep tune STUDY.json"},
+    {" onnx torchscript convert ", "lockstep export RUN --to FILE.onnx"},
     {" registry models version versions tag rollback ", "lockstep store"},
     {" evaluate evaluation test validate val score ", "lockstep eval RUN"},
     {" inference infer classify prediction ", "lockstep predict RUN IMAGES"},
+    {" deploy server api endpoint triton ", "lockstep serve RUN"},
     {" fit finetune fine-tune run resume continue start ", "lockstep train JOB; the same command goes on after a stop"},
     {" download fetch pull install ", "lockstep get"},
     {" prepare pack preprocess dataset data shard synth ", "lockstep prep SOURCE --to DIR"},

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing: deps.sh build|test|torch|zoo|oracles|ffcv...
+# Installs what is missing: deps.sh build|test|torch|zoo|oracles|ffcv|servers...
 #   build    Debian packages to build and run (root or sudo)
 #   test     Debian packages that only the tests need (root or sudo)
 #   torch    libtorch 2.11.0 from its PyPI wheel, CPU part only, into .deps/libtorch (1.2 GB)
 #   zoo      a Python environment with the packages that check networks, steps and pixels, into .deps/oracles (4 GB)
 #   oracles  the same with all packages that check our results (5 GB)
+#   servers  Python servers beside which `lockstep serve` is measured, into .deps/servers, and Debian's load generator
 #   ffcv     FFCV into .deps/oracles, one more peer of `lockstep bench loader`; builds against Debian's OpenCV
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,7 +22,7 @@ zoo_wheels=(torch==2.11.0 torchvision==0.26.0 timm==1.0.30 safetensors==0.8.0)
 oracle_wheels=("${zoo_wheels[@]}" tensorboard==2.21.0 numpy==2.4.6
   pillow==13.0.0 jsonschema==4.26.0 scikit-learn==1.9.1 webdataset==1.0.2 wids==0.1.11 nvidia-dali-cuda130==2.4.0
   pycocotools==2.0.11 h5py==3.16.0 onnx==1.23.2 onnxruntime==1.31.1 torchmetrics==1.9.0 mapie==1.6.0 cleanlab==2.9.0
-  optuna==5.0.0
+  optuna==5.0.0 "tritonclient[http]==2.73.0"
   nvidia-cuda-crt==13.0.88)  # the last one: headers for plugins/cuda/nccl_plugin.cpp
 
 # Mirrors and networks have bad moments: once more after a while.
@@ -77,6 +78,17 @@ install_ffcv() {
   twice .deps/oracles/bin/pip install -q --no-compile --no-build-isolation --no-deps ffcv==1.0.2
 }
 
+install_servers() {
+  install_debian hey
+  install_oracles
+  local wheels=(fastapi==0.162.7 uvicorn==0.54.0 uvloop==0.23.0 httptools==0.9.0 litserve==0.2.19 onnxruntime==1.31.1
+    numpy==2.4.6 pillow==13.0.0)
+  [ "$(cat .deps/servers/wheels 2>/dev/null)" = "${wheels[*]}" ] && return
+  rm -rf .deps/servers && python3 -m venv .deps/servers
+  twice .deps/servers/bin/pip install -q --no-compile "${wheels[@]}"
+  echo "${wheels[*]}" > .deps/servers/wheels
+}
+
 for part in "$@"; do
   case $part in
     build) install_debian "${build_packages[@]}" ;;
@@ -85,6 +97,7 @@ for part in "$@"; do
     zoo) install_zoo ;;
     oracles) install_oracles ;;
     ffcv) install_ffcv ;;
+    servers) install_servers ;;
     *) echo "deps.sh: no part '$part'" >&2; exit 2 ;;
   esac
 done

@@ -28,6 +28,8 @@ def find_parts():
     """name -> command; the folder's own files, so that none is left out quietly."""
     parts = {path.stem: [PYTHON, str(path.relative_to(ROOT))] for path in sorted((ROOT / "tests/learning").glob("*.py"))}
     parts["soak"] = [PYTHON, "tests/faults/loader_soak.py"]
+    parts["serve-soak"] = [PYTHON, "tests/serve/soak.py"]
+    parts["serve-speed"] = ["bash", "-c", f"scripts/deps.sh servers && {PYTHON} tests/serve/speed.py --to results/serve.json"]
     parts["campaign"] = [PYTHON, "tests/faults/campaign.py", "1800"]
     parts["resumes"] = [PYTHON, "tests/faults/kill_resume.py", "1800"]
     parts["fuzz"] = ["bash", "-c", "tests/fuzz/build.sh build/fuzz && FUZZ_SEED=0 tests/fuzz/run.sh 600 build/fuzz"]

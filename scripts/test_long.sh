@@ -70,7 +70,8 @@ turns=("every-step 320 python3 tests/faults/every_step.py"
   "fastbox 80 python3 tests/learning/fastbox.py" "unity-off 280 unity_off core_rooms"
   "parts 80 python3 tests/faults/kill_parts.py 60"
   "instances 60 python3 tests/learning/instances.py" "unity-off-torch 520 unity_off torch_rooms"
-  "virtual-ranks 80 python3 tests/faults/kill_virtual.py" "prep-faults 70 python3 tests/faults/kill_prep.py 60")
+  "virtual-ranks 80 python3 tests/faults/kill_virtual.py" "prep-faults 70 python3 tests/faults/kill_prep.py 60"
+  "serve-soak 60 python3 tests/serve/soak.py 10000 1000 1000")
 
 if [ "${1:-}" = --list ]; then
   printf '%s\n' "${always[@]/#/always }" "${turns[@]/#/turn }" | cut -d' ' -f1-3

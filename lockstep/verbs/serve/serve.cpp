@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/verbs/serve/serve.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
+#include "lockstep/run/folder.h"
+#include "lockstep/store/store.h"
+#include "lockstep/training/inference.h"
+
+namespace lockstep::verbs::serve {
+namespace {
+
+using base::text;
+
+constexpr std::chrono::milliseconds kLook{50};  // whether to stop
+constexpr size_t kVersionDigits = 12;           // of the weights' SHA-256
+
+// The network and what is cast of it, in this order.
+struct LoadedNetwork {
+  LoadedNetwork(training::Trained loaded, at::Device device) : trained(std::move(loaded)), inference(trained, device) {}
+  training::Trained trained;
+  training::Inference inference;
+};
+
+std::vector<serving::OutputRows> plain_outputs(const objective::HostRows& host) {
+  std::vector<serving::OutputRows> outputs;
+  outputs.reserve(host.size());
+  for (const auto& [name, tensor] : host) {
+    const float* values = tensor.const_data_ptr<float>();
+    outputs.push_back({name, tensor.numel() / std::max<int64_t>(1, tensor.size(0)), {values, values + tensor.numel()}});
+  }
+  return outputs;
+}
+
+// Weights of a run under way may lie in partitions: then it is their place that counts.
+std::string version_of(const base::Path& weights) {
+  const bool is_file = std::filesystem::is_regular_file(weights);
+  return (is_file ? base::sha256_of_file(weights) : base::sha256_hex(weights.string())).substr(0, kVersionDigits);
+}
+
+// Changes when the file does: it is replaced, or written to.
+std::string stamp(const base::Path& file) {
+  struct stat found {};
+  if (::stat(file.c_str(), &found) != 0) return "none";
+  return text(found.st_ino, ".", found.st_size, ".", found.st_mtim.tv_sec, ".", found.st_mtim.tv_nsec);
+}
+
+}  // namespace
+
+std::shared_ptr<const serving::ServedModel> serve_trained(const training::TrainedOptions& options,
+                                                          const std::string& name) {
+  const auto loaded = std::make_shared<LoadedNetwork>(training::load_trained(options), options.device);
+  const training::Trained& trained = loaded->trained;
+  training::use_threads(trained.job);
+  serving::ModelOptions model;
+  model.name = name.empty() ? trained.job.name : name;
+  model.version = version_of(trained.weights);
+  model.which = trained.which;
+  model.network = trained.network.name();
+  model.job = trained.job;
+  model.task = trained.task;
+  model.classes = trained.classes;
+  return std::make_shared<serving::ServedModel>(std::move(model), [loaded](const loader::Batch& batch) {
+    return plain_outputs(loaded->inference.outputs(batch));
+  });
+}
+
+serving::ModelSource model_source(const training::TrainedOptions& options, const std::string& name) {
+  if (const auto reference = store::find_reference(options.source.string())) {
+    const std::string plain = reference->name.substr(0, reference->name.find(':'));
+    return {[reference] { return store::id_of(reference->store, reference->name); },
+            [options, name = name.empty() ? plain : name] { return serve_trained(options, name); }};
+  }
+  const auto identity = [options] {
+    if (!std::filesystem::is_directory(options.source)) return stamp(options.source);
+    const run::RunPaths paths{options.source};
+    return text(stamp(paths.weights()), " ", stamp(paths.checkpoints()), " ", stamp(paths.checkpoints() / "best"));
+  };
+  return {identity, [options, name] { return serve_trained(options, name); }};
+}
+
+void serve(const ServeOptions& options) {
+  serving::ModelSlot slot(options.source, options.look_every, options.say);
+  serving::Service service(slot, options.service);
+  web::ServerOptions server_options = options.server;
+  server_options.log = [&](const web::Access& access) {
+    service.count(access);
+    if (options.server.log) options.server.log(access);
+  };
+  web::Server server(server_options, [&](web::Request&& request, const web::Answer& answer) {
+    service.handle(std::move(request), answer);
+  });
+  options.started(server, *slot.current());
+  while (!options.stop()) std::this_thread::sleep_for(kLook);
+  service.drain();
+  server.stop(options.drain);
+}
+
+}  // namespace lockstep::verbs::serve
