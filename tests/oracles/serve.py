@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# rooms: serving web verbs/serve
+# rooms: serving web
 """Speaks with `lockstep serve` through NVIDIA's tritonclient: health, metadata, inference in JSON and binary tensors; and
 holds the numbers to `lockstep predict`."""
 import json

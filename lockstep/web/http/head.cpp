@@ -215,6 +215,7 @@ std::optional<std::string> percent_decode(std::string_view encoded) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return {};
     decoded += c;
   }
+  if (!base::is_utf8(decoded)) return {};
   return decoded;
 }
 

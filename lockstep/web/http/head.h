@@ -46,7 +46,8 @@ constexpr size_t kMaxHeaderFields = 100;
 // encoded slashes, backslashes and control characters in a path, compressed bodies, Upgrade.
 HeadOrRefusal read_head(std::string_view raw);
 
-// "%41+b" to "A+b"; none where it is malformed or hides a control character. Only once: "%2541" becomes "%41".
+// "%41+b" to "A+b"; none where it is malformed, no UTF-8, or hides a control character. Only once: "%2541" becomes
+// "%41".
 std::optional<std::string> percent_decode(std::string_view encoded);
 
 }  // namespace lockstep::web

@@ -102,6 +102,8 @@ TEST(HeadTest, NoTargetLeadsElsewhere) {
                              "/%",
                              "/%4",
                              "/%zz",
+                             "/%ff",
+                             "/%c0%af",
                              "/caf\xc3\xa9",
                              "/a#b",
                              "x",
