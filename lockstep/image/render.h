@@ -23,6 +23,9 @@ class Renderer {
  public:
   explicit Renderer(const spec::Data& data);
 
+  // From here on `out` is of this size in the place of data.image_size.
+  void set_canvas(const spec::ImageSize& size) { data_.image_size = size; }
+
   // `out` is [height, width, 3] of data.image_size. Throws as decode.h says.
   void center(std::span<const std::byte> file, PixelTarget out);
   void random(std::span<const std::byte> file, const base::Random& numbers, PixelTarget out);

@@ -20,6 +20,7 @@
 #include "lockstep/shards/shard_set.h"
 #include "lockstep/sources/file_tree.h"
 #include "lockstep/sources/source_folder.h"
+#include "lockstep/task/task.h"
 
 namespace lockstep::loader {
 namespace {
@@ -261,6 +262,21 @@ run::BalancedOrder balanced_order(const Collection& collection, double balance, 
   labels.reserve(collection.samples.size());
   for (const Sample& sample : collection.samples) labels.push_back(sample.label);
   return {labels, balance, seed};
+}
+
+std::vector<int32_t> sample_canvases(const Collection& collection, const task::Task& task) {
+  std::vector<int32_t> all(collection.samples.size());
+  if (collection.is_synthetic()) return all;
+  if (!collection.shards) {
+    throw Error(Blame::user, text(collection.root, " is no folder of shards, which tell the sizes of their images"),
+                "lockstep prep makes shards of it; or leave out instances.canvases");
+  }
+  for (size_t id = 0; id < all.size(); ++id) {
+    const auto at = collection.shards->position_of(static_cast<int64_t>(id));
+    const auto image = collection.shards->index(at.shard).sample(at.sample).image;
+    if (image) all[id] = static_cast<int32_t>(task.canvas_of(image->info.width, image->info.height));
+  }
+  return all;
 }
 
 Collection synthetic_collection(int64_t samples, int64_t classes) {

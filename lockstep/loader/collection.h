@@ -13,6 +13,9 @@ class BalancedOrder;
 namespace lockstep::shards {
 class ShardSet;
 }  // namespace lockstep::shards
+namespace lockstep::task {
+class Task;
+}  // namespace lockstep::task
 
 namespace lockstep::loader {
 
@@ -72,6 +75,10 @@ Collection scan_images(const std::string& root);
 
 // data.balance: rare classes more often. REQUIRES: 0 < balance <= 1, and samples with classes.
 run::BalancedOrder balanced_order(const Collection& collection, double balance, int64_t seed);
+
+// Of each sample the number of the smallest canvas that holds it (Task::canvas_of); of synthetic ones it is 0. User
+// error for files of their own: only shards tell the sizes of images.
+std::vector<int32_t> sample_canvases(const Collection& collection, const task::Task& task);
 
 // "synthetic" data: `samples` random images of `classes` classes, no files; for plan and bench.
 Collection synthetic_collection(int64_t samples, int64_t classes);

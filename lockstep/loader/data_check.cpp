@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 #include "lockstep/image/decode.h"
 #include "lockstep/loader/store.h"
 
@@ -23,15 +24,16 @@ class SampleCheck {
     for (auto& row : rows_) out_.push_back(row.data());
   }
 
-  // User error when the sample cannot be used.
-  void run(int64_t id) {
+  // User error when the sample cannot be used. What of it cannot be, else.
+  std::string run(int64_t id) {
     const auto bytes = store_.read(id, memory_);
     store_.check(id, bytes);
     const auto parts = store_.split(id, bytes);
     (void)image::decode_image(parts.front());
-    if (!encodes_) return;
+    if (!encodes_) return "";
     const int32_t label = collection_.samples[static_cast<size_t>(id)].label;
     encoder_->encode({label, parts.front(), {parts.begin() + 1, parts.end()}}, std::nullopt, out_);
+    return base::join(encoder_->left_out(), "; ");
   }
 
  private:
@@ -59,10 +61,10 @@ std::vector<BadSample> find_bad_samples(const Collection& collection, const task
   const auto work = [&] {
     SampleCheck check(collection, *store, task);
     for (int64_t id = next++; id < count; id = next++) {
-      std::string reason;
+      std::string reason, left_out;
       std::exception_ptr wrong;
       try {
-        check.run(id);
+        left_out = check.run(id);
       } catch (const base::Error& found) {
         if (found.blame() == base::Blame::user)
           reason = found.what();
@@ -78,6 +80,7 @@ std::vector<BadSample> find_bad_samples(const Collection& collection, const task
         return;
       }
       if (!reason.empty()) bad.push_back({id, store->name(id), reason});
+      if (!left_out.empty()) bad.push_back({id, store->name(id), left_out, true});
       ++done;
       if (progress) progress(done);
     }

@@ -79,7 +79,9 @@ struct Slot {
   Memory memory = Memory::absent;
   int64_t num_taken = 0;
   int64_t num_done = 0;
-  std::vector<std::pair<int64_t, BadSample>> bad;  // row and reason
+  int64_t canvas = 0;                                   // of the batch
+  std::vector<std::pair<int64_t, BadSample>> bad;       // row and reason
+  std::vector<std::pair<int64_t, BadSample>> left_out;  // likewise, of a part of a sample
   int64_t error_row = 0;
   std::exception_ptr error;  // of the first such row
 
@@ -93,7 +95,7 @@ class ThreadedLoader final : public Loader {
       : collection_(collection),
         store_(std::move(store)),
         options_(options),
-        fields_(options.task->fields()),
+        fields_(fields_by_canvas(*options.task)),
         num_samples_(static_cast<int64_t>(collection.samples.size())),
         num_threads_(options.threads),
         extents_(loader_extents(collection, options, store_.get())),
@@ -156,10 +158,8 @@ class ThreadedLoader final : public Loader {
     work_there_.notify_all();
     state_ = slot->after;
     if (slot->error) std::rethrow_exception(slot->error);
-    std::sort(slot->bad.begin(), slot->bad.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (auto& [row, sample] : slot->bad) {
-      if (bad_ids_.insert(sample.id).second) bad_samples_.push_back(std::move(sample));
-    }
+    keep_once(slot->bad, bad_ids_, bad_samples_);
+    keep_once(slot->left_out, left_out_ids_, left_out_);
     Batch batch = std::move(slot->batch);
     batch.wait_seconds = base::steady_seconds() - start;
     return batch;
@@ -195,8 +195,20 @@ class ThreadedLoader final : public Loader {
     const std::lock_guard lock(mutex_);
     return bad_samples_;
   }
+  std::vector<BadSample> left_out() const override {
+    const std::lock_guard lock(mutex_);
+    return left_out_;
+  }
 
  private:
+  static void keep_once(std::vector<std::pair<int64_t, BadSample>>& rows, std::set<int64_t>& ids,
+                        std::vector<BadSample>& kept) {
+    std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [row, sample] : rows) {
+      if (ids.insert(sample.id).second) kept.push_back(std::move(sample));
+    }
+  }
+
   void ask_to_end() {
     for (auto& thread : threads_) thread.request_stop();
     if (fetcher_) fetcher_->abandon();
@@ -213,6 +225,10 @@ class ThreadedLoader final : public Loader {
   Sequence make_sequence() const {
     using Kind = Sequence::Kind;
     if (is_balanced()) return Sequence(balanced_order(collection_, options_.data.balance, options_.seed));
+    if (is_training() && options_.task->num_canvases() > 1) {
+      return Sequence(
+          run::GroupedOrder(sample_canvases(collection_, *options_.task), options_.global_batch, options_.seed));
+    }
     const Kind kind = !is_training() ? Kind::in_order : extents_.empty() ? Kind::full : Kind::windows;
     return {kind, num_samples_, options_.seed, &extents_, options_.data.window};
   }
@@ -242,15 +258,13 @@ class ThreadedLoader final : public Loader {
     const run::Range mine =
         run::rank_range({0, positions.size()}, options_.rank, options_.num_ranks, options_.num_slices);
     auto slot = std::make_unique<Slot>();
+    slot->canvas = sequence_.canvas(planned_.epoch, positions);
     Batch& batch = slot->batch;
     batch.epoch = planned_.epoch;
     batch.step = planned_.epoch * steps_per_epoch() + planned_.consumed / options_.global_batch;
     batch.global_size = positions.size();
     batch.normalisation = image::normalisation_of(options_.data);
-    for (int64_t row = mine.begin; row < mine.end; ++row) {
-      const int64_t id = ids[static_cast<size_t>(row)];
-      batch.sample_ids.push_back(id);
-    }
+    batch.sample_ids.assign(ids.begin() + mine.begin, ids.begin() + mine.end);
     batch.was_read.assign(batch.sample_ids.size(), 1);
     if (!is_training()) batch.annotations.resize(batch.sample_ids.size());
     planned_ = wrapped({planned_.seed, planned_.epoch, positions.end});
@@ -293,18 +307,19 @@ class ThreadedLoader final : public Loader {
   void find_memory(Slot& slot, std::unique_lock<std::mutex>& lock) {
     slot.memory = Slot::Memory::coming;
     const double start = base::steady_seconds();
-    std::vector<Memory> found(fields_.size());
+    const std::vector<task::Field>& fields = fields_[static_cast<size_t>(slot.canvas)];
+    std::vector<Memory> found(fields.size());
     if (!spare_.empty()) {
       found = std::move(spare_.back());
       spare_.pop_back();
     }
     lock.unlock();
-    for (size_t i = 0; i < fields_.size(); ++i) {
-      found[i].resize(static_cast<size_t>(slot.batch.size() * fields_[i].bytes()));
+    for (size_t i = 0; i < fields.size(); ++i) {
+      found[i].resize(static_cast<size_t>(slot.batch.size() * fields[i].bytes()));
     }
     lock.lock();
     pipeline_.copy += base::steady_seconds() - start;
-    for (size_t i = 0; i < fields_.size(); ++i) slot.batch.fields.push_back({fields_[i], std::move(found[i])});
+    for (size_t i = 0; i < fields.size(); ++i) slot.batch.fields.push_back({fields[i], std::move(found[i])});
     slot.memory = Slot::Memory::there;
     work_there_.notify_all();
   }
@@ -313,15 +328,18 @@ class ThreadedLoader final : public Loader {
     const int64_t id = slot.batch.sample_ids[static_cast<size_t>(row)];
     std::vector<std::byte*> out;
     for (auto& values : slot.batch.fields) out.push_back(values.row(row));
-    std::optional<BadSample> bad;
+    std::optional<BadSample> bad, left_out;
     std::exception_ptr error;
     PipelineSeconds pipeline;
     std::string annotation;
     lock.unlock();
     try {
+      encoder.use_canvas(slot.canvas);
       const int64_t draw = is_balanced() ? slot.first_position + row : id;
       fill_row({id, slot.batch.epoch, slot.first_ticket + row, draw}, encoder, memory, out, pipeline);
       if (!is_training()) annotation = encoder.annotation();
+      const std::vector<std::string> reasons = encoder.left_out();
+      if (!reasons.empty()) left_out = BadSample{id, store_ ? store_->name(id) : "", base::join(reasons, "; ")};
     } catch (const Error& wrong) {
       const std::string path = store_ ? store_->name(id) : "";
       if (options_.data.on_bad_sample == spec::OnBadSample::skip && wrong.blame() == Blame::user) {
@@ -340,6 +358,7 @@ class ThreadedLoader final : public Loader {
       slot.batch.was_read[static_cast<size_t>(row)] = 0;
       slot.bad.emplace_back(row, std::move(*bad));
     }
+    if (left_out) slot.left_out.emplace_back(row, std::move(*left_out));
     if (error && (!slot.error || row < slot.error_row)) {
       slot.error = error;
       slot.error_row = row;
@@ -378,7 +397,7 @@ class ThreadedLoader final : public Loader {
   const Collection& collection_;
   const std::unique_ptr<const Store> store_;  // null for synthetic samples
   const LoaderOptions options_;
-  const std::vector<task::Field> fields_;
+  const std::vector<std::vector<task::Field>> fields_;  // by canvas
   const int64_t num_samples_;
   const int64_t num_threads_;
   const Extents extents_;  // of windows
@@ -401,6 +420,8 @@ class ThreadedLoader final : public Loader {
   PipelineSeconds pipeline_;
   std::vector<BadSample> bad_samples_;
   std::set<int64_t> bad_ids_;
+  std::vector<BadSample> left_out_;
+  std::set<int64_t> left_out_ids_;
   std::exception_ptr broken_;  // what ended a decode thread: batches that are not done will never be
   std::vector<std::jthread> threads_;
 };

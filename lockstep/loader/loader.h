@@ -27,6 +27,7 @@ struct BadSample {
   int64_t id = 0;
   std::string path;
   std::string reason;
+  bool is_used = false;  // without what the reason names
 };
 
 // Shuffled and augmented; in order with a centre crop; likewise of samples of which nobody knows what is to be learnt.
@@ -82,6 +83,8 @@ class Loader {
   virtual ReadCounts reads() const = 0;  // of shards, so far
   // Skipped so far in what next() returned, each once (on_bad_sample: skip).
   virtual std::vector<BadSample> bad_samples() const = 0;
+  // Of samples in what next() returned that were used, each once: what of them was left out (Encoder::left_out).
+  virtual std::vector<BadSample> left_out() const = 0;
   // Asks all threads to end, and waits that long for them. False: some still read; the loader must not be destroyed.
   virtual bool end_within(double seconds) = 0;
 };

@@ -11,6 +11,7 @@ namespace lockstep::loader {
 Extents loader_extents(const Collection& collection, const LoaderOptions& options, const Store* store) {
   // The order is training's; files of their own are no matter.
   if (options.use != Use::train && !collection.shards) return {};
+  if (options.use == Use::train && task_of(options)->num_canvases() > 1) return {};
   const bool windows = settle_order(collection, options.data.order) == spec::SampleOrder::windows;
   return windows ? Extents(*store, static_cast<int64_t>(collection.samples.size()), options.data.extent) : Extents();
 }
@@ -36,6 +37,12 @@ MemoryNeeds loader_needs(const LoaderOptions& options, int64_t num_samples, cons
   const int64_t num_extents = std::min(options.data.window, static_cast<int64_t>(extents.all().size()));
   if (num_extents > 0) needs.window = (num_extents / options.num_ranks + 1) * options.data.extent;
   return needs;
+}
+
+std::vector<std::vector<task::Field>> fields_by_canvas(const task::Task& task) {
+  std::vector<std::vector<task::Field>> all;
+  for (int64_t canvas = 0; canvas < task.num_canvases(); ++canvas) all.push_back(task.fields_on(canvas));
+  return all;
 }
 
 void check_loader_memory(const Collection& collection, const LoaderOptions& options) {

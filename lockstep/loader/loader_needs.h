@@ -14,6 +14,9 @@ Extents loader_extents(const Collection& collection, const LoaderOptions& option
 // REQUIRES: options.threads > 0
 MemoryNeeds loader_needs(const LoaderOptions& options, int64_t num_samples, const Store* store, const Extents& extents);
 
+// Of each canvas of the task the fields of a batch.
+std::vector<std::vector<task::Field>> fields_by_canvas(const task::Task& task);
+
 // What make_loader would say of the memory, without making one: user error when data.memory is too small.
 void check_loader_memory(const Collection& collection, const LoaderOptions& options);
 

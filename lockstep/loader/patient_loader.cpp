@@ -38,6 +38,7 @@ class PatientLoader final : public Loader {
   int64_t num_threads() const override { return loader_->num_threads(); }
   ReadCounts reads() const override { return loader_->reads(); }
   std::vector<BadSample> bad_samples() const override { return loader_->bad_samples(); }
+  std::vector<BadSample> left_out() const override { return loader_->left_out(); }
   bool end_within(double seconds) override { return loader_->end_within(seconds); }
 
  private:

@@ -50,8 +50,13 @@ Sequence::Sequence(run::BalancedOrder balanced) : Sequence(Kind::balanced, balan
   balanced_ = std::move(balanced);
 }
 
+Sequence::Sequence(run::GroupedOrder grouped) : Sequence(Kind::grouped, grouped.size(), 0) {
+  grouped_ = std::move(grouped);
+}
+
 std::vector<int64_t> Sequence::batch(int64_t epoch, run::Range positions) {
   if (balanced_) return balanced_->samples(epoch, positions);
+  if (grouped_) return grouped_->batch(epoch, positions).samples;
   std::vector<int64_t> ids;
   if (kind_ == Kind::in_order) {
     for (int64_t position = positions.begin; position < positions.end; ++position) ids.push_back(position);
@@ -74,6 +79,10 @@ std::vector<int64_t> Sequence::batch(int64_t epoch, run::Range positions) {
   std::sort(rows.begin(), rows.end());
   for (const auto& row : rows) ids.push_back(row.second);
   return ids;
+}
+
+int64_t Sequence::canvas(int64_t epoch, run::Range positions) const {
+  return grouped_ ? grouped_->batch(epoch, {positions.begin, positions.begin}).group : 0;
 }
 
 }  // namespace lockstep::loader

@@ -8,6 +8,7 @@
 
 #include "lockstep/loader/extents.h"
 #include "lockstep/run/balanced_order.h"
+#include "lockstep/run/grouped_order.h"
 #include "lockstep/run/order.h"
 
 namespace lockstep::loader {
@@ -37,17 +38,20 @@ class WindowOrder {
   std::vector<run::Order> inner_;  // of each window
 };
 
-// Which samples a batch holds: shuffled fully or in windows, by classes, or in order. Made for one thread.
+// Which samples a batch holds: shuffled fully or in windows, by classes or by canvases, or in order. Made for one
+// thread.
 class Sequence {
  public:
-  enum class Kind { in_order, full, windows, balanced };
+  enum class Kind { in_order, full, windows, balanced, grouped };
   // `extents` must outlive it; only windows needs it.
   Sequence(Kind kind, int64_t num_samples, int64_t seed, const Extents* extents = nullptr, int64_t window = 0);
   explicit Sequence(run::BalancedOrder balanced);
+  explicit Sequence(run::GroupedOrder grouped);
 
   // The samples at `positions` of the epoch's order, one batch: of windows sorted by their extents' turns, so that a
   // rank that takes a contiguous share of the batch needs the same share of the extents only.
   std::vector<int64_t> batch(int64_t epoch, run::Range positions);
+  int64_t canvas(int64_t epoch, run::Range positions) const;  // of that batch: of grouped the samples' group, else 0
 
  private:
   Kind kind_;
@@ -58,6 +62,7 @@ class Sequence {
   int64_t epoch_ = -1;
   std::unique_ptr<WindowOrder> windows_;  // of epoch_
   std::optional<run::BalancedOrder> balanced_;
+  std::optional<run::GroupedOrder> grouped_;
 };
 
 }  // namespace lockstep::loader

@@ -12,6 +12,7 @@
 #include "lockstep/forecast/run_rules.h"
 #include "lockstep/loader/collection.h"
 #include "lockstep/planning/recorded.h"
+#include "lockstep/planning/wording.h"
 #include "lockstep/run/feeding.h"
 #include "lockstep/run/most_checkpoints.h"
 
@@ -353,6 +354,30 @@ int64_t disk_bytes(const Plan& plan, const forecast::Option& option) {
          run::most_checkpoints(plan.job.checkpoint.keep, !plan.job.data.validate.empty(), milestones);
 }
 
+namespace {
+
+// What a step takes on each smaller canvas (instances.canvases), on the first machine. The plan's own figures are of
+// the largest, data.image_size, which the first batch of every epoch has.
+std::string canvases_text(const PlanRequest& request, const Plan& plan, const catalogue::Catalogue& catalogue,
+                          const forecast::Calibration& calibration) {
+  std::vector<std::string> each;
+  for (const std::string& canvas : plan.job.instances.canvases) {
+    PlanRequest one = request;
+    one.job.data.image_size = spec::image_size_from(canvas).value_or(plan.job.data.image_size);
+    one.job.instances.canvases.clear();
+    one.machine_options.resize(1);
+    one.search = false;
+    const forecast::Trial trial = make_plan(one, catalogue, calibration).options.front().trial;
+    const std::string time = trial.time ? text(figure(1000 * trial.time->step.value), " ms") : "";
+    each.push_back(text(canvas, " ", time, time.empty() ? "" : ", ", bytes_text(trial.memory.total)));
+  }
+  return text("every step is counted at ", to_text(plan.job.data.image_size),
+              ", the largest canvas; on the smaller ones a step of ", plan.options.front().machine_option.name,
+              " takes: ", base::join(each, "; "));
+}
+
+}  // namespace
+
 Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue,
                const forecast::Calibration& calibration) {
   base::ensure(request.tracer || request.recording, "a plan has a tracer or a recording");
@@ -376,6 +401,8 @@ Plan make_plan(const PlanRequest& request, const catalogue::Catalogue& catalogue
   plan.best = forecast::find_best(plan.options);
   forecast::compare(plan.options, plan.best);
   if (!plan.options.empty()) describe(forecast::find_recording(context, plan.options.front()), plan);
+  if (!plan.recorded && !plan.options.empty() && !plan.job.instances.canvases.empty())
+    plan.notes.push_back(canvases_text(request, plan, catalogue, calibration));
   if (plan.recorded || plan.job.model.layout == spec::Layout::contiguous) {
     // results/cells-h200-contiguous.json: -17 % to +9 %, where channels-last ones are within 4 %.
     plan.notes.push_back(

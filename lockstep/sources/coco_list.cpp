@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "lockstep/base/error.h"
@@ -16,6 +18,20 @@ using base::Blame;
 using base::Error;
 using base::Json;
 using base::text;
+
+// Beside what every list of COCO's own has.
+Json image_columns(const Json& image) {
+  constexpr std::string_view kUsual[] = {"id",      "file_name", "width",      "height",
+                                         "license", "coco_url",  "flickr_url", "date_captured"};
+  Json columns;
+  for (const auto& member : image.members()) {
+    if (std::find(std::begin(kUsual), std::end(kUsual), member.key) != std::end(kUsual)) continue;
+    if (!member.value.is_number() && !member.value.is_string()) continue;
+    if (columns.is_null()) columns = Json::object();
+    columns[member.key] = member.value;
+  }
+  return columns;
+}
 
 std::string id_of(const Json& value) {
   return value.is_string() ? value.as_string() : std::to_string(value.as_int());
@@ -103,6 +119,7 @@ void CocoList::add_image(JsonSlice slice, std::unordered_map<std::string, size_t
     const Json& id = one.at("id");
     key = id_of(id);
     CocoImage read{one.at("file_name").as_string(), id, one.int_or("width", 0), one.int_or("height", 0)};
+    read.columns = image_columns(one);
     const auto known = by_id.find(key);
     if (known != by_id.end() && images_[known->second].file_name != read.file_name) {
       throw Error(Blame::user,

@@ -21,6 +21,7 @@ struct CocoImage {
   int64_t width = 0;
   int64_t height = 0;
   std::vector<JsonSlice> annotations = {};
+  base::Json columns = {};  // what its maker says of it besides (year, place), numbers and texts; null: nothing
 };
 
 // An object's outline that is none (a polygon of two corners, runs of another size) is left out by prep, its box stays;

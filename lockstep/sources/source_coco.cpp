@@ -81,6 +81,7 @@ class CocoSource final : public Source {
     const CocoImage& first = lists_[entry.images.front().list].images()[entry.images.front().image];
     sample["image_id"] = first.id;
     sample["file_name"] = first.file_name;
+    if (!first.columns.is_null()) sample["columns"] = first.columns;
     std::string image = tree_->read(samples_[static_cast<size_t>(i)].name);
     const image::ImageInfo info = image::read_image_info(std::as_bytes(std::span(image.data(), image.size())));
     const int orientation = set_size(entry, info, sample);

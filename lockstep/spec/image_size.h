@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "lockstep/base/json.h"
 
@@ -23,7 +25,8 @@ struct ImageSize {
 };
 
 base::Json to_json(const ImageSize& size);
-ImageSize image_size_of(const base::Json& value);  // REQUIRES: an integer, or a list of two
-std::string to_text(const ImageSize& size);        // "224", "384x1248"
+ImageSize image_size_of(const base::Json& value);                 // REQUIRES: an integer, or a list of two
+std::string to_text(const ImageSize& size);                       // "224", "384x1248"
+std::optional<ImageSize> image_size_from(std::string_view text);  // likewise; none: it is no such text
 
 }  // namespace lockstep::spec

@@ -36,6 +36,13 @@ TEST(ImageSizeTest, IsASideOrHeightAndWidth) {
   EXPECT_EQ(to_text(ImageSize(384, 1248)), "384x1248");
 }
 
+TEST(ImageSizeTest, IsReadFromItsText) {
+  EXPECT_EQ(image_size_from("384x1248"), ImageSize(384, 1248));
+  EXPECT_EQ(image_size_from("96"), ImageSize(96));
+  for (const char* none : {"", "x", "384x", "x9", "-3", "0x4", "384x12.5", "384 x 1248"})
+    EXPECT_FALSE(image_size_from(none)) << none;
+}
+
 TEST(ImageSizeTest, RefusesWhatIsNoSize) {
   EXPECT_THAT(complaint("0"), HasSubstr("data.image_size"));
   EXPECT_THAT(complaint("[0, 3]"), HasSubstr("data.image_size"));

@@ -341,13 +341,16 @@ const Section& instances_section() {
       Table<Instances>("instances", "task instances: objects with boxes and masks (Faster and Mask R-CNN)")
           .add("slots", &Instances::slots, "objects", between(1, 10000), "of an image; further ones are left out")
           .add("masks", &Instances::masks, "", anything,
-               "learn the objects' masks too (maskrcnn_...); false: boxes alone (fasterrcnn_...)")
+               "learn the objects' masks too (maskrcnn_...); false: boxes alone, which fasterrcnn_... implies")
           .add("mask_size", &Instances::mask_size, "cells", between(7, 512),
                "of an object's mask in each direction; a larger object has its mask scaled down to this")
           .add("min_size", &Instances::min_size, "pixels", between(1, 16384),
                "length of an image's short side; never beyond data.image_size, which is the canvas")
           .add("max_size", &Instances::max_size, "pixels", between(1, 16384),
                "most of the long side: where it would be more, the image is made smaller")
+          .add("canvases", &Instances::canvases, "pixels", anything,
+               "smaller canvases than data.image_size, each \"HEIGHTxWIDTH\": while training, images that fit on one "
+               "of them share batches of that size; shards tell their sizes")
           .add("proposals", &Instances::proposals, "regions", between(1, 100000),
                "while training: of each level of the pyramid before, of an image after the suppression of repetitions")
           .add("evaluated_proposals", &Instances::evaluated_proposals, "regions", between(1, 100000),
@@ -369,7 +372,8 @@ const Section& instances_section() {
                "and this; of an image that outgrows the canvas a random part is shown")
           .add("context", &Instances::context, "", anything,
                "CSV of class,beside,weight: how much likelier two classes are on one image than by chance (prep writes "
-               "train/pairs.csv); scores of detections are changed by it; empty: none")
+               "train/pairs.csv), or class,COLUMN=VALUE,weight: how much likelier a class is on images of a year or "
+               "place (train/columns.csv); scores of detections are changed by it; empty: none")
           .add("context_strength", &Instances::context_strength, "factor", non_negative, "of that change; 0: none")
           .done();
   return section;
@@ -405,10 +409,27 @@ const Section& job_section() {
   return section;
 }
 
+namespace {
+
+// A Faster R-CNN learns boxes alone: nobody needs to say so a second time.
+void imply_boxes_alone(base::Json& document) {
+  const base::Json* model = document.find("model");
+  if (!model || !model->is_object() || document.string_or("task", "") != name_of(Task::instances)) return;
+  if (!model->string_or("name", "").starts_with("fasterrcnn_")) return;
+  if (!document.contains("instances")) document["instances"] = base::Json::object();
+  base::Json& section = document["instances"];
+  if (section.is_object() && !section.contains("masks")) section["masks"] = false;
+}
+
+}  // namespace
+
 Job parse_job(const base::Json& document, const std::vector<std::string>& sets) {
   base::Json changed = document;
   apply_sets(job_section(), changed, sets);
-  if (changed.is_object()) add_recipe(changed);
+  if (changed.is_object()) {
+    add_recipe(changed);
+    imply_boxes_alone(changed);
+  }
   Job job;
   Problems problems;
   read_document(job_section(), &job, changed, problems);

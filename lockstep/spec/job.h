@@ -230,11 +230,13 @@ struct Detect {
 // Objects in images, with boxes and masks: what the samples hold, and the sizes of a Faster or Mask R-CNN. All of them
 // are fixed: what an image has less of stays empty, what it has more of is left out. The defaults are torchvision's.
 struct Instances {
-  int64_t slots = 100;                 // objects of an image
-  bool masks = true;                   // false: boxes alone
-  int64_t mask_size = 112;             // cells of an object's mask in each direction
-  int64_t min_size = 800;              // pixels of an image's short side,
-  int64_t max_size = 1333;             // unless the long one would get longer
+  int64_t slots = 100;      // objects of an image
+  bool masks = true;        // false: boxes alone
+  int64_t mask_size = 112;  // cells of an object's mask in each direction
+  int64_t min_size = 800;   // pixels of an image's short side,
+  int64_t max_size = 1333;  // unless the long one would get longer
+  std::vector<std::string> canvases =
+      {};                              // smaller ones than data.image_size for batches of images that fit: "800x1088"
   int64_t proposals = 2000;            // while training: of each level before, of an image after suppression
   int64_t evaluated_proposals = 1000;  // likewise while evaluating
   int64_t anchor_samples = 256;        // anchors of an image that are learnt from, at most half of them on objects

@@ -87,6 +87,7 @@ class JobRules {
                base::text("is ", job_.instances.scale_min, ", more than scale_max, ", job_.instances.scale_max),
                "exchange the two");
     }
+    check_canvases();
     if (with_masks != job_.instances.masks) {
       complain("instances.masks",
                base::text("is ", with_masks ? "false" : "true", ", and ", job_.model.name, " learns ",
@@ -100,6 +101,28 @@ class JobRules {
       if (!job_.training.phases[i].cache_features) continue;
       complain(base::text("training.phases[", i, "].cache_features"),
                "maps for objects are too large to keep, and their samples change with the boxes", "leave it out");
+    }
+  }
+
+  void check_canvases() {
+    constexpr int64_t kStride = 32;  // of a detector's coarsest map
+    const ImageSize& whole = job_.data.image_size;
+    for (size_t i = 0; i < job_.instances.canvases.size(); ++i) {
+      const std::string& text = job_.instances.canvases[i];
+      const std::string key = base::text("instances.canvases[", i, "]");
+      const auto size = image_size_from(text);
+      if (!size) {
+        complain(key, base::text("\"", text, "\" is no size"), "\"HEIGHTxWIDTH\" in pixels, such as \"800x1088\"");
+      } else if (size->height % kStride != 0 || size->width % kStride != 0) {
+        complain(key, base::text(text, " is no multiple of ", kStride, " each way"), "such as \"800x1088\"");
+      } else if (size->height > whole.height || size->width > whole.width || *size == whole) {
+        complain(key, base::text(text, " is no part of data.image_size, ", to_text(whole)),
+                 "data.image_size is the canvas that every image fits on: make it larger, or leave this one out");
+      }
+    }
+    if (!job_.instances.canvases.empty() && job_.data.order == SampleOrder::windows) {
+      complain("data.order", "is windows, and instances.canvases put samples of one shape into a batch",
+               "\"order\": \"full\", or no canvases");
     }
   }
 

@@ -130,6 +130,25 @@ TEST(JobRulesTest, ADetectorAndTheTaskOfObjectsGoTogether) {
   EXPECT_EQ(job_of(kSmallJob, with("maskrcnn_resnet50_fpn", "instances.roi_slots=64")).instances.mask_slots(), 16);
 }
 
+TEST(JobRulesTest, AFasterRcnnImpliesBoxesAlone) {
+  EXPECT_FALSE(job_of(kSmallJob, {"task=instances", "model.name=fasterrcnn_resnet50_fpn"}).instances.masks);
+  EXPECT_TRUE(job_of(kSmallJob, {"task=instances", "model.name=maskrcnn_resnet50_fpn"}).instances.masks);
+}
+
+TEST(JobRulesTest, CanvasesAreSmallerThanTheImageSize) {
+  const auto with = [](const std::string& canvases, const std::string& more = "data.image_size=[800,1344]") {
+    return std::vector<std::string>{"task=instances", "model.name=maskrcnn_resnet50_fpn",
+                                    "instances.canvases=" + canvases, more};
+  };
+  EXPECT_EQ(job_of(kSmallJob, with(R"(["800x1088","800"])")).instances.canvases.size(), 2U);
+  EXPECT_THAT(job_complaint(kSmallJob, with(R"(["wide"])")), HasSubstr("instances.canvases[0]: \"wide\" is no size"));
+  EXPECT_THAT(job_complaint(kSmallJob, with(R"(["800x1000"])")), HasSubstr("800x1000 is no multiple of 32"));
+  EXPECT_THAT(job_complaint(kSmallJob, with(R"(["800x1088","1344x800"])")),
+              HasSubstr("instances.canvases[1]: 1344x800 is no part of data.image_size, 800x1344"));
+  EXPECT_THAT(job_complaint(kSmallJob, with(R"(["32x32"])", "data.order=windows")),
+              HasSubstr("data.order: is windows"));
+}
+
 TEST(JobRulesTest, ObjectsHaveNoLabelOfTheWholeImage) {
   const std::string all =
       job_complaint(kSmallJob, {"task=instances", "model.name=maskrcnn_resnet50_fpn", "training.mixup=0.2",

@@ -60,7 +60,8 @@ Context::Context(std::string_view csv, const std::string& source, const std::vec
     const auto weight = cells.size() == 3 ? number_of(cells[2]) : std::nullopt;
     if (!weight && number == 1 && cells.size() == 3) continue;  // a header
     if (!weight || !(*weight > 0) || !std::isfinite(*weight)) {
-      throw Error(Blame::user, text(source, ":", number, ": \"", line, "\" is no class,class,weight"),
+      throw Error(Blame::user,
+                  text(source, ":", number, ": \"", line, "\" is no class,class,weight nor class,COLUMN=VALUE,weight"),
                   "a weight is a number above 0; 1 says nothing of a pair");
     }
     const auto label = [&](const std::string& name) {
@@ -70,12 +71,45 @@ Context::Context(std::string_view csv, const std::string& source, const std::vec
                     base::did_you_mean(name, classes));
       return static_cast<size_t>(found - classes.begin());
     };
-    const size_t a = label(cells[0]), b = label(cells[1]);
+    const size_t a = label(cells[0]);
+    const bool is_class = std::find(classes.begin(), classes.end(), cells[1]) != classes.end();
+    if (!is_class && cells[1].find('=') != std::string::npos) {
+      columns_.push_back(read_column(cells[1]));
+      columns_.back().label = a;
+      columns_.back().logarithm = strength * std::log(*weight);
+      continue;
+    }
+    const size_t b = label(cells[1]);
     logarithms_[a * num_classes_ + b] = logarithms_[b * num_classes_ + a] = strength * std::log(*weight);
   }
 }
 
-std::vector<float> Context::scores(const std::vector<Answer>& answers) const {
+Context::ColumnWeight Context::read_column(const std::string& cell) {
+  const size_t equals = cell.find('=');
+  ColumnWeight one;
+  one.column = cell.substr(0, equals);
+  one.value = cell.substr(equals + 1);
+  const size_t dots = one.value.find("..");
+  if (dots == std::string::npos) return one;
+  one.low = number_of(one.value.substr(0, dots));
+  one.high = number_of(one.value.substr(dots + 2));
+  one.is_range = (one.low || dots == 0) && (one.high || dots + 2 == one.value.size()) && (one.low || one.high);
+  return one;
+}
+
+bool Context::ColumnWeight::holds(const base::Json& known) const {
+  const base::Json* found = known.is_object() ? known.find(column) : nullptr;
+  if (!found || (!found->is_number() && !found->is_string())) return false;
+  if (!is_range) return value == (found->is_string() ? found->as_string() : found->dump(-1));
+  const auto number = found->is_number() ? std::optional(found->as_double()) : number_of(found->as_string());
+  return number && (!low || *number >= *low) && (!high || *number <= *high);
+}
+
+std::vector<float> Context::scores(const std::vector<Answer>& answers, const base::Json& columns) const {
+  std::vector<double> by_column(num_classes_);
+  for (const ColumnWeight& one : columns_) {
+    if (one.holds(columns)) by_column[one.label] += one.logarithm;
+  }
   std::vector<double> surest(num_classes_);  // by class
   for (const Answer& one : answers) {
     double& most = surest[static_cast<size_t>(one.label)];
@@ -84,7 +118,7 @@ std::vector<float> Context::scores(const std::vector<Answer>& answers) const {
   std::vector<float> changed;
   for (const Answer& one : answers) {
     const auto own = static_cast<size_t>(one.label);
-    double shift = 0;
+    double shift = by_column[own];
     for (size_t other = 0; other < num_classes_; ++other) {
       if (other != own) shift += surest[other] * logarithms_[own * num_classes_ + other];
     }

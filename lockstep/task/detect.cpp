@@ -6,7 +6,6 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
-#include "lockstep/image/draw.h"
 #include "lockstep/image/render.h"
 #include "lockstep/task/detect_grid.h"
 #include "lockstep/task/detect_score.h"
@@ -61,13 +60,16 @@ class GridEncoder final : public Encoder {
           return view;
         },
         random ? 8 : 1, pixel_target(data_.pixels, out[0]));
+    left_out_.clear();
     if (sample.members.empty()) {  // a prediction: nobody knows what is on it
       annotation_ = annotation_text(info.width, info.height);
       return clear(out, 1);
     }
     annotation_ = annotation_text(sample.members[0]);
     std::vector<Box> objects, ignored;
-    for (const Object& object : read_objects(sample.members[0], classes_.names).objects) {
+    const AnnotatedImage image = read_objects(sample.members[0], classes_.names);
+    left_out_ = image.left_out;
+    for (const Object& object : image.objects) {
       if (!object.is_seen()) continue;
       if (classes_.wants(object)) objects.push_back(show_box(view, object.inside));
       if (classes_.ignores(object)) ignored.push_back(show_box(view, object.inside));
@@ -93,10 +95,12 @@ class GridEncoder final : public Encoder {
   void blank(FieldPointers out) override {
     renderer_.blank(pixel_target(data_.pixels, out[0]));
     clear(out, 0);
+    left_out_.clear();
     annotation_.clear();
   }
   double decode_seconds() const override { return renderer_.decode_seconds(); }
   std::string annotation() const override { return annotation_; }
+  std::vector<std::string> left_out() const override { return left_out_; }
 
  private:
   CellTargets targets(FieldPointers out) const {
@@ -120,6 +124,7 @@ class GridEncoder final : public Encoder {
   DetectGrid grid_;
   image::Renderer renderer_;
   std::string annotation_;
+  std::vector<std::string> left_out_;
 };
 
 class Detect final : public Task {
@@ -154,6 +159,9 @@ class Detect final : public Task {
   std::vector<std::string> members() const override { return {"json"}; }
   std::unique_ptr<Encoder> encoder() const override { return std::make_unique<GridEncoder>(job_, classes_); }
   Classes classes() const override { return Classes::of_objects; }
+  std::vector<std::string> told_classes(const std::vector<std::string>& /*classes*/) const override {
+    return {classes_.told};
+  }
   int64_t num_outputs() const override { return 2; }  // of a cell: nothing, something
   std::unique_ptr<Score> score(int64_t worst) const override { return make_detect_score(job_, classes_, worst); }
 
@@ -188,19 +196,7 @@ class Detect final : public Task {
     for (const auto& object : record.at("objects").items()) words.push_back(told(object));
     return {text(words.size()), base::join(words, "; ")};
   }
-  // "truths", where the record has them: objects that were looked for, below what was found.
-  bool draw(const Json& record, image::Image& on) const override {
-    const double across = static_cast<double>(on.width) / record.at("width").as_double();
-    const double down = static_cast<double>(on.height) / record.at("height").as_double();
-    const Json* truths = record.find("truths");
-    for (size_t i = 0; truths && i < truths->size(); ++i) {
-      const auto& box = truths->items()[i].at("box").items();  // x, y, width, height
-      const double left = box[0].as_double() * across, top = box[1].as_double() * down;
-      const Box edges{left, top, left + box[2].as_double() * across, top + box[3].as_double() * down};
-      image::draw_box(on, edges, {255, 255, 255}, image::fitting_zoom(on));
-    }
-    return draw_objects(record, on);
-  }
+  bool draw(const Json& record, image::Image& on) const override { return draw_objects(record, on); }
 
  private:
   static std::string told(const Json& object) {  // "Car 98.2 % at 10 20, 30 x 40"

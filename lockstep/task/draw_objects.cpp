@@ -31,6 +31,16 @@ void blend_object(const base::Json& object, int64_t width, int64_t height, image
   }
 }
 
+void draw_truths(const base::Json& record, double across, double down, image::Image& image) {
+  const base::Json* truths = record.find("truths");
+  for (size_t i = 0; truths && i < truths->size(); ++i) {
+    const auto& box = truths->items()[i].at("box").items();  // x, y, width, height
+    const double left = box[0].as_double() * across, top = box[1].as_double() * down;
+    image::draw_box(image, {left, top, left + box[2].as_double() * across, top + box[3].as_double() * down},
+                    {255, 255, 255}, image::fitting_zoom(image));
+  }
+}
+
 }  // namespace
 
 bool draw_objects(const base::Json& record, image::Image& image) {
@@ -47,6 +57,7 @@ bool draw_objects(const base::Json& record, image::Image& image) {
   for (const auto* object : drawn) blend_object(*object, width, height, image);
   const double across = static_cast<double>(image.width) / static_cast<double>(width);
   const double down = static_cast<double>(image.height) / static_cast<double>(height);
+  draw_truths(record, across, down, image);
   for (const auto* object : drawn) {
     const auto& box = object->at("box").items();
     const double x = box[0].as_double(), y = box[1].as_double(), w = box[2].as_double(), h = box[3].as_double();

@@ -13,6 +13,8 @@
 #include "lockstep/task/instances_encoder.h"
 #include "lockstep/task/instances_rows.h"
 #include "lockstep/task/instances_score.h"
+#include "lockstep/task/instances_view.h"
+#include "lockstep/task/kitti_score.h"
 
 namespace lockstep::task {
 namespace {
@@ -42,10 +44,18 @@ class Instances final : public Task {
   }
 
   std::vector<Field> fields() const override { return instances_fields(job_); }
+  int64_t num_canvases() const override { return std::ssize(job_.instances.canvases) + 1; }
+  std::vector<Field> fields_on(int64_t canvas) const override { return instances_fields(job_, canvas); }
+  int64_t canvas_of(int64_t width, int64_t height) const override { return fitting_canvas(width, height, job_); }
   std::vector<std::string> members() const override { return {"json"}; }
   std::unique_ptr<Encoder> encoder() const override { return make_instances_encoder(job_, classes_); }
   Classes classes() const override { return Classes::of_objects; }
   int64_t object_slots() const override { return job_.instances.slots; }
+  std::vector<std::string> told_classes(const std::vector<std::string>& classes) const override {
+    std::vector<std::string> told = classes;
+    std::erase_if(told, [](const std::string& name) { return kitti_type(name) == KittiType::dont_care; });
+    return told;
+  }
   int64_t num_outputs() const override { return std::ssize(classes_); }
   std::unique_ptr<Score> score(int64_t worst) const override {
     return make_instances_score(classes_, has_masks_, worst, context_);

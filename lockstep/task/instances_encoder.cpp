@@ -7,7 +7,6 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/image/render.h"
-#include "lockstep/image/runs.h"
 #include "lockstep/task/instances_view.h"
 #include "lockstep/task/mask_window.h"
 #include "lockstep/task/objects.h"
@@ -55,7 +54,11 @@ class InstancesEncoder final : public Encoder {
         classes_(std::move(classes)),
         has_masks_(job.instances.masks),
         side_(job.instances.mask_size),
+        canvases_(instances_canvases(job)),
         renderer_(job.data) {}
+
+  void use_canvas(int64_t canvas) override { renderer_.set_canvas(canvases_[static_cast<size_t>(canvas)]); }
+  std::vector<std::string> left_out() const override { return left_out_; }
 
   void encode(const StoredSample& sample, const std::optional<base::Random>& random, FieldPointers out) override {
     image::View view;
@@ -66,18 +69,20 @@ class InstancesEncoder final : public Encoder {
         renderer_.chosen(sample.image, choose, random ? kLargestReduction : 1, pixels(out[image_at]));
     put_shown(static_cast<float>(view.y.num_outputs), static_cast<float>(view.x.num_outputs), out);
     clear(out);
+    left_out_.clear();
     if (sample.members.empty()) {  // a prediction
       annotation_ = annotation_text(info.width, info.height);
       return;
     }
     annotation_ = annotation_text(sample.members.front());
-    const AnnotatedImage image = read_objects(sample.members.front(), classes_);
-    if (has_masks_ && !random) check_outlines(image);
+    AnnotatedImage image = read_objects(sample.members.front(), classes_);
+    if (has_masks_ && !random) drop_bad_outlines(image);  // the score reads all of them
+    left_out_ = image.left_out;
     const image::View list = view_of_list(view, info, image.width, image.height);
     int64_t slot = 0;
     for (const ShownObject& one : shown_objects(image, list, job_.instances.slots)) {
       put_object(slot, one.box, one.object->label, out);
-      if (has_masks_) fill_mask_window(*one.object, image, list, one.box, side_, mask(slot, out));
+      if (has_masks_) put_mask(slot, one, image, list, out);
       ++slot;
     }
   }
@@ -112,6 +117,7 @@ class InstancesEncoder final : public Encoder {
     renderer_.blank(pixels(out[image_at]));
     put_shown(0, 0, out);
     clear(out);
+    left_out_.clear();
     annotation_.clear();
   }
 
@@ -119,10 +125,15 @@ class InstancesEncoder final : public Encoder {
   std::string annotation() const override { return annotation_; }
 
  private:
-  // The score reads all of them, those that are not learnt too; what is wrong is to be said of the sample.
-  static void check_outlines(const AnnotatedImage& image) {
-    for (const Object& object : image.objects) {
-      if (!object.outline.is_null()) (void)image::read_segmentation(object.outline, image.width, image.height);
+  // An outline that cannot be read costs its mask alone.
+  void put_mask(int64_t slot, const ShownObject& one, const AnnotatedImage& image, const image::View& list,
+                FieldPointers out) {
+    try {
+      fill_mask_window(*one.object, image, list, one.box, side_, mask(slot, out));
+    } catch (const base::Error& wrong) {
+      if (wrong.blame() != base::Blame::user) throw;
+      left_out_.push_back(base::text("the outline of object ", one.object->number, ": ", wrong.what()));
+      std::fill_n(mask(slot, out), side_ * side_, uint8_t{0});
     }
   }
 
@@ -177,15 +188,19 @@ class InstancesEncoder final : public Encoder {
   std::vector<std::string> classes_;
   bool has_masks_;
   int64_t side_;  // of a mask
+  std::vector<spec::ImageSize> canvases_;
   image::Renderer renderer_;
+  std::vector<std::string> left_out_;
   std::string annotation_;
 };
 
 }  // namespace
 
-std::vector<Field> instances_fields(const spec::Job& job) {
+std::vector<Field> instances_fields(const spec::Job& job, int64_t canvas) {
   const int64_t slots = job.instances.slots;
-  std::vector<Field> fields{image_field(job.data),
+  spec::Data data = job.data;
+  data.image_size = instances_canvases(job)[static_cast<size_t>(canvas)];
+  std::vector<Field> fields{image_field(data),
                             {.name = "shown", .shape = {2}},
                             {.name = "boxes", .shape = {slots, 4}},
                             {.name = "labels", .element = Element::int64, .shape = {slots}}};

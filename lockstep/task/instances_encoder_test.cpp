@@ -166,27 +166,61 @@ TEST(InstancesEncoder, BoxesAloneHaveNoMaskField) {
   EXPECT_EQ(row.labels(), (Labels{1, 0, 0}));
 }
 
-TEST(InstancesEncoder, WrongAnnotationsAreNamed) {
+TEST(InstancesEncoder, WhatIsWrongOfAnAnnotationIsLeftOutAndNamed) {
   Row row(small_instances());
-  const auto complaint = [&](const std::string& objects) -> std::string {
-    try {
-      row.encode(objects);
-    } catch (const base::Error& error) {
-      EXPECT_EQ(error.blame(), base::Blame::user);
-      return error.what();
-    }
-    return "none";
+  const auto complaint = [&](const std::string& object, const Labels& labels, bool training = false) -> std::string {
+    row.encode(object + R"(, {"category": "dog", "bbox": [5, 5, 9, 9]})",
+               training ? std::optional(base::Random(1)) : std::nullopt);
+    EXPECT_EQ(row.labels(), labels);
+    return row.encoder().left_out().empty() ? "none" : row.encoder().left_out().front();
   };
-  EXPECT_THAT(complaint(R"({"category": "cow", "bbox": [5, 5, 9, 9]})"), HasSubstr("\"cow\" is none of"));
-  EXPECT_THAT(complaint(R"({"label": 0, "bbox": [5, null, 9, 9]})"), HasSubstr("its bbox is [5,null,9,9]"));
-  EXPECT_THAT(complaint(R"({"label": 0, "bbox": [5, 5, 9, 9], "segmentation": {"size": [80, 40], "counts": [3200]}})"),
-              HasSubstr("its size [80,40] is not that of the image"));
-  EXPECT_THAT(complaint(R"({"label": 0, "bbox": [5, 5, 9, 9], "segmentation": [[5, 5, 9, 9]]})"),
-              HasSubstr("three corners"));
+  EXPECT_EQ(complaint(R"({"category": "cat", "bbox": [5, 5, 9, 9]})", {1, 2, 0}), "none");
+  EXPECT_THAT(complaint(R"({"category": "cow", "bbox": [5, 5, 9, 9]})", {2, 0, 0}), HasSubstr("\"cow\" is none of"));
+  EXPECT_THAT(complaint(R"({"label": 0, "bbox": [5, null, 9, 9]})", {2, 0, 0}), HasSubstr("its bbox is [5,null,9,9]"));
+  for (const bool training : {false, true}) {
+    EXPECT_THAT(complaint(R"({"label": 0, "bbox": [5, 5, 9, 9], "segmentation": {"size": [80, 40], "counts": [3200]}})",
+                          {1, 2, 0}, training),
+                HasSubstr("outline of object 0: segmentation: its size [80,40] is not that of the image"));
+    EXPECT_EQ(row.mask_row(0, 0), "00000000");
+    EXPECT_THAT(complaint(R"({"label": 0, "bbox": [5, 5, 9, 9], "segmentation": [[5, 5, 9, 9]]})", {1, 2, 0}, training),
+                HasSubstr("three corners"));
+  }
   EXPECT_THAT(
       complaint(
-          R"({"label": 0, "bbox": [5, 5, 9, 9], "iscrowd": 1, "segmentation": {"size": [40, 80], "counts": [7]}})"),
+          R"({"label": 0, "bbox": [5, 5, 9, 9], "iscrowd": 1, "segmentation": {"size": [40, 80], "counts": [7]}})",
+          {2, 0, 0}),
       HasSubstr("shorter than the image"));
+}
+
+// The same view lies on whichever canvas: it is the rest of it that is longer or shorter.
+TEST(InstancesEncoder, ShowsTheSameOnASmallerCanvas) {
+  spec::Job job = small_instances();
+  job.data.image_size = {64, 96};
+  job.instances.canvases = {"32x64"};
+  EXPECT_EQ(instances_fields(job, 1)[0].shape, (std::vector<int64_t>{3, 32, 64}));
+  image::Image picture(80, 40);
+  for (size_t i = 0; i < picture.pixels.size(); ++i) picture.pixels[i] = static_cast<uint8_t>(i * 7);
+  const std::string png = image::encode_png(picture);
+  const std::string json = R"({"width": 80, "height": 40, "objects": [{"label": 0, "bbox": [8, 4, 12, 8]}]})";
+  const auto encoder = make_instances_encoder(job, {"cat", "dog"});
+  std::vector<std::vector<std::vector<float>>> rows;
+  for (const int64_t canvas : {0, 1}) {
+    std::vector<std::vector<float>> fields;
+    std::vector<std::byte*> out;
+    for (const Field& field : instances_fields(job, canvas))
+      fields.emplace_back(static_cast<size_t>(field.bytes() / 4 + 1), 9.0F);
+    for (auto& field : fields) out.push_back(reinterpret_cast<std::byte*>(field.data()));
+    encoder->use_canvas(canvas);
+    encoder->encode({0, std::as_bytes(std::span(png)), {std::as_bytes(std::span(json))}}, base::Random(5), out);
+    rows.push_back(std::move(fields));
+  }
+  EXPECT_EQ(rows[0][1], rows[1][1]);  // shown
+  EXPECT_EQ(rows[0][2], rows[1][2]);  // boxes
+  ASSERT_EQ(rows[0][1][0], 20);
+  for (size_t y = 0; y < 32; ++y) {
+    for (size_t x = 0; x < 64 * 3; ++x)
+      ASSERT_EQ(rows[0][0][y * 96 * 3 + x], rows[1][0][y * 64 * 3 + x]) << y << " " << x;
+  }
 }
 
 }  // namespace

@@ -25,6 +25,18 @@ ImageExtent extent_of(const Rows& rows, int64_t i) {
   return {all.at("width").as_int(), all.at("height").as_int()};
 }
 
+namespace {
+
+// What is known of the image of row `i` besides: year, place.
+base::Json columns_of(const Rows& rows, int64_t i) {
+  const std::string& words = rows.annotations[static_cast<size_t>(i)];
+  const base::Json all = read_json_member(std::as_bytes(std::span(words.data(), words.size())));
+  const base::Json* columns = all.find("columns");
+  return columns ? *columns : base::Json();
+}
+
+}  // namespace
+
 std::vector<Detection> detections_of(const Rows& rows, int64_t i, const ImageExtent& image, int64_t num_classes,
                                      const Context* context) {
   const auto has_masks = std::any_of(rows.outputs.begin(), rows.outputs.end(),
@@ -52,7 +64,8 @@ std::vector<Detection> detections_of(const Rows& rows, int64_t i, const ImageExt
     std::vector<Context::Answer> answers;
     answers.reserve(found.size());
     for (const Detection& one : found) answers.push_back({one.label, one.score});
-    const std::vector<float> changed = context->scores(answers);
+    const std::vector<float> changed =
+        context->scores(answers, context->has_columns() ? columns_of(rows, i) : base::Json());
     for (size_t k = 0; k < found.size(); ++k) found[k].score = changed[k];
   }
   std::stable_sort(found.begin(), found.end(),

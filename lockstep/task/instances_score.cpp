@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <sstream>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
@@ -122,6 +125,49 @@ Json or_null(double figure) {
   return figure < 0 ? Json() : Json(figure);
 }
 
+// The records of the images with most mistakes, of equal ones those that come first.
+class WorstPictures {
+ public:
+  bool takes(const Mistakes& mistakes, size_t most) const {
+    return records_.size() < most || (most > 0 && key_of(mistakes) < records_.rbegin()->first);
+  }
+  void add(const Mistakes& mistakes, std::string record, size_t most) {
+    add(key_of(mistakes), std::move(record), most);
+  }
+  const std::string* find(const Mistakes& mistakes) const {
+    const auto found = records_.find(key_of(mistakes));
+    return found == records_.end() ? nullptr : &found->second;
+  }
+
+  std::string pack() const {
+    std::vector<std::string> parts;
+    parts.reserve(2 * records_.size());
+    for (const auto& [key, record] : records_) {
+      parts.push_back(text(key.first, " ", key.second));
+      parts.push_back(record);
+    }
+    return join_parts(parts);
+  }
+  void merge(std::string_view packed, size_t most) {
+    while (!packed.empty()) {
+      std::istringstream words{std::string(next_part(packed))};
+      Key key;
+      words >> key.first >> key.second;
+      add(key, std::string(next_part(packed)), most);
+    }
+  }
+
+ private:
+  using Key = std::pair<int64_t, int64_t>;  // less is worse: mistakes below 0, sample
+  static Key key_of(const Mistakes& mistakes) { return {-mistakes.all(), mistakes.id}; }
+  void add(const Key& key, std::string record, size_t most) {
+    records_.emplace(key, std::move(record));
+    if (records_.size() > most) records_.erase(std::prev(records_.end()));
+  }
+
+  std::map<Key, std::string> records_;
+};
+
 class InstancesScore final : public Score {
  public:
   InstancesScore(std::vector<std::string> classes, bool has_masks, int64_t worst,
@@ -140,7 +186,8 @@ class InstancesScore final : public Score {
     for (int64_t i = 0; i < rows.size(); ++i) {
       const std::string& words = rows.annotations[static_cast<size_t>(i)];
       if (words.empty()) continue;  // it could not be read
-      const AnnotatedImage annotated = read_objects(std::as_bytes(std::span(words.data(), words.size())), classes_);
+      AnnotatedImage annotated = read_objects(std::as_bytes(std::span(words.data(), words.size())), classes_);
+      if (has_masks_) drop_bad_outlines(annotated);
       const auto found =
           detections_of(rows, i, {annotated.width, annotated.height}, std::ssize(classes_), context_.get());
       CocoImage image{.id = rows.sample_ids[static_cast<size_t>(i)], .height = annotated.height};
@@ -148,6 +195,7 @@ class InstancesScore final : public Score {
       for (const Detection& one : found) image.detections.push_back(detection_of(one));
       boxes_.add(image);
       mistakes_.add(find_mistakes(image));
+      keep_picture(mistakes_.as_added().back(), annotated, found);
       if (has_masks_) add_masks(annotated, found, image);
       if (!context_) continue;
       for (size_t k = 0; k < found.size(); ++k) image.detections[k].score = found[k].plain_score;
@@ -156,7 +204,7 @@ class InstancesScore final : public Score {
   }
 
   std::string pack() const override {
-    return join_parts({boxes_.pack(), masks_.pack(), plain_.pack(), mistakes_.pack()});
+    return join_parts({boxes_.pack(), masks_.pack(), plain_.pack(), mistakes_.pack(), pictures_.pack()});
   }
   void merge(std::string_view packed) override {
     summed_.reset();
@@ -164,6 +212,7 @@ class InstancesScore final : public Score {
     masks_.merge(next_part(packed));
     plain_.merge(next_part(packed));
     mistakes_.merge(next_part(packed));
+    pictures_.merge(next_part(packed), keep_);
   }
 
   int64_t samples() const override { return boxes_.images(); }
@@ -266,6 +315,39 @@ class InstancesScore final : public Score {
     masks_.add(image);
   }
 
+  // What Task::draw takes, with the objects that were looked for besides: of the worst images alone.
+  void keep_picture(const Mistakes& mistakes, const AnnotatedImage& annotated, const std::vector<Detection>& found) {
+    if (mistakes.all() == 0 || !pictures_.takes(mistakes, keep_)) return;
+    Json record = Json::object();
+    record["width"] = annotated.width;
+    record["height"] = annotated.height;
+    record["objects"] = Json::array();
+    for (const Detection& one : found) {
+      if (one.score < kSure) break;
+      record["objects"].push_back(told_object(one, annotated));
+    }
+    record["truths"] = Json::array();
+    for (const Object& object : annotated.objects) {
+      if (object.crowd) continue;
+      Json truth = Json::object();
+      truth["box"] = Json::array_of(truth_of(object).box);
+      record["truths"].push_back(std::move(truth));
+    }
+    pictures_.add(mistakes, record.dump(-1), keep_);
+  }
+
+  Json told_object(const Detection& one, const AnnotatedImage& image) const {
+    Json object = Json::object();
+    object["class"] = classes_[static_cast<size_t>(one.label)];
+    object["label"] = one.label;
+    object["score"] = one.score;
+    object["box"] = Json::array_of(detection_of(one).box);
+    if (one.mask.empty()) return object;
+    object["segmentation"]["size"] = Json::array({image.height, image.width});
+    object["segmentation"]["counts"] = image::compress_runs(one.runs(image.width, image.height));
+    return object;
+  }
+
   static Json all_figures(const CocoFigures& figures) {
     Json all = Json::object();
     for (const NamedFigure& figure : kCocoFigures) all[figure.name] = or_null(figures.*figure.value);
@@ -294,6 +376,7 @@ class InstancesScore final : public Score {
       row["predicted"] = text(one.objects - one.missed, " found, ", one.missed, " missed, ", one.wrong, " wrong");
       row["missed"] = one.missed;
       row["wrong"] = one.wrong;
+      if (const std::string* record = pictures_.find(one)) row["record"] = base::parse_json(*record, "a record");
       worst.push_back(std::move(row));
     }
     return worst;
@@ -307,6 +390,7 @@ class InstancesScore final : public Score {
   CocoScore masks_;
   CocoScore plain_;  // of the headline's kind, with scores as the network gave them; empty without a context
   KeptRows<Mistakes> mistakes_;
+  WorstPictures pictures_;
   mutable std::optional<Figures> summed_;  // none: something was added since
 };
 

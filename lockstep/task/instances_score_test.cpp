@@ -96,6 +96,11 @@ TEST(InstancesScore, SetsTheWorstImagesFirst) {
   const Json first = score->to_json().at("worst").items()[0];
   EXPECT_EQ(first.at("target").as_string(), "1 object");
   EXPECT_EQ(first.at("predicted").as_string(), "0 found, 1 missed, 1 wrong");
+  const Json& record = first.at("record");  // what is drawn on the image: the sure dog, and the cat that is there
+  ASSERT_EQ(record.at("objects").size(), 1U);
+  EXPECT_EQ(record.at("objects").items()[0].at("class").as_string(), "dog");
+  EXPECT_TRUE(record.at("objects").items()[0].contains("segmentation"));
+  EXPECT_EQ(record.at("truths").items()[0].at("box").dump(-1), "[20,20,40,40]");
 }
 
 TEST(InstancesScore, IsTheSameWhateverTheRanks) {

@@ -57,6 +57,20 @@ TEST(InstancesView, TrainingScalesAndMirrorsWithinTheCanvas) {
   EXPECT_EQ(instances_view(300, 300, job, base::Random(1)), instances_view(300, 300, job, {}));
 }
 
+TEST(InstancesView, AnImageGoesToTheSmallestCanvasThatHoldsAllOfItsViews) {
+  spec::Job job = job_with({1344, 1344});
+  EXPECT_EQ(fitting_canvas(640, 480, job), 0);
+  job.instances.canvases = {"800x1344", "1344x800", "800x1088"};
+  EXPECT_EQ(fitting_canvas(640, 480, job), 3);  // 800 x 1066
+  EXPECT_EQ(fitting_canvas(640, 360, job), 1);  // 749 x 1333
+  EXPECT_EQ(fitting_canvas(480, 640, job), 2);
+  EXPECT_EQ(fitting_canvas(500, 500, job), 3);
+  job.instances.scale_max = 1.2;
+  EXPECT_EQ(fitting_canvas(640, 480, job), 0) << "960 x 1279 at most";
+  job.data.augment = spec::Augment::none;
+  EXPECT_EQ(fitting_canvas(640, 480, job), 3);
+}
+
 TEST(InstancesView, AListMayBeDrawnInAnotherResolution) {
   const image::View view = instances_view(320, 240, job_with({1344, 1344}), {});
   const image::View list = view_of_list(view, {.width = 320, .height = 240}, 640, 480);

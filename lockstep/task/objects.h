@@ -15,6 +15,7 @@ namespace lockstep::task {
 // One object of an annotated image, in pixels of the image as it is seen.
 struct Object {
   int32_t label = 0;        // among the classes
+  int64_t number = 0;       // among the objects of the sample
   image::Box box;           // as annotated; it may reach beyond the image
   image::Box inside;        // the part of it that lies on the image; an area of 0: nothing does
   bool crowd = false;       // COCO: one outline around many
@@ -31,13 +32,20 @@ struct AnnotatedImage {
   int64_t width = 0;
   int64_t height = 0;
   std::vector<Object> objects = {};
+  std::vector<std::string> left_out = {};  // objects that are none, each with its number and the reason
 };
 
 // The "json" member of a sample as prep stores it from COCO and KITTI: {"width", "height", "objects": [{"bbox",
-// "category" or "label", ...}]}; without objects there are none on the image. User error, which names the object, for a
-// box that is no four numbers, a size below 0, a class that is not among `classes`.
+// "category" or "label", ...}]}; without objects there are none on the image. An object whose
+// box is no four numbers, has a size below 0, or whose class is not among `classes`, is left out and told: one bad line
+// of another maker costs no image. KITTI's DontCare is no class but a crowd: what is found there is neither right nor
+// wrong. User error for a member that is none.
 AnnotatedImage read_objects(std::span<const std::byte> member, const std::vector<std::string>& classes);
 AnnotatedImage read_objects(const base::Json& document, const std::vector<std::string>& classes);
+
+// Objects whose outline cannot be read (a polygon of two corners, runs of another size) lose it, as prep does it: the
+// box stays, that mask is neither learnt nor scored. Told in left_out.
+void drop_bad_outlines(AnnotatedImage& image);
 
 // What an encoder of annotated images gives as Encoder::annotation(): the member itself or, of an image that nobody
 // annotated, its size.

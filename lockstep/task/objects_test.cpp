@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "lockstep/base/error.h"
-
 namespace lockstep::task {
 namespace {
 
@@ -15,14 +13,11 @@ AnnotatedImage read(const std::string& objects) {
   return read_objects(std::as_bytes(std::span(all)), kClasses);
 }
 
-std::string reason(const std::string& objects) {
-  try {
-    (void)read(objects);
-  } catch (const base::Error& error) {
-    EXPECT_EQ(error.blame(), base::Blame::user);
-    return error.what();
-  }
-  return "";
+// What is left out of objects of which the first is bad and the second, a car, is not.
+std::string reason(const std::string& bad) {
+  const AnnotatedImage image = read(bad + R"(, {"label": 0, "bbox": [1, 2, 3, 4]})");
+  EXPECT_EQ(image.objects.size(), 1U) << "one bad object costs no other";
+  return image.left_out.empty() ? "" : image.left_out.front();
 }
 
 TEST(Objects, AreReadAsCocoAndKittiHaveThem) {
@@ -61,17 +56,35 @@ TEST(Objects, AnImageWithoutAnyHasNone) {
   EXPECT_TRUE(read_objects(std::as_bytes(std::span(bare)), kClasses).objects.empty());
 }
 
-TEST(Objects, WhatIsWrongIsNamed) {
-  EXPECT_EQ(reason(R"({"label": 0, "bbox": [1, 2, 3]})"), "object 0 of the sample's json: its bbox is [1,2,3]");
-  EXPECT_EQ(reason(R"({"label": 0})"), "object 0 of the sample's json: its bbox is missing");
+TEST(Objects, WhatIsNoneIsLeftOutAndNamed) {
+  EXPECT_EQ(reason(R"({"label": 0, "bbox": [1, 2, 3]})"),
+            "object 0: its bbox is [1,2,3], and x, y, width, height in pixels are expected");
+  EXPECT_EQ(reason(R"({"label": 0})"), "object 0: its bbox is missing, and x, y, width, height in pixels are expected");
   EXPECT_EQ(reason(R"({"label": 0, "bbox": [1, 2, null, 4]})"),
-            "object 0 of the sample's json: its bbox is [1,2,null,4]");
-  EXPECT_EQ(reason(R"({"label": 0, "bbox": [1, 2, -3, 4]})"),
-            "object 0 of the sample's json: its bbox [1,2,-3,4] has a size below 0");
-  EXPECT_EQ(reason(R"({"label": 0, "bbox": [1, 2, 3, 4]}, {"category": "car", "bbox": [1, 2, 3, 4]})"),
-            "object 1 of the sample's json: its class \"car\" is none of the training data's");
+            "object 0: its bbox is [1,2,null,4], and x, y, width, height in pixels are expected");
+  EXPECT_EQ(reason(R"({"label": 0, "bbox": [1, 2, -3, 4]})"), "object 0: its bbox [1,2,-3,4] has a size below 0");
+  EXPECT_EQ(reason(R"({"category": "Vam", "bbox": [1, 2, 3, 4]})"),
+            "object 0: its class \"Vam\" is none of the training data's; did you mean 'Van' or 'Car'?");
   EXPECT_EQ(reason(R"({"label": 2, "bbox": [1, 2, 3, 4]})"),
-            "object 0 of the sample's json: its label 2 is none of 2 classes");
+            "object 0: its label 2 is none of 2 classes, and it has no \"category\"");
+  EXPECT_EQ(reason("7"), "object 0: it is no JSON object");
+}
+
+TEST(Objects, ABadOutlineCostsTheMaskAlone) {
+  AnnotatedImage image = read(R"({"label": 9, "bbox": [1, 2, 3, 4]},
+      {"label": 0, "bbox": [1, 2, 9, 9], "segmentation": [[1, 2, 3, 4]]},
+      {"label": 0, "bbox": [1, 2, 9, 9], "segmentation": [[1, 2, 9, 2, 9, 9]]})");
+  drop_bad_outlines(image);
+  ASSERT_EQ(image.objects.size(), 2U);
+  EXPECT_TRUE(image.objects[0].outline.is_null());
+  EXPECT_FALSE(image.objects[1].outline.is_null());
+  ASSERT_EQ(image.left_out.size(), 2U);
+  EXPECT_EQ(image.left_out[1].rfind("the outline of object 1: ", 0), 0U) << image.left_out[1];
+}
+
+TEST(Objects, DontCareIsACrowd) {
+  const std::string all = R"({"width": 9, "height": 9, "objects": [{"category": "DontCare", "bbox": [1, 2, 3, 4]}]})";
+  EXPECT_TRUE(read_objects(std::as_bytes(std::span(all)), {"Car", "DontCare"}).objects[0].crowd);
 }
 
 }  // namespace

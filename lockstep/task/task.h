@@ -37,6 +37,10 @@ class Encoder {
   virtual void draw(int32_t label, const base::Random& random, FieldPointers out) = 0;  // a synthetic sample
   virtual void blank(FieldPointers out) = 0;  // of a sample that could not be read: no part in loss, gradient or score
   virtual double decode_seconds() const = 0;  // of the last sample
+  // From here on the fields are those of Task::fields_on(canvas).
+  virtual void use_canvas(int64_t /*canvas*/) {}
+  // What of the last sample could not be used while the rest of it was: an object each, with the reason.
+  virtual std::vector<std::string> left_out() const { return {}; }
   // What score and record need of the last sample besides its fields: JSON, of any length. Empty: nothing.
   virtual std::string annotation() const { return ""; }
 };
@@ -121,11 +125,18 @@ class Task {
   virtual ~Task() = default;
 
   virtual std::vector<Field> fields() const = 0;
+  // Of a task whose training batches come in several sizes: how many; the fields of each, those of number 0 are
+  // fields(), which hold any image; the smallest that holds an image of width x height whatever is drawn.
+  virtual int64_t num_canvases() const { return 1; }
+  virtual std::vector<Field> fields_on(int64_t /*canvas*/) const { return fields(); }
+  virtual int64_t canvas_of(int64_t /*width*/, int64_t /*height*/) const { return 0; }
   virtual std::vector<std::string> members() const { return {}; }  // of a sample, besides its image: "json"
   virtual std::unique_ptr<Encoder> encoder() const = 0;
   virtual Classes classes() const = 0;
   // Of classes of objects: how many of an image are learnt at most; 0: all.
   virtual int64_t object_slots() const { return 0; }
+  // Of the data's classes those that a prediction may name.
+  virtual std::vector<std::string> told_classes(const std::vector<std::string>& classes) const { return classes; }
   virtual int64_t num_outputs() const = 0;  // numbers that the network's head gives for a sample; 0: not known yet
 
   // The mistakes that are kept with their samples: `worst` of them at most.

@@ -10,10 +10,11 @@ namespace lockstep::training {
 using base::Json;
 using base::text;
 
-void report_bad_samples(TrainingContext& context, const loader::Loader* loader) {
-  if (!loader || context.job.data.on_bad_sample == spec::OnBadSample::stop) return;
+namespace {
+
+// Each path once in a run; collective.
+void tell(TrainingContext& context, std::vector<loader::BadSample> bad, const char* event, const char* word) {
   auto& told = context.state.bad_files;
-  auto bad = loader->bad_samples();
   std::erase_if(bad, [&](const loader::BadSample& sample) { return told.contains(sample.path); });
   for (const auto& sample : step::over_ranks(bad, context.group)) {
     if (!told.insert(sample.path).second || !context.ledger) continue;
@@ -21,11 +22,21 @@ void report_bad_samples(TrainingContext& context, const loader::Loader* loader) 
     fields["path"] = sample.path;
     fields["reason"] = sample.reason;
     fields["step"] = context.state.step;
-    context.ledger->note("bad_sample", fields);
+    context.ledger->note(event, fields);
     const bool repeats = sample.reason.starts_with(sample.path + ": ");
     const std::string reason = repeats ? sample.reason.substr(sample.path.size() + 2) : sample.reason;
-    context.ledger->say(text("skipped ", loader::on_one_line(sample.path), ": ", reason));
+    context.ledger->say(text(word, loader::on_one_line(sample.path), ": ", reason));
   }
+}
+
+}  // namespace
+
+void report_bad_samples(TrainingContext& context, const loader::Loader* loader) {
+  if (!loader) return;
+  if (context.job.data.on_bad_sample != spec::OnBadSample::stop)
+    tell(context, loader->bad_samples(), "bad_sample", "skipped ");
+  if (context.task->classes() == task::Classes::of_objects)
+    tell(context, loader->left_out(), "left_out", "left out of ");
 }
 
 }  // namespace lockstep::training

@@ -5,16 +5,12 @@
 #include "lockstep/base/text.h"
 
 namespace lockstep::sources {
-namespace {
-
 std::string csv_name(const std::string& name) {
   if (name.find_first_of(",\"\r\n") == std::string::npos) return name;
   std::string quoted = "\"";
   for (const char c : name) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + "\"";
 }
-
-}  // namespace
 
 void ClassPairs::add(const std::vector<int64_t>& objects_per_class) {
   if (objects_per_class.size() > kMostClasses) return;

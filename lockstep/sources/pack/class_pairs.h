@@ -13,6 +13,8 @@ namespace lockstep::sources {
 
 constexpr const char* kClassPairs = "pairs.csv";  // beside the shards of a part: ClassPairs::csv
 
+std::string csv_name(const std::string& name);  // a cell, in quotes where it needs them
+
 // On how many images classes of objects stand beside each other. Whole numbers only: the sum over the shards does not
 // depend on order.
 class ClassPairs {

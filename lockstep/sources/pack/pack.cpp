@@ -209,6 +209,9 @@ base::Json conclude(const PackRequest& request, const Source& source, const std:
       base::write_file(request.folder / part_name(part) / kClassPairs,
                        counted.pairs.csv(source.classes(), counted.num_samples));
     }
+    if (!counted.columns.empty()) {
+      base::write_file(request.folder / part_name(part) / kColumnWeights, counted.columns.csv(source.classes()));
+    }
     counted.per_class.resize(source.classes().size());
     if (!counted.objects_per_class.empty()) counted.objects_per_class.resize(source.classes().size());
     base::Json one = counted.for_people();

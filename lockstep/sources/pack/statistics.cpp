@@ -71,6 +71,7 @@ ObjectCounts count_objects(const FinishedSample& sample, size_t num_classes) {
   const base::Json* objects = all.is_object() ? all.find("objects") : nullptr;
   if (!objects || !objects->is_array()) return {};
   ObjectCounts counts;
+  if (const base::Json* columns = all.find("columns")) counts.columns = *columns;
   for (const auto& object : objects->items()) {
     const base::Json* label = object.is_object() ? object.find("label") : nullptr;
     if (!label || !label->is_integer()) continue;
@@ -96,6 +97,7 @@ void Statistics::add(const FinishedSample& sample, int32_t label, const ObjectCo
   one.objects_per_class = objects.per_class;
   one.most_objects = objects.single;
   one.pairs.add(objects.per_class);
+  one.columns.add(objects.columns, objects.per_class);
   one.bad_outlines = objects.bad_outlines;
   one.first_bad_outline = objects.first_bad_outline;
   if (label >= 0) {
@@ -122,6 +124,7 @@ void Statistics::add(const Statistics& other) {
   add_counts(objects_per_class, other.objects_per_class);
   most_objects = std::max(most_objects, other.most_objects);
   pairs.add(other.pairs);
+  columns.add(other.columns);
   if (bad_outlines == 0) first_bad_outline = other.first_bad_outline;
   bad_outlines += other.bad_outlines;
   if (other.num_images > 0) {
@@ -147,6 +150,7 @@ base::Json Statistics::to_json() const {
   all["objects_per_class"] = base::Json::array_of(objects_per_class);
   all["most_objects"] = most_objects;
   all["pairs"] = pairs.to_json();
+  if (!columns.empty()) all["columns"] = columns.to_json();
   all["bad_outlines"] = bad_outlines;
   if (bad_outlines > 0) all["first_bad_outline"] = first_bad_outline;
   all["images"] = num_images;
@@ -172,6 +176,7 @@ Statistics Statistics::from_json(const base::Json& value) {
   }
   all.most_objects = value.int_or("most_objects", 0);
   if (const base::Json* pairs = value.find("pairs")) all.pairs = ClassPairs::from_json(*pairs);
+  if (const base::Json* columns = value.find("columns")) all.columns = ColumnCounts::from_json(*columns);
   all.bad_outlines = value.int_or("bad_outlines", 0);
   all.first_bad_outline = value.string_or("first_bad_outline", "");
   all.num_images = value.at("images").as_int();

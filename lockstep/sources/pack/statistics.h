@@ -9,6 +9,7 @@
 #include "lockstep/shards/shard_writer.h"
 #include "lockstep/sources/image_work.h"
 #include "lockstep/sources/pack/class_pairs.h"
+#include "lockstep/sources/pack/column_counts.h"
 
 namespace lockstep::sources {
 
@@ -19,6 +20,7 @@ struct ObjectCounts {
   int64_t single = 0;                   // all of them but crowds
   int64_t bad_outlines = 0;             // those whose outline was none and is left out
   std::string first_bad_outline = "";   // why, of the first
+  base::Json columns = {};              // of the image: year, place
 
   bool operator==(const ObjectCounts&) const = default;
 };
@@ -33,6 +35,7 @@ struct Statistics {
   int64_t bad_outlines = 0;                // of objects, left out
   std::string first_bad_outline;           // why, of the first
   ClassPairs pairs;                        // classes of objects beside each other
+  ColumnCounts columns;                    // and on images of which year or place
   int64_t num_images = 0;
   std::string without_image;  // what the first sample holds that has no image: "array 3x32x32 of u1", ".webp"
   int64_t min_width = 0, max_width = 0, sum_width = 0;

@@ -34,6 +34,7 @@ using base::Path;
 using base::text;
 
 constexpr int64_t kThumbnailPixels = 160;  // of the longer side: about 6 kB as a JPEG
+constexpr int64_t kDrawnPixels = 320;      // where boxes are drawn on it
 
 std::string folder_of(const std::string& data, const spec::Job& job) {
   std::string folder = data == "validate" ? job.data.validate
@@ -93,9 +94,9 @@ std::unique_ptr<loader::Loader> loader_of(const loader::Collection& collection, 
   return loader::make_loader(collection, options, share.from);
 }
 
-image::Image thumbnail(const image::Image& image) {
+image::Image thumbnail(const image::Image& image, int64_t pixels) {
   const double scale =
-      std::min(1.0, static_cast<double>(kThumbnailPixels) / static_cast<double>(std::max(image.width, image.height)));
+      std::min(1.0, static_cast<double>(pixels) / static_cast<double>(std::max(image.width, image.height)));
   const auto size = [&](int64_t side) { return std::max<int64_t>(1, std::llround(scale * static_cast<double>(side))); };
   return image::resize_image(image, size(image.width), size(image.height));
 }
@@ -132,6 +133,7 @@ class Pass {
     return step::evaluate(trained_.network, *loader_, group_, how);
   }
   std::vector<loader::BadSample> bad_samples() const { return step::over_ranks(loader_->bad_samples(), group_); }
+  std::vector<loader::BadSample> left_out() const { return step::over_ranks(loader_->left_out(), group_); }
 
  private:
   const training::Trained& trained_;
@@ -215,7 +217,8 @@ void save_pictures(Json& list, const char* kind, const std::vector<ShownSample>&
     if (!samples[i].picture.empty()) {
       const std::string& file = samples[i].picture;
       const image::Image image = image::decode_image(std::as_bytes(std::span(file.data(), file.size())));
-      base::write_file(paths.pictures() / picture_name(kind, i), image::encode_jpeg(thumbnail(image), 80));
+      base::write_file(paths.pictures() / picture_name(kind, i),
+                       image::encode_jpeg(thumbnail(image, kThumbnailPixels), 80));
       row["picture"] = "eval/" + picture_name(kind, i);
     }
     shown.push_back(std::move(row));
@@ -252,6 +255,7 @@ EvalResult evaluate_trained(const training::Trained& trained, const EvalOptions&
   Pass pass(collection, trained, group);
   EvalResult result{folder, pass.run(options, how), {}, {}, 0};
   result.bad_samples = pass.bad_samples();
+  result.left_out = pass.left_out();
   result.part = part;
   for (auto& sample : shown_samples(result.score->worst(), collection)) {
     result.pictures.push_back(std::move(sample.picture));
@@ -307,13 +311,17 @@ Json eval_json(const EvalResult& result, const training::Trained& trained) {
   }
   all["worst"] = std::move(worst);
   if (!result.trust.is_null()) all["trust"] = result.trust;
-  all["bad_samples"] = Json::array();
-  for (const auto& bad : result.bad_samples) {
-    Json row = Json::object();
-    row["path"] = bad.path;
-    row["reason"] = bad.reason;
-    all["bad_samples"].push_back(std::move(row));
-  }
+  const auto list = [&](const char* key, const std::vector<loader::BadSample>& samples) {
+    all[key] = Json::array();
+    for (const auto& bad : samples) {
+      Json row = Json::object();
+      row["path"] = bad.path;
+      row["reason"] = bad.reason;
+      all[key].push_back(std::move(row));
+    }
+  };
+  list("bad_samples", result.bad_samples);
+  if (!result.left_out.empty()) list("left_out", result.left_out);
   return all;
 }
 
@@ -333,13 +341,15 @@ void save_evaluation(const EvalResult& result, const training::Trained& trained)
     if (!result.paths[i].empty()) {  // synthetic samples have no file
       const std::string& file = result.pictures[i];
       const image::Image image = image::decode_image(std::as_bytes(std::span(file.data(), file.size())));
-      image::Image shown = thumbnail(image);
-      if (const Json* record = mistake.find("record")) trained.task->draw(*record, shown);
+      const Json* record = mistake.find("record");
+      image::Image shown = thumbnail(image, record ? kDrawnPixels : kThumbnailPixels);
+      if (record) trained.task->draw(*record, shown);
       base::write_file(paths.pictures() / picture_name("worst", i), image::encode_jpeg(shown, 80));
       mistake["picture"] = "eval/" + picture_name("worst", i);
     }
     if (i < result.heat.size()) {
-      base::write_file(paths.pictures() / picture_name("heat", i), image::encode_jpeg(thumbnail(result.heat[i]), 80));
+      const image::Image heat = thumbnail(result.heat[i], kThumbnailPixels);
+      base::write_file(paths.pictures() / picture_name("heat", i), image::encode_jpeg(heat, 80));
       mistake["heat"] = "eval/" + picture_name("heat", i);
     }
     worst.push_back(std::move(mistake));
@@ -361,6 +371,8 @@ std::string eval_text(const EvalResult& result, const training::Trained& trained
                          result.score->to_text(), trust_words(result.trust));
   if (!result.bad_samples.empty()) out += text("\n", result.bad_samples.size(), " images could not be read:\n");
   for (const auto& bad : result.bad_samples) out += text("  ", bad.path, ": ", bad.reason, "\n");
+  if (!result.left_out.empty()) out += text("\nobjects of ", result.left_out.size(), " images were left out:\n");
+  for (const auto& bad : result.left_out) out += text("  ", bad.path, ": ", bad.reason, "\n");
   return out;
 }
 

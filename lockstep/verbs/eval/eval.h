@@ -36,13 +36,14 @@ struct EvalResult {
   std::vector<std::string> paths;              // of score->worst(), in its order
   std::vector<loader::BadSample> bad_samples;  // of all ranks
   double seconds = 0;
-  std::vector<std::string> pictures = {};  // the files of `paths`, wherever they lie; "" for synthetic samples
-  std::vector<std::string> names = {};     // of `paths` in the folder, or in what its shards were made of
-  std::string part = {};                   // "validate", "test", "train" of the job; empty: another folder
-  base::Json trust = {};                   // how far to trust it (docs/trust.md); null: the task has no such figures
-  std::vector<ShownSample> labels = {};    // of trust.labels.shown, in its order
-  std::vector<ShownSample> leaked = {};    // of trust.leakage.shown, in its order
-  std::vector<image::Image> heat = {};     // of `paths`, what the answers rest on; none: not asked for
+  std::vector<loader::BadSample> left_out = {};  // objects of samples that were used, likewise
+  std::vector<std::string> pictures = {};        // the files of `paths`, wherever they lie; "" for synthetic samples
+  std::vector<std::string> names = {};           // of `paths` in the folder, or in what its shards were made of
+  std::string part = {};                         // "validate", "test", "train" of the job; empty: another folder
+  base::Json trust = {};                 // how far to trust it (docs/trust.md); null: the task has no such figures
+  std::vector<ShownSample> labels = {};  // of trust.labels.shown, in its order
+  std::vector<ShownSample> leaked = {};  // of trust.leakage.shown, in its order
+  std::vector<image::Image> heat = {};   // of `paths`, what the answers rest on; none: not asked for
   std::optional<trust::Calibration> calibration = {};    // to be kept with the run
   std::optional<trust::TrainingFeatures> features = {};  // likewise
   std::vector<std::string> notes = {};

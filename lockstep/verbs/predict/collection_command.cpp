@@ -162,7 +162,8 @@ int enrich_as_rank(const base::Arguments& arguments, const std::vector<std::stri
   const CollectionResult result = predict_into(trained, collection, options, group);
   progress.end();
   if (group.rank() == 0) {
-    const std::string forms = result.finished() ? write_forms(arguments, trained.classes) : "";
+    const std::string forms =
+        result.finished() ? write_forms(arguments, trained.task->told_classes(trained.classes)) : "";
     if (!base::give_json(arguments, result.to_json())) print_end(result, arguments, forms, words);
     if (result.finished() && result.failed == result.images) {
       throw Error(Blame::user, text("none of the ", result.failed, " images could be read"),

@@ -60,12 +60,27 @@ void show_pictures(Json& list, const run::RunPaths& paths) {
   list = std::move(pictures);
 }
 
+// What a task drew on a picture is told better by it than by its record.
+void tell_drawn(Json& list) {
+  Json all = Json::array();
+  for (const auto& item : list.items()) {
+    Json mistake = item;
+    mistake["drawn"] = mistake.contains("record");
+    mistake.erase("record");
+    all.push_back(std::move(mistake));
+  }
+  list = std::move(all);
+}
+
 Json read_evaluation(const run::RunPaths& paths) {
   Json evaluation = base::read_json(paths.evaluation(), kLargeJson);
   if (const Json* classes = evaluation.find("classes"); classes && classes->size() > kMostClasses) {
     evaluation.erase("confusion");
   }
-  if (Json* worst = evaluation.find("worst")) show_pictures(*worst, paths);
+  if (Json* worst = evaluation.find("worst")) {
+    show_pictures(*worst, paths);
+    tell_drawn(*worst);
+  }
   if (Json* trust = evaluation.find("trust"); trust && trust->is_object()) {
     for (const char* list : {"labels", "leakage"}) {
       Json* all = trust->find(list);

@@ -171,7 +171,7 @@ function shortName(name, target) {
 const isPicture = value => typeof value === "string" && value.startsWith("data:image/jpeg;base64,");
 
 function gallery() {
-  const all = element("div", {class: "gallery"});
+  const all = element("div", {class: evaluation.worst.some(each => each.drawn) ? "gallery wide" : "gallery"});
   const sure = evaluation.worst.every(each => isNumber(each.confidence));
   const worst = sure ? [...evaluation.worst].sort((a, b) => b.confidence - a.confidence) : evaluation.worst;
   for (const each of worst) {
