@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/training/sample_history.h"
 
+#include <cmath>
 #include <set>
 
 #include "lockstep/base/hash.h"
@@ -63,12 +64,13 @@ void SampleHistory::rewound(int64_t step, int64_t data_shift) {
   file_.append(line.dump(-1) + "\n");
 }
 
-void SampleHistory::step(int64_t step, const loader::Batch& batch, const model::Network& network,
+void SampleHistory::step(int64_t step, const loader::Batch& batch, double loss, const model::Network& network,
                          const step::Partitioning* partitioning) {
   base::Json line = base::Json::object();
   line["step"] = step;
   line["ranks"] = num_ranks_;
   line["epoch"] = batch.epoch;
+  if (std::isfinite(loss)) line["loss"] = loss;
   line["samples"] = base::Json::array_of(batch.sample_ids);
   line["weights"] = checksum(held_weights(network, partitioning));
   if (in_partitions(partitioning))

@@ -19,7 +19,7 @@ TEST(SampleHistoryTest, KeepsOneLineForEachStepAcrossSessions) {
   for (int session = 0; session < 2; ++session) {
     SampleHistory history(folder.path(), 3, 4);
     history.begin(base::text("s", session), session);
-    history.step(session + 1, batch, network, nullptr);
+    history.step(session + 1, batch, 0.5, network, nullptr);
   }
   std::vector<std::string> lines;
   for (const auto& line : base::split(base::read_file(folder.path() / "history/rank-3.jsonl"), '\n')) {
@@ -27,7 +27,7 @@ TEST(SampleHistoryTest, KeepsOneLineForEachStepAcrossSessions) {
   }
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_EQ(lines[0], R"({"session":"s0","begin":0,"ranks":4})");
-  EXPECT_TRUE(lines[3].starts_with(R"({"step":2,"ranks":4,"epoch":0,"samples":[4,2],"weights":)")) << lines[3];
+  EXPECT_TRUE(lines[3].starts_with(R"({"step":2,"ranks":4,"epoch":0,"loss":0.5,"samples":[4,2],"weights":)")) << lines[3];
 }
 
 }  // namespace

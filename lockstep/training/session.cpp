@@ -135,7 +135,7 @@ void Session::take_step(step::Step& step, Feed& feed) {
   rank_times_.step({.seconds = seconds, .data = waited, .communication = result.communicate_seconds});
   if (context_.ledger) context_.ledger->step(state.step, result, lr, waited, seconds);
   if (context_.history) {
-    context_.history->step(state.step, feed.batch(), context_.network, step.partitioning());
+    context_.history->step(state.step, feed.batch(), result.loss, context_.network, step.partitioning());
     context_.group.barrier();  // no checkpoint of a step that a rank has not written down
   }
   if (context_.watch) {
