@@ -16,6 +16,11 @@ using base::text;
 constexpr int64_t kFloatKind = 1, kIntKind = 2, kStringKind = 3, kIntsKind = 7;
 constexpr uint64_t kPage = 4096;  // tensors begin at multiples of it, so that readers can map them
 
+// Shapes and other small tensors stay in the file in any case: readers need them to know the shapes of the others.
+bool goes_outside(const Tensor& tensor) {
+  return tensor.bytes.size() >= kPage;
+}
+
 Wire pair_message(const std::string& key, const std::string& value) {
   Wire pair;
   pair.add_text(1, key);
@@ -98,8 +103,9 @@ Wire graph_message(const Model& model, const std::string& data) {
   graph.add_text(2, model.name);
   uint64_t offset = 0;
   for (const auto& tensor : model.tensors) {
-    graph.add_message(5, tensor_message(tensor, data, offset));
-    offset += round_up(tensor.bytes.size());
+    const bool outside = !data.empty() && goes_outside(tensor);
+    graph.add_message(5, tensor_message(tensor, outside ? data : "", offset));
+    if (outside) offset += round_up(tensor.bytes.size());
   }
   for (const auto& input : model.inputs) graph.add_message(11, value_message(input));
   for (const auto& output : model.outputs) graph.add_message(12, value_message(output));
@@ -124,6 +130,7 @@ void write_data(const base::Path& path, const Model& model) {
   static constexpr std::array<std::byte, kPage> kZeros{};
   std::vector<std::span<const std::byte>> parts;
   for (const auto& tensor : model.tensors) {
+    if (!goes_outside(tensor)) continue;
     parts.push_back(tensor.bytes);
     parts.push_back(std::span(kZeros).first(round_up(tensor.bytes.size()) - tensor.bytes.size()));
   }

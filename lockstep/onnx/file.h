@@ -17,9 +17,9 @@ struct Written {
   uint64_t bytes = 0;
 };
 
-// Writes FILE.onnx; where the tensors have more than `most` bytes, they go to FILE.onnx.data, which has to stay beside
-// it. Each file atomically (base::write_file), the data first. REQUIRES: check(model) passes. Machine error when the
-// disk is full or fails.
+// Writes FILE.onnx; where the tensors have more than `most` bytes, all but small ones go to FILE.onnx.data, which has
+// to stay beside it. Each file atomically (base::write_file), the data first. REQUIRES: check(model) passes. Machine
+// error when the disk is full or fails.
 Written write_file(const base::Path& path, const Model& model, uint64_t most = kMostBytes);
 
 }  // namespace lockstep::onnx

@@ -100,10 +100,8 @@ Exported write_weights(const training::Trained& trained, const ExportOptions& op
   std::vector<weights::TensorView> views;
   uint64_t bytes = 0;
   for (const auto& entry : model::all_tensors(trained.network)) {
-    const bool halved = options.fp16 && entry.tensor.dim() >= 2 && entry.tensor.scalar_type() == at::kFloat;
-    at::Tensor tensor = entry.tensor.detach().to(at::kCPU);
-    if (halved) tensor = tensor.to(at::kHalf);
-    kept.push_back(tensor.contiguous());
+    const at::Tensor half = options.fp16 ? halved(entry.tensor) : at::Tensor();
+    kept.push_back(half.defined() ? half : entry.tensor.detach().to(at::kCPU).contiguous());
     const at::Tensor& last = kept.back();
     views.push_back({entry.name,
                      dtype_of(last, entry.name),

@@ -16,11 +16,15 @@ namespace lockstep::verbs::exporting {
 
 onnx::Type type_of(at::ScalarType type);
 
+// A matrix or kernel in 16 bits, contiguous; undefined where it must stay as it is: a vector (scales, offsets and
+// statistics cost nothing), no fp32, or values that 16 bits cannot hold to 0.1 % of their norm.
+at::Tensor halved(const at::Tensor& weight);
+
 // A graph of ONNX in the making: which of its values a tensor is. A tensor that follows from the network's input is a
 // value that nodes make; any other one is a constant, under its own name where it is a weight.
 class Graph {
  public:
-  enum class Weights { fp32, fp16 };  // fp16: those with two dims and more are kept so, and cast before their use
+  enum class Weights { fp32, fp16 };  // fp16: halved() where they can be, and cast before their use
   Graph(const std::vector<model::Named>& weights, Weights kept_as);
 
   // `value` of the graph is this tensor from now on.

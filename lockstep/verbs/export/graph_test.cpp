@@ -21,11 +21,13 @@ TEST(GraphTest, AWeightKeepsItsNameAndIsThereOnce) {
 }
 
 TEST(GraphTest, OnlyWeightsThatFitAreHalved) {
-  const at::Tensor weight = at::ones({2, 3}), bias = at::ones({2}), large = at::full({2, 2}, 1e6);
-  Graph graph({{"weight", weight}, {"bias", bias}, {"large", large}}, Graph::Weights::fp16);
+  const at::Tensor weight = at::ones({2, 3}), bias = at::ones({2});
+  const at::Tensor large = at::full({2, 2}, 1e6), small = at::full({2, 2}, 1e-9);
+  Graph graph({{"weight", weight}, {"bias", bias}, {"large", large}, {"small", small}}, Graph::Weights::fp16);
   EXPECT_EQ(graph.value(weight), "Cast_1");
   EXPECT_EQ(graph.value(bias), "bias");
   EXPECT_EQ(graph.value(large), "large");
+  EXPECT_EQ(graph.value(small), "small");
   EXPECT_EQ(graph.model().tensors[0].type, onnx::Type::float16);
   EXPECT_EQ(graph.model().tensors[0].bytes.size(), 12U);
 }
