@@ -40,6 +40,7 @@ std::optional<Json> RankTimes::gather(comm::Group& group, const std::string& hos
   words["data"] = mine.data;
   words["communication"] = mine.communication;
   std::vector<Json> ranks;
+  ranks.reserve(static_cast<size_t>(group.size()));
   for (const auto& told : comm::gather_texts(group, words.dump(-1))) ranks.push_back(base::parse_json(told, "a rank"));
   std::stable_sort(ranks.begin(), ranks.end(), [](const Json& a, const Json& b) { return own(a) < own(b); });
   Json fields = Json::object();

@@ -190,6 +190,7 @@ std::optional<ChainView> RunWatch::chain() const {
   view.waiting = static_cast<int64_t>(chain.queued.size()) - static_cast<int64_t>(chain.links.size());
   view.over =
       chain.over.empty() || chain.closing_words.empty() ? chain.over : text(chain.over, ": ", chain.closing_words);
+  view.links.reserve(chain.links.size());
   for (const auto& link : chain.links) view.links.push_back(line_of(link, &link == &chain.links.back()));
   return view;
 }
@@ -222,6 +223,7 @@ std::vector<std::string> RunWatch::warnings() const {
   std::vector<std::string> all = trouble_;
   if (tail_.num_bad_lines() > 0) {
     std::vector<std::string> numbers;
+    numbers.reserve(tail_.bad_lines().size());
     for (const int64_t line : tail_.bad_lines()) numbers.push_back(text(line));
     if (numbers.size() > 5) numbers.resize(5), numbers.emplace_back("...");
     all.push_back(text(paths_.journal().filename().string(), ": ", numbers.size() == 1 ? "line " : "lines ",
@@ -257,6 +259,8 @@ Snapshot RunWatch::look(double now) const {
   if (const double per_epoch = log_.start.is_object() ? log_.start.double_or("steps_per_epoch", 0) : 0; per_epoch > 0) {
     snapshot.epochs = static_cast<double>(snapshot.total_steps) / per_epoch;
   }
+  snapshot.losses.reserve(log_.steps.size());
+  snapshot.rates.reserve(log_.steps.size());
   for (const auto& record : log_.steps) {
     snapshot.losses.push_back(record.loss);
     snapshot.rates.push_back(record.seconds > 0 ? record.samples / record.seconds : kAbsent);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace lockstep::watching {
 namespace {
@@ -19,6 +20,7 @@ std::string sparkline(const std::vector<double>& values, int width, Letters lett
                [](double each) { return std::isfinite(each); });
   const size_t columns = std::min(finite.size(), static_cast<size_t>(std::max(0, width)));
   std::vector<double> means;
+  means.reserve(columns);
   for (size_t c = 0; c < columns; ++c) {
     const size_t from = c * finite.size() / columns, to = (c + 1) * finite.size() / columns;
     double sum = 0;

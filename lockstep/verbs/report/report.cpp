@@ -162,6 +162,7 @@ Json gather_comparison(const std::vector<run::RunPaths>& runs) {
 
 std::string render_comparison(const Json& data) {
   std::vector<std::string> names;
+  names.reserve(data.at("runs").size());
   for (const auto& run : data.at("runs").items()) names.push_back(run.at("folder").as_string());
   return web::render_page("compare", base::join(names, ", "), data);
 }

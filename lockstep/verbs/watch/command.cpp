@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/clock.h"
-#include "lockstep/base/console.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/verbs/verb.h"
