@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "lockstep/base/hash.h"
 #include "lockstep/base/random.h"
@@ -17,10 +16,13 @@ int64_t rank_of(int64_t rows, double coverage) {
   return static_cast<int64_t>(std::ceil(static_cast<double>(rows + 1) * coverage - kRounding));
 }
 
-// Most probable first; of equal ones the lower class.
-std::vector<int64_t> by_probability(std::span<const double> probabilities) {
-  std::vector<int64_t> order(probabilities.size());
-  std::iota(order.begin(), order.end(), int64_t{0});
+// Most probable first; of equal ones the lower class. Those that are hopelessly below `least` are left out, so that a
+// thousand classes need not be sorted for a few.
+std::vector<int64_t> by_probability(std::span<const double> probabilities, double least = 0) {
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < probabilities.size(); ++i) {
+    if (probabilities[i] >= least - kRounding) order.push_back(static_cast<int64_t>(i));
+  }
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return probabilities[static_cast<size_t>(a)] > probabilities[static_cast<size_t>(b)];
   });
@@ -70,14 +72,18 @@ int64_t fewest_rows(double coverage) {
 
 std::vector<int64_t> prediction_set(std::span<const double> probabilities, double threshold, SetMethod method,
                                     double u) {
+  const auto score_of = [&](double share, double mass) {
+    return method == SetMethod::lac ? 1 - share : mass - u * share;
+  };
   std::vector<int64_t> chosen;
   double mass = 0;
-  for (const int64_t each : by_probability(probabilities)) {
+  for (const int64_t each : by_probability(probabilities, method == SetMethod::lac ? 1 - threshold : 0)) {
     const double share = probabilities[static_cast<size_t>(each)];
     mass += share;
-    const double score = method == SetMethod::lac ? 1 - share : mass - u * share;
-    if (score <= threshold || chosen.empty()) chosen.push_back(each);
+    if (score_of(share, mass) > threshold) break;  // scores grow along the order
+    chosen.push_back(each);
   }
+  if (chosen.empty()) chosen.push_back(top_class(probabilities));
   return chosen;
 }
 

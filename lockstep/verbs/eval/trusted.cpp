@@ -244,7 +244,14 @@ TrustResult find_trust(const trust::ClassRows& rows, const training::Trained& tr
     result.figures["calibration"] = rows_words(*calibration, reported.size(), calibration->samples == samples);
   }
   const double temperature = calibration ? calibration->temperature : 1;
-  result.figures["labels"] = trust::label_figures(rows, temperature, trained.classes, kMostLabelCandidates);
+  const spec::Data& data = trained.job.data;
+  const bool trained_on = collection.root == data.train && collection.root != data.validate;
+  result.figures["labels"] =
+      trust::label_figures(trained_on ? trust::ClassRows() : rows, temperature, trained.classes, kMostLabelCandidates);
+  if (trained_on) {
+    result.notes.emplace_back(
+        "these images were trained on: the figures flatter the network, and wrong labels were not looked for");
+  }
   if (!request.by.empty()) {
     result.figures["by"] = request.by;
     result.figures["groups"] = trust::group_figures(rows, column_values(collection, rows.ids, request.by));
