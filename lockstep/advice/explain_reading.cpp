@@ -101,6 +101,20 @@ void tell_replanned(const MeasuredTable& table, const std::vector<ReadingFit>& f
   paper.table(std::move(grid));
 }
 
+// What the plan of the traced network says of a row, under this reading.
+void add_planned(const MeasuredTable& table, const ReadingFit& fit, size_t i, std::vector<std::string>& cells,
+                 Json& entry) {
+  const auto rate = table.figures[i].planned_rate;
+  if (!rate) {
+    cells.insert(cells.end(), {"-", "-", "-"});
+    return;
+  }
+  const double hours = forecast::samples_shown(table.rows[i], fit.reading, table.epochs) / *rate / kSecondsOfAnHour;
+  cells.insert(cells.end(), {base::fixed(*rate, 2), planning::figure(hours), jobs_text(hours, table.walltime_h)});
+  entry["planned_rate"] = *rate;
+  entry["planned_hours"] = hours;
+}
+
 Json tell_rows(const MeasuredTable& table, const ReadingFit& fit, Paper& paper) {
   Paper::Grid grid{{{"batch", Align::right},
                     {"nodes", Align::right},
@@ -118,6 +132,10 @@ Json tell_rows(const MeasuredTable& table, const ReadingFit& fit, Paper& paper) 
                         " samples/s and GPU; with a loss: ", base::fixed(fit.rate_of_one, 3), " on one GPU, ",
                         base::percent(fit.kept_per_doubling, 0), " of it kept with each doubling (typical miss x ",
                         base::fixed(fit.doubling_spread, 2), ")")};
+  const bool planned = !table.planned_network.empty();
+  if (planned) {
+    for (const char* title : {"planned samples/s", "planned h", "jobs"}) grid.columns.push_back({title, Align::right});
+  }
   Json rows = Json::array();
   for (size_t i = 0; i < table.rows.size(); ++i) {
     const ScalingRow& row = table.rows[i];
@@ -134,9 +152,16 @@ Json tell_rows(const MeasuredTable& table, const ReadingFit& fit, Paper& paper) 
     entry["fitted_hours"] = fitted;
     entry["lossy_hours"] = lossy;
     entry["jobs"] = table.walltime_h > 0 ? Json(std::llround(std::ceil(fitted / table.walltime_h - 1e-9))) : Json();
+    if (planned) add_planned(table, fit, i, grid.rows.back(), entry);
     rows.push_back(std::move(entry));
   }
   paper.table(std::move(grid));
+  if (planned) {
+    paper.say(text("Planned: the step of ", table.planned_network, " as this program runs it, traced and forecast for ",
+                   table.gpu, ", ", table.gpu_batch, table.gpu_batch == 1 ? " sample" : " samples",
+                   " on each GPU, the nodes and GPUs of the row, with its own exchange of gradients; input, start and "
+                   "validation are not counted."));
+  }
   for (size_t i = 0; i < table.rows.size(); ++i) {
     if (table.walltime_h > 0 && table.rows[i].low_hours == table.walltime_h) {
       paper.say(text("Row ", i + 1,

@@ -32,6 +32,14 @@ TEST(ExplainReadingTest, CountsJobsAndSaysWhyAGlobalBatchCannotBe) {
   // 50,000 samples in 25 h on two dies, of 12 x 4.063 / 15.67 samples/s.
   EXPECT_NEAR(document.at("efficiency").as_double(), 50000 / 25.0 / 3600 / 2 / (12 * 4.063 / 15.67), 1e-6);
   EXPECT_NEAR(document.at("elsewhere_hours").items()[0].items()[0].as_double(), 50000 / 200.0 / 3600, 1e-9);
+  EXPECT_FALSE(document.at("rows").items()[0].contains("planned_hours"));
+  table.planned_network = "a network";
+  table.figures.resize(3);
+  table.figures[0].planned_rate = 2;
+  Paper with_plan;
+  const auto planned = explain_reading(table, catalogue::load_embedded(), with_plan);
+  EXPECT_NEAR(planned.at("rows").items()[0].at("planned_hours").as_double(), 50000 / 2.0 / 3600, 1e-9);
+  EXPECT_NE(to_text(with_plan).find("Planned: the step of a network"), std::string::npos);
   EXPECT_NE(to_text(paper).find("rows 1 and 2 contradict each other"), std::string::npos);
 }
 

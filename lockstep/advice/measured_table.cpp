@@ -78,12 +78,16 @@ MeasuredTable::Figures figures_of(const Json& row) {
 }
 
 MeasuredTable table_of(const Json& object) {
-  check_keys(object, {"title", "gpu", "job", "epochs", "walltime_h", "rows", "elsewhere", "reference", "network"});
+  check_keys(object,
+             {"title", "gpu", "job", "epochs", "gpu_batch", "walltime_h", "rows", "elsewhere", "reference", "network"});
   MeasuredTable table;
   table.title = object.at("title").as_string();
   table.gpu = object.string_or("gpu", "");
   table.job = object.string_or("job", "");
   table.epochs = object.double_or("epochs", 0);
+  table.gpu_batch = object.int_or("gpu_batch", table.gpu_batch);
+  if (table.gpu_batch < 1)
+    throw Error(Blame::user, text(object.where(), ": gpu_batch must be 1 or more"), "\"gpu_batch\": 1");
   table.walltime_h = object.double_or("walltime_h", 0);
   for (const auto& row : object.at("rows").items()) {
     table.rows.push_back(row_of(row, table.epochs > 0));

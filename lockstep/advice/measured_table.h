@@ -17,6 +17,7 @@ struct MeasuredTable {
   std::string gpu;        // of the catalogue; empty: not stated
   std::string job;        // document of the job that was measured, beside the table's; empty: none
   double epochs = 0;      // above 0: "batch" is to be read
+  int64_t gpu_batch = 1;  // of such a table: samples of a step on each GPU, where its job is planned
   double walltime_h = 0;  // of one job; 0: no limit
   std::vector<forecast::ScalingRow> rows;
   struct Figures {  // what was measured beside a row's rate, and what a plan had said

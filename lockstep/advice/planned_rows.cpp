@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/advice/planned_rows.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "lockstep/base/error.h"
@@ -19,23 +20,32 @@ using base::text;
 
 constexpr double kHour = 3600;
 
+// Samples of a step on each GPU. Where "batch" is to be read, it does not say.
+int64_t gpu_batch(const MeasuredTable& table, const forecast::ScalingRow& row) {
+  return table.epochs > 0 ? table.gpu_batch : std::llround(row.batch);
+}
+
+int64_t gpus_per_node(const MeasuredTable& table, const forecast::ScalingRow& row) {
+  return table.epochs > 0 && row.nodes > 0 ? std::max<int64_t>(1, row.gpus / row.nodes) : table.network.per_node;
+}
+
 // The job as that row ran it, and no other levers than its own.
 planning::PlanRequest request_of_row(const MeasuredTable& table, const forecast::ScalingRow& row, const spec::Job& job,
                                      const AdviceRequest& request) {
   planning::PlanRequest plan;
   plan.job = job;
-  plan.job.training.global_batch = std::llround(row.batch) * row.gpus;
+  plan.job.training.global_batch = gpu_batch(table, row) * row.gpus;
   if (row.steps > 0) {
     plan.job.training.steps = std::llround(row.steps);
     plan.job.training.epochs = 0;
   }
   plan.lengths = planning::find_lengths(plan.job, 0, 0);
-  plan.assumptions.per_node = table.network.per_node;
+  plan.assumptions.per_node = gpus_per_node(table, row);
   if (table.network.inter_rate > 0) plan.assumptions.inter_rate = table.network.inter_rate;
   planning::MachineRequest machines;
   machines.on = {table.gpu};
   machines.gpus = {row.gpus};
-  machines.per_node = table.network.per_node;
+  machines.per_node = gpus_per_node(table, row);
   plan.machine_options = planning::find_machine_options(machines, request.catalogue);
   plan.search = false;
   plan.tracer = request.tracer;
@@ -81,7 +91,7 @@ void plan_rows(MeasuredTable& table, const base::Path& folder, const AdviceReque
     if (!best) continue;
     const double step = best->trial.time->step.value;
     table.figures[i].planned_with = planning::changes_text(*best);
-    table.figures[i].planned_rate = row.batch * static_cast<double>(row.gpus) / step;
+    table.figures[i].planned_rate = static_cast<double>(gpu_batch(table, row) * row.gpus) / step;
     if (row.steps > 0) table.figures[i].planned_hours = row.steps * step / kHour;
   }
 }

@@ -51,6 +51,17 @@ TEST_F(PlannedRowsTest, AGradientThatIsStatedStays) {
   EXPECT_EQ(table.network.gradient_bytes, 7e6);
 }
 
+// "batch" is to be read: each GPU has gpu_batch samples of a step, and the nodes are those of the row.
+TEST_F(PlannedRowsTest, ATableOfEpochsIsPlannedByTheBatchOfAGpu) {
+  const MeasuredTable table = planned(R"("gpu": "v100-32", "epochs": 50, "gpu_batch": 16, "rows": [
+      {"gpus": 2, "nodes": 1, "batch": 1000, "hours": 13, "samples": 2000},
+      {"gpus": 10, "nodes": 5, "batch": 2000, "hours": 12, "samples": 2000}])");
+  ASSERT_TRUE(table.figures[0].planned_rate && table.figures[1].planned_rate);
+  EXPECT_FALSE(table.figures[0].planned_hours) << "the reading says how many samples are shown";
+  EXPECT_GT(*table.figures[1].planned_rate, *table.figures[0].planned_rate);
+  EXPECT_LT(*table.figures[1].planned_rate, 5 * *table.figures[0].planned_rate) << "over the network";
+}
+
 TEST_F(PlannedRowsTest, NeedsAGpuAndBatches) {
   EXPECT_THROW(planned(R"("rows": [{"gpus": 1, "batch": 32, "rate": 100}])"), base::Error);
   EXPECT_THROW(planned(R"("gpu": "v100-32", "rows": [{"gpus": 1, "rate": 100}])"), base::Error);

@@ -41,6 +41,7 @@ MemoryNeeds loader_needs(const LoaderOptions& options, int64_t num_samples, cons
 
 std::vector<std::vector<task::Field>> fields_by_canvas(const task::Task& task) {
   std::vector<std::vector<task::Field>> all;
+  all.reserve(static_cast<size_t>(task.num_canvases()));
   for (int64_t canvas = 0; canvas < task.num_canvases(); ++canvas) all.push_back(task.fields_on(canvas));
   return all;
 }
