@@ -41,7 +41,6 @@ Trunk rcnn_trunk(const Request& request, const std::string& name) {
   return resnet_trunk(request, name);
 }
 
-
 void check_canvas(const Request& request) {
   const spec::ImageSize& size = request.image_size;
   if (size.height % kCoarsest == 0 && size.width % kCoarsest == 0) return;

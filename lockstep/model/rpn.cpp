@@ -16,7 +16,7 @@
 namespace lockstep::model {
 namespace {
 
-constexpr size_t kMaps = 5;            // of the pyramid that anchors stand on
+constexpr size_t kMaps = 5;           // of the pyramid that anchors stand on
 constexpr int64_t kFinestStride = 4;  // of its first map: a canvas is a whole number of them
 constexpr double kSmallest = 1e-3;
 constexpr double kProposalOverlap = 0.7;

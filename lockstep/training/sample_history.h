@@ -21,8 +21,8 @@ class SampleHistory {
 
   void begin(const std::string& session, int64_t step);  // goes on after that step; one name on all ranks
   void rewound(int64_t step, int64_t data_shift);        // back at it
-  // Writes down step number `step`, whose mean loss over all ranks is `loss`. With a partitioning of level 3 (null: none) the checksum is of this rank's
-  // partitions.
+  // Writes down step number `step`, whose mean loss over all ranks is `loss`. With a partitioning of level 3 (null:
+  // none) the checksum is of this rank's partitions.
   void step(int64_t step, const loader::Batch& batch, double loss, const model::Network& network,
             const step::Partitioning* partitioning);
 

@@ -27,7 +27,8 @@ TEST(SampleHistoryTest, KeepsOneLineForEachStepAcrossSessions) {
   }
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_EQ(lines[0], R"({"session":"s0","begin":0,"ranks":4})");
-  EXPECT_TRUE(lines[3].starts_with(R"({"step":2,"ranks":4,"epoch":0,"loss":0.5,"samples":[4,2],"weights":)")) << lines[3];
+  EXPECT_TRUE(lines[3].starts_with(R"({"step":2,"ranks":4,"epoch":0,"loss":0.5,"samples":[4,2],"weights":)"))
+      << lines[3];
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ base::CommandLine forecast_line() {
            {"--gpu", "ID", "the GPU of these cells (default: the one that the rows name)"},
            {"--operators", "FILE", "their timed operators too: where forecast and fact differ, by class"},
            {"--published", "FILE", "CSV of published measurements (results/published_training.csv)"},
-           {"--fit", "FILE", "write the factors of GPU families that these rows ask for (lockstep/forecast/gpu_families.json)"},
+           {"--fit", "FILE",
+            "write the factors of GPU families that these rows ask for (lockstep/forecast/gpu_families.json)"},
            {"--all", "", "list the rows left out too, each with its reason"},
            {"--json", "FILE", "every row as JSON (- = standard output)"}},
           "lockstep bench forecast --cells results/cells-h200.json\n"
