@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same network in LitServe, with its dynamic batches. peer_litserve.py MODEL.onnx PORT SIZE"""
+"""The same network in LitServe, with its dynamic batches; images come in JSON, as base64. peer_litserve.py MODEL.onnx PORT SIZE"""
+import base64
 import sys
 
-import fastapi
 import litserve
 import numpy
 
@@ -12,9 +12,9 @@ class Classifier(litserve.LitAPI):
         import onnxruntime
         self.session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
 
-    async def decode_request(self, request: fastapi.Request):
+    def decode_request(self, request):
         from peer_pixels import pixels
-        return pixels(await request.body(), int(sys.argv[3]))
+        return pixels(base64.b64decode(request["image"]), int(sys.argv[3]))
 
     def batch(self, inputs):
         return numpy.concatenate(inputs)

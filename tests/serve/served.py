@@ -24,6 +24,8 @@ PATIENCE = 120  # seconds, against a hang
 class Served:
     """The server runs inside the `with`; `end()` before its end gives the exit code."""
 
+    name = "lockstep"
+
     def __init__(self, *arguments, env=None):
         self.arguments, self.env = [str(word) for word in arguments], env
 
