@@ -69,7 +69,8 @@ turns=("every-step 320 python3 tests/faults/every_step.py"
   "predict-faults 90 python3 tests/faults/kill_predict.py 60" "soak 120 python3 tests/faults/loader_soak.py"
   "fastbox 80 python3 tests/learning/fastbox.py" "unity-off 280 unity_off core_rooms"
   "parts 80 python3 tests/faults/kill_parts.py 60"
-  "instances 60 python3 tests/learning/instances.py" "unity-off-torch 520 unity_off torch_rooms"
+  "instances 60 python3 tests/learning/instances.py" "loss-curves 40 .deps/oracles/bin/python tests/learning/loss_curves.py"
+  "unity-off-torch 520 unity_off torch_rooms"
   "virtual-ranks 80 python3 tests/faults/kill_virtual.py" "prep-faults 70 python3 tests/faults/kill_prep.py 60"
   "serve-soak 60 python3 tests/serve/soak.py 10000 1000 1000")
 
