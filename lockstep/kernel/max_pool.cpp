@@ -106,7 +106,8 @@ bool takes_max_pool(const at::Tensor& input) {
   static const auto operation = c10::Dispatcher::singleton().findSchemaOrThrow("lockstep::max_pool", "");
   const auto type = input.scalar_type();
   return input.is_cuda() && (type == at::kBFloat16 || type == at::kHalf) && input.dim() == 4 && input.numel() > 0 &&
-         input.size(1) % 8 == 0 && input.is_contiguous(at::MemoryFormat::ChannelsLast) &&
+         input.numel() < (int64_t{1} << 34) && input.size(1) % 8 == 0 &&
+         input.is_contiguous(at::MemoryFormat::ChannelsLast) &&
          operation.hasKernelForDispatchKey(c10::DispatchKey::CUDA);
 }
 

@@ -12,7 +12,7 @@ struct TokenGrid {
   static constexpr int kMostWidth = 2048;    // of a block, which has whole rows
   static constexpr int kAtOnce = 4;          // rows that a block has in flight
   static constexpr int kBackwardAtOnce = 2;  // likewise backward, where a thread needs more registers
-  static constexpr int kBlocks = 528;        // of backward, at most
+  static constexpr int kProcessors = 132;    // of the largest GPUs: so many blocks, and four to eight times of it
 
   int64_t rows;
   int width;
@@ -22,7 +22,8 @@ struct TokenGrid {
   TokenGrid(int64_t of_rows, int64_t of_width) : rows(of_rows), width(static_cast<int>(of_width)) {
     threads = (width / kVector + 31) / 32 * 32;
     const int64_t needed = (rows + kBackwardAtOnce - 1) / kBackwardAtOnce;
-    blocks = static_cast<int>(needed < 1 ? 1 : needed < kBlocks ? needed : kBlocks);
+    const int share = 768 / threads, most = kProcessors * (share < 4 ? 4 : share > 8 ? 8 : share);
+    blocks = static_cast<int>(needed < 1 ? 1 : needed < most ? needed : most);
   }
 
   int64_t sums() const { return int64_t{2} * blocks * width; }  // floats of scratch

@@ -195,7 +195,7 @@ at::Tensor Conv2d::same_padded(const at::Tensor& input) const {
 at::Tensor Conv2d::patches(const at::Tensor& input) const {
   const int64_t side = shape_.kernel, channels = input.size(1);
   const bool last = input.is_contiguous(at::MemoryFormat::ChannelsLast);
-  if (!weight_.block().fuses(input) || !last || weight_().scalar_type() != input.scalar_type()) {
+  if (!weight_.block().fuses(input) || !last || !kernel::takes_linear(input.permute({0, 2, 3, 1}), weight_())) {
     return operator()(input).flatten(2).transpose(1, 2);
   }
   const int64_t batch = input.size(0), rows = input.size(2) / side, columns = input.size(3) / side;

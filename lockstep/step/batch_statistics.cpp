@@ -3,6 +3,7 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/where.h>
 
 namespace lockstep::step {
@@ -43,6 +44,11 @@ void BatchStatistics::keep_finite() {
   const at::Tensor now = flat();
   const at::Tensor finite = at::isfinite(now);
   if (!finite.all().item<bool>()) write(at::where(finite, now, kept_));
+}
+
+at::Tensor BatchStatistics::all_finite(at::Device device) const {
+  if (buffers_.empty()) return at::ones({}, at::TensorOptions(device).dtype(at::kBool));
+  return at::isfinite(flat()).all();
 }
 
 void BatchStatistics::merge(comm::Group& group, int64_t samples, int64_t global_size) {

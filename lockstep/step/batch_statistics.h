@@ -22,6 +22,11 @@ class BatchStatistics {
   // After forward with batch norms that are the same on every rank by themselves.
   void keep_finite();
 
+  // For steps that are replayed: what keep() saw, and to have restore() go back to it again.
+  const at::Tensor& kept() const { return kept_; }
+  void restore_to(const at::Tensor& kept) { kept_ = kept; }
+  at::Tensor all_finite(at::Device device) const;  // a truth, there; true where there are none
+
   bool empty() const { return buffers_.empty(); }
   at::Tensor flat() const;  // all of them, one after the other; a copy. REQUIRES: not empty
   void write(const at::Tensor& flat);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lockstep/comm/group.h"
@@ -15,6 +16,7 @@ struct BatchSums {             // over the whole batch, the same on every rank
   int64_t samples = 0;         // rows that take part
   bool stop = false;           // some rank wants to stop after this step
   double exposed_seconds = 0;  // of this rank's communication that computing did not hide, beyond the blocking calls'
+  std::optional<double> norm = std::nullopt;  // of the gradients, where it came with the sums
 };
 
 // What dropout draws in a step belongs to (seed, step, rank), resumed or not: sets libtorch's generator to it.

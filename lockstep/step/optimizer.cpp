@@ -194,6 +194,10 @@ double global_norm(const std::vector<at::Tensor>& tensors) {
   return at::stack(at::_foreach_norm(tensors, 2)).norm().item<double>();
 }
 
+at::Tensor global_norm_there(const std::vector<at::Tensor>& tensors) {
+  return at::stack(at::_foreach_norm(tensors, 2)).norm();
+}
+
 void clip_gradients(std::vector<at::Tensor>& gradients, double norm, double limit) {
   const double scale = limit / (norm + 1e-6);
   if (scale < 1) at::_foreach_mul_(gradients, scale);

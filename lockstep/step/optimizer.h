@@ -62,6 +62,7 @@ std::vector<double> norms_of(const std::vector<at::Tensor>& tensors);
 
 // The square root of the sum of all squares.
 double global_norm(const std::vector<at::Tensor>& tensors);
+at::Tensor global_norm_there(const std::vector<at::Tensor>& tensors);  // on their device, a scalar; REQUIRES: some
 
 // Scales all gradients so that their global norm is at most `limit`, as torch.nn.utils.clip_grad_norm_.
 void clip_gradients(std::vector<at::Tensor>& gradients, double norm, double limit);

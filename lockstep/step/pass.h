@@ -29,9 +29,10 @@ struct StepOptions {
 // The objective of a step with these options.
 std::shared_ptr<const objective::Objective> objective_of(const StepOptions& options);
 
-struct PassSums {       // over rows
-  at::Tensor totals;    // double, on the device: the loss, then the objective's figures; undefined: no rows yet
-  int64_t samples = 0;  // rows that take part
+struct PassSums {        // over rows
+  at::Tensor totals;     // double, on the device: the loss, then the objective's figures; undefined: no rows yet
+  int64_t samples = 0;   // rows that take part
+  at::Tensor kept = {};  // the batch norms' statistics before, where a replayed step keeps them
 
   PassSums& operator+=(const PassSums& other);
 };

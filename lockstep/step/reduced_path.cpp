@@ -2,6 +2,7 @@
 #include "lockstep/step/reduced_path.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
@@ -34,12 +35,38 @@ ReducedPath::ReducedPath(const model::Network& network, const std::vector<model:
 
 BatchSums ReducedPath::run(const Samples& samples, double scale, bool want_stop) {
   seed_dropout(options_, group_.rank(), samples.step);
+  if (graph_) return run_alone(samples, scale, want_stop);
   statistics_.keep();
-  const auto all = [&](const Samples& of) { return accumulate(of, scale); };
-  const PassSums mine = graph_ ? graph_->run(samples, scale, all) : all(samples);
+  const PassSums mine = accumulate(samples, scale);
   const double exposed = reducer_.exposed_seconds(base::steady_seconds());
   BatchSums sums = over_ranks(mine, pass_.num_totals(), want_stop, group_);
   sums.exposed_seconds = exposed;
+  return sums;
+}
+
+// Alone on a GPU: what the host must know of the step it reads at once, so that the GPU waits for it once.
+BatchSums ReducedPath::run_alone(const Samples& samples, double scale, bool want_stop) {
+  const int64_t num_totals = pass_.num_totals();
+  const auto all = [&](const Samples& of) {
+    statistics_.keep();
+    PassSums sums = accumulate(of, scale);
+    std::vector<at::Tensor> gradients;
+    for (const auto& parameter : parameters_) gradients.push_back(parameter.grad());
+    if (!sums.totals.defined()) {
+      sums.totals = at::zeros({num_totals}, at::TensorOptions(options_.device).dtype(at::kDouble));
+    }
+    sums.totals = at::cat({sums.totals, global_norm_there(gradients).to(at::kDouble).view({1}),
+                           statistics_.all_finite(options_.device).to(at::kDouble).view({1})});
+    sums.kept = statistics_.kept();
+    return sums;
+  };
+  const PassSums mine = graph_->run(samples, scale, all);
+  statistics_.restore_to(mine.kept);
+  BatchSums sums = over_ranks(mine, num_totals + 2, want_stop, group_);
+  finite_ = sums.totals.back() != 0;
+  sums.totals.pop_back();
+  sums.norm = sums.totals.back();
+  sums.totals.pop_back();
   return sums;
 }
 
@@ -83,6 +110,7 @@ double ReducedPath::norm(const std::vector<at::Tensor>& gradients) const {
 }
 
 void ReducedPath::take_statistics(const Samples& samples) {
+  if (finite_) return;
   if (passes_together(options_.training, group_)) return statistics_.keep_finite();  // every rank has the same
   statistics_.merge(group_, samples.rows(), samples.global_size);
 }

@@ -23,6 +23,7 @@ class ReducedPath final : public GradientPath {
   void drop_statistics() override;
 
  private:
+  BatchSums run_alone(const Samples& samples, double scale, bool want_stop);
   int64_t num_passes(int64_t rows) const;
   PassSums accumulate(const Samples& samples, double scale);
   void pass_nothing();
@@ -33,6 +34,7 @@ class ReducedPath final : public GradientPath {
   Pass pass_;
   Reducer reducer_;
   BatchStatistics statistics_;
+  bool finite_ = false;               // the statistics after the last run, as far as is known
   std::unique_ptr<StepGraph> graph_;  // null: every operator is launched by itself
 };
 

@@ -123,7 +123,7 @@ StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
   result.loss = sums.totals[0] / static_cast<double>(std::max<int64_t>(1, result.samples));
   result.figures.assign(sums.totals.begin() + 1, sums.totals.end());
   result.stop = sums.stop;
-  finish(result, samples, lr);
+  finish(result, samples, lr, sums.norm);
   result.communicate_seconds = sums.exposed_seconds + seconds_waited() - waited;
   result.compute_seconds = base::steady_seconds() - start - result.communicate_seconds;
   return result;
@@ -131,7 +131,7 @@ StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
 
 // Takes the step with the gradients that every rank now has alike, or its part of them, unless something in it is not
 // finite.
-void Step::finish(StepResult& result, const Samples& samples, double lr) {
+void Step::finish(StepResult& result, const Samples& samples, double lr, const std::optional<double>& norm) {
   const auto& training = options_.training;
   auto gradients = this->gradients();
   double factor = 1 / scale_.value();
@@ -139,7 +139,7 @@ void Step::finish(StepResult& result, const Samples& samples, double lr) {
     factor *= static_cast<double>(samples.global_size) / static_cast<double>(result.samples);
   }
   if (factor != 1) at::_foreach_mul_(gradients, factor);
-  result.gradient_norm = path_->norm(gradients);
+  result.gradient_norm = norm ? *norm * factor : path_->norm(gradients);
   const bool good = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
   result.skipped = !good && std::isfinite(result.loss) && scale_.can_shrink();
   result.finite = good || result.skipped;

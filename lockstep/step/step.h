@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "lockstep/comm/group.h"
 #include "lockstep/model/network.h"
@@ -65,7 +66,7 @@ class Step {
   const Partitioning* partitioning() const { return partitioning_.get(); }  // null: one rank, or training.zero 0
 
  private:
-  void finish(StepResult& result, const Samples& samples, double lr);
+  void finish(StepResult& result, const Samples& samples, double lr, const std::optional<double>& norm);
   void update(double lr);
   double seconds_waited() const {
     return group_.seconds_waited() + (partitioning_ ? partitioning_->seconds_waited() : 0);

@@ -14,16 +14,18 @@ unsigned blocks_for(int64_t threads) {
   return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
 }
 
+// 32 bits: divisions of 64 take longer than the memory does. takes_max_pool() sees to it that they do.
 struct Pixel {
-  int64_t image;
+  unsigned image;
   int row, column, channel;
 
-  __device__ Pixel(int64_t index, int height, int width, int vectors) {
-    channel = static_cast<int>(index % vectors) * kEight;
-    const int64_t pixel = index / vectors;
-    column = static_cast<int>(pixel % width);
-    row = static_cast<int>(pixel / width % height);
-    image = pixel / width / height;
+  __device__ Pixel(unsigned index, int height, int width, int vectors) {
+    const unsigned pixel = index / static_cast<unsigned>(vectors);
+    channel = static_cast<int>(index - pixel * static_cast<unsigned>(vectors)) * kEight;
+    const unsigned line = pixel / static_cast<unsigned>(width);
+    column = static_cast<int>(pixel - line * static_cast<unsigned>(width));
+    image = line / static_cast<unsigned>(height);
+    row = static_cast<int>(line - image * static_cast<unsigned>(height));
   }
 };
 
@@ -34,7 +36,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t index = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (index >= count) return;
   const Pixel pixel(index, shape.pooled_height, shape.pooled_width, shape.channels / kEight);
-  const Value* map = input + pixel.image * shape.height * shape.width * shape.channels + pixel.channel;
+  const Value* map = input + int64_t{pixel.image} * shape.height * shape.width * shape.channels + pixel.channel;
   const int top = pixel.row * shape.stride - shape.padding, left = pixel.column * shape.stride - shape.padding;
   float most[kEight];
   unsigned place[kEight];
@@ -53,7 +55,7 @@ __global__ void __launch_bounds__(kThreads)
       first = false;
     }
   }
-  store(output + index * kEight, pack<Value>(most));
+  store(output + int64_t{index} * kEight, pack<Value>(most));
   uint2 bytes{};
   bytes.x = place[0] | place[1] << 8 | place[2] << 16 | place[3] << 24;
   bytes.y = place[4] | place[5] << 8 | place[6] << 16 | place[7] << 24;
@@ -77,7 +79,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int y = first_y; y <= last_y; ++y) {
     for (int x = first_x; x <= last_x; ++x) {
       const int64_t at =
-          ((pixel.image * shape.pooled_height + y) * shape.pooled_width + x) * shape.channels + pixel.channel;
+          ((int64_t{pixel.image} * shape.pooled_height + y) * shape.pooled_width + x) * shape.channels + pixel.channel;
       const unsigned here = static_cast<unsigned>((row - y * shape.stride) * shape.size + column - x * shape.stride);
       const uint2 bytes = __ldg(reinterpret_cast<const uint2*>(places + at));
       float pushed[kEight];
@@ -89,7 +91,7 @@ __global__ void __launch_bounds__(kThreads)
       }
     }
   }
-  store(of_input + index * kEight, pack<Value>(sums));
+  store(of_input + int64_t{index} * kEight, pack<Value>(sums));
 }
 
 }  // namespace
@@ -98,8 +100,8 @@ void max_pool(const PoolShape& shape, Number number, const void* input, void* ou
               cudaStream_t stream) {
   const int64_t count = int64_t{shape.images} * shape.pooled_height * shape.pooled_width * (shape.channels / kEight);
   for_16_bit(number, [&]<class Value>(Value*) {
-    forward_kernel<<<blocks_for(count), kThreads, 0, stream>>>(shape, static_cast<const Value*>(input),
-                                                               static_cast<Value*>(output), places, count);
+    forward_kernel<<<blocks_for(count), kThreads, 0, stream>>>(
+        shape, static_cast<const Value*>(input), static_cast<Value*>(output), places, static_cast<unsigned>(count));
   });
   check_launch("max_pool");
 }
@@ -109,7 +111,8 @@ void max_pool_backward(const PoolShape& shape, Number number, const void* gradie
   const int64_t count = int64_t{shape.images} * shape.height * shape.width * (shape.channels / kEight);
   for_16_bit(number, [&]<class Value>(Value*) {
     backward_kernel<<<blocks_for(count), kThreads, 0, stream>>>(shape, static_cast<const Value*>(gradient), places,
-                                                                static_cast<Value*>(of_input), count);
+                                                                static_cast<Value*>(of_input),
+                                                                static_cast<unsigned>(count));
   });
   check_launch("max_pool_backward");
 }

@@ -115,18 +115,22 @@ __global__ void __launch_bounds__(kMostThreads, 2) layer_norm_backward_kernel(La
 #pragma unroll
     for (int k = 0; k < kEight; ++k) weight[k] = call.weight[column + k];
   }
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kBack; first < call.rows;
-       first += static_cast<int64_t>(gridDim.x) * kBack) {
-    uint4 raw[kBack], raw_sum[kBack], raw_passed[kBack];
-    float inverse[kBack], totals[2 * kBack] = {};
+  uint4 raw[kBack], raw_sum[kBack], raw_passed[kBack];
+  const auto fetch = [&](int64_t from) {
 #pragma unroll
     for (int u = 0; u < kBack; ++u) {
-      if (!works || first + u >= call.rows) continue;
-      const int64_t at = (first + u) * call.width + column;
+      if (!works || from + u >= call.rows) continue;
+      const int64_t at = (from + u) * call.width + column;
       raw[u] = load(gradient + at);
       raw_sum[u] = load(sum + at);
       if constexpr (kSum) raw_passed[u] = load(of_sum + at);
     }
+  };
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kBack;
+  fetch(static_cast<int64_t>(blockIdx.x) * kBack);
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kBack; first < call.rows; first += step) {
+    float inverse[kBack], totals[2 * kBack] = {};
+    uint4 passing[kBack];
     float pushed[kBack][kEight] = {}, standard[kBack][kEight] = {};
 #pragma unroll
     for (int u = 0; u < kBack; ++u) {
@@ -144,14 +148,16 @@ __global__ void __launch_bounds__(kMostThreads, 2) layer_norm_backward_kernel(La
         totals[u] += pushed[u][k];
         totals[kBack + u] = fmaf(pushed[u][k], standard[u][k], totals[kBack + u]);
       }
+      if constexpr (kSum) passing[u] = raw_passed[u];
     }
+    fetch(first + step);  // on its way while the block adds up
     sum_over_block(totals, shared);
     const float share = 1 / static_cast<float>(call.width);
 #pragma unroll
     for (int u = 0; u < kBack; ++u) {
       if (!works || first + u >= call.rows) continue;
       float passed[kEight] = {};
-      if constexpr (kSum) unpack<Value>(raw_passed[u], passed);
+      if constexpr (kSum) unpack<Value>(passing[u], passed);
 #pragma unroll
       for (int k = 0; k < kEight; ++k) {
         passed[k] += inverse[u] * (pushed[u][k] - share * (totals[u] + standard[u][k] * totals[kBack + u]));
