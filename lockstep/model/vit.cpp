@@ -110,6 +110,10 @@ class VitBlock final : public PlainBlock, public AttentionBlock {
         fc2_({*this, maker, name + ".mlp.fc2."}, sizes.hidden, sizes.width, LinearInit::truncated_002) {}
 
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
+    if (!fuses(input)) {  // each temporary goes as soon as it was read: what was recorded on a GPU holds this to it
+      const at::Tensor value = input.add(drop_path(*this, attention(norm1_(input), mode), path_rate_, mode));
+      return value.add(drop_path(*this, perceptron(norm2_(value), mode), path_rate_, mode));
+    }
     const auto [first, seen] = norm1_.after_sum(input, {});
     const at::Tensor mixed = drop_path(*this, attention(seen, mode), path_rate_, mode);
     const auto [value, seen_again] = norm2_.after_sum(first, mixed);

@@ -112,7 +112,7 @@ TEST(MachineOptionsTest, TakesAGpuByItsMemoryAlone) {
     EXPECT_FALSE(machine_options[0].gpu->driver_memory_mib);
     EXPECT_THAT(machine_options[0].notes, testing::ElementsAre("any GPU of that memory, taken as one like rtx3080"));
   }
-  EXPECT_THAT(complaint({"rtx3070"}), HasSubstr("--on 8GB"));
+  EXPECT_THAT(complaint({"rtx2070"}), HasSubstr("--on 8GB"));
   EXPECT_THAT(complaint({"lotsGB"}), HasSubstr("the catalogue has no GPU or machine 'lotsGB'"));
 }
 

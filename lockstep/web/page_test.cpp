@@ -19,8 +19,8 @@ TEST(PageTest, HasItsFilesAndNoMarkupOfItsData) {
 TEST(PageTest, ShowsImagesFromBesideItWhereTheVerbSaysSo) {
   const base::Json none = base::Json::object();
   EXPECT_THAT(render_page("predict", "a", none), testing::HasSubstr("img-src data: 'self' file:\">"));
-  EXPECT_THAT(render_page("report", "a", none), testing::HasSubstr("img-src data: \">"));
-  EXPECT_THAT(render_page("report", "a", none), testing::HasSubstr("<title>a - lockstep report</title>"));
+  EXPECT_THAT(render_page("plan", "a", none), testing::HasSubstr("img-src data: \">"));
+  EXPECT_THAT(render_page("plan", "a", none), testing::HasSubstr("<title>a - lockstep plan</title>"));
 }
 
 }  // namespace lockstep::web
