@@ -11,6 +11,7 @@
 #include <torch/library.h>
 
 #include <tuple>
+#include <vector>
 
 #include "lockstep/base/error.h"
 #include "lockstep/kernel/pool_grid.h"

@@ -11,7 +11,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include <optional>
 #include <tuple>
+#include <vector>
 
 #include "lockstep/kernel/token_grid.h"
 

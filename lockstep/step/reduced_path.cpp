@@ -51,6 +51,7 @@ BatchSums ReducedPath::run_alone(const Samples& samples, double scale, bool want
     statistics_.keep();
     PassSums sums = accumulate(of, scale);
     std::vector<at::Tensor> gradients;
+    gradients.reserve(parameters_.size());
     for (const auto& parameter : parameters_) gradients.push_back(parameter.grad());
     if (!sums.totals.defined()) {
       sums.totals = at::zeros({num_totals}, at::TensorOptions(options_.device).dtype(at::kDouble));

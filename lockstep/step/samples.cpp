@@ -50,6 +50,8 @@ at::Tensor shown_image(const at::Tensor& pixels, const image::Normalisation& nor
   const int64_t channels = pixels.size(3);
   if (kernel::takes_normalise(pixels)) {
     std::vector<double> factors, offsets;
+    factors.reserve(static_cast<size_t>(channels));
+    offsets.reserve(static_cast<size_t>(channels));
     for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
       factors.push_back(1 / (255 * normalisation.std[c]));
       offsets.push_back(-normalisation.mean[c] / normalisation.std[c]);

@@ -127,6 +127,7 @@ bool StepGraph::capture(const Samples& samples, const Work& work) {
       }
     }
   }
+  gradients_.reserve(parameters_.size());
   for (auto& parameter : parameters_) {
     if (problem.empty()) gradients_.push_back(parameter.grad());
     parameter.mutable_grad().reset();

@@ -3,6 +3,10 @@
 // (plugins/cuda/layers.cpp). They wait for memory alone: their bytes are those of every pass over a tensor.
 #include <ATen/ops/empty_like.h>
 
+#include <optional>
+#include <tuple>
+#include <vector>
+
 #include "lockstep/kernel/batch_norm_grid.h"
 #include "lockstep/kernel/pool_grid.h"
 #include "lockstep/kernel/token_grid.h"
