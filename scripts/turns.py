@@ -34,8 +34,10 @@ def read_record():
     return json.loads(RECORD.read_text()) if RECORD.exists() else {}
 
 
-def in_turn(names, record):
-    return sorted(names, key=lambda name: record[name]["commits"] if name in record else -1)  # stable: equals as listed
+def in_turn(names, record, start=0):
+    """Of equals another one goes first with each commit: also where nobody commits the record, none is always the last."""
+    start %= max(len(names), 1)
+    return sorted([*names[start:], *names[:start]], key=lambda name: record[name]["commits"] if name in record else -1)
 
 
 def overdue(names, record, now):
@@ -59,7 +61,7 @@ def write_passes(passes):
 def main():
     what, names = sys.argv[1], sys.argv[2:]
     if what == "order":
-        print(*in_turn(names, read_record()), sep="\n")
+        print(*in_turn(names, read_record(), commits()), sep="\n")
     elif what == "passed":
         write_passes(names)
     else:

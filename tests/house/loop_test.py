@@ -105,9 +105,9 @@ class TurnsTest(unittest.TestCase):
         self.assertEqual(len(self.always) + len(self.turns), len(rows), "two parts of one name")
         self.box = int(re.search(r"LONG_SECONDS:-(\d+)", (ROOT / "scripts/test_long.sh").read_text()).group(1))
 
-    def land(self, record, number, slowness):
+    def land(self, record, number, slowness, start):
         """One landing, as test_long.sh goes about it, where every part takes `slowness` times its seconds."""
-        parts = [*self.always.items(), *((name, self.turns[name]) for name in turns.in_turn(self.turns, record))]
+        parts = [*self.always.items(), *((name, self.turns[name]) for name in turns.in_turn(list(self.turns), record, start))]
         spent = 0
         for name, seconds in parts:
             if spent + seconds <= self.box and spent + slowness * seconds <= self.box + 250:
@@ -116,10 +116,10 @@ class TurnsTest(unittest.TestCase):
         return record
 
     def test_every_part_has_its_turn_within_seven_landings(self):
-        for slowness in (1, 1.7):
+        for slowness, stride in ((1, 1), (1, 26), (1.7, 0), (1.7, 50)):
             record = {}
             for number in range(1, 40):
-                record = self.land(record, number, slowness)
+                record = self.land(record, number, slowness, number * stride)
                 if number >= turns.MOST_LANDINGS:
                     waiting = {name: number - record.get(name, {"commits": 0})["commits"] for name in (*self.always, *self.turns)}
                     self.assertLess(max(waiting.values()), turns.MOST_LANDINGS, f"landing {number}, {slowness}: {waiting}")
@@ -127,6 +127,7 @@ class TurnsTest(unittest.TestCase):
     def test_what_never_passed_goes_first_then_what_passed_longest_ago(self):
         record = {"a": {"commits": 30}, "b": {"commits": 10}, "d": {"commits": 10}}
         self.assertEqual(turns.in_turn(["a", "b", "c", "d"], record), ["c", "b", "d", "a"])
+        self.assertEqual(turns.in_turn(["a", "b", "c", "d"], record, 3), ["c", "d", "b", "a"])
 
     def test_a_part_that_was_left_out_for_seven_landings_is_told(self):
         most = turns.MOST_LANDINGS * turns.LANDING
