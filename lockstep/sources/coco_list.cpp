@@ -111,7 +111,19 @@ CocoList::CocoList(std::string_view content, std::string source) : text_(content
   if (!has_images)
     throw Error(Blame::user, text(source_, ": it lists no images"), "a COCO file has images, annotations, categories");
   for (const JsonSlice slice : annotations) add_annotation(slice, by_id);
+  ids_.clear();  // they were for the notes
 }
+
+namespace {
+
+// Of an image whose list says its size.
+bool lies_outside(const std::vector<double>& box, const CocoImage& image) {
+  if (box.size() != 4 || image.width <= 0 || image.height <= 0) return false;
+  return box[0] >= static_cast<double>(image.width) || box[1] >= static_cast<double>(image.height) ||
+         box[0] + box[2] <= 0 || box[1] + box[3] <= 0;
+}
+
+}  // namespace
 
 void CocoList::add_image(JsonSlice slice, std::unordered_map<std::string, size_t>& by_id) {
   std::string key;
@@ -141,6 +153,7 @@ void CocoList::add_annotation(JsonSlice slice, const std::unordered_map<std::str
     std::string id;
     std::string image;
     std::string flat_box;
+    std::vector<double> box = {};  // x, y, width, height, where it is one
   };
   const Entry entry = read_entry(text_, source_, slice, [&](const Json& annotation) {
     if (const Json* category = annotation.find("category_id"); category && !categories_.contains(category->as_int())) {
@@ -150,8 +163,13 @@ void CocoList::add_annotation(JsonSlice slice, const std::unordered_map<std::str
     }
     if (const Json* caption = annotation.find("caption")) caption->as_string();
     const Json *id = annotation.find("id"), *box = annotation.find("bbox");
-    return Entry{id ? id->dump(-1) : "without a number", id_of(annotation.at("image_id")),
-                 box && !has_area(*box) ? box->dump(-1) : ""};
+    Entry read{id ? id->dump(-1) : "without a number", id_of(annotation.at("image_id")),
+               box && !has_area(*box) ? box->dump(-1) : ""};
+    if (box && read.flat_box.empty()) {
+      for (const auto& one : box->items()) read.box.push_back(one.as_double());
+    }
+    if (id && !ids_.insert(read.id).second && repeated_++ == 0) first_repeated_ = read.id;
+    return read;
   });
   const auto found = by_id.find(entry.image);
   const std::string name = text(source_, ": annotation ", entry.id);
@@ -160,8 +178,25 @@ void CocoList::add_annotation(JsonSlice slice, const std::unordered_map<std::str
   } else if (!entry.flat_box.empty()) {
     left_out_.push_back({name, text("the box ", entry.flat_box, " of image ", entry.image, " has no area")});
   } else {
-    images_[found->second].annotations.push_back(slice);
+    CocoImage& image = images_[found->second];
+    if (lies_outside(entry.box, image) && outside_++ == 0) first_outside_ = entry.id;
+    image.annotations.push_back(slice);
   }
+}
+
+std::vector<std::string> CocoList::notes() const {
+  std::vector<std::string> all;
+  if (outside_ > 0) {
+    all.push_back(text(source_, ": ", outside_, outside_ == 1 ? " box lies" : " boxes lie",
+                       " outside of the image, such as that of annotation ", first_outside_,
+                       ": kept for the score, and not learnt"));
+  }
+  if (repeated_ > 0) {
+    all.push_back(text(source_, ": ", repeated_, repeated_ == 1 ? " annotation has" : " annotations have",
+                       " the number of another, such as ", first_repeated_,
+                       ": kept, unless category and box are the same too"));
+  }
+  return all;
 }
 
 void CocoList::describe(size_t image, const std::map<std::string, int32_t>& labels, Json& sample,

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "lockstep/base/json.h"
@@ -41,6 +42,8 @@ class CocoList {
   const std::vector<CocoImage>& images() const { return images_; }
   // Annotations of images that are not listed, those whose box has no area, images that are listed twice.
   const std::vector<Refused>& left_out() const { return left_out_; }
+  // Boxes outside of their images and numbers that two annotations have, a sentence each.
+  std::vector<std::string> notes() const;
   const std::map<int64_t, std::string>& categories() const { return categories_; }  // by their number in the file
   // Adds what the annotations of an image say to `sample`: "objects" (each with "label" by `labels`, "category",
   // "bbox" and all that stood in the file but the number of the image), "captions". An annotation that stands in
@@ -58,6 +61,9 @@ class CocoList {
   std::vector<CocoImage> images_;
   std::vector<Refused> left_out_;
   std::map<int64_t, std::string> categories_;
+  std::unordered_set<std::string> ids_;  // of annotations
+  int64_t outside_ = 0, repeated_ = 0;
+  std::string first_outside_, first_repeated_;  // numbers of annotations
 };
 
 }  // namespace lockstep::sources

@@ -71,6 +71,7 @@ class CocoSource final : public Source {
     }
     for (size_t list = 0; list < files.size(); ++list) {
       add_images(list, files[list]);
+      for (auto& note : lists_[list].notes()) notes_.push_back(std::move(note));
       refused_.insert(refused_.end(), lists_[list].left_out().begin(), lists_[list].left_out().end());
     }
   }
