@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,6 +135,7 @@ Child::Child(const std::vector<std::string>& words, const ChildOptions& options)
   for (const int end : {out_, err_}) {
     if (end >= 0) ::fcntl(end, F_SETFL, O_NONBLOCK);
   }
+  end_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   begun_ = base::steady_seconds();
 }
 
@@ -146,6 +148,7 @@ Child::~Child() {
   close_one(in_);
   close_one(out_);
   close_one(err_);
+  close_one(end_);
 }
 
 void Child::read_output() {
@@ -256,7 +259,9 @@ void Child::kill_now(const std::string& why) {
 void wait_for(const std::vector<const Child*>& children, double seconds) {
   std::vector<struct pollfd> watched;
   for (const Child* child : children) {
-    if (child->output_descriptor() >= 0) watched.push_back({child->output_descriptor(), POLLIN, 0});
+    for (const int one : {child->output_descriptor(), child->end_descriptor()}) {
+      if (one >= 0) watched.push_back({one, POLLIN, 0});
+    }
   }
   ::poll(watched.data(), watched.size(), static_cast<int>(seconds * 1000));
 }

@@ -41,7 +41,8 @@ class Child {
   void send(int signal) const;
   void kill_now(const std::string& why);
   pid_t pid() const { return pid_; }
-  int output_descriptor() const { return out_; }
+  int output_descriptor() const { return out_; }  // -1: closed
+  int end_descriptor() const { return end_; }     // readable when it is over; -1: the kernel has none
 
  private:
   void read_output();
@@ -52,6 +53,7 @@ class Child {
   int in_ = -1;
   int out_ = -1;
   int err_ = -1;
+  int end_ = -1;
   double begun_ = 0;
   bool ended_ = false;
   int code_ = 0;

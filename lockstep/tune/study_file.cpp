@@ -17,6 +17,7 @@
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/folder.h"
 
 namespace lockstep::tune {
 namespace {
@@ -25,12 +26,39 @@ using base::Blame;
 using base::Error;
 using base::text;
 
+constexpr double kLookAgain = 0.2;  // seconds between looks whether the holder of a lock still lives
+
 // Renamed first: unlink() of two waiters that both found the lock stale could remove the lock of a third.
 bool remove_lock(const base::Path& lock) {
   std::random_device random;
   const std::string away = text(lock.string(), ".", ::getpid(), "-", random(), "-", random(), ".rename");
   if (::rename(lock.c_str(), away.c_str()) != 0) return false;
   return ::unlink(away.c_str()) == 0;
+}
+
+// Whether the lock is that of a worker that is dead by now.
+bool is_of_the_dead(const base::Path& file, const base::Path& lock) {
+  std::error_code gone;
+  const std::string target = std::filesystem::read_symlink(lock, gone).string();
+  const std::string marker = "/workers/";
+  const size_t at = target.rfind(marker);
+  if (gone || at == std::string::npos) return false;
+  const size_t begin = at + marker.size();
+  const size_t end = target.find("/../../", begin);
+  if (end == std::string::npos) return false;  // Optuna's, in a folder of that name
+  const std::string worker = target.substr(begin, end - begin);
+  return !run::read_holder(worker_folder(file, worker));
+}
+
+// One at a time, so that none takes away the lock of whoever came after the dead one.
+bool remove_lock_of_the_dead(const base::Path& file, const base::Path& lock) {
+  const std::string guard = lock.string() + ".breaking";
+  const int descriptor = ::open(guard.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  if (descriptor < 0) return false;
+  ::close(descriptor);
+  const bool removed = is_of_the_dead(file, lock) && remove_lock(lock);
+  ::unlink(guard.c_str());
+  return removed;
 }
 
 // The bytes from `offset` on. The file is opened each time: NFS shows what others have written at open().
@@ -54,10 +82,14 @@ std::string read_from(const base::Path& path, uint64_t offset) {
 
 }  // namespace
 
-LinkLock::LinkLock(const base::Path& file, double grace) : lock_(file.string() + ".lock") {
-  const std::string target = std::filesystem::absolute(file).string();  // a waiter's stat() follows the link
+LinkLock::LinkLock(const base::Path& file, const std::string& worker, double grace) : lock_(file.string() + ".lock") {
+  // Absolute, since a waiter's stat() follows the link.
+  std::string target = std::filesystem::absolute(file).string();
+  const base::Path folder = std::filesystem::absolute(worker_folder(file, worker));
+  if (!worker.empty() && std::filesystem::is_directory(folder)) target = (folder / "../.." / file.filename()).string();
   double wait = 0.001;
   double since = base::steady_seconds();
+  double looked = since;
   struct timespec last {};
   while (::symlink(target.c_str(), lock_.c_str()) != 0) {
     if (errno != EEXIST) base::throw_errno(text("cannot lock ", file.string()), "the folder must be writable");
@@ -69,6 +101,10 @@ LinkLock::LinkLock(const base::Path& file, double grace) : lock_(file.string() +
     if (found.st_mtim.tv_sec != last.tv_sec || found.st_mtim.tv_nsec != last.tv_nsec) {
       last = found.st_mtim;
       since = base::steady_seconds();
+    }
+    if (base::steady_seconds() - looked > kLookAgain) {
+      looked = base::steady_seconds();
+      if (is_of_the_dead(file, lock_) && remove_lock_of_the_dead(file, lock_)) continue;
     }
     if (base::steady_seconds() - since > grace && remove_lock(lock_)) {
       since = base::steady_seconds();
@@ -154,7 +190,7 @@ void StudyFile::Update::add(int64_t operation, const std::string& fields) {
 }
 
 void StudyFile::update(const std::function<void(Update&)>& work) {
-  const LinkLock lock(path_);
+  const LinkLock lock(path_, worker_);
   read();
   Update update(*this);
   work(update);

@@ -61,12 +61,18 @@ class StudyFile {
 std::string iso_time(double unix_seconds);
 double unix_time(const std::string& iso);  // 0: none
 
-// The lock of a file between processes and hosts, as Optuna takes it.
+// The folder that a worker holds (run::RunFolder) while it lives, beside the journal.
+inline base::Path worker_folder(const base::Path& journal, const std::string& worker) {
+  return journal.parent_path() / "workers" / worker;
+}
+
+// The lock of a file between processes and hosts, as Optuna takes it. Where the worker has its folder, the link leads
+// through it: nobody waits for the lock of a worker that is known to be dead.
 class LinkLock {
  public:
   static constexpr double kGraceSeconds = 30;
 
-  explicit LinkLock(const base::Path& file, double grace = kGraceSeconds);
+  explicit LinkLock(const base::Path& file, const std::string& worker = "", double grace = kGraceSeconds);
   ~LinkLock();
   LinkLock(const LinkLock&) = delete;
   LinkLock& operator=(const LinkLock&) = delete;

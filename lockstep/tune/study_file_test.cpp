@@ -101,9 +101,20 @@ TEST_F(StudyFileTest, BreaksTheLockOfADeadProcess) {
   base::write_file(path_, kOptunas);
   std::filesystem::create_symlink(std::filesystem::absolute(path_), path_.string() + ".lock");
   const double before = base::steady_seconds();
-  const LinkLock lock(path_, 0.1);
+  const LinkLock lock(path_, "", 0.1);
   lock.ensure_held();
   EXPECT_GE(base::steady_seconds() - before, 0.1);
+}
+
+TEST_F(StudyFileTest, DoesNotWaitForTheLockOfADeadWorker) {
+  base::write_file(path_, kOptunas);
+  std::filesystem::create_directories(worker_folder(path_, "dead-1"));
+  std::filesystem::create_symlink(worker_folder(path_, "dead-1") / "../.." / path_.filename(),
+                                  path_.string() + ".lock");
+  EXPECT_TRUE(std::filesystem::exists(path_.string() + ".lock"));  // as Optuna's waiters look at it
+  const double before = base::steady_seconds();
+  LinkLock(path_, "me").ensure_held();
+  EXPECT_LT(base::steady_seconds() - before, LinkLock::kGraceSeconds / 2);
 }
 
 TEST_F(StudyFileTest, TheFirstOfTwoStudiesOfOneNameCounts) {

@@ -67,7 +67,7 @@ def main():
         begun = time.monotonic()
         running = [start(folder, study) for _ in range(workers)]
         while True:
-            time.sleep(chance.uniform(0.05, 0.4))
+            time.sleep(chance.uniform(0.02, 0.15))
             victim = chance.randrange(workers)
             if running[victim].poll() is None:
                 running[victim].send_signal(signal.SIGKILL)

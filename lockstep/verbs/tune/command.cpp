@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
+#include <functional>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/clock.h"
@@ -14,17 +14,17 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
-#include "lockstep/chain/planned.h"
-#include "lockstep/chain/prepare.h"
 #include "lockstep/run/stop.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/site/manners.h"
+#include "lockstep/site/memory.h"
 #include "lockstep/site/nvml.h"
 #include "lockstep/site/scheduler.h"
 #include "lockstep/tune/child.h"
 #include "lockstep/tune/partition_run.h"
 #include "lockstep/tune/study_run.h"
+#include "lockstep/verbs/tune/cost.h"
 #include "lockstep/verbs/tune/report.h"
 #include "lockstep/verbs/verb.h"
 #include "lockstep/weights/load_job.h"
@@ -107,30 +107,11 @@ void choose_workers(const base::Arguments& arguments, StudyOptions& options) {
   }
 }
 
-// What a trial costs here, by `lockstep plan` in a process of its own: on its share of the node.
 std::function<lockstep::tune::TrialCost(const std::vector<std::string>&)> planner(const StudyOptions& options) {
-  const auto catalogue = std::make_shared<catalogue::Catalogue>(catalogue::load_catalogue());
-  spec::Machine machine = chain::find_machine("here", {}, *catalogue);
-  machine.memory_per_node /= options.workers;
-  machine.cores_per_node = std::max<int64_t>(1, machine.cores_per_node / options.workers);
-  if (options.device == "cpu") {
-    machine.gpu.clear();
-    machine.gpus_per_node = 0;
-  } else {
-    machine.gpus_per_node = options.study.ranks;
-  }
-  const Json job = spec::changed_json(*options.job);
-  const std::string program = options.lockstep;
-  return [machine, job, program](const std::vector<std::string>& sets) {
-    lockstep::tune::TrialCost cost;
-    const chain::Planned planned = chain::ask_plan({program, spec::parse_job(job, sets), machine, {1}, 0});
-    if (const chain::PlannedShape* shape = planned.of(1)) {
-      cost.feasible = shape->feasible;
-      cost.why_not = shape->why_not;
-      cost.seconds = shape->seconds;
-    }
-    return cost;
-  };
+  const TrialPlace place{options.device == "cuda" ? options.study.ranks : 0, options.workers,
+                         static_cast<int64_t>(site::read_memory().usable())};
+  return [place, program = options.lockstep, job = StudyPaths{options.folder}.job()](
+             const std::vector<std::string>& sets) { return ask_cost(program, job, sets, place); };
 }
 
 void check_program(const spec::Study& study, const std::vector<std::string>& program) {
