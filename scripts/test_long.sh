@@ -72,7 +72,8 @@ turns=("every-step 320 python3 tests/faults/every_step.py"
   "instances 60 python3 tests/learning/instances.py" "loss-curves 40 .deps/oracles/bin/python tests/learning/loss_curves.py"
   "unity-off-torch 520 unity_off torch_rooms"
   "virtual-ranks 80 python3 tests/faults/kill_virtual.py" "prep-faults 70 python3 tests/faults/kill_prep.py 60"
-  "serve-soak 60 python3 tests/serve/soak.py 10000 1000 1000" "tune-faults 30 python3 tests/faults/kill_tune.py")
+  "serve-soak 60 python3 tests/serve/soak.py 10000 1000 1000" "tune-faults 30 python3 tests/faults/kill_tune.py"
+  "store-faults 70 python3 tests/faults/kill_store.py 60" "onnx 260 .deps/oracles/bin/python tests/oracles/onnx.py all")
 
 if [ "${1:-}" = --list ]; then
   printf '%s\n' "${always[@]/#/always }" "${turns[@]/#/turn }" | cut -d' ' -f1-3

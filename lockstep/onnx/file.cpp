@@ -17,7 +17,7 @@ constexpr int64_t kFloatKind = 1, kIntKind = 2, kStringKind = 3, kIntsKind = 7;
 constexpr uint64_t kPage = 4096;  // tensors begin at multiples of it, so that readers can map them
 
 // Shapes and other small tensors stay in the file in any case: readers need them to know the shapes of the others.
-bool goes_outside(const Tensor& tensor) {
+bool goes_outside(const Initializer& tensor) {
   return tensor.bytes.size() >= kPage;
 }
 
@@ -81,7 +81,7 @@ uint64_t round_up(uint64_t bytes) {
 }
 
 // With the bytes, or with the place where they lie in the file `data`.
-Wire tensor_message(const Tensor& tensor, const std::string& data, uint64_t offset) {
+Wire tensor_message(const Initializer& tensor, const std::string& data, uint64_t offset) {
   Wire message;
   for (const int64_t size : tensor.dims) message.add_int(1, size);
   message.add_int(2, static_cast<int64_t>(tensor.type));

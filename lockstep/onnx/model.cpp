@@ -32,7 +32,7 @@ void check(const Model& model) {
     base::ensure(!name.empty() && known.insert(name).second, text(what, " '", name, "' has a name of its own"));
   };
   for (const Value& input : model.inputs) define(input.name, "input");
-  for (const Tensor& tensor : model.tensors) {
+  for (const Initializer& tensor : model.tensors) {
     define(tensor.name, "tensor");
     int64_t elements = 1;
     for (const int64_t size : tensor.dims) elements *= size;

@@ -31,7 +31,7 @@ struct Node {
 };
 
 // Does not own its bytes, which are contiguous and little-endian.
-struct Tensor {
+struct Initializer {
   std::string name;
   Type type = Type::float32;
   std::vector<int64_t> dims;
@@ -51,7 +51,7 @@ struct Model {
   std::string producer_version;
   std::string description;
   std::vector<Node> nodes;  // each behind those whose outputs it takes
-  std::vector<Tensor> tensors;
+  std::vector<Initializer> tensors;
   std::vector<Value> inputs;
   std::vector<Value> outputs;
   std::vector<std::pair<std::string, std::string>> metadata;
