@@ -254,7 +254,7 @@ std::string arange(const PairedCall& call, Graph& graph) {
   const Size end = call.size(0);
   base::ensure(end.varies(), "a range that does not follow the batch is a constant");
   const std::string limit = graph.add("Reshape", {graph.shape({end}), graph.integers({})});
-  const std::string range = graph.add("Range", {graph.number(0, at::kLong), limit, graph.number(1, at::kLong)});
+  std::string range = graph.add("Range", {graph.number(0, at::kLong), limit, graph.number(1, at::kLong)});
   if (output_type(call) == at::kLong) return range;
   return graph.add("Cast", {range}, {{"to", static_cast<int64_t>(type_of(output_type(call)))}});
 }
