@@ -67,6 +67,7 @@ ServedModel::ServedModel(ModelOptions options, Pass pass)
 
 std::vector<std::byte*> ServedModel::blank_fields(EncodedRow& row) const {
   std::vector<std::byte*> out;
+  out.reserve(fields_.size());
   row.fields.reserve(fields_.size());
   for (const auto& field : fields_) out.push_back(row.fields.emplace_back(static_cast<size_t>(field.bytes())).data());
   return out;
@@ -171,6 +172,7 @@ Json ServedModel::description() const {
 
 std::vector<Tensor> ServedModel::output_tensors(const std::vector<RowAnswer>& rows, const InferRequest& request) const {
   std::vector<Tensor> all;
+  all.reserve(outputs_.size() + 1);
   const auto num_rows = std::ssize(rows);
   for (size_t i = 0; i < outputs_.size(); ++i) {
     Tensor tensor{outputs_[i].name, "FP32", {num_rows, outputs_[i].width}};
@@ -184,6 +186,7 @@ std::vector<Tensor> ServedModel::output_tensors(const std::vector<RowAnswer>& ro
   all.push_back(std::move(records));
   if (request.outputs.empty()) return all;
   std::vector<Tensor> wished;
+  wished.reserve(request.outputs.size());
   for (const auto& wish : request.outputs) {
     const auto found = std::find_if(all.begin(), all.end(), [&](const Tensor& one) { return one.name == wish.name; });
     if (found == all.end()) throw Error(Blame::user, text("there is no output '", wish.name, "'"));

@@ -241,6 +241,7 @@ class Service::Inside {
 
   static void run(const std::vector<std::shared_ptr<Work>>& batch) {
     std::vector<RowToRun> rows;
+    rows.reserve(batch.size());
     for (const auto& work : batch) {
       const auto& asked = static_cast<const Asked&>(*work);
       for (const auto& row : asked.encoded()) rows.push_back({&row, asked.top()});

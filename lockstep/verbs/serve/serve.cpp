@@ -4,14 +4,18 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 #include <thread>
 #include <utility>
 
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
+#include "lockstep/results/terms.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/store/store.h"
 #include "lockstep/training/inference.h"
+#include "lockstep/trust/calibration.h"
 
 namespace lockstep::verbs::serve {
 namespace {
@@ -36,6 +40,28 @@ std::vector<serving::OutputRows> plain_outputs(const objective::HostRows& host) 
     outputs.push_back({name, tensor.numel() / std::max<int64_t>(1, tensor.size(0)), {values, values + tensor.numel()}});
   }
   return outputs;
+}
+
+// As predict has it: where the run was calibrated for these very weights, confidences are; 1: they are as they come.
+double temperature_of(const training::Trained& trained) {
+  if (trained.job.task != spec::Task::classify) return 1;
+  const auto found = trust::read_calibration(trained.run);
+  if (!found) return 1;
+  const auto terms = results::terms_of(trained.job, trained.weights, trained.classes, 0);
+  return results::difference(found->terms, terms).empty() ? found->temperature : 1;
+}
+
+// softmax(logits / T) from softmax(logits).
+void calibrate_rows(serving::OutputRows& probabilities, double temperature) {
+  const auto width = static_cast<size_t>(probabilities.width);
+  for (size_t row = 0; row < probabilities.values.size(); row += width) {
+    const std::span<float> shares = std::span(probabilities.values).subspan(row, width);
+    double sum = 0;
+    for (const float share : shares) sum += std::pow(static_cast<double>(share), 1 / temperature);
+    for (float& share : shares) {
+      share = static_cast<float>(std::pow(static_cast<double>(share), 1 / temperature) / sum);
+    }
+  }
 }
 
 // Weights of a run under way may lie in partitions: then it is their place that counts.
@@ -66,8 +92,14 @@ std::shared_ptr<const serving::ServedModel> serve_trained(const training::Traine
   model.job = trained.job;
   model.task = trained.task;
   model.classes = trained.classes;
-  return std::make_shared<serving::ServedModel>(std::move(model), [loaded](const loader::Batch& batch) {
-    return plain_outputs(loaded->inference.outputs(batch));
+  const double temperature = temperature_of(trained);
+  if (temperature != 1) model.which += text(model.which.empty() ? "" : ", ", "calibrated confidences");
+  return std::make_shared<serving::ServedModel>(std::move(model), [loaded, temperature](const loader::Batch& batch) {
+    auto outputs = plain_outputs(loaded->inference.outputs(batch));
+    for (auto& output : outputs) {
+      if (temperature != 1 && output.name == "probabilities") calibrate_rows(output, temperature);
+    }
+    return outputs;
   });
 }
 

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 
 #include "lockstep/image/decode.h"
+#include "lockstep/results/terms.h"
 #include "lockstep/training/small_run.h"
+#include "lockstep/trust/calibration.h"
 
 namespace lockstep::verbs::serve {
 namespace {
@@ -28,6 +31,29 @@ TEST(ServeTest, ARunBecomesAModel) {
   const auto answers = model->run({{&row, 2}}, false);
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].record.at("classes").size(), 2U);
+}
+
+TEST(ServeTest, ConfidencesAreCalibratedWhereTheRunIs) {
+  const training::SmallRun small;
+  const auto shares = [&] {
+    const auto model = serve_trained({small.run()}, "");
+    const serving::EncodedRow row = model->encode_image(grey_png());
+    return model->run({{&row, 2}}, false).at(0).outputs.at(0);
+  };
+  const auto plain = shares();
+  const training::Trained trained = training::load_trained({small.run()});
+  trust::Calibration calibration;
+  calibration.terms = results::terms_of(trained.job, trained.weights, trained.classes, 0);
+  calibration.temperature = 2;
+  trust::write_calibration(small.run(), calibration);
+  const auto calibrated = shares();
+  const double first = std::sqrt(static_cast<double>(plain[0]));
+  const double second = std::sqrt(static_cast<double>(plain[1]));
+  EXPECT_NEAR(calibrated[0], first / (first + second), 1e-6);
+  EXPECT_NE(plain, calibrated);
+  calibration.terms.weights_sha256 = "of others";
+  trust::write_calibration(small.run(), calibration);
+  EXPECT_EQ(shares(), plain);
 }
 
 TEST(ServeTest, OtherWeightsAreAnotherIdentity) {
