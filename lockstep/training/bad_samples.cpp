@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/training/bad_samples.h"
 
+#include <set>
+
 #include "lockstep/base/text.h"
 #include "lockstep/loader/data_lines.h"
 #include "lockstep/step/evaluate.h"
@@ -12,9 +14,9 @@ using base::text;
 
 namespace {
 
-// Each path once in a run; collective.
-void tell(TrainingContext& context, std::vector<loader::BadSample> bad, const char* event, const char* word) {
-  auto& told = context.state.bad_files;
+// Each path once; collective.
+void tell(TrainingContext& context, std::set<std::string>& told, std::vector<loader::BadSample> bad, const char* event,
+          const char* word) {
   std::erase_if(bad, [&](const loader::BadSample& sample) { return told.contains(sample.path); });
   for (const auto& sample : step::over_ranks(bad, context.group)) {
     if (!told.insert(sample.path).second || !context.ledger) continue;
@@ -34,9 +36,9 @@ void tell(TrainingContext& context, std::vector<loader::BadSample> bad, const ch
 void report_bad_samples(TrainingContext& context, const loader::Loader* loader) {
   if (!loader) return;
   if (context.job.data.on_bad_sample != spec::OnBadSample::stop)
-    tell(context, loader->bad_samples(), "bad_sample", "skipped ");
+    tell(context, context.state.bad_files, loader->bad_samples(), "bad_sample", "skipped ");
   if (context.task->classes() == task::Classes::of_objects)
-    tell(context, loader->left_out(), "left_out", "left out of ");
+    tell(context, context.told_left_out, loader->left_out(), "left_out", "left out of ");
 }
 
 }  // namespace lockstep::training

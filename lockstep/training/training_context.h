@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "lockstep/loader/collections.h"
@@ -47,6 +48,7 @@ struct TrainingContext {
   std::shared_ptr<const objective::Objective> objective;
   model::Network network;
   TrainingState state;
+  std::set<std::string> told_left_out = {};  // samples of this session whose bad objects were told
   std::string checkpoint;                  // the folder whose tensors the run went on from last; empty: from the start
   std::unique_ptr<step::Ema> ema;          // with training.ema_decay, once the weights are there
   std::unique_ptr<SampleHistory> history;  // null: not asked for
