@@ -131,10 +131,10 @@ void add_notes(TimeForecast& forecast, const Recording& recording, std::span<con
 
 // How the seconds and their interval were obtained.
 std::string carried_words(const GpuFamily& family, const DeviceCalibration& basis, Arithmetic arithmetic) {
-  return text("time carried over from ", basis.rates.id, ", times ", base::fixed(family.factor(arithmetic), 2), " for ",
-              family.name, " in ", name_of(arithmetic), " (", family.rows, " published steps of ", family.origins,
-              " reports); interval: 80 % of the steps of reports left out of such a fit",
-              family.pooled ? ", all families together" : "", "; lockstep bench calibrate measures a GPU of your own");
+  return text("time carried over from ", basis.rates.id, " by ", family.name, "'s factor in ", name_of(arithmetic),
+              ", ", base::fixed(family.factor(arithmetic), 2), ": ", family.rows, " published steps of ",
+              family.origins, " reports; interval: 80 % of ", family.pooled ? "all families'" : "its",
+              " steps, each report left out in turn", "; lockstep bench calibrate measures your own GPU");
 }
 
 // Widens the interval by what the seconds of operators without a rule may be off.
