@@ -52,10 +52,12 @@ class Kernels {
     centres_.push_back((low_ + high_) / 2);
     widths_.push_back(high_ - low_);
     log_mass_.reserve(count_);
+    log_peak_.reserve(count_);
     for (size_t i = 0; i < count_; ++i) {
       const double mass =
           normal_cdf((high_ - centres_[i]) / widths_[i]) - normal_cdf((low_ - centres_[i]) / widths_[i]);
       log_mass_.push_back(std::log(mass));
+      log_peak_.push_back(-kLogRootTwoPi - std::log(widths_[i]) - log_mass_.back());
     }
   }
 
@@ -84,17 +86,19 @@ class Kernels {
     const double at = warp(value);
     const double from = half > 0 ? warp(value - half) : 0;
     const double to = half > 0 ? warp(value + half) : 0;
-    for (size_t i = 0; i < count_; ++i) {
+    const double log_cell = half > 0 ? std::log(to - from) : 0;
+    for (size_t i = 0; i < count_; ++i) {  // for each candidate and trial: no logarithm that was taken before
       const double z = (at - centres_[i]) / widths_[i];
-      double density = -0.5 * z * z - kLogRootTwoPi - std::log(widths_[i]);
+      double density = log_peak_[i] - 0.5 * z * z;
       if (half > 0) {
         // The density in the middle of a cell that is narrow beside the kernel, else the mass of the cell.
         const double width = (to - from) / widths_[i];
-        density = width < 0.1 ? density + std::log(to - from)
+        density = width < 0.1 ? density + log_cell
                               : std::log(std::max(1e-300, normal_cdf((to - centres_[i]) / widths_[i]) -
-                                                              normal_cdf((from - centres_[i]) / widths_[i])));
+                                                              normal_cdf((from - centres_[i]) / widths_[i]))) -
+                                    log_mass_[i];
       }
-      sums[i] += density - log_mass_[i];
+      sums[i] += density;
     }
   }
 
@@ -136,7 +140,8 @@ class Kernels {
   double high_ = 0;
   std::vector<double> centres_;  // of a choice: its index; -1: the prior
   std::vector<double> widths_;
-  std::vector<double> log_mass_;
+  std::vector<double> log_mass_;  // inside the range
+  std::vector<double> log_peak_;  // of the density, at the centre
 };
 
 // A mixture of products of kernels.
