@@ -311,6 +311,7 @@ const std::map<std::string_view, Translation>& translations() {
       {"aten::to", same},
       {"aten::contiguous", same},
       {"aten::clone", same},
+      {"aten::alias", same},
       {"aten::detach", same},
       {"aten::dropout", dropout},
   };
