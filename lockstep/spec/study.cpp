@@ -92,6 +92,7 @@ void check_bounds(const base::Json& at, const Dimension& dimension, Problems& pr
 void check_conditions(const base::Json& at, const Study& study, size_t index, Problems& problems) {
   const Dimension& dimension = study.space[index];
   for (const auto& [key, value] : dimension.when) {
+    const std::string& wanted = value;  // a lambda may take this one
     std::vector<std::string> before;
     const Dimension* found = nullptr;
     for (size_t i = 0; i < index; ++i) {
@@ -104,7 +105,7 @@ void check_conditions(const base::Json& at, const Study& study, size_t index, Pr
       continue;
     }
     const bool known = std::any_of(found->choice.begin(), found->choice.end(), [&](const base::Json& choice) {
-      return (choice.is_string() ? choice.as_string() : choice.dump(-1)) == value;
+      return (choice.is_string() ? choice.as_string() : choice.dump(-1)) == wanted;
     });
     if (!known) {
       problems.add(at, text("space.", dimension.key, ".when"), text("'", key, "' has no choice '", value, "'"),
