@@ -7,6 +7,7 @@
 #include <span>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/forecast/calibration.h"
 #include "lockstep/forecast/collective.h"

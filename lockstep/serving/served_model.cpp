@@ -23,7 +23,7 @@ std::span<const std::byte> bytes_in(std::string_view file) {
   return std::as_bytes(std::span(file.data(), file.size()));
 }
 
-Json tensor_json(const std::string& name, const char* datatype, std::vector<int64_t> shape) {
+Json tensor_json(const std::string& name, const char* datatype, const std::vector<int64_t>& shape) {
   Json tensor = Json::object();
   tensor["name"] = name;
   tensor["datatype"] = datatype;
