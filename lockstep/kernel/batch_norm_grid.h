@@ -25,7 +25,8 @@ struct BatchNormGrid {
     blocks_across = (all + kMostVectors - 1) / kMostVectors;
     vectors = (all + blocks_across - 1) / blocks_across;
     rows_at_once = kThreads / vectors;
-    const int64_t needed = (rows + rows_at_once * kAtOnce - 1) / (rows_at_once * kAtOnce);
+    const int64_t each = static_cast<int64_t>(rows_at_once) * kAtOnce;
+    const int64_t needed = (rows + each - 1) / each;
     const int64_t most = kBlocks / blocks_across < 1 ? 1 : kBlocks / blocks_across;
     blocks_down = static_cast<int>(needed < 1 ? 1 : needed < most ? needed : most);
   }

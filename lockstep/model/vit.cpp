@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vision Transformer (Dosovitskiy et al. 2020, arXiv 2010.11929) with timm's names, shapes and initial values.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/matmul.h>

@@ -17,6 +17,7 @@ namespace {
 
 std::vector<at::Tensor> tensors_of(const std::vector<model::Named>& named) {
   std::vector<at::Tensor> tensors;
+  tensors.reserve(named.size());
   for (const auto& entry : named) tensors.push_back(entry.tensor);
   return tensors;
 }
