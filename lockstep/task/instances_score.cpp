@@ -12,6 +12,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/mask.h"
 #include "lockstep/image/runs.h"
 #include "lockstep/task/coco_score.h"
 #include "lockstep/task/instances_rows.h"
