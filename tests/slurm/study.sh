@@ -31,7 +31,7 @@ cat > lab.json << 'MACHINE'
  "scheduler": {"kind": "slurm", "partition": "main", "walltime": "24:00:00"}}
 MACHINE
 printf '%s' '{"name": "t", "data": {"train": "shapes/train", "validate": "shapes/validate", "image_size": 64, "threads": 1},' \
-  '"model": {"name": "resnet18"}, "training": {"global_batch": 16, "epochs": 3, "threads": 1}, "checkpoint": {"every_epochs": 0.5}}' > job.json
+  '"model": {"name": "smallcnn"}, "training": {"global_batch": 16, "epochs": 40, "threads": 1}, "checkpoint": {"every_epochs": 4}}' > job.json
 printf '%s' '{"name": "lr", "job": "job.json", "sampler": "random", "trials": 5,' \
   '"space": {"training.optimizer.lr": {"log": [0.001, 1]}, "training.global_batch": {"choice": [8, 16]}}}' > study.json
 expect "data" 'exit 0' lockstep prep --synthesize shapes --count 300 --classes 3 --image-size 64 --to shapes
