@@ -32,6 +32,7 @@ def find_parts():
     parts["serve-speed"] = ["bash", "-c", f"scripts/deps.sh servers && {PYTHON} tests/serve/speed.py --to results/serve.json"]
     parts["campaign"] = [PYTHON, "tests/faults/campaign.py", "1800"]
     parts["resumes"] = [PYTHON, "tests/faults/kill_resume.py", "1800"]
+    parts["study"] = ["tests/slurm/study.sh"]
     parts["fuzz"] = ["bash", "-c", "tests/fuzz/build.sh build/fuzz && FUZZ_SEED=0 tests/fuzz/run.sh 600 build/fuzz"]
     parts["long"] = ["env", "LONG_SECONDS=100000", "scripts/test_long.sh"]
     if "PETS" in os.environ:

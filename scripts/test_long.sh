@@ -53,7 +53,7 @@ unity_off() {
 }
 # All in one view: installing Slurm takes 15-30 s.
 slurm() {
-  tests/slurm/slurm.sh run bash -c 'for each in login_node chain collection study; do tests/slurm/$each.sh || exit 1; done'
+  tests/slurm/slurm.sh run bash -c 'for each in login_node chain collection; do tests/slurm/$each.sh || exit 1; done'
 }
 export -f sanitized fuzz unity_off slurm
 
@@ -65,7 +65,7 @@ always=("saves 90 python3 tests/faults/kill_saves.py" "faults 130 python3 tests/
 # The box does not hold these at once: they take turns.
 turns=("every-step 320 python3 tests/faults/every_step.py"
   "detectors 170 python3 tests/faults/every_step.py 5 $RANDOM detectors" "asan 440 sanitized asan" "tsan 360 sanitized tsan"
-  "slurm 520 slurm" "signals 140 python3 tests/faults/signals.py" "detect 120 python3 tests/faults/detect.py"
+  "slurm 340 slurm" "signals 140 python3 tests/faults/signals.py" "detect 120 python3 tests/faults/detect.py"
   "ranks 40 python3 tests/faults/kill_ranks.py"
   "campaign 225 python3 tests/faults/campaign.py 200" "fuzz 270 fuzz" "bare 100 tests/house/bare_build.sh"
   "predict-faults 90 python3 tests/faults/kill_predict.py 60" "soak 120 python3 tests/faults/loader_soak.py"
