@@ -31,7 +31,8 @@ TEST_F(StudyRunTest, RunsEveryTrialOnce) {
   const StudyResult result = run_study(asked);
   EXPECT_EQ(result.complete, 6);
   EXPECT_EQ(result.stopped, "");
-  for (const auto& trial : read().all()) EXPECT_NEAR(*trial.objective, trial.values.at("x"), 1e-12);
+  const auto trials = read();
+  for (const auto& trial : trials.all()) EXPECT_NEAR(*trial.objective, trial.values.at("x"), 1e-12);
   EXPECT_EQ(run_study(asked).complete, 6);  // it is over
   asked.study.trials = 8;
   EXPECT_EQ(run_study(asked).complete, 8);  // and may be lengthened
