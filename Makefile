@@ -9,7 +9,7 @@ ifneq ($(PREFIX),)
 PREFIX_FLAGS := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DLOCKSTEP_TESTS=OFF
 endif
 PARTS ?=
-.PHONY: help deps build quickstart check test test-long test-all test-gpu unit format tidy clean
+.PHONY: help deps build install wheel site planner-page quickstart check test test-long test-all test-gpu unit format tidy clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,24 @@ build: ## build the program; installs nothing; TARGET=test_model builds that; PR
 	@grep -A2 'CMake Warning' $(BUILD)/configure.log | grep -vE '^--|CMake Warning|^$$' | sed 's/^ */note: /' || true
 	@ninja -C $(BUILD) -j$(JOBS) $$(ninja --help 2>&1 | grep -q -- --quiet && echo --quiet) $(TARGET)
 	@$(if $(PREFIX),cmake --install $(BUILD) > /dev/null && echo "installed: $(PREFIX)/bin/lockstep")
+
+install: ## build and install below PREFIX: program, libraries, man pages, completions, module files
+	@$(if $(PREFIX),,echo "install: where? make install PREFIX=\$$HOME/lockstep" >&2; exit 2)
+	@$(MAKE) --no-print-directory build BUILD=$(BUILD) TARGET="all manual"
+
+wheel: ## a wheel for other machines, into build-wheel/dist (pip install . is for this one)
+	@scripts/deps.sh python torch
+	@scripts/wheel.sh . build-wheel/dist
+
+site: ## the documentation as pages, into build/site; needs no network
+	@scripts/deps.sh python
+	@$(MAKE) --no-print-directory build BUILD=$(BUILD)
+	@python3 scripts/site.py $(BUILD)/bin/lockstep $(BUILD)/site
+
+planner-page: ## the planner as one web page, build/planner/planner.html (Emscripten; docs/planner-page.md)
+	@scripts/deps.sh page
+	@$(MAKE) --no-print-directory build BUILD=$(BUILD) TARGET=record_zoo
+	@BUILD=$(BUILD) JOBS=$(JOBS) python3 planner/build.py
 
 check: ## the rooms that you changed (or ROOM="model step"): tree, format, their tests, oracles and scenarios
 	@BUILD=$(BUILD) JOBS=$(JOBS) python3 scripts/check.py $(ROOM)

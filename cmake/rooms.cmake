@@ -8,7 +8,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
 function(lockstep_room target folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lockstep/${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  foreach(door jpeg png webp tiff zlib uring beast)
+  foreach(door jpeg png webp tiff zlib bzip2 uring beast)
     if(LOCKSTEP_HAS_${door})
       list(FILTER sources EXCLUDE REGEX "/no_${door}_door\\.cpp$")
     else()
@@ -47,7 +47,7 @@ foreach(row ${verb_rows})
   lockstep_add(verb_${CMAKE_MATCH_1} verbs/${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 
-foreach(room_door image:jpeg image:png image:webp image:tiff sources:zlib loader:uring web_http:beast)
+foreach(room_door image:jpeg image:png image:webp image:tiff sources:zlib sources_radar:bzip2 loader:uring web_http:beast)
   string(REPLACE ":" ";" room_door ${room_door})
   list(GET room_door 0 room)
   list(GET room_door 1 door)
@@ -56,10 +56,13 @@ foreach(room_door image:jpeg image:png image:webp image:tiff sources:zlib loader
   endif()
 endforeach()
 
-# Files that travel inside the program: catalogue rows, pages, the peers of measurements.
+# Files that travel inside the program: catalogue rows, pages, the peers of measurements, examples.
+file(GLOB_RECURSE examples CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/*.json ${CMAKE_SOURCE_DIR}/examples/*.py
+  ${CMAKE_SOURCE_DIR}/examples/*.sh)
 file(GLOB embedded CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/catalogue/*.json
   ${CMAKE_SOURCE_DIR}/catalogue/calibration/*.json ${CMAKE_SOURCE_DIR}/lockstep/web/*/*
-  ${CMAKE_SOURCE_DIR}/lockstep/measure/*.py ${CMAKE_SOURCE_DIR}/lockstep/*/*.json)
+  ${CMAKE_SOURCE_DIR}/lockstep/measure/*.py ${CMAKE_SOURCE_DIR}/lockstep/*/*.json ${CMAKE_SOURCE_DIR}/notebooks/*.ipynb)
+list(APPEND embedded ${examples})
 list(FILTER embedded EXCLUDE REGEX "\\.(h|cpp)$")
 set(embedded_cpp ${CMAKE_BINARY_DIR}/generated/embedded.cpp)
 add_custom_command(OUTPUT ${embedded_cpp}
@@ -77,6 +80,7 @@ add_dependencies(lockstep_core lockstep_commit)
 target_link_libraries(lockstep_core PUBLIC lockstep_flags PRIVATE ${core_rooms} Threads::Threads ${CMAKE_DL_LIBS})
 
 add_executable(lockstep lockstep/main.cpp)
+target_compile_definitions(lockstep PRIVATE LOCKSTEP_WHEEL_TORCH="${wheel_torch}")  # empty but in a wheel
 target_link_libraries(lockstep PRIVATE lockstep_core ${CMAKE_DL_LIBS})
 target_link_options(lockstep PRIVATE -Wl,--disable-new-dtags)  # so that dlopen searches the same folder
 install(TARGETS lockstep lockstep_core RUNTIME DESTINATION bin LIBRARY DESTINATION lib)
@@ -124,9 +128,9 @@ if(LOCKSTEP_HAS_cuda AND LOCKSTEP_NVCC)
   foreach(generation 75 80 90 100)  # Turing, Ampere and Ada, Hopper, Blackwell; others from what the driver makes of it
     list(APPEND gpus -gencode arch=compute_${generation},code=sm_${generation})
   endforeach()
-  file(GLOB cuda_headers CONFIGURE_DEPENDS plugins/cuda/*.h plugins/cuda/*.cuh lockstep/kernel/*_grid.h)
+  file(GLOB cuda_headers CONFIGURE_DEPENDS plugins/cuda/*.h plugins/cuda/*.cuh lockstep/kernel/*_grid.h lockstep/forecast/kernel_grid.h)
   set(cuda_objects)
-  foreach(name regions batch_norm max_pool tokens pixels)
+  foreach(name regions batch_norm max_pool tokens pixels lstm update)
     set(object ${CMAKE_BINARY_DIR}/generated/${name}.o)
     set(flags)
     if(name STREQUAL regions)
@@ -138,7 +142,7 @@ if(LOCKSTEP_HAS_cuda AND LOCKSTEP_NVCC)
       DEPENDS plugins/cuda/${name}.cu ${cuda_headers} lockstep/kernel/box_math.h VERBATIM)
     list(APPEND cuda_objects ${object})
   endforeach()
-  add_library(lockstep_kernels MODULE plugins/cuda/regions.cpp plugins/cuda/layers.cpp ${cuda_objects})
+  add_library(lockstep_kernels MODULE plugins/cuda/regions.cpp plugins/cuda/layers.cpp plugins/cuda/updates.cpp ${cuda_objects})
   target_include_directories(lockstep_kernels SYSTEM PRIVATE ${cuda_include})
   target_link_libraries(lockstep_kernels PRIVATE lockstep_flags lockstep_libtorch ${torch_lib}/libc10_cuda.so ${cudart})
   set_target_properties(lockstep_kernels PROPERTIES CXX_VISIBILITY_PRESET hidden)
@@ -162,4 +166,10 @@ if(LOCKSTEP_HAS_nccl)
     ${torch_lib}/libtorch_cuda.so)
   set_target_properties(lockstep_nccl PROPERTIES CXX_VISIBILITY_PRESET hidden)
   install(TARGETS lockstep_nccl LIBRARY DESTINATION lib)
+endif()
+
+# What the planner page carries (planner/build.py); the page itself is compiled by Emscripten.
+if(TARGET lockstep_torch)
+  add_executable(record_zoo EXCLUDE_FROM_ALL planner/record_zoo.cpp)
+  target_link_libraries(record_zoo PRIVATE lockstep_torch)
 endif()

@@ -99,7 +99,7 @@ if(mpi_sources AND TARGET lockstep_mpi AND TARGET lockstep_torch)
   set(mpirun ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none)
   function(lockstep_mpi_test name)
     add_test(NAME mpi.${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    set_tests_properties(mpi.${name} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2)
+    set_tests_properties(mpi.${name} PROPERTIES LABELS mpi TIMEOUT 600 PROCESSORS 2)
   endfunction()
   foreach(ranks 2 3)
     lockstep_mpi_test(ranks${ranks} ${mpirun} -n ${ranks} $<TARGET_FILE:test_mpi>)
@@ -110,7 +110,6 @@ if(mpi_sources AND TARGET lockstep_mpi AND TARGET lockstep_torch)
   # Whoever waits for a lost rank is ended, and the launcher gives its exit code.
   set(expect_7 sh -c "\"$@\" && exit 1 || test $? -eq 7" lost)
   lockstep_mpi_test(lost_rank ${expect_7} ${mpirun} -n 2 $<TARGET_FILE:test_mpi> --lose-a-rank)
-  set_tests_properties(mpi.lost_rank PROPERTIES TIMEOUT 30)
 
   # A second set of libraries whose plug-in is MPICH's, built by the line that a site types.
   find_program(mpich_cxx mpicxx.mpich)
@@ -129,7 +128,6 @@ if(mpi_sources AND TARGET lockstep_mpi AND TARGET lockstep_torch)
       lockstep_mpi_test(mpich_ranks${ranks} ${mpich_run} -n ${ranks} $<TARGET_FILE:test_mpi>)
     endforeach()
     lockstep_mpi_test(mpich_lost_rank ${expect_7} ${mpich_run} -n 2 $<TARGET_FILE:test_mpi> --lose-a-rank)
-    set_tests_properties(mpi.mpich_lost_rank PROPERTIES TIMEOUT 30)
     # Launcher and library of different kinds: named, not N worlds of one.
     lockstep_mpi_test(mpich_under_mpirun ${mpirun} -n 2 $<TARGET_FILE:test_mpi>)
     set_tests_properties(mpi.mpich_under_mpirun PROPERTIES PASS_REGULAR_EXPRESSION
@@ -154,7 +152,8 @@ endforeach()
 # tests/nccl: the same contract on a GPU, and what else only a GPU shows; says that it was skipped where there is none.
 if(TARGET lockstep_nccl AND TARGET lockstep_torch)
   add_executable(test_nccl EXCLUDE_FROM_ALL tests/nccl/contract_nccl.cpp tests/nccl/feeder_on_gpu.cpp
-    tests/nccl/kernels_on_gpu.cpp tests/nccl/layers_on_gpu.cpp tests/nccl/step_graph_on_gpu.cpp)
+    tests/nccl/kernels_on_gpu.cpp tests/nccl/layers_on_gpu.cpp tests/nccl/step_graph_on_gpu.cpp
+    tests/nccl/updates_on_gpu.cpp)
   target_link_libraries(test_nccl PRIVATE lockstep_torch GTest::gtest GTest::gmock)
   add_dependencies(test_nccl lockstep_nccl lockstep_graph)
   if(TARGET lockstep_kernels)

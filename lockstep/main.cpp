@@ -20,6 +20,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/site/manners.h"
+#include "lockstep/site/torch_library.h"
 #include "lockstep/verbs/verb.h"
 #include "lockstep/version.h"
 
@@ -34,6 +35,9 @@ struct Verb {
   const char* library;
   const char* summary;
 };
+
+// Of a wheel (cmake/wheel.cmake): the torch that it was built with, and beside which it is installed. Else empty.
+constexpr std::string_view kWheelTorch = LOCKSTEP_WHEEL_TORCH;
 
 constexpr Verb kVerbs[] = {
 #define GROUP(heading)
@@ -60,7 +64,8 @@ constexpr OtherName kOtherNames[] = {
     {" prepare pack preprocess dataset data shard synth ", "lockstep prep SOURCE --to DIR"},
     {" benchmark profile speed ", "lockstep bench"},
     {" check info env diagnose system ", "lockstep doctor"},
-    {" config schema docs init new ", "lockstep explain job"},
+    {" example demo samples init ", "lockstep examples DIR"},
+    {" config schema docs new ", "lockstep explain job"},
     {" sbatch qsub queue launch slurm pbs status ", "lockstep submit JOB"},
     {" estimate forecast predict-memory memory cost ", "lockstep plan JOB"},
     {" compare comparison versus ", "lockstep diff RUN RUN"},
@@ -109,6 +114,9 @@ void wait_without_spinning_when_shared() {
 lockstep::verbs::Entry* find_entry(const Verb& verb) {
   const std::string file = text("liblockstep_", verb.library, ".so");
   wait_without_spinning_when_shared();  // read once, when OpenMP's library is loaded
+  if (!kWheelTorch.empty() && std::string_view(verb.library) == "torch") {
+    lockstep::site::open_torch_beside(std::string(kWheelTorch));
+  }
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     // Why it failed decides what helps: a library that is not there says so, a limit on memory does too.

@@ -30,11 +30,11 @@ part() {  # part NAME COMMAND...: runs one part, keeps its time and outcome
 # Only the oracles need the 5 GB of Python packages; they arrive while the rest is built and tested.
 deps() {
   scripts/deps.sh build test torch || return 1
-  scripts/deps.sh oracles &
+  scripts/deps.sh oracles radar &
   fetching=$!
 }
 fetched() {
-  [ -n "$fetching" ] || { scripts/deps.sh oracles; return; }
+  [ -n "$fetching" ] || { scripts/deps.sh oracles radar; return; }
   wait "$fetching" || return 1
   built=  # the NCCL plug-in is compiled with headers of these packages
 }

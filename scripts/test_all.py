@@ -28,10 +28,14 @@ def find_parts():
     """name -> command; the folder's own files, so that none is left out quietly."""
     parts = {path.stem: [PYTHON, str(path.relative_to(ROOT))] for path in sorted((ROOT / "tests/learning").glob("*.py"))}
     parts["soak"] = [PYTHON, "tests/faults/loader_soak.py"]
-    parts["serve-soak"] = [PYTHON, "tests/serve/soak.py"]
-    parts["serve-speed"] = ["bash", "-c", f"scripts/deps.sh servers && {PYTHON} tests/serve/speed.py --to results/serve.json"]
+    parts["serve-soak"] = [PYTHON, "tests/serve/soak.py", "--record"]
+    parts["serve-speed"] = ["bash", "-c", f"scripts/deps.sh servers && {PYTHON} tests/serve/speed.py --record"]
+    parts["dashboard"] = ["bash", "-c", f"scripts/deps.sh dashboard && {PYTHON} tests/house/dashboard.py"]
     parts["campaign"] = [PYTHON, "tests/faults/campaign.py", "1800"]
     parts["resumes"] = [PYTHON, "tests/faults/kill_resume.py", "1800"]
+    # The recipes; the wheel from the source distribution, what it does in an empty environment, the notebooks; the pages.
+    parts["wheel"] = ["bash", "-c", f"scripts/deps.sh torch oracles python && {PYTHON} tests/house/packaging.py && {PYTHON} tests/python/wheel.py && make --no-print-directory site"]
+    parts["planner-page"] = ["bash", "-c", f"make planner-page build && {PYTHON} tests/planner/page.py"]
     parts["study"] = ["tests/slurm/study.sh"]
     parts["fuzz"] = ["bash", "-c", "tests/fuzz/build.sh build/fuzz && FUZZ_SEED=0 tests/fuzz/run.sh 600 build/fuzz"]
     parts["long"] = ["env", "LONG_SECONDS=100000", "scripts/test_long.sh"]

@@ -34,7 +34,7 @@ part() {
   code=${PIPESTATUS[0]} took="$((SECONDS - start)) s of about $needs"
   faults=$((faults + $(awk '/^faults injected: [0-9]+$/ { sum += $3 } END { print sum + 0 }' "$said")))
   if [ "$code" = 0 ]; then passed=$((passed + 1)); results+=("ok    $name $took"); passes+=("$name=$((SECONDS - start))")
-  elif [ "$code" = 124 ] && [ "$cut" ]; then skipped=$((skipped + 1)); results+=("skip  $name: the box was over after $took")
+  elif [ "$cut" ] && [[ $code = 124 || $code = 137 && $((SECONDS - start)) -ge $limit ]]; then skipped=$((skipped + 1)); results+=("skip  $name: the box was over after $took")
   elif [ "$code" = 77 ]; then skipped=$((skipped + 1)); results+=("skip  $name: this machine cannot (see above)")
   else failed=$((failed + 1)); results+=("FAIL  $name $took, exit code $code; its last lines:" "$(tail -n 15 "$said")"); fi
 }
@@ -53,7 +53,7 @@ unity_off() {
 }
 # All in one view: installing Slurm takes 15-30 s.
 slurm() {
-  tests/slurm/slurm.sh run bash -c 'for each in login_node chain collection; do tests/slurm/$each.sh || exit 1; done'
+  tests/slurm/slurm.sh run bash -c 'for each in login_node chain collection workflow via detectors; do tests/slurm/$each.sh || exit 1; done'
 }
 export -f sanitized fuzz unity_off slurm
 
@@ -65,7 +65,7 @@ always=("saves 90 python3 tests/faults/kill_saves.py" "faults 130 python3 tests/
 # The box does not hold these at once: they take turns.
 turns=("every-step 320 python3 tests/faults/every_step.py"
   "detectors 170 python3 tests/faults/every_step.py 5 $RANDOM detectors" "asan 440 sanitized asan" "tsan 360 sanitized tsan"
-  "slurm 340 slurm" "signals 140 python3 tests/faults/signals.py" "detect 120 python3 tests/faults/detect.py"
+  "slurm 430 slurm" "signals 60 python3 tests/faults/signals.py" "detect 120 python3 tests/faults/detect.py"
   "ranks 40 python3 tests/faults/kill_ranks.py"
   "campaign 225 python3 tests/faults/campaign.py 200" "fuzz 270 fuzz" "bare 100 tests/house/bare_build.sh"
   "predict-faults 90 python3 tests/faults/kill_predict.py 60" "soak 120 python3 tests/faults/loader_soak.py"
@@ -74,7 +74,8 @@ turns=("every-step 320 python3 tests/faults/every_step.py"
   "instances 60 python3 tests/learning/instances.py" "loss-curves 40 .deps/oracles/bin/python tests/learning/loss_curves.py"
   "unity-off-torch 520 unity_off torch_rooms"
   "virtual-ranks 80 python3 tests/faults/kill_virtual.py" "prep-faults 70 python3 tests/faults/kill_prep.py 60"
-  "serve-soak 60 python3 tests/serve/soak.py 10000 1000 1000" "tune-faults 30 python3 tests/faults/kill_tune.py"
+  "serve-soak 60 python3 tests/serve/soak.py" "tune-faults 30 python3 tests/faults/kill_tune.py"
+  "workflow-faults 50 python3 tests/faults/kill_workflow.py 40"
   "store-faults 70 python3 tests/faults/kill_store.py 60" "onnx 260 .deps/oracles/bin/python tests/oracles/onnx.py all")
 
 if [ "${1:-}" = --list ]; then

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "lockstep/advice/beside.h"
+#include "lockstep/advice/buy_claims.h"
 #include "lockstep/advice/buy_paper.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
@@ -194,7 +195,7 @@ Advice advise_buy(const AdviceRequest& request) {
   const auto files = planning::words_of(arguments, "--jobs");
   if (files.empty()) throw Error(Blame::user, "what is the machine for?", "--jobs a.json,b.json");
   const PartList part_list(price_parts(request.catalogue.parts, price_rules(arguments, terms.budget)),
-                           request.catalogue);
+                           request.catalogue, arguments.value_or("--parts", ""));
   auto builds = part_list.builds({});
   check_budget(terms.budget, builds);
   const auto own = planning::words_of(arguments, "--against");
@@ -222,6 +223,12 @@ Advice advise_buy(const AdviceRequest& request) {
       ours[row.at("job").as_string()] = row.at("forecast_bytes").as_double();
     }
     add_memory_beside(read_beside(*file), ours, advice);
+    BuyPage page = read_buy_page(base::read_json(*file));
+    const base::Path folder = base::Path(*file).parent_path();
+    for (auto& claim : page.claims) claim.job = (folder / claim.job).lexically_normal().string();
+    std::optional<Money> parts;
+    if (against) parts = Money{against->build.price, terms.budget.currency};
+    add_buy_page(page, parts, request, advice);
   }
   return advice;
 }

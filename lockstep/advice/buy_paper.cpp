@@ -258,7 +258,7 @@ Advice buy_advice(const Purchase& purchase) {
             purchase.rules.two_slots_watts, " W on; a case has ", purchase.rules.slots, "; the rest draws ",
             purchase.rules.rest_watts, " W"),
        "one motherboard stands for all: check that it has the processor's socket",
-       "prices are of their dates; your own: --prices FILE.csv with part,price,currency,vat"});
+       "prices are of their dates: look again before you buy; your own: --prices FILE.csv (docs/formats/prices.md)"});
   return advice;
 }
 

@@ -9,6 +9,7 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/planning/fastest.h"
 #include "lockstep/planning/wording.h"
 #include "lockstep/version.h"
 
@@ -54,10 +55,32 @@ void open_paper(Paper& paper, const Application& application) {
                 {"goal", or_blank(project.goal, "what shall be found out")},
                 {"applicant", or_blank(project.applicant, "name, position, contact")},
                 {"supervisor", or_blank(project.supervisor, "name, and the signed letter where a student applies")},
-                {"experience with HPC", or_blank("", "machines used before, prior allocations")},
-                {"funding", or_blank("", "who pays for the project")},
-                {"rights in the data", or_blank("", "licence of the data sets; consent where people are shown")}},
+                {"experience with HPC", or_blank(project.experience, "machines used before, prior allocations")},
+                {"funding", or_blank(project.funding, "who pays for the project")},
+                {"rights in the data",
+                 or_blank(project.data_rights, "licence of the data sets; consent where people are shown")}},
                ""});
+}
+
+// What the hours of one experiment rest on.
+std::string counted_with(const Estimate& estimate) {
+  const auto& experiment = estimate.experiment;
+  std::string words = text(experiment.name, ": ", planning::description(estimate.plan), "; ", experiment.runs,
+                           experiment.runs == 1 ? " setting" : " settings", " x ", experiment.seeds,
+                           experiment.seeds == 1 ? " seed" : " seeds");
+  if (experiment.tuning_runs > 0) {
+    words += text(", and ", experiment.tuning_runs, " tuning runs of ", base::percent(experiment.tuning_share, 0),
+                  " of a run each");
+  }
+  return words;
+}
+
+// Hours that a queue has: a run with a quarter more, at least one.
+int64_t walltime_hours(const Estimate& estimate) {
+  constexpr double kSpare = 1.25;
+  const auto& length = *estimate.option.length;
+  const double job = length.total / static_cast<double>(std::max<int64_t>(1, length.jobs));
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(kSpare * job / planning::kSecondsPerHour)));
 }
 
 void add_work(Paper& paper, const Application& application) {
@@ -74,13 +97,17 @@ void add_work(Paper& paper, const Application& application) {
                    {},
                    text("Runs = settings x seeds + tuning runs by their share; ",
                         base::percent(project.failure_margin, 0), " for failures is in the last column.")};
+  std::vector<std::string> counted;
   for (const auto& estimate : application.estimates) {
     const auto& experiment = estimate.experiment;
+    counted.push_back(counted_with(estimate));
     grid.rows.push_back({experiment.name, base::fixed(estimate.full_runs, 1), planning::run_text(estimate.option),
                          text(estimate.option.length->jobs), amount(estimate.run_units), amount(estimate.units),
                          text(experiment.from_month, " to ", experiment.from_month + experiment.months - 1)});
   }
   paper.table(std::move(grid));
+  paper.say("The hours stand and fall with these, which are the applicant's to change (project and job document):");
+  paper.list(std::move(counted));
   Paper::Grid periods{{{"period"}, {unit, Align::right}}, {}, "Split by allocation period"};
   for (size_t i = 0; i < application.periods.size(); ++i) {
     const auto first = static_cast<int64_t>(i) * project.centre.period_months + 1;
@@ -155,6 +182,13 @@ void add_memory(Paper& paper, const Application& application) {
   if (memory.nccl > 0) grid.rows.push_back({"communication", planning::bytes_text(memory.nccl)});
   grid.rows.push_back({"in all", planning::bytes_text(memory.total)});
   paper.table(std::move(grid));
+  Paper::Bars bars{text("Memory of a GPU at the peak (", planning::label_of(option), ")"), {}};
+  for (const auto& [kind, size] : memory.by_class) {
+    if (size > 0) bars.rows.push_back({name_of(kind), static_cast<double>(size), planning::bytes_text(size)});
+  }
+  const int64_t rest = memory.total - memory.peak_allocated;
+  bars.rows.push_back({"driver, communication, unused", static_cast<double>(rest), planning::bytes_text(rest)});
+  paper.bars(std::move(bars));
 }
 
 void add_scaling(Paper& paper, const Application& application) {
@@ -169,6 +203,7 @@ void add_scaling(Paper& paper, const Application& application) {
                    {},
                    "Same global batch whatever the GPUs (strong scaling); efficiency against the fewest GPUs on which "
                    "it fits. Forecast: replace by measurements (lockstep bench scaling) when access is there."};
+  Paper::Bars bars{"Time of a run", {}};
   double first = 0;
   int64_t first_gpus = 0;
   for (const auto& option : plan.options) {
@@ -191,8 +226,10 @@ void add_scaling(Paper& paper, const Application& application) {
                          base::format_duration(time->step.value), base::fixed(option.samples_per_second, 0),
                          base::percent(option.samples_per_second / first / factor),
                          base::format_duration(time->exposed)});
+    bars.rows.push_back({text(planning::label_of(option)), planning::run_seconds(option), planning::run_text(option)});
   }
   paper.table(std::move(grid));
+  if (!bars.rows.empty()) paper.bars(std::move(bars));
 }
 
 // What somebody measured, as `lockstep bench scaling` wrote it: beside the forecast, never in its place unsaid.
@@ -230,7 +267,8 @@ std::string shortcoming(const planning::Plan& plan, const std::string& machine_o
   const std::string driven =
       tried.written->drivable
           ? ""
-          : text("; no current CUDA drives it (last: ", *tried.written->machine_option.gpu->last_cuda, ")");
+          : text("; no current CUDA drives it (last: ", tried.written->machine_option.gpu->last_cuda.value_or("none"),
+                 ")");
   if (!option) {
     const Option& best = tried.found ? *tried.found : *tried.written;
     const std::string lack = lack_of_memory(best);
@@ -266,8 +304,9 @@ void add_requirements(Paper& paper, const Application& application) {
   std::vector<std::string> needs{
       text("GPUs with at least ", planning::bytes_text(option.trial.memory.total), ", ", application.project.gpus,
            " of them in one job, compute capability 7.5 or newer (CUDA 13)"),
-      text("a walltime of at least ", base::format_duration(option.length->shortest_walltime),
-           "; training goes on over any number of jobs"),
+      text("a walltime of ", walltime_hours(big), " h for a run in ", option.length->jobs,
+           option.length->jobs == 1 ? " job" : " jobs",
+           "; where less is allowed it goes on over more of them, each of an hour or more"),
       text("main memory of ", planning::bytes_text(option.host.total), " a node"),
       text("disk: ", planning::bytes_text(application.disk_bytes), " at the peak")};
   if (option.loader) {
@@ -275,7 +314,8 @@ void add_requirements(Paper& paper, const Application& application) {
     needs.push_back(text(cores, cores == 1 ? " processor core" : " processor cores",
                          " to decode the images as fast as the GPUs take them (",
                          base::fixed(option.samples_per_second, 0), " samples/s, ",
-                         base::format_rate(option.loader->read_rate), " from the file system)"));
+                         base::format_rate(option.read_rate_wanted()), " from the file system, ",
+                         base::format_bytes(big.plan.assumptions.sample.stored_bytes), " an image)"));
   }
   paper.heading(text("What ", application.project.centre.name, " must have"));
   paper.list(std::move(needs));
@@ -307,12 +347,12 @@ void add_storage(Paper& paper, const Application& application) {
        ""});
 }
 
-void add_software(Paper& paper) {
+void add_software(Paper& paper, const Application& application) {
   paper.heading("Software");
   paper.list({text("Lockstep ", LOCKSTEP_VERSION, " (C++20): built with g++ 12 or newer and CMake, without root"),
               "libtorch 2.11 with CUDA 13 from its wheel; an MPI for ranks on processors; nothing else is needed",
               "launched by srun, mpirun or alone; stops before the walltime and goes on in the next job",
-              or_blank("", "support needed from the centre, training wanted")});
+              or_blank(application.project.support, "support needed from the centre, training wanted")});
 }
 
 void add_claims(Paper& paper, const Application& application) {
@@ -342,7 +382,7 @@ Paper justification(const Application& application) {
   add_lesser(paper, application);
   add_requirements(paper, application);
   add_storage(paper, application);
-  add_software(paper);
+  add_software(paper, application);
   add_claims(paper, application);
   return paper;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/advice/paper.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
@@ -50,6 +53,20 @@ bool right(const base::Column& column) {
   return column.align == base::Align::right;
 }
 
+// A line of `width` characters for the largest.
+std::string bar_text(const Paper::Bars& part, int64_t width) {
+  size_t label = 0;
+  for (const auto& row : part.rows) label = std::max(label, row.label.size());
+  std::string out;
+  for (const auto& row : part.rows) {
+    const double share = part.largest() > 0 ? row.value / part.largest() : 0;
+    const auto length = static_cast<size_t>(std::ceil(share * static_cast<double>(width)));
+    out +=
+        text(row.label, std::string(label - row.label.size() + 2, ' '), std::string(length, '#'), " ", row.words, "\n");
+  }
+  return out;
+}
+
 struct Markdown {
   std::string operator()(const Paper::Heading& part) const { return text("## ", md(part.words), "\n\n"); }
   std::string operator()(const Paper::Paragraph& part) const { return text(md(part.words), "\n\n"); }
@@ -71,6 +88,9 @@ struct Markdown {
     }
     return text(part.caption.empty() ? "" : text(md(part.caption), "\n\n"), titles, "\n", rule, "\n", rows, "\n");
   }
+  std::string operator()(const Paper::Bars& part) const {
+    return text(md(part.caption), "\n\n```\n", bar_text(part, 40), "```\n\n");
+  }
 };
 
 struct Html {
@@ -82,7 +102,7 @@ struct Html {
     return out + "</ul>\n";
   }
   std::string operator()(const Paper::Grid& part) const {
-    std::string out = "<table>\n";
+    std::string out = "<div class=\"wide\"><table>\n";
     if (!part.caption.empty()) out += text("<caption>", escaped(part.caption), "</caption>\n");
     out += "<thead><tr>";
     for (const auto& column : part.columns) {
@@ -96,7 +116,23 @@ struct Html {
       }
       out += "</tr>\n";
     }
-    return out + "</tbody></table>\n";
+    return out + "</tbody></table></div>\n";
+  }
+  std::string operator()(const Paper::Bars& part) const {
+    constexpr int kRow = 26, kLabel = 240, kWidth = 460;
+    std::string out =
+        text("<figure><figcaption>", escaped(part.caption), "</figcaption>\n<svg role=\"img\" viewBox=\"0 0 ",
+             kLabel + kWidth + 140, " ", kRow * static_cast<int>(part.rows.size()), "\">\n");
+    int top = 0;
+    for (const auto& row : part.rows) {
+      const double share = part.largest() > 0 ? row.value / part.largest() : 0;
+      const double length = std::round(share * kWidth * 10) / 10;
+      out += text("<text x=\"", kLabel - 10, "\" y=\"", top + 17, "\" text-anchor=\"end\">", escaped(row.label),
+                  "</text>", "<rect x=\"", kLabel, "\" y=\"", top + 4, "\" width=\"", length, "\" height=\"18\"/>",
+                  "<text x=\"", kLabel + length + 8, "\" y=\"", top + 17, "\">", escaped(row.words), "</text>\n");
+      top += kRow;
+    }
+    return out + "</svg></figure>\n";
   }
 };
 
@@ -113,6 +149,7 @@ struct Terminal {
     for (const auto& cells : part.rows) table.add(cells);
     return text(part.caption.empty() ? "" : text(part.caption, "\n"), table.to_text());
   }
+  std::string operator()(const Paper::Bars& part) const { return text(part.caption, "\n", bar_text(part, 40)); }
 };
 
 template <class Form>
@@ -128,11 +165,18 @@ body{font:16px/1.5 system-ui,"DejaVu Sans",sans-serif;color:#1c2430;background:#
 h1{font-size:1.7rem;line-height:1.2;margin:0 0 1rem}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid #d5dbe3;padding-bottom:.25rem}
 table{border-collapse:collapse;width:100%;margin:.8rem 0;font-size:.88rem}caption{text-align:left;color:#5a6675;padding:.2rem 0}
 th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0;border-bottom:1px solid #e4e8ee}th{color:#5a6675;font-weight:600}
-.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}footer{color:#5a6675;font-size:.8rem;margin-top:2.5rem}
-@media print{body{margin:0;max-width:none;font-size:10.5pt}h2{break-after:avoid}tr{break-inside:avoid}}
+.n{text-align:right;font-variant-numeric:tabular-nums}footer{color:#5a6675;font-size:.8rem;margin-top:2.5rem}
+.wide{overflow-x:auto}figure{margin:1rem 0}figcaption{color:#5a6675;font-size:.88rem}svg{width:100%;max-width:52rem;font-size:13px;fill:#1c2430}svg rect{fill:#3b6ea5}
+@media print{body{margin:0;max-width:none;font-size:10.5pt}table{font-size:7.5pt}h2{break-after:avoid}tr{break-inside:avoid}}
 )";
 
 }  // namespace
+
+double Paper::Bars::largest() const {
+  double most = 0;
+  for (const auto& row : rows) most = std::max(most, row.value);
+  return most;
+}
 
 void Paper::table(Grid grid) {
   for (const auto& row : grid.rows) base::ensure(row.size() == grid.columns.size(), "a row has a cell a column");

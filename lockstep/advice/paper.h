@@ -27,7 +27,19 @@ struct Paper {
     std::vector<std::vector<std::string>> rows;  // as many cells as columns, each
     std::string caption;
   };
-  using Part = std::variant<Heading, Paragraph, Points, Grid>;
+  // A picture: one bar a row, as long as its value.
+  struct Bars {
+    struct Row {
+      std::string label;
+      double value = 0;  // 0 or more
+      std::string words;
+    };
+    std::string caption;
+    std::vector<Row> rows;
+
+    double largest() const;
+  };
+  using Part = std::variant<Heading, Paragraph, Points, Grid, Bars>;
 
   std::string title;
   std::vector<Part> parts;
@@ -36,6 +48,7 @@ struct Paper {
   void say(std::string words) { parts.emplace_back(Paragraph{std::move(words)}); }
   void list(std::vector<std::string> lines) { parts.emplace_back(Points{std::move(lines)}); }
   void table(Grid grid);  // REQUIRES: rows as wide as the columns
+  void bars(Bars picture) { parts.emplace_back(std::move(picture)); }
 };
 
 std::string to_markdown(const Paper& paper);

@@ -15,6 +15,9 @@ using base::Blame;
 using base::Error;
 using base::text;
 
+constexpr const char* kPriceFix = "for example 1899";
+constexpr const char* kVatFix = "the tax that is not yet in the price, in percent: 20, or nothing";
+
 const std::vector<std::string> kCurrencies{"GBP", "EUR", "USD", "CHF", "JPY", "CNY", "KRW", "INR",
                                            "CAD", "AUD", "SEK", "NOK", "DKK", "PLN", "CZK", "BRL"};
 
@@ -33,17 +36,27 @@ std::optional<double> plain_number(std::string words) {
   return value;
 }
 
-double cell_number(const base::Csv& csv, const base::Csv::Row& row, const std::string& column, std::string words) {
-  if (words.ends_with('%')) words.pop_back();
-  if (const auto value = plain_number(words)) return *value;
-  throw Error(
-      Blame::user, text(csv.source, ":", row.line, ": ", column, " '", words, "' is not a number of 0 or more"),
-      column == "vat" ? "the tax that is not yet in the price, in percent: 20, or nothing" : "for example 1899");
-}
-
-std::string cell_or_nothing(const base::Csv& csv, const base::Csv::Row& row, const std::string& column) {
-  const bool there = std::find(csv.columns.begin(), csv.columns.end(), column) != csv.columns.end();
-  return there ? std::string(base::trim(csv.at(row, column))) : "";
+// A part that the catalogue does not know.
+catalogue::Part new_part(const base::Csv& csv, const base::Csv::Row& row, const std::string& id,
+                         const std::string& kind) {
+  const auto number = [&](const char* column) -> catalogue::Number {
+    const std::string words = cell_or_nothing(csv, row, column);
+    if (words.empty()) return std::nullopt;
+    return cell_number(csv, row, column, words, kPriceFix);
+  };
+  const auto word = [&](const char* column) -> catalogue::Text {
+    const std::string words = cell_or_nothing(csv, row, column);
+    return words.empty() ? catalogue::Text() : catalogue::Text(words);
+  };
+  catalogue::Part part;
+  part.id = id;
+  part.kind = kind;
+  part.name = word("name").value_or(id);
+  part.gpu = word("gpu");
+  part.cpu = word("cpu");
+  part.capacity_gb = number("capacity_gb");
+  part.power_w = number("power_w");
+  return part;
 }
 
 // "part,price,currency,vat": a VAT is added to the price; without one the price is what is paid.
@@ -51,13 +64,18 @@ std::map<std::string, PricedPart> own_prices(const base::Csv& csv, const std::ve
                                              const std::string& currency) {
   std::map<std::string, PricedPart> prices;
   std::vector<std::string> ids;
+  ids.reserve(parts.size());
   for (const auto& part : parts) ids.push_back(part.id);
   for (const auto& row : csv.rows) {
     const std::string id(base::trim(csv.at(row, "part")));
     const std::string where = text(csv.source, ":", row.line);
-    if (std::find(ids.begin(), ids.end(), id) == ids.end()) {
+    const std::string kind = cell_or_nothing(csv, row, "kind");
+    const bool known = std::find(ids.begin(), ids.end(), id) != ids.end();
+    if (!known && kind.empty()) {
       throw Error(Blame::user, text(where, ": the catalogue has no part '", id, "'"),
-                  text(base::did_you_mean(id, ids), "; new parts go into ~/.config/lockstep/catalogue/parts.json"));
+                  text(base::did_you_mean(id, ids),
+                       "; a new part says its kind: columns kind, name, gpu, cpu, "
+                       "capacity_gb, power_w"));
     }
     const std::string stated = cell_or_nothing(csv, row, "currency");
     if (!stated.empty()) check_known_currency(stated, where);
@@ -67,8 +85,11 @@ std::map<std::string, PricedPart> own_prices(const base::Csv& csv, const std::ve
     }
     const std::string vat = cell_or_nothing(csv, row, "vat");
     PricedPart priced;
-    priced.price = cell_number(csv, row, "price", csv.at(row, "price"));
-    if (!vat.empty()) priced.price *= 1 + cell_number(csv, row, "vat", vat) / 100;
+    priced.own = true;
+    priced.date = cell_or_nothing(csv, row, "date");
+    if (!known) priced.part = new_part(csv, row, id, kind);
+    priced.price = cell_number(csv, row, "price", csv.at(row, "price"), kPriceFix);
+    if (!vat.empty()) priced.price *= 1 + cell_number(csv, row, "vat", vat, kVatFix) / 100;
     priced.source = vat.empty() ? csv.source : text(csv.source, ", with ", vat, vat.ends_with('%') ? "" : "%", " VAT");
     prices[id] = std::move(priced);
   }
@@ -76,6 +97,19 @@ std::map<std::string, PricedPart> own_prices(const base::Csv& csv, const std::ve
 }
 
 }  // namespace
+
+std::string cell_or_nothing(const base::Csv& csv, const base::Csv::Row& row, const std::string& column) {
+  const bool there = std::find(csv.columns.begin(), csv.columns.end(), column) != csv.columns.end();
+  return there ? std::string(base::trim(csv.at(row, column))) : "";
+}
+
+double cell_number(const base::Csv& csv, const base::Csv::Row& row, const std::string& column, std::string words,
+                   const std::string& fix) {
+  if (words.ends_with('%')) words.pop_back();
+  if (const auto value = plain_number(words)) return *value;
+  throw Error(Blame::user, text(csv.source, ":", row.line, ": ", column, " '", words, "' is not a number of 0 or more"),
+              fix);
+}
 
 Money parse_money(const std::string& words) {
   const size_t letters = words.find_first_not_of("0123456789.,k ");
@@ -98,7 +132,8 @@ std::vector<PricedPart> price_parts(const std::vector<catalogue::Part>& parts, c
   for (const auto& part : parts) {
     if (const auto found = own.find(part.id); found != own.end()) {
       found->second.part = part;
-      priced.push_back(found->second);
+      priced.push_back(std::move(found->second));
+      own.erase(found);
       continue;
     }
     if (!part.price_gbp) continue;
@@ -111,6 +146,7 @@ std::vector<PricedPart> price_parts(const std::vector<catalogue::Part>& parts, c
     }
     priced.push_back({part, *part.price_gbp * rules.gbp.value_or(1), part.source, part.date});
   }
+  for (auto& [id, part] : own) priced.push_back(std::move(part));  // what the catalogue does not know
   return priced;
 }
 

@@ -2,8 +2,12 @@
 #include "lockstep/advice/rent.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <tuple>
 
+#include "lockstep/advice/prices.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/planning/fastest.h"
@@ -30,6 +34,15 @@ struct Hire {
   bool limited = false;
   bool loader_bound = false;
   double usd = 0;
+  bool old = false;
+
+  bool leads() const { return option->drivable && !old; }
+  std::string mark() const {
+    std::vector<std::string> words;
+    if (!option->drivable) words.emplace_back("not driven");
+    if (old) words.push_back(text("older than ", kOldMonths, " months"));
+    return base::join(words, ", ");
+  }
 };
 
 std::string provider_of(const catalogue::Offer& offer) {
@@ -53,18 +66,21 @@ Hire estimate_hire(const planning::Plan& plan, const catalogue::Offer& offer, co
 }
 
 std::vector<Hire> find_hires(const planning::Plan& plan, const std::vector<const Option*>& gpus,
-                             const std::vector<catalogue::Offer>& offers) {
+                             const std::vector<catalogue::Offer>& offers, const std::string& today) {
   std::vector<Hire> hires;
   for (const auto& offer : offers) {
     if (!offer.usd_per_gpu_hour) continue;
     for (const Option* option : gpus) {
       const bool offered =
           std::find(offer.gpus.begin(), offer.gpus.end(), option->machine_option.gpu->id) != offer.gpus.end();
-      if (offered && option->feasible()) hires.push_back(estimate_hire(plan, offer, *option));
+      if (!offered || !option->feasible()) continue;
+      hires.push_back(estimate_hire(plan, offer, *option));
+      hires.back().old = months_since(offer.date, today) > kOldMonths;
     }
   }
-  std::stable_sort(hires.begin(), hires.end(),
-                   [](const Hire& a, const Hire& b) { return std::pair(a.usd, a.hours) < std::pair(b.usd, b.hours); });
+  std::stable_sort(hires.begin(), hires.end(), [](const Hire& a, const Hire& b) {
+    return std::tuple(!a.leads(), a.usd, a.hours) < std::tuple(!b.leads(), b.usd, b.hours);
+  });
   return hires;
 }
 
@@ -87,16 +103,18 @@ void tell_offers(const std::vector<Hire>& hires, Paper& paper, Json& document) {
                     {"USD/GPU-h", Align::right},
                     {"USD", Align::right},
                     {"sessions", Align::right},
+                    {"date"},
                     {"source"},
-                    {"date"}},
+                    {""}},
                    {},
-                   "Cheapest first. Prices of other clouds differ 3 to 5 times: look again before you pay."};
+                   "Cheapest first, what cannot be used last. Prices of other clouds differ 3 to 5 times: look again "
+                   "before you pay."};
   Json rows = Json::array();
   for (const Hire& hire : hires) {
     grid.rows.push_back({with_levers_text(*hire.option), provider_of(*hire.offer),
                          text(planning::figure(hire.hours), hire.loader_bound ? " (loader)" : ""),
                          planning::figure(*hire.offer->usd_per_gpu_hour), planning::figure(hire.usd), sessions_of(hire),
-                         hire.offer->source, hire.offer->date});
+                         hire.offer->date, hire.offer->source, hire.mark()});
     Json row = Json::object();
     row["gpu"] = hire.option->machine_option.gpu->id;
     row["gpus"] = hire.option->machine_option.gpus;
@@ -105,6 +123,7 @@ void tell_offers(const std::vector<Hire>& hires, Paper& paper, Json& document) {
     row["usd"] = hire.usd;
     row["sessions"] = hire.limited ? Json(hire.sessions) : Json();
     row["drivable"] = hire.option->drivable;
+    row["leads"] = hire.leads();
     row["source"] = hire.offer->source;
     row["date"] = hire.offer->date;
     rows.push_back(std::move(row));
@@ -176,14 +195,20 @@ void tell_break_even(const planning::Plan& plan, const std::vector<const Option*
 std::string rent_verdict(const planning::Plan& plan, const std::vector<Hire>& hires, const RentTerms& terms) {
   std::vector<std::string> words;
   const Hire& first = hires.front();
-  if (first.usd == 0) {
+  if (!first.leads()) {
+    words.push_back(text("no offer of these can be recommended (", first.mark(),
+                         "): ask for other GPUs with --on, or "
+                         "give today's prices with --prices"));
+  }
+  if (first.leads() && first.usd == 0) {
     words.push_back(text("free: ", provider_of(*first.offer), " on ", planning::label_of(*first.option), " in ",
                          planning::figure(first.hours), " h", first.limited ? text(", ", sessions_of(first)) : ""));
   }
-  const auto paid = std::find_if(hires.begin(), hires.end(), [](const Hire& hire) { return hire.usd > 0; });
+  const auto paid =
+      std::find_if(hires.begin(), hires.end(), [](const Hire& hire) { return hire.leads() && hire.usd > 0; });
   if (paid == hires.end()) return base::join(words, "; ");
   words.push_back(text("cheapest: ", with_levers_text(*paid->option), " for ", planning::figure(paid->usd), " USD in ",
-                       planning::figure(paid->hours), " h"));
+                       planning::figure(paid->hours), " h (price of ", paid->offer->date, ")"));
   const auto& gpu = *paid->option->machine_option.gpu;
   const double electricity = electricity_per_hour(plan, *paid->option);
   const auto even = gpu.price_usd ? break_even_hours_per_week(*gpu.price_usd, terms.years.front(),
@@ -223,7 +248,7 @@ Advice rent(const planning::Plan& plan, const catalogue::Catalogue& catalogue, c
   for (const Option* option : planning::fastest_of_each_machine_option(plan)) {
     if (option->machine_option.gpu && !option->machine_option.named) gpus.push_back(option);
   }
-  const auto hires = find_hires(plan, gpus, catalogue.clouds);
+  const auto hires = find_hires(plan, gpus, catalogue.clouds, terms.today);
   if (hires.empty()) {
     throw base::Error(base::Blame::user, "nobody is known to rent out a GPU of these that the job fits on",
                       "leave --on out for every GPU on offer, or add offers to ~/.config/lockstep/catalogue/");
@@ -252,12 +277,48 @@ Advice rent(const planning::Plan& plan, const catalogue::Catalogue& catalogue, c
   return advice;
 }
 
+int64_t months_since(const std::string& date, const std::string& today) {
+  int year = 0, month = 0, this_year = 0, this_month = 0;
+  if (std::sscanf(date.c_str(), "%d-%d", &year, &month) != 2) return 0;
+  if (std::sscanf(today.c_str(), "%d-%d", &this_year, &this_month) != 2) return 0;
+  return int64_t{12} * (this_year - year) + this_month - month;
+}
+
+std::vector<catalogue::Offer> read_offers(const base::Csv& csv, const catalogue::Catalogue& catalogue) {
+  const auto number = [&](const base::Csv::Row& row, const char* column, const char* fix) -> std::optional<double> {
+    const std::string words = cell_or_nothing(csv, row, column);
+    if (words.empty()) return std::nullopt;
+    return cell_number(csv, row, column, words, fix);
+  };
+  std::vector<catalogue::Offer> offers;
+  for (const auto& row : csv.rows) {
+    catalogue::Offer offer;
+    offer.id = text("own-", row.line);
+    offer.gpus = {catalogue.gpu(std::string(base::trim(csv.at(row, "gpu"))), text(csv.source, ":", row.line)).id};
+    const std::string provider = cell_or_nothing(csv, row, "provider");
+    offer.provider = provider.empty() ? csv.source : provider;
+    offer.usd_per_gpu_hour =
+        cell_number(csv, row, "price", csv.at(row, "price"), "USD an hour and GPU, for example 1.99");
+    offer.session_limit_h = number(row, "session_limit_h", "hours, for example 12");
+    if (const auto cores = number(row, "cores", "for example 16")) offer.cores = static_cast<int64_t>(*cores);
+    offer.source = csv.source;
+    offer.date = cell_or_nothing(csv, row, "date");
+    offers.push_back(std::move(offer));
+  }
+  return offers;
+}
+
 Advice advise_rent(const AdviceRequest& request) {
+  catalogue::Catalogue catalogue = request.catalogue;
+  if (const auto file = request.arguments.value("--prices")) {
+    auto own = read_offers(base::parse_csv(base::read_file(*file), *file), catalogue);
+    catalogue.clouds.insert(catalogue.clouds.begin(), own.begin(), own.end());
+  }
   planning::RequestWords words;
   words.on = planning::words_of(request.arguments, "--on");
   if (words.on.empty()) {
-    for (const auto& gpu : request.catalogue.gpus) {
-      const auto& offers = request.catalogue.clouds;
+    for (const auto& gpu : catalogue.gpus) {
+      const auto& offers = catalogue.clouds;
       const bool offered = std::any_of(offers.begin(), offers.end(), [&](const catalogue::Offer& offer) {
         return offer.usd_per_gpu_hour && std::find(offer.gpus.begin(), offer.gpus.end(), gpu.id) != offer.gpus.end();
       });
@@ -265,12 +326,13 @@ Advice advise_rent(const AdviceRequest& request) {
     }
   }
   RentTerms terms;
+  terms.today = planning::today();
   terms.years = planning::positive_numbers(request.arguments, "--life", terms.years);
   terms.hours_per_week = planning::positive_numbers(request.arguments, "--hours-per-week", {0}).front();
-  planning::PlanRequest asked = planning::request_of(request.arguments, request.catalogue, words);
+  planning::PlanRequest asked = planning::request_of(request.arguments, catalogue, words);
   asked.tracer = request.tracer;
-  const planning::Plan plan = planning::make_plan(asked, request.catalogue, request.calibration);
-  return rent(plan, request.catalogue, terms);
+  const planning::Plan plan = planning::make_plan(asked, catalogue, request.calibration);
+  return rent(plan, catalogue, terms);
 }
 
 }  // namespace lockstep::advice

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -14,7 +15,7 @@ using base::Blame;
 using base::Error;
 using base::text;
 
-const char* const kKinds[] = {"gpu", "cpu", "memory", "ssd", "hdd", "case", "psu", "motherboard"};
+const std::vector<std::string> kKinds{"gpu", "cpu", "memory", "ssd", "hdd", "case", "psu", "motherboard"};
 
 double size_of(const PricedPart& part) {
   return part.part.kind == "psu" ? part.part.power_w.value_or(0) : part.part.capacity_gb.value_or(0);
@@ -31,9 +32,24 @@ std::string Build::name() const {
   return text(gpus > 1 ? text(gpus, " x ") : "", gpu->part.id, ", ", cpu->part.id);
 }
 
-PartList::PartList(std::vector<PricedPart> parts, const catalogue::Catalogue& catalogue, BuildRules rules)
-    : parts_(std::move(parts)), catalogue_(catalogue), rules_(rules) {
-  for (const char* kind : kKinds) {
+PartList::PartList(std::vector<PricedPart> parts, const catalogue::Catalogue& catalogue, const std::string& list,
+                   BuildRules rules)
+    : parts_(std::move(parts)), catalogue_(catalogue), list_(list), rules_(rules) {
+  std::set<std::string> lists;
+  for (const auto& part : parts_) {
+    if (part.part.list) lists.insert(*part.part.list);
+    if (part.own && std::find(kKinds.begin(), kKinds.end(), part.part.kind) == kKinds.end()) {
+      throw Error(Blame::user, text("part '", part.part.id, "': there is no kind '", part.part.kind, "'"),
+                  base::did_you_mean(part.part.kind, kKinds));
+    }
+    if (part.part.gpu) (void)catalogue_.gpu(*part.part.gpu, text("part '", part.part.id, "'"));
+    if (part.part.cpu) (void)catalogue_.cpu(*part.part.cpu, text("part '", part.part.id, "'"));
+  }
+  if (!list_.empty() && !lists.contains(list_)) {
+    throw Error(Blame::user, text("--parts: no part stands in the list '", list_, "'"),
+                base::did_you_mean(list_, {lists.begin(), lists.end()}));
+  }
+  for (const std::string& kind : kKinds) {
     if (!of_kind(kind).empty()) continue;
     throw Error(Blame::user, text("no part of kind '", kind, "' has a price: nothing can be built"),
                 text("--prices FILE.csv with a line for one, or a row of that kind in "
@@ -41,10 +57,18 @@ PartList::PartList(std::vector<PricedPart> parts, const catalogue::Catalogue& ca
   }
 }
 
+bool PartList::offers(const PricedPart& part) const {
+  if (part.own) return true;
+  if (!list_.empty()) return part.part.list == list_;
+  return !part.part.list || std::none_of(parts_.begin(), parts_.end(), [&](const PricedPart& other) {
+    return other.part.kind == part.part.kind && !other.part.list;
+  });
+}
+
 std::vector<const PricedPart*> PartList::of_kind(const std::string& kind) const {
   std::vector<const PricedPart*> found;
   for (const auto& part : parts_) {
-    if (part.part.kind == kind) found.push_back(&part);
+    if (part.part.kind == kind && offers(part)) found.push_back(&part);
   }
   return found;
 }

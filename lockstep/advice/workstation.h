@@ -42,8 +42,11 @@ struct Build {
 
 class PartList {
  public:
-  // User error when a kind of part has no priced member: nothing can be built.
-  PartList(std::vector<PricedPart> parts, const catalogue::Catalogue& catalogue, BuildRules rules = {});
+  // Machines are built of the current parts, and of others where those lack a kind; with `list`, of that list's. The
+  // user's own always count. User error when a kind of part has no priced member (nothing can be built), when no part
+  // stands in the list, when a GPU or processor is not in the catalogue, when a part of the user's is of no known kind.
+  PartList(std::vector<PricedPart> parts, const catalogue::Catalogue& catalogue, const std::string& list = "",
+           BuildRules rules = {});
 
   // Every number of every GPU with every processor that slots and some power supply allow; the rest the cheapest that
   // is enough. What a need cannot be met with at all takes the largest part there is.
@@ -55,13 +58,15 @@ class PartList {
   const BuildRules& rules() const { return rules_; }
 
  private:
-  std::vector<const PricedPart*> of_kind(const std::string& kind) const;
+  bool offers(const PricedPart& part) const;
+  std::vector<const PricedPart*> of_kind(const std::string& kind) const;  // that machines are built of
   const PricedPart* cheapest(const std::string& kind, double least) const;
   double watts_of(const Build& build) const;
   int64_t slots_of(const Build& build) const;
 
   std::vector<PricedPart> parts_;
   const catalogue::Catalogue& catalogue_;
+  std::string list_;
   BuildRules rules_;
 };
 

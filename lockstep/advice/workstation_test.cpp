@@ -25,7 +25,7 @@ TEST(PartListTest, AddsUpTheWorkstationOfTheDeepsimPage) {
 
 TEST(PartListTest, BuildsNothingThatNoPowerSupplyFeeds) {
   const auto catalogue = catalogue::load_embedded();
-  const PartList part_list(price_parts(catalogue.parts, {}), catalogue);
+  const PartList part_list(price_parts(catalogue.parts, {}), catalogue, "2021");
   const auto builds = part_list.builds({});
   ASSERT_FALSE(builds.empty());
   for (const auto& build : builds) {
@@ -39,6 +39,30 @@ TEST(PartListTest, BuildsNothingThatNoPowerSupplyFeeds) {
   EXPECT_TRUE(has("2 x rtx3090, threadripper-3970x"));
   EXPECT_FALSE(has("3 x rtx3090, i7-8700"));
   EXPECT_TRUE(has("4 x quadro-p2000, i7-8700"));
+}
+
+TEST(PartListTest, BuildsOfCurrentPartsAndOfAListWhereItIsNamed) {
+  const auto catalogue = catalogue::load_embedded();
+  const PartList current(price_parts(catalogue.parts, {}), catalogue);
+  const auto builds = current.builds({});
+  ASSERT_FALSE(builds.empty());
+  for (const auto& build : builds) {
+    EXPECT_FALSE(build.gpu->part.list) << build.name();
+    EXPECT_FALSE(build.cpu->part.list) << build.name();
+  }
+  EXPECT_EQ(current.listed(kDeepsim).price, 7485) << "a list of one's own may have any part";
+  EXPECT_THROW(PartList(price_parts(catalogue.parts, {}), catalogue, "1999"), base::Error);
+}
+
+TEST(PartListTest, BuildsOfPartsThatOnlyTheUserKnows) {
+  const auto catalogue = catalogue::load_embedded();
+  const auto own = base::parse_csv("part,price,kind,power_w\nbig-psu,300,psu,2000\n", "my.csv");
+  const PartList parts(price_parts(catalogue.parts, {.currency = "GBP", .gbp = {}, .own = own}), catalogue);
+  const auto builds = parts.builds({});
+  EXPECT_TRUE(std::any_of(builds.begin(), builds.end(), [](const Build& build) { return build.watts > 1100; }));
+  const auto misspelt = base::parse_csv("part,price,kind,power_w\nbig-psu,300,psus,2000\n", "my.csv");
+  const auto priced = price_parts(catalogue.parts, {.currency = "GBP", .gbp = {}, .own = misspelt});
+  EXPECT_THROW(PartList(priced, catalogue), base::Error) << "it would never be offered";
 }
 
 TEST(PartListTest, SaysWhichKindHasNoPrice) {

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 
 namespace lockstep::base {
@@ -38,10 +38,10 @@ TEST(JsonReadingTest, PassesOverTheByteOrderMarkOfAnEditor) {
 TEST(JsonReadingTest, ReadsAnObjectOfManyKeysInLinearTime) {
   std::string source = "{\"k\": 1";
   for (int i = 0; i < 90000; ++i) source += ",\"k" + std::to_string(i) + "\":1";
-  const auto start = std::chrono::steady_clock::now();
+  const double start = thread_processor_seconds();
   EXPECT_EQ(parse_json(source + "}", "x").size(), 90001u);
   // A look through all keys for each new one took 20 s.
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(thread_processor_seconds() - start, 5);
 }
 
 TEST(JsonReadingTest, AllowsComments) {

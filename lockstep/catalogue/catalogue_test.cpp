@@ -51,6 +51,20 @@ TEST(CatalogueTest, ShipsTheGpusAndMachinesOfTheMission) {
   EXPECT_NO_THROW(all.check_references());
 }
 
+// What a plan without rates says is tested in tests/scenarios/plan.txt; no source states those of the H100 with 64 GB.
+TEST(CatalogueTest, StatesTheRatesOfEveryGpuButOne) {
+  const Catalogue all = load_embedded();
+  for (const auto& gpu : all.gpus) {
+    if (gpu.id == "h100-64") continue;
+    EXPECT_GT(gpu.bandwidth_gbs.value_or(0), 0) << gpu.id;
+    EXPECT_GT(gpu.tflops_fp32.value_or(0), 0) << gpu.id;
+  }
+  for (const char* id : {"rtx6000ada", "a100-64",     "a100-40-pcie", "a10",     "rtx4060", "rtx4070",     "rtx4080",
+                         "rtx4090",    "rtx5070",     "rtx5080",      "rtx5090", "rtx3060", "rtx3070",     "gtx1070",
+                         "gtx1080",    "gtx1060-3gb", "mi250x",       "mi300x",  "gh200",   "rtx3080-12gb"})
+    EXPECT_EQ(all.gpu(id).id, id);
+}
+
 TEST(CatalogueTest, CountsAK80AsOneDieAndAMinotauroNodeAsFour) {
   const Catalogue all = load_embedded();
   EXPECT_EQ(all.gpu("k80").memory_gb, 12);

@@ -114,6 +114,8 @@ const std::vector<Column<Gpu>>& columns<Gpu>() {
       {"tflops_tf32", &Gpu::tflops_tf32},
       {"tflops_fp16_vector", &Gpu::tflops_fp16_vector},
       {"nvlink_gbs", &Gpu::nvlink_gbs},
+      {"nvlink_gpus", &Gpu::nvlink_gpus},
+      {"peer", &Gpu::peer},
       {"pcie", &Gpu::pcie},
       {"tdp_w", &Gpu::tdp_w},
       {"launch", &Gpu::launch},
@@ -204,17 +206,12 @@ const std::vector<Column<Offer>>& columns<Offer>() {
 template <>
 const std::vector<Column<Part>>& columns<Part>() {
   static const std::vector<Column<Part>> kColumns{
-      {"id", &Part::id},
-      {"kind", &Part::kind},
-      {"name", &Part::name},
-      {"price_gbp", &Part::price_gbp},
-      {"gpu", &Part::gpu},
-      {"cpu", &Part::cpu},
-      {"capacity_gb", &Part::capacity_gb},
-      {"power_w", &Part::power_w},
-      {"notes", &Part::notes},
-      {"source", &Part::source},
-      {"date", &Part::date},
+      {"id", &Part::id},           {"kind", &Part::kind},
+      {"name", &Part::name},       {"price_gbp", &Part::price_gbp},
+      {"list", &Part::list},       {"gpu", &Part::gpu},
+      {"cpu", &Part::cpu},         {"capacity_gb", &Part::capacity_gb},
+      {"power_w", &Part::power_w}, {"notes", &Part::notes},
+      {"source", &Part::source},   {"date", &Part::date},
   };
   return kColumns;
 }

@@ -30,6 +30,8 @@ struct Gpu {
   Number tflops_tf32;
   Number tflops_fp16_vector;  // fp16 outside the tensor cores, where it matters
   Number nvlink_gbs;          // both directions, all links
+  Count nvlink_gpus;          // that NVLink joins: 2 by a bridge; nothing: all of a node
+  Text peer;                  // "none": without NVLink GPUs reach each other through the node's memory only
   Text pcie;
   Number tdp_w;
   Text launch;
@@ -121,7 +123,8 @@ struct Part {
   std::string kind;  // gpu, cpu, memory, ssd, hdd, case, psu, motherboard
   std::string name;
   Number price_gbp;
-  Text gpu;  // catalogue id
+  Text list;  // whose list of parts it stands in: "2021"; nothing: current
+  Text gpu;   // catalogue id
   Text cpu;
   Number capacity_gb;
   Number power_w;

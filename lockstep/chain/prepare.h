@@ -2,49 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "lockstep/base/file.h"
 #include "lockstep/catalogue/catalogue.h"
+#include "lockstep/chain/candidates.h"
 #include "lockstep/chain/chain.h"
-#include "lockstep/chain/planned.h"
-#include "lockstep/chain/script.h"
-#include "lockstep/spec/job.h"
+#include "lockstep/chain/submit_request.h"
 #include "lockstep/spec/machine.h"
 
 namespace lockstep::chain {
-
-// What the user asked for, with the documents read.
-struct SubmitRequest {
-  spec::Job job;
-  spec::Machine machine;
-  base::Path run;                      // absolute
-  base::Path folder;                   // where the user stands, absolute
-  std::string program;                 // this program, absolute
-  std::string device;                  // "cpu", "cuda"; empty: cuda where the machine has GPUs
-  std::vector<int64_t> nodes = {1};    // several: with earliest
-  int64_t ranks_per_node = 0;          // 0: one a GPU, or one a processor package
-  double walltime = 0;                 // of one job; 0: from job, machine and plan
-  int64_t links = 0;                   // 0: by the plan
-  int64_t max_links = 0;               // 0: twice the planned, at least 5 more; 50 without a plan
-  int64_t patience = 3;                // links in a row that may bring no new step
-  std::string hours;                   // run time by nodes, where plan cannot say
-  std::vector<std::string> work = {};  // `predict ...` of a collection, `tune ...` of a study: there is no job then
-  bool plan = true;
-  bool earliest = false;
-  bool dry_run = false;
-};
-
-// A shape that could be submitted, and when it would end.
-struct Candidate {
-  ScriptRequest script;
-  PlannedShape planned;               // seconds 0: not known
-  std::optional<double> start;        // Unix seconds, by the scheduler
-  std::string refusal;                // why the scheduler would not start it
-  std::optional<double> end() const;  // start + planned seconds
-};
 
 // Everything decided, nothing done.
 struct Prepared {
@@ -75,12 +43,5 @@ base::Path collection_folder(const std::vector<std::string>& predict);
 // Likewise `lockstep tune` with these words: the folder of its study. User error unless they name a study, and for what
 // `submit` decides (--workers, --device) or what is no work for a queue (--best, --report, --measure).
 base::Path study_folder(const std::vector<std::string>& tune);
-
-// The one that ends first; user error with every refusal when none can be told an end.
-size_t ends_first(const std::vector<Candidate>& candidates);
-
-// The first key in which training would find this job another one than that of the run folder; empty: none, or the
-// folder has no job yet.
-std::string other_job(const base::Path& run, const spec::Job& job);
 
 }  // namespace lockstep::chain

@@ -6,31 +6,13 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/chain/small_request.h"
 #include "lockstep/site/fake_scheduler.h"
 
 namespace lockstep::chain {
 namespace {
 
 using testing::HasSubstr;
-
-const catalogue::Catalogue& shipped_catalogue() {
-  static const catalogue::Catalogue catalogue = catalogue::load_embedded();
-  return catalogue;
-}
-
-SubmitRequest request_on(const std::string& machine, const std::vector<std::string>& sites = {}) {
-  SubmitRequest request;
-  request.job = spec::parse_job(base::parse_json(R"({"name": "pets", "data": {"train": "synthetic", "samples": 100},
-    "model": {"name": "resnet18", "classes": 4}, "training": {"global_batch": 40, "epochs": 1}})",
-                                                 "job.json"));
-  request.machine = find_machine(machine, sites, shipped_catalogue());
-  request.run = "/no/such/run/pets";
-  request.folder = "/no/such/run";
-  request.program = "/opt/lockstep";
-  request.plan = false;
-  request.dry_run = true;
-  return request;
-}
 
 std::string complaint(const SubmitRequest& request) {
   try {
@@ -147,45 +129,6 @@ TEST(PrepareTest, NamesWhatIsMissing) {
   request.machine.submit_from = spec::SubmitFrom::login;
   EXPECT_THAT(complaint(request), HasSubstr("how many links"));
   EXPECT_THROW(find_machine("leonrado", {}, shipped_catalogue()), base::Error);
-}
-
-TEST(PrepareTest, RefusesTheRunFolderOfAnotherJob) {
-  const base::TemporaryFolder folder;
-  SubmitRequest request = request_on("leonardo");
-  request.run = folder.path();
-  spec::Job before = request.job;
-  before.limits.walltime = 60;  // how it is run may change
-  base::write_json(folder.path() / "job.json", spec::to_json(before));
-  EXPECT_EQ(complaint(request), "");
-  before.training.seed = 7;
-  base::write_json(folder.path() / "job.json", spec::to_json(before));
-  EXPECT_THAT(complaint(request), HasSubstr("is the run of another job: training.seed was 7, now 1"));
-  before = request.job;
-  before.model.name = "resnet50";
-  base::write_json(folder.path() / "job.json", spec::to_json(before));
-  EXPECT_THAT(complaint(request), HasSubstr("model.name was \"resnet50\", now \"resnet18\""));
-}
-
-TEST(PrepareTest, RefusesWhateverTrainingWouldTakeForAnotherJob) {
-  const base::TemporaryFolder folder;
-  SubmitRequest request = request_on("leonardo");
-  request.run = folder.path();
-  spec::Job before = request.job;  // as a run writes it down: what was left to the data is settled
-  before.data.order = spec::SampleOrder::full;
-  before.model.classes = 4;
-  base::write_json(folder.path() / "job.json", spec::to_json(before));
-  request.job.model.classes = 0;
-  EXPECT_EQ(complaint(request), "");
-  const auto refused = [&](const auto& change) {
-    SubmitRequest other = request;
-    change(other.job);
-    return complaint(other);
-  };
-  EXPECT_THAT(refused([](spec::Job& job) { job.training.ema_decay = 0.9; }), HasSubstr("training.ema_decay was 0"));
-  EXPECT_THAT(refused([](spec::Job& job) { job.training.virtual_ranks = 4; }), HasSubstr("training.virtual_ranks"));
-  EXPECT_THAT(refused([](spec::Job& job) { job.data.image_size = 32; }), HasSubstr("data.image_size"));
-  EXPECT_THAT(refused([](spec::Job& job) { job.data.order = spec::SampleOrder::windows; }), HasSubstr("data.order"));
-  EXPECT_THAT(refused([](spec::Job& job) { job.name = "other"; }), HasSubstr("name was 'pets', now 'other'"));
 }
 
 TEST(PrepareTest, HoldsTheRanksAgainstTheJob) {
@@ -357,18 +300,6 @@ TEST(PrepareTest, RefusesARunWhoseChainLives) {
   request.dry_run = false;
   ChainRecord(folder.path()).open({});
   EXPECT_THAT(complaint(request), HasSubstr("its chain lives, job 11 is RUNNING"));
-}
-
-TEST(PrepareTest, ChoosesTheShapeThatEndsFirst) {
-  std::vector<Candidate> candidates(3);
-  candidates[0].start = 100;
-  candidates[0].planned.seconds = 1000;
-  candidates[1].start = 600;
-  candidates[1].planned.seconds = 400;
-  candidates[2].refusal = "Requested node configuration is not available";
-  EXPECT_EQ(ends_first(candidates), 1u);
-  candidates.erase(candidates.begin(), candidates.begin() + 2);
-  EXPECT_THROW(ends_first(candidates), base::Error);
 }
 
 }  // namespace

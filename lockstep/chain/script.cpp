@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/chain/script.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/cores.h"
@@ -52,6 +55,7 @@ bool asks_for_memory(const Scheduler& scheduler) {
 // Whole nodes come with all their cores. On shared ones a GPU comes with its share of them: who takes more leaves GPUs
 // that nobody else can use, waits for an empty node, and is charged for it.
 int64_t cores_per_rank(const Shape& shape, const spec::Machine& machine) {
+  if (shape.cores > 0) return std::max<int64_t>(1, shape.cores / shape.ranks_per_node);
   if (machine.cores_per_node <= 0) return 0;
   const bool by_gpu = shape.gpus && !machine.scheduler.exclusive_nodes && machine.gpus_per_node > 0;
   return site::cores_per_rank(machine.cores_per_node, by_gpu ? machine.gpus_per_node : shape.ranks_per_node);
@@ -59,6 +63,7 @@ int64_t cores_per_rank(const Shape& shape, const spec::Machine& machine) {
 
 // PBS is asked for the cores of a node, also for those that no rank could have a whole share of.
 int64_t cores_on_node(const Shape& shape, const spec::Machine& machine) {
+  if (shape.cores > 0) return std::max(shape.cores, shape.ranks_per_node);
   const bool all = machine.scheduler.exclusive_nodes || !shape.gpus;
   const int64_t cores = all ? machine.cores_per_node : cores_per_rank(shape, machine) * shape.ranks_per_node;
   return std::max(cores, shape.ranks_per_node);
@@ -200,11 +205,11 @@ void check_path(const char* option, const base::Path& path) {
 
 // The folder from which a job is submitted goes into its environment, and PBS takes no quotes there ("cannot send
 // environment with the job", 23.06) and multiplies backslashes.
-void check_pbs_path(const base::Path& run) {
+void check_pbs_path(const char* option, const base::Path& run) {
   if (run.native().find_first_of("\"'\\") == std::string::npos) return;
   throw Error(Blame::user,
-              text("--run ", run.string(), ": PBS takes no folder with a quote or a backslash in its name"),
-              "rename the folder, or name another: --run OTHER_FOLDER");
+              text(option, " ", run.string(), ": PBS takes no folder with a quote or a backslash in its name"),
+              text("rename the folder, or name another: ", option, " OTHER_FOLDER"));
 }
 
 // A new file (-C), never one that somebody has put there; a job that is started again has its second output beside the
@@ -228,7 +233,30 @@ std::string pbs_surroundings(const ScriptRequest& request) {
   return lines;
 }
 
+// 0022 of "Umask:\t0022": reading it by umask() would change it for a moment.
+int read_file_mask() {
+  for (const auto& line : base::split(base::read_file("/proc/self/status"), '\n')) {
+    if (line.starts_with("Umask:")) return static_cast<int>(std::strtol(line.c_str() + 6, nullptr, 8));
+  }
+  return -1;
+}
+
+// Where the scheduler's commands are, unless every job has that on its PATH.
+base::Path commands_folder(const spec::Machine& machine) {
+  if (machine.scheduler.kind != spec::SchedulerKind::pbs) return {};
+  const auto found = site::find_on_path("qsub");
+  if (!found) return {};
+  std::error_code unresolved;
+  const base::Path folder = std::filesystem::absolute(*found, unresolved).parent_path();
+  return folder == "/usr/bin" || folder == "/bin" ? base::Path() : folder;
+}
+
 }  // namespace
+
+void add_surroundings(ScriptRequest& script, const spec::Machine& machine) {
+  script.commands = commands_folder(machine);
+  script.file_mask = read_file_mask();
+}
 
 NodeRequest node_request(const Shape& shape, const spec::Machine& machine) {
   return {
@@ -307,16 +335,28 @@ std::vector<std::string> work_command(const ScriptRequest& request, const spec::
   return command;
 }
 
+// Slurm opens its --output there, and follows a link.
+std::string warn_of_open_folder(const base::Path& folder, spec::SchedulerKind scheduler) {
+  struct stat status {};
+  const bool open = ::stat(folder.c_str(), &status) == 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (!open || scheduler != spec::SchedulerKind::slurm) return "";
+  return text("others can write to ", folder.string(),
+              ", and Slurm follows a link that somebody puts there for its output: chmod go-w ",
+              base::shell_path(folder.string()));
+}
+
 std::string batch_script(const ScriptRequest& request, const spec::Machine& machine) {
-  check_path("--run", request.run);
+  const char* option = request.command.empty() ? "--run" : "--to";  // by which the user names that folder
+  check_path(option, request.run);
   check_path("this folder", request.folder);
   check_path("this program", request.program);
   const bool pbs = machine.scheduler.kind == spec::SchedulerKind::pbs;
-  if (pbs) check_pbs_path(request.run);
-  std::string script =
-      text("#!/bin/bash\n", pbs ? pbs_directives(request, machine) : slurm_directives(request, machine),
-           "\n# One link of a chain, made by `lockstep submit`: lockstep submit --status ",
-           site::shell_word(request.run.string()), "\n");
+  if (pbs) check_pbs_path(option, request.run);
+  std::string script = text(
+      "#!/bin/bash\n", pbs ? pbs_directives(request, machine) : slurm_directives(request, machine),
+      request.command.empty() ? text("\n# One link of a chain, made by `lockstep submit`: lockstep submit --status ",
+                                     site::shell_word(request.run.string()), "\n")
+                              : "\n# One stage, made by `lockstep workflow run`.\n");
   // A warning that comes while modules are loaded would end the script, and with it the chain.
   script += "trap '' USR1\n";
   script += text("cd ", site::shell_word(request.folder.string()), " || exit 3\n");
@@ -332,6 +372,7 @@ std::string batch_script(const ScriptRequest& request, const spec::Machine& mach
   }
   for (const auto& line : machine.scheduler.modules) script += line + "\n";
   script += exports(machine.scheduler);
+  if (!request.command.empty()) return script + text("exec ", site::shell_words(request.command), "\n");
   std::vector<std::string> command{request.program, "submit", "--link", request.run.string(), "--"};
   const auto work = work_command(request, machine);
   command.insert(command.end(), work.begin(), work.end());

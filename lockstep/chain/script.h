@@ -17,6 +17,7 @@ struct Shape {
   bool gpus = false;    // one GPU a rank
   double walltime = 0;  // seconds
   int64_t memory = 0;   // bytes of main memory on each node; 0: not asked for
+  int64_t cores = 0;    // of each node; 0: by the machine
 
   int64_t ranks() const { return nodes * ranks_per_node; }
   bool operator==(const Shape&) const = default;
@@ -32,8 +33,15 @@ struct ScriptRequest {
   Shape shape;
   base::Path commands = {};  // where the scheduler's commands are; empty: not known. A PBS job may not have it on PATH
   int file_mask = -1;        // umask of who submits; -1: not known. PBS gives jobs one of its own
-  std::vector<std::string> work = {};  // in place of a job: `predict ...` of a collection, `tune ...` of a study
+  std::vector<std::string> work = {};     // in place of a job: `predict ...` of a collection, `tune ...` of a study
+  std::vector<std::string> command = {};  // the job runs this, and is no link of a chain
 };
+
+// What a job of this machine does not get from its scheduler, as it is here: where the commands are, the umask.
+void add_surroundings(ScriptRequest& script, const spec::Machine& machine);
+
+// What to tell a user whose job writes its output into a folder to which others can write. Empty: nothing.
+std::string warn_of_open_folder(const base::Path& folder, spec::SchedulerKind scheduler);
 
 // What a job asks for on each of its nodes.
 struct NodeRequest {
@@ -45,9 +53,9 @@ struct NodeRequest {
 };
 NodeRequest node_request(const Shape& shape, const spec::Machine& machine);
 
-// The batch script of one link: directives, modules, environment, and `lockstep submit --link RUN -- COMMAND` in place
-// of the shell, so that a signal for the batch shell reaches the program. Every path and value is quoted.
-// User error for what this scheduler cannot be asked for.
+// The batch script of one link: directives, modules, environment, and `lockstep submit --link RUN -- COMMAND` (or
+// `command` as it is) in place of the shell, so that a signal for the batch shell reaches the program. Every path and
+// value is quoted. User error for what this scheduler cannot be asked for.
 std::string batch_script(const ScriptRequest& request, const spec::Machine& machine);
 
 // What the link runs: `lockstep train ... --ranks N` (of a collection `lockstep predict ...`), or srun, or mpirun with

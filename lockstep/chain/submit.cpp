@@ -19,14 +19,6 @@ base::Path script_file(const base::Path& run) {
   return run / "submit.sh";
 }
 
-// A new one nobody else can write to, whatever the umask: Slurm opens its --output there and follows links.
-void make_run_folder(const base::Path& run) {
-  if (std::filesystem::exists(run)) return;
-  base::make_folders(run);
-  using std::filesystem::perms;
-  std::filesystem::permissions(run, perms::group_write | perms::others_write, std::filesystem::perm_options::remove);
-}
-
 // Whom the i-th of several links queued at once waits for. PBS has nothing like a name that only one job may run under.
 site::Waits waits_for(const ChainTerms& terms, const std::vector<std::string>& before) {
   if (terms.submit_from == spec::SubmitFrom::job) return {};
@@ -35,6 +27,18 @@ site::Waits waits_for(const ChainTerms& terms, const std::vector<std::string>& b
 }
 
 }  // namespace
+
+void make_run_folder(const base::Path& run) {
+  if (std::filesystem::exists(run)) return;
+  base::make_synced_folders(run);
+  using std::filesystem::perms;
+  std::filesystem::permissions(run, perms::group_write | perms::others_write, std::filesystem::perm_options::remove);
+}
+
+void write_script(const base::Path& run, const std::string& script) {
+  base::write_file(script_file(run), script);
+  ::fchmod(OpenFile(script_file(run)).get(), 0755);  // for people; and nobody else's to write
+}
 
 site::Submitted queue_script(const base::Path& run, site::SchedulerName scheduler, const site::Waits& waits) {
   const base::Path path = script_file(run);
@@ -55,8 +59,7 @@ Queued submit(const SubmitRequest& request, const Prepared& prepared) {
   make_run_folder(request.run);
   // As it is now: whoever edits the job's file later does not change a chain on its way.
   if (request.work.empty()) base::write_json(request.run / "submitted.json", spec::changed_json(request.job));
-  base::write_file(script_file(request.run), prepared.script);
-  ::fchmod(OpenFile(script_file(request.run)).get(), 0755);  // for people; and nobody else's to write
+  write_script(request.run, prepared.script);
   std::error_code none;
   std::filesystem::remove(request.run / "queue.json", none);  // of an earlier chain
   ChainRecord record(request.run);

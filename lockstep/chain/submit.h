@@ -20,6 +20,11 @@ struct Queued {
 // shorter chain.
 Queued submit(const SubmitRequest& request, const Prepared& prepared);
 
+// Makes the folder in which jobs write. A new one nobody else can write to, whatever the umask: Slurm opens its
+// --output there and follows links.
+void make_run_folder(const base::Path& run);
+void write_script(const base::Path& run, const std::string& script);  // RUN/submit.sh
+
 // Queues RUN/submit.sh once more. A refusal unless it is a file that this user alone can write: it runs as this user,
 // and who else may write to the folder could have put another in its place.
 site::Submitted queue_script(const base::Path& run, site::SchedulerName scheduler, const site::Waits& waits);

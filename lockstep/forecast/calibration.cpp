@@ -10,8 +10,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/forecast/choice_value.h"
 #include "lockstep/forecast/nearness.h"
+#include "lockstep/spec/choice_value.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -59,7 +59,7 @@ Spread parse_spread(const Json& value) {
 Rates parse_rates(const Json& value) {
   Rates rates;
   rates.id = value.at("id").as_string();
-  rates.kind = choice_value<DeviceKind>(value.at("kind"));
+  rates.kind = spec::choice_value<DeviceKind>(value.at("kind"));
   rates.bandwidth = positive(value.at("bandwidth"));
   rates.clock_ghz = value.double_or("clock_ghz", 0);
   const auto names = choices_of(NumberType{});
@@ -73,9 +73,9 @@ Sample parse_sample(const Json& value) {
   if (cells.size() != 10) refuse(value, "a sample has ten columns");
   Sample sample;
   sample.op.name = cells[0].as_string();
-  sample.op.kind = choice_value<OperatorClass>(cells[1]);
-  sample.op.type = choice_value<NumberType>(cells[2]);
-  sample.layout = choice_value<Layout>(cells[3]);
+  sample.op.kind = spec::choice_value<OperatorClass>(cells[1]);
+  sample.op.type = spec::choice_value<NumberType>(cells[2]);
+  sample.layout = spec::choice_value<Layout>(cells[3]);
   sample.op.flops = not_negative(cells[4]);
   sample.op.bytes = not_negative(cells[5]);
   if (sample.op.flops + sample.op.bytes <= 0) refuse(value, "an operator without operations and bytes has no rate");
@@ -126,11 +126,9 @@ Json header_json(const DeviceCalibration& calibration) {
 }
 
 std::vector<base::Path> user_documents() {
-  const char* home = std::getenv("HOME");
-  const base::Path folder = base::Path(home ? home : "") / ".config/lockstep/calibration";
   std::vector<base::Path> files;
   std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+  for (const auto& entry : std::filesystem::directory_iterator(user_calibrations(), none)) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
@@ -156,7 +154,7 @@ DeviceCalibration parse_calibration(const Json& document) {
     for (const auto& member : classes->members()) {
       Json name = member.key;
       name.set_position(member.key_position, classes->source());
-      calibration.host.by_class[choice_value<OperatorClass>(name)] = not_negative(member.value);
+      calibration.host.by_class[spec::choice_value<OperatorClass>(name)] = not_negative(member.value);
     }
   }
   const Json& power = document.at("power");
@@ -184,7 +182,7 @@ SampleGroup group_samples(const std::vector<const Sample*>& samples, const Rates
   SampleGroup group;
   group.latency = fit_latency(samples, rates);
   for (const Sample* sample : samples) {
-    const double bound = roofline(sample->op, rates).seconds();
+    const double bound = size_seconds(sample->op, rates);
     const double moving = std::max(sample->seconds - group.latency, kLeastMoving * sample->seconds);
     group.points.push_back(
         {coordinates_of(sample->op, rates, sample->layout), std::log(std::min(1.0, bound / moving))});
@@ -206,7 +204,8 @@ Calibration::Calibration(std::vector<DeviceCalibration> devices, std::optional<G
     std::map<OperatorClass, std::vector<const Sample*>> classes;
     for (const auto& sample : devices_[device].samples) classes[sample.op.kind].push_back(&sample);
     for (const auto& [kind, samples] : classes) {
-      groups_[{device, static_cast<int>(kind)}] = group_samples(samples, devices_[device].rates);
+      SampleGroup group = group_samples(samples, devices_[device].rates);
+      groups_[{device, static_cast<int>(kind)}] = {group.latency, SortedPoints(std::move(group.points))};
     }
   }
 }
@@ -242,7 +241,7 @@ double Calibration::carry_factor(const Rates& rates, Arithmetic arithmetic) cons
   return carried == nullptr ? 1 : carried->factor(arithmetic);
 }
 
-const SampleGroup& Calibration::group(size_t device, OperatorClass kind) const {
+const Calibration::Group& Calibration::group(size_t device, OperatorClass kind) const {
   // A class that was never timed moves bytes: so does elementwise.
   for (const auto candidate : {kind, OperatorClass::elementwise, OperatorClass::copy}) {
     const auto found = groups_.find({device, static_cast<int>(candidate)});
@@ -253,9 +252,9 @@ const SampleGroup& Calibration::group(size_t device, OperatorClass kind) const {
 
 double Calibration::efficiency(const Operator& op, const Rates& rates, Layout layout) const {
   const double bound = roofline(op, rates).seconds();
-  const SampleGroup& near = group(basis_index(rates), op.kind);
-  const double share = std::exp(interpolate(near.points, coordinates_of(op, rates, layout)));
-  return bound > 0 ? bound / (near.latency + bound / share) : share;
+  const Group& near = group(basis_index(rates), op.kind);
+  const double share = std::exp(near.points.interpolate(coordinates_of(op, rates, layout)));
+  return bound > 0 ? bound / (near.latency + size_seconds(op, rates) / share) : share;
 }
 
 double Calibration::seconds(const Operator& op, const Rates& rates, Layout layout) const {
@@ -291,19 +290,33 @@ Calibration Calibration::without_model(const std::string& model) const {
   return Calibration(std::move(devices), families_);
 }
 
+base::Path user_calibrations() {
+  if (const char* config = std::getenv("XDG_CONFIG_HOME"); config && *config)
+    return base::Path(config) / "lockstep/calibration";
+  const char* home = std::getenv("HOME");
+  return base::Path(home ? home : "") / ".config/lockstep/calibration";
+}
+
 Calibration load_calibration() {
   std::vector<DeviceCalibration> devices;
-  const auto add = [&](const Json& document) {
+  const auto add = [&](const Json& document, const std::string& file = "") {
     DeviceCalibration one = parse_calibration(document);
-    std::erase_if(devices, [&](const DeviceCalibration& other) { return other.rates.id == one.rates.id; });
-    devices.push_back(std::move(one));
+    one.file = file;
+    // In its place: times of a GPU that was not measured are carried over from the first one, as the families' are.
+    const auto same = std::find_if(devices.begin(), devices.end(),
+                                   [&](const DeviceCalibration& other) { return other.rates.id == one.rates.id; });
+    if (same == devices.end()) {
+      devices.push_back(std::move(one));
+    } else {
+      *same = std::move(one);
+    }
   };
   for (const auto& file : base::embedded_files()) {
     if (file.name.starts_with("catalogue/calibration/")) {
       add(base::parse_json(file.content, std::string(file.name), kLimits));
     }
   }
-  for (const auto& file : user_documents()) add(base::read_json(file, kLimits));
+  for (const auto& file : user_documents()) add(base::read_json(file, kLimits), file.string());
   return Calibration(std::move(devices), load_families());
 }
 

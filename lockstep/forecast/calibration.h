@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/forecast/gpu_families.h"
 #include "lockstep/forecast/nearness.h"
@@ -58,6 +59,7 @@ struct DeviceCalibration {
   Spread measured;      // on this very device
   Spread carried_over;  // on others, where no family says more
   std::vector<Sample> samples;
+  std::string file = {};  // where the user keeps it; empty: it came with the program
 
   bool operator==(const DeviceCalibration&) const = default;
 };
@@ -106,11 +108,18 @@ class Calibration {
   using Key = std::pair<size_t, int>;
   std::vector<DeviceCalibration> devices_;
   std::optional<GpuFamilies> families_;
-  std::map<Key, SampleGroup> groups_;  // by device and class
+  struct Group {
+    double latency = 0;
+    SortedPoints points;
+  };
+  std::map<Key, Group> groups_;  // by device and class
 
   size_t basis_index(const Rates& rates) const;
-  const SampleGroup& group(size_t device, OperatorClass kind) const;
+  const Group& group(size_t device, OperatorClass kind) const;
 };
+
+// ~/.config/lockstep/calibration, or under XDG_CONFIG_HOME.
+base::Path user_calibrations();
 
 // The embedded documents of catalogue/calibration/, then those of ~/.config/lockstep/calibration/: a later one of the
 // same device replaces an earlier one.

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
 #include "lockstep/catalogue/catalogue.h"
 #include "lockstep/forecast/invented_device.h"
 
@@ -123,6 +128,39 @@ TEST(CalibrationTest, TheEmbeddedOnesServeEveryClassOnEveryDeviceOfTheCatalogue)
       EXPECT_GT(calibration.efficiency(op, rates), 0) << gpu.id;
       EXPECT_LE(calibration.efficiency(op, rates), 1) << gpu.id;
     }
+  }
+}
+
+// Factors of families carry the H200's times over: with a file of an A100 beside one of the H200 it was the A100's
+// times that they were put on.
+TEST(CalibrationTest, TheUsersOwnDoNotChangeWhatOthersAreCarriedOverFrom) {
+  const base::TemporaryFolder folder;
+  const base::Path documents = folder.path() / "lockstep/calibration";
+  std::filesystem::create_directories(documents);
+  for (const char* id : {"a100-80", "h200"}) {
+    DeviceCalibration own = invented_device();
+    own.rates.id = id;
+    base::write_file(documents / base::text(id, ".json"), to_text(own));
+  }
+  ::setenv("XDG_CONFIG_HOME", folder.path().c_str(), 1);
+  const Calibration calibration = load_calibration();
+  ::unsetenv("XDG_CONFIG_HOME");
+  const auto catalogue = catalogue::load_embedded();
+  EXPECT_EQ(calibration.basis(rates_of(catalogue.gpu("v100-16"))).rates.id, "h200");
+  EXPECT_EQ(calibration.basis(rates_of(catalogue.gpu("h200"))).file, (documents / "h200.json").string());
+  EXPECT_TRUE(calibration.measured(rates_of(catalogue.gpu("a100-80"))));
+}
+
+// The sums of FastBox's loss were once foretold with the efficiency of a sum of two values: 5 ms each, of 3 us.
+TEST(CalibrationTest, ASmallOperatorTakesNotLongerThanLatency) {
+  const Calibration calibration = load_calibration();
+  const auto catalogue = catalogue::load_embedded();
+  const Rates h200 = rates_of(catalogue.gpu("h200", "test"));
+  for (const double bytes : {12., 1e3, 28080., 46800., 112320.}) {
+    const double seconds = calibration.seconds(
+        {.name = "aten::sum", .kind = OperatorClass::reduction, .bytes = bytes, .shape = {5, 468, 3}}, h200);
+    EXPECT_LT(seconds, 2e-5) << bytes;
+    EXPECT_GT(seconds, 5e-7) << bytes;
   }
 }
 

@@ -153,7 +153,8 @@ Network derive_network(const catalogue::Gpu& gpu, int64_t ranks, int64_t per_nod
     throw base::Error(base::Blame::user, text(ranks, " GPUs at ", per_node, " a node need a network of known rate"),
                       "state links.inter.rate in the machine document");
   }
-  network.nvlink = gpu.nvlink_gbs.value_or(0) > 0;
+  // A bridge joins two GPUs (or four); more of them meet over PCIe.
+  network.nvlink = gpu.nvlink_gbs.value_or(0) > 0 && ranks / network.nodes <= gpu.nvlink_gpus.value_or(ranks);
   if (network.nvlink) {
     network.intra_rate = *gpu.nvlink_gbs * 1e9 / 2;
     return network;
@@ -165,7 +166,8 @@ Network derive_network(const catalogue::Gpu& gpu, int64_t ranks, int64_t per_nod
         text("the link of '", gpu.id, "' (", gpu.pcie.value_or("not stated"), ") has no rate that is known"),
         "state links.intra.rate in the machine document");
   }
-  network.intra_rate = *rate;
+  // Where the driver gives no peer access every byte goes into the node's memory and out again.
+  network.intra_rate = gpu.peer.value_or("") == "none" ? *rate / 2 : *rate;
   return network;
 }
 

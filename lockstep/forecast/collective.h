@@ -19,7 +19,8 @@ double mpi_collective_seconds(CollectiveKind kind, double bytes, const Network& 
 // Share of the GPU that a running collective takes from the computing.
 double overlap_cost(const Network& network);
 
-// Ranks on GPUs of this type, `per_node` to a node: NVLink when the GPU has it, else its PCIe. The rate between nodes
+// Ranks on GPUs of this type, `per_node` to a node: NVLink when the GPU has it and it joins so many, else its PCIe, at
+// half its rate where GPUs have no access to each other. The rate between nodes
 // is `inter_rate` (bytes per second and direction, per node). User error when ranks do not fill nodes evenly, when more
 // than one node is needed and no rate is given, or when the GPU's PCIe generation is not known.
 Network derive_network(const catalogue::Gpu& gpu, int64_t ranks, int64_t per_node, double inter_rate = 0);

@@ -82,5 +82,19 @@ TEST(CollectiveTest, MpiPaysRoundsAndBytes) {
   EXPECT_NEAR(mpi_collective_seconds(CollectiveKind::all_reduce, 0.96e9, four), 4 * 10e-6 + 1.5, 1e-9);
 }
 
+TEST(NetworkTest, ABridgeJoinsTwoAndGeForceGoesThroughTheNodesMemory) {
+  catalogue::Gpu gpu;
+  gpu.id = "bridged";
+  gpu.nvlink_gbs = 112.5;
+  gpu.nvlink_gpus = 2;
+  gpu.pcie = "PCIe 4.0 x16";
+  EXPECT_TRUE(derive_network(gpu, 2, 2).nvlink);
+  const Network four = derive_network(gpu, 4, 4);
+  EXPECT_FALSE(four.nvlink);
+  gpu.peer = "none";
+  EXPECT_DOUBLE_EQ(derive_network(gpu, 4, 4).intra_rate, four.intra_rate / 2);
+  EXPECT_TRUE(derive_network(gpu, 4, 2, 1e9).nvlink) << "two of each node";
+}
+
 }  // namespace
 }  // namespace lockstep::forecast

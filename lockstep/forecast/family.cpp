@@ -6,6 +6,7 @@
 #include <map>
 
 #include "lockstep/base/error.h"
+#include "lockstep/forecast/kernel_grid.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -32,6 +33,22 @@ struct Line {
   }
 };
 
+// Bytes of the partial sums of our own kernels, which do not grow in proportion to what is summed; 0: it has none.
+int64_t partial_sum_bytes(const Operator& call) {
+  const auto& shape = call.shape;
+  int64_t numel = 1;
+  for (const int64_t size : shape) numel *= size;
+  if (numel == 0) return 0;
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  if (call.name == "lockstep::add_layer_norm_backward" && !shape.empty()) {
+    return kFloat * TokenGrid(numel / shape.back(), shape.back()).sums();
+  }
+  const bool over_rows = call.name == "lockstep::fused_batch_norm" ||
+                         call.name == "lockstep::fused_batch_norm_backward" || call.name == "lockstep::column_sums";
+  if (!over_rows || shape.size() < 2 || shape[1] < BatchNormGrid::kVector) return 0;
+  return kFloat * BatchNormGrid(numel / shape[1], shape[1]).sums();
+}
+
 bool same_kind(const Operator& a, const Operator& b) {
   return a.name == b.name && a.kind == b.kind && a.type == b.type && a.phase == b.phase && a.launches == b.launches &&
          a.block == b.block && a.shape.size() == b.shape.size();
@@ -42,11 +59,12 @@ bool same_kind(const Event& a, const Event& b) {
          a.collective == b.collective && a.thread == b.thread;
 }
 
-Operator between(const Line& line, const Operator& a, const Operator& b) {
+Operator on_line(const Line& line, const Operator& a, const Operator& b) {
   Operator made = a;
   made.flops = line.at(a.flops, b.flops);
-  made.bytes = line.at(a.bytes, b.bytes);
   for (size_t i = 0; i < made.shape.size(); ++i) made.shape[i] = line.at(a.shape[i], b.shape[i]);
+  const auto sums = [](const Operator& call) { return 2.0 * static_cast<double>(partial_sum_bytes(call)); };
+  made.bytes = line.at(a.bytes - sums(a), b.bytes - sums(b)) + sums(made);  // written once and read once
   return made;
 }
 
@@ -67,11 +85,12 @@ class OperatorTable {
     const auto [known, is_new] = by_pair_.try_emplace({of_a, of_b}, 0);
     if (!is_new) return known->second;
     const Operator made =
-        between(line_, a_.operators[static_cast<size_t>(of_a)], b_.operators[static_cast<size_t>(of_b)]);
+        on_line(line_, a_.operators[static_cast<size_t>(of_a)], b_.operators[static_cast<size_t>(of_b)]);
     const auto [same, is_first] = by_value_.try_emplace(made, static_cast<int64_t>(operators_.size()));
     if (is_first) operators_.push_back(made);
     return known->second = same->second;
   }
+  const Operator& at(int64_t index) const { return operators_[static_cast<size_t>(index)]; }
   std::vector<Operator> take() { return std::move(operators_); }
 
  private:
@@ -112,11 +131,13 @@ Family::Family(std::vector<Recording> members) : members_(std::move(members)) {
 }
 
 Recording Family::at(int64_t micro_batch) const {
-  base::ensure(micro_batch > 0, "a batch has samples");
   size_t upper = 1;  // the segment: between two members, or the outermost two
   while (upper + 1 < members_.size() && members_[upper].micro_batch < micro_batch) ++upper;
-  const Recording& a = members_[upper - 1];
-  const Recording& b = members_[upper];
+  return between(members_[upper - 1], members_[upper], micro_batch);
+}
+
+Recording Family::between(const Recording& a, const Recording& b, int64_t micro_batch) {
+  base::ensure(micro_batch > 0, "a batch has samples");
   if (micro_batch == a.micro_batch) return a;
   if (micro_batch == b.micro_batch) return b;
   const Line line{a.micro_batch, b.micro_batch, micro_batch};
@@ -124,11 +145,16 @@ Recording Family::at(int64_t micro_batch) const {
   made.micro_batch = micro_batch;
   made.checkpoint_bytes = line.at(a.checkpoint_bytes, b.checkpoint_bytes);
   OperatorTable table(a, b, line);
+  size_t last_birth = 0;  // of a kernel that has partial sums: theirs
   for (size_t i = 0; i < made.events.size(); ++i) {
     Event& event = made.events[i];
-    if (event.kind == EventKind::run) event.id = table.index(a.events[i].id, b.events[i].id);
     event.bytes = line.at(a.events[i].bytes, b.events[i].bytes);
     base::ensure(event.bytes >= 0, "bytes grow with the batch");
+    if (event.kind == EventKind::birth) last_birth = i;
+    if (event.kind != EventKind::run) continue;
+    event.id = table.index(a.events[i].id, b.events[i].id);
+    const int64_t sums = partial_sum_bytes(table.at(event.id));
+    if (sums > 0) made.events[last_birth].bytes = sums;
   }
   made.operators = table.take();
   return made;

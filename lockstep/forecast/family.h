@@ -18,6 +18,8 @@ class Family {
   // correspond one to one: then the caller must trace each batch by itself.
   explicit Family(std::vector<Recording> members);
   static bool corresponds(const Recording& a, const Recording& b);
+  // From these two alone. REQUIRES: they correspond, and a has the smaller batch.
+  static Recording between(const Recording& a, const Recording& b, int64_t micro_batch);
 
   Recording at(int64_t micro_batch) const;  // equal to the trace at that batch (a test holds it to that)
   const std::vector<Recording>& members() const { return members_; }  // by micro_batch

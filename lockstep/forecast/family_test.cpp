@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/forecast/kernel_grid.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -59,6 +60,30 @@ TEST(FamilyTest, RoundsUpWhereTheLineIsNotWhole) {
   const Family family({small, large});
   EXPECT_EQ(family.at(3).events[1].bytes, 14);
   EXPECT_EQ(family.at(1).events[1].bytes, 7);  // 6.67
+}
+
+// A step of one of our own kernels, whose partial sums grow by whole blocks, up to a limit.
+Recording norm_of(int64_t batch) {
+  Recording recording;
+  recording.micro_batch = batch;
+  recording.steps = 1;
+  const auto sums = static_cast<int64_t>(sizeof(float)) * BatchNormGrid(batch * 56 * 56, 64).sums();
+  const int64_t map = batch * 56 * 56 * 64 * 2;
+  recording.operators = {{.name = "lockstep::fused_batch_norm",
+                          .bytes = static_cast<double>(3 * map + 2 * sums),
+                          .launches = 3,
+                          .shape = {batch, 64, 56, 56}}};
+  recording.events = {{.kind = EventKind::step_begin},
+                      {.kind = EventKind::birth, .id = 0, .bytes = map},
+                      {.kind = EventKind::birth, .id = 1, .bytes = sums},
+                      {.kind = EventKind::run, .id = 0},
+                      {.kind = EventKind::step_end}};
+  return recording;
+}
+
+TEST(FamilyTest, KnowsThePartialSumsOfOurKernels) {
+  const Family family({norm_of(16), norm_of(48)});
+  for (const int64_t batch : {1, 3, 20, 22, 40, 500}) EXPECT_EQ(family.at(batch), norm_of(batch)) << batch;
 }
 
 TEST(FamilyTest, RefusesRecordingsThatDoNotCorrespond) {

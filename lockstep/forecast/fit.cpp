@@ -12,8 +12,8 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/forecast/choice_value.h"
 #include "lockstep/forecast/time.h"
+#include "lockstep/spec/choice_value.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -35,6 +35,16 @@ double rounded(double value, int digits) {
   return std::strtod(words.data(), nullptr);
 }
 
+double shortest_kernel(const std::vector<Sample>& samples) {
+  std::vector<double> each;
+  each.reserve(samples.size());
+  for (const auto& sample : samples) {
+    each.push_back(sample.seconds / static_cast<double>(std::max<int64_t>(1, sample.op.launches)));
+  }
+  std::sort(each.begin(), each.end());
+  return each[each.size() / 100];  // the odd one below is a clock's error
+}
+
 }  // namespace
 
 std::vector<Sample> parse_rows(const Json& rows) {
@@ -44,9 +54,9 @@ std::vector<Sample> parse_rows(const Json& rows) {
     // Two gradients in one call have no time of either; transfers are no operators.
     if (!row.contains("seconds") || !row.contains("kind") || row.int_or("launches", 1) == 0) continue;
     sample.op.name = row.at("name").as_string();
-    sample.op.kind = choice_value<OperatorClass>(row.at("kind"));
+    sample.op.kind = spec::choice_value<OperatorClass>(row.at("kind"));
     if (sample.op.kind == OperatorClass::view || sample.op.kind == OperatorClass::host) continue;
-    sample.op.type = choice_value<NumberType>(row.at("type"));
+    sample.op.type = spec::choice_value<NumberType>(row.at("type"));
     sample.op.flops = row.at("flops").as_double();
     sample.op.bytes = row.at("bytes").as_double();
     sample.op.launches = row.int_or("launches", 1);
@@ -56,7 +66,7 @@ std::vector<Sample> parse_rows(const Json& rows) {
       throw base::Error(base::Blame::user, base::text(row.at("seconds").where(), ": a time is above 0"),
                         "measure this row again, or take it out");
     }
-    if (const Json* layout = row.find("layout")) sample.layout = choice_value<Layout>(*layout);
+    if (const Json* layout = row.find("layout")) sample.layout = spec::choice_value<Layout>(*layout);
     if (const Json* model = row.find("model")) sample.models = {model->as_string()};
     samples.push_back(std::move(sample));
   }
@@ -68,7 +78,7 @@ std::map<OperatorClass, double> host_by_class(const Json& rows) {
   for (const auto& row : rows.items()) {
     const Json* seconds = row.find("host_seconds");
     if (seconds == nullptr || !row.contains("kind")) continue;
-    auto& [sum, calls] = sums[choice_value<OperatorClass>(row.at("kind"))];
+    auto& [sum, calls] = sums[spec::choice_value<OperatorClass>(row.at("kind"))];
     const auto count = static_cast<double>(row.int_or("count", 1));
     sum += seconds->as_double() * count;
     calls += count;
@@ -195,6 +205,21 @@ std::vector<double> leave_one_out(const DeviceCalibration& device) {
     }
   }
   return ratios;
+}
+
+DeviceCalibration fit_operators(const Json& rows, const Rates& rates) {
+  DeviceCalibration device;
+  device.rates = rates;
+  device.rates.notes.clear();
+  device.power = {0.55, 0.9};  // of the span above idle
+  device.samples = thin_samples(merge_samples(parse_rows(rows)), rates);
+  if (device.samples.empty()) {
+    throw base::Error(base::Blame::user, "there is no timed operator", "measure some: lockstep bench calibrate");
+  }
+  device.floor = rates.kind == DeviceKind::gpu ? shortest_kernel(device.samples) : 0;
+  device.measured = estimate_spread(leave_one_out(device));
+  device.carried_over = {std::min(0.8, device.measured.low), std::max(1.25, device.measured.high)};
+  return device;
 }
 
 }  // namespace lockstep::forecast

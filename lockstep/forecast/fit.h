@@ -49,4 +49,8 @@ Spread estimate_spread(std::vector<double> ratios, double tail = 0.1);
 // actual / forecast of samples (at most 60 of a class, evenly taken), each foretold by all others of its class.
 std::vector<double> leave_one_out(const DeviceCalibration& device);
 
+// A calibration of this device from rows of timed operators alone: samples, floor, intervals. Host, gap and power are
+// not in them. User error when no row is timed.
+DeviceCalibration fit_operators(const base::Json& rows, const Rates& rates);
+
 }  // namespace lockstep::forecast

@@ -9,7 +9,6 @@
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/forecast/choice_value.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -18,7 +17,8 @@ using base::Json;
 using base::text;
 
 constexpr int64_t kFamiliesFormat = 1;
-constexpr double kPrior = 0.5;       // origins that the relative's factor counts for
+constexpr double kPrior = 1;         // origins that the relative's factor counts for
+constexpr double kAlike = 0.1;       // origins further off than this (logarithm) count for less
 constexpr double kHostShare = 0.85;  // a step whose host takes more of it says little about the device
 constexpr double kFarOff = 0.5;      // a row further off (logarithm) counts like this
 constexpr size_t kOriginsOfItsOwn = 3;
@@ -67,15 +67,29 @@ Json family_json(const GpuFamily& family) {
 
 using ByOrigin = std::map<std::string, std::vector<double>>;
 
-// The mean over origins of each one's median, drawn towards `prior`.
-double shrunk_mean(const ByOrigin& logarithms, double prior) {
-  double sum = kPrior * prior;
-  for (auto [origin, values] : logarithms) {
-    std::sort(values.begin(), values.end());
-    const size_t half = values.size() / 2;
-    sum += values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+double median_off(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// Where most origins stand, each with its median, and `prior` as one of them: Huber's estimate, to which a report that
+// is far from all others adds no more than one that is `kAlike` away.
+double robust_mean(const ByOrigin& logarithms, double prior, double prior_weight = kPrior) {
+  std::vector<std::pair<double, double>> values{{prior, prior_weight}};  // with their weights
+  for (const auto& [origin, all] : logarithms) values.emplace_back(median_off(all), 1);
+  double mean = prior;
+  constexpr int kRounds = 50;
+  for (int round = 0; round < kRounds; ++round) {
+    double sum = 0, weights = 0;
+    for (const auto& [value, weight] : values) {
+      const double counted = round == 0 ? weight : weight / std::max(1.0, std::abs(value - mean) / kAlike);
+      sum += counted * value;
+      weights += counted;
+    }
+    if (weights > 0) mean = sum / weights;
   }
-  return sum / (static_cast<double>(logarithms.size()) + kPrior);
+  return mean;
 }
 
 GpuFamilies fit_with_host(const std::vector<CarriedStep>& steps, GpuFamilies families, double python_host) {
@@ -93,16 +107,14 @@ GpuFamilies fit_with_host(const std::vector<CarriedStep>& steps, GpuFamilies fam
     all[step.origin].push_back(off);
   }
   families.python_host = python_host;
-  const double pool =
-      all.empty() ? 0
-                  : shrunk_mean(all, 0) * (static_cast<double>(all.size()) + kPrior) / static_cast<double>(all.size());
+  const double pool = robust_mean(all, 0, 0);
   std::map<std::string, double> means;  // relatives stand before those that are like them
   const auto fit = [&](GpuFamily& family) {
     const auto like = means.find(family.like);
-    const double mean = shrunk_mean(by_family[family.name], like == means.end() ? pool : like->second);
+    const double mean = robust_mean(by_family[family.name], like == means.end() ? pool : like->second);
     means[family.name] = mean;
     for (size_t i = 0; i < family.factors.size(); ++i) {
-      family.factors[i] = std::exp(shrunk_mean(by_arithmetic[{family.name, static_cast<Arithmetic>(i)}], mean));
+      family.factors[i] = std::exp(robust_mean(by_arithmetic[{family.name, static_cast<Arithmetic>(i)}], mean));
     }
     family.rows = rows[family.name];
     family.origins = static_cast<int64_t>(by_family[family.name].size());
@@ -198,6 +210,17 @@ double carried_seconds(const CarriedStep& step, const GpuFamilies& families) {
                                   [&](const GpuFamily& family) { return family.name == step.family; });
   const GpuFamily& family = found == families.families.end() ? families.others : *found;
   return std::max(step.host * (step.python ? families.python_host : 1), step.device * family.factor(step.arithmetic));
+}
+
+double era_factor(const std::vector<CarriedStep>& steps, const std::string& era, Arithmetic arithmetic) {
+  ByOrigin logarithms;
+  for (const auto& step : steps) {
+    if (step.era == era && step.arithmetic == arithmetic)
+      logarithms[step.origin].push_back(std::log(step.seconds / std::max(step.host, step.device)));
+  }
+  double sum = 0;
+  for (const auto& [origin, all] : logarithms) sum += median_off(all) / static_cast<double>(logarithms.size());
+  return std::exp(sum);
 }
 
 std::vector<CarriedStep> without_origin(const std::vector<CarriedStep>& steps, const std::string& origin) {

@@ -58,22 +58,27 @@ GpuFamilies load_families();  // the embedded ones
 struct CarriedStep {
   std::string family;
   Arithmetic arithmetic = Arithmetic::fp32;
-  std::string origin;   // rows of one report share a machine: they are left out together
-  bool python = false;  // PyTorch's Python launched it
-  double host = 0;      // seconds of the launching thread
-  double device = 0;    // seconds of the step when the host is ahead
-  double seconds = 0;   // as published
+  std::string origin;    // rows of one report share a machine: they are left out together
+  std::string era = {};  // age of the framework
+  bool python = false;   // PyTorch's Python launched it
+  double host = 0;       // seconds of the launching thread
+  double device = 0;     // seconds of the step when the host is ahead
+  double seconds = 0;    // as published
 };
 
 // Seconds of the step with these factors.
 double carried_seconds(const CarriedStep& step, const GpuFamilies& families);
 
-// Factors and host from the steps; name, capabilities and `like` stay. A factor is the mean over origins, drawn towards
-// its family's and that towards its relative's, as if each were half an origin.
+// Factors and host from the steps; name, capabilities and `like` stay. A factor is a robust mean over origins, with its
+// family's as one of them, and in that its relative's.
 GpuFamilies fit_factors(const std::vector<CarriedStep>& steps, GpuFamilies families);
 
 // And the intervals: 80 % of what published / foretold was for origins that the factors had not seen.
 GpuFamilies fit_families(const std::vector<CarriedStep>& steps, const GpuFamilies& families);
+
+// What steps of this age of frameworks and arithmetic took of the seconds foretold with every factor 1, whatever the
+// GPU: the rule that families replaced, kept to be compared with. 1 where there is no such step.
+double era_factor(const std::vector<CarriedStep>& steps, const std::string& era, Arithmetic arithmetic);
 
 std::vector<CarriedStep> without_origin(const std::vector<CarriedStep>& steps, const std::string& origin);
 

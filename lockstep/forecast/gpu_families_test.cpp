@@ -53,9 +53,19 @@ TEST(GpuFamiliesTest, AFactorIsTheMeanOverOrigins) {
   for (int i = 0; i < 10; ++i) steps.push_back(step_of("old", "a", 0.5));
   steps.push_back(step_of("old", "b", 0.8));
   const GpuFamilies fitted = fit_factors(steps, two_families());
-  EXPECT_NEAR(fitted.families[0].factor(Arithmetic::fp32), std::sqrt(0.5 * 0.8), 1e-9);
+  EXPECT_NEAR(fitted.families[0].factor(Arithmetic::fp32), std::sqrt(0.5 * 0.8), 1e-6);
   EXPECT_EQ(fitted.families[0].rows, 11);
   EXPECT_EQ(fitted.families[0].origins, 2);
+}
+
+// A K40 of 2016 took twice what four other reports of its kind say.
+TEST(GpuFamiliesTest, OneReportFarFromTheOthersHardlyMovesAFactor) {
+  std::vector<CarriedStep> steps;
+  for (const char* origin : {"a", "b", "c"}) steps.push_back(step_of("old", origin, 0.8));
+  steps.push_back(step_of("old", "d", 2));
+  const double with = fit_factors(steps, two_families()).families[0].factor(Arithmetic::fp32);
+  EXPECT_GT(with, 0.8);
+  EXPECT_LT(with, 0.84);
 }
 
 TEST(GpuFamiliesTest, AFamilyWithoutRowsTakesItsRelativesFactor) {
@@ -64,13 +74,13 @@ TEST(GpuFamiliesTest, AFamilyWithoutRowsTakesItsRelativesFactor) {
   EXPECT_EQ(fitted.families[1].rows, 0);
 }
 
-// One origin's figure is drawn a third of the way to the prior, that of another arithmetic to its family.
+// One origin's figure is drawn half of the way to its family's.
 TEST(GpuFamiliesTest, FewRowsAreDrawnTowardsTheFamily) {
   const GpuFamilies fitted = fit_factors(
       {step_of("old", "a", 1, Arithmetic::fp32), step_of("old", "b", 0.5, Arithmetic::half)}, two_families());
   const double family = std::log(0.5) / 2;
-  EXPECT_NEAR(std::log(fitted.families[0].factor(Arithmetic::half)), (std::log(0.5) + 0.5 * family) / 1.5, 1e-9);
-  EXPECT_NEAR(std::log(fitted.families[0].factor(Arithmetic::tf32)), family, 1e-9);
+  EXPECT_NEAR(std::log(fitted.families[0].factor(Arithmetic::half)), (std::log(0.5) + family) / 2, 1e-6);
+  EXPECT_NEAR(std::log(fitted.families[0].factor(Arithmetic::tf32)), family, 1e-6);
 }
 
 TEST(GpuFamiliesTest, StepsOfTheHostSayWhatPythonPays) {
@@ -82,7 +92,14 @@ TEST(GpuFamiliesTest, StepsOfTheHostSayWhatPythonPays) {
   }
   const GpuFamilies fitted = fit_factors(steps, two_families());
   EXPECT_NEAR(fitted.python_host, 2, 0.06);
-  EXPECT_NEAR(fitted.families[0].factor(Arithmetic::fp32), 1, 1e-9);
+  EXPECT_NEAR(fitted.families[0].factor(Arithmetic::fp32), 1, 1e-6);
+}
+
+TEST(GpuFamiliesTest, AnEraIsTheMeanOverItsOriginsWhateverTheGpu) {
+  std::vector<CarriedStep> steps = {step_of("old", "a", 0.5), step_of("older", "b", 2), step_of("old", "c", 9)};
+  steps[0].era = steps[1].era = "early";
+  EXPECT_NEAR(era_factor(steps, "early", Arithmetic::fp32), 1, 1e-9);
+  EXPECT_NEAR(era_factor(steps, "never", Arithmetic::fp32), 1, 1e-9);
 }
 
 TEST(GpuFamiliesTest, AnIntervalComesFromOriginsThatWereLeftOut) {
@@ -93,8 +110,8 @@ TEST(GpuFamiliesTest, AnIntervalComesFromOriginsThatWereLeftOut) {
   }
   const GpuFamilies fitted = fit_families(steps, two_families());
   EXPECT_FALSE(fitted.families[0].pooled);
-  EXPECT_NEAR(fitted.families[0].spread.high, 0.9 / std::sqrt(0.5 * 0.6), 1e-9);
-  EXPECT_NEAR(fitted.families[0].spread.low, 0.5 / std::sqrt(0.6 * 0.9), 1e-9);
+  EXPECT_NEAR(fitted.families[0].spread.high, 0.9 / std::sqrt(0.5 * 0.6), 1e-6);
+  EXPECT_NEAR(fitted.families[0].spread.low, 0.5 / std::sqrt(0.6 * 0.9), 1e-6);
   EXPECT_TRUE(fitted.families[1].pooled);
   EXPECT_EQ(fitted.families[1].spread, fitted.others.spread);
 }

@@ -125,8 +125,9 @@ std::optional<Length> estimate_length(const RunAmount& work, const Pace& pace) {
   const Course course = plan_course(work, length, stepping + length.features);
   if (course.milestone_every > 0) length.milestones = length.steps / course.milestone_every;
   count_saves(course, pace, length);
-  length.useful = stepping + length.features + length.evaluations + length.saves;
+  length.useful = stepping + length.features + length.evaluations + length.saves + pace.finish;
   count_jobs(course, pace, length);
+  if (length.jobs > 0) length.total += pace.finish;
   return length;
 }
 

@@ -40,6 +40,7 @@ struct Pace {
   double restore = 0;            // reading the checkpoint, from the second job on
   double save = 0;               // writing one, beside the steps; the last of a job is waited for
   double stall = 0;              // the steps stand still for each of the others, while the state is copied
+  double finish = 0;             // behind the last save of the run: the state is hashed, the weights are written
   double first_save = 0;         // by the clock: of training until the first save, and
   double save_interval = 0;      // between two; 0: no clock
   double loader_rate = 0;

@@ -58,6 +58,13 @@ TEST(LimitsTest, StepsWaitForTheCopyOnlyAndForTheLastSave) {
   EXPECT_NEAR(estimate_length(kRun, {.step = 2, .save = 20, .stall = 0.5})->saves, 9 * (0.5 + 20 - 14.1) + 20, 1e-9);
 }
 
+TEST(LimitsTest, TheEndOfARunIsCountedOnce) {
+  const Pace pace{.step = 2, .start_up = 60, .save = 5, .finish = 7, .walltime = 600};
+  const Pace without{.step = 2, .start_up = 60, .save = 5, .walltime = 600};
+  EXPECT_DOUBLE_EQ(estimate_length(kRun, pace)->total, estimate_length(kRun, without)->total + 7);
+  EXPECT_DOUBLE_EQ(estimate_length(kRun, pace)->useful, estimate_length(kRun, without)->useful + 7);
+}
+
 TEST(LimitsTest, SavesByTheClockAsOftenAsItStrikes) {
   RunAmount work = kRun;
   work.save_every = 0;

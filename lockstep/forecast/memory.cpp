@@ -13,12 +13,12 @@
 namespace lockstep::forecast {
 namespace {
 
-constexpr size_t kNumClasses = static_cast<size_t>(MemoryClass::other) + 1;
 constexpr size_t kMaxLargest = 20;
 constexpr int64_t kMaxCurvePoints = 400;
+constexpr int64_t kGraphPool = 1;
 constexpr int64_t kCublasLtBytes = int64_t{1} << 20;  // seen once a process, right behind the first workspace
 
-using ByClass = std::array<int64_t, kNumClasses>;
+using ByClass = std::array<int64_t, kMemoryClasses>;
 
 struct Living {
   Allocator::Block block = -1;  // -1: a storage of no bytes
@@ -57,7 +57,7 @@ class MemoryReplay {
     forecast.peak_reserved = allocator_.peaks().reserved;
     forecast.cold_peak_reserved = cold_reserved_ > 0 ? cold_reserved_ : forecast.peak_reserved;
     forecast.fragmentation = reserved_at_peak_ - peak_;
-    for (size_t i = 0; i < kNumClasses; ++i) {
+    for (size_t i = 0; i < kMemoryClasses; ++i) {
       if (by_class_at_peak_[i] > 0) forecast.by_class[static_cast<MemoryClass>(i)] = by_class_at_peak_[i];
     }
     forecast.moment = moment();
@@ -77,6 +77,12 @@ class MemoryReplay {
         return true;
       case EventKind::run:
         return execute(event, index);
+      case EventKind::step_end:
+        if (!is_captured(index)) return true;
+        ended_ = true;  // what follows, an evaluation, takes from the common pool
+        pool_ = 0;
+        has_workspace_ = {true, true};
+        return true;
       case EventKind::step_begin:
         ++step_;
         if (step_ == 2) {  // the promise is about warm steps: what came before counts no longer
@@ -91,10 +97,38 @@ class MemoryReplay {
     }
   }
 
+  // As step::StepGraph does it: what is kept unused goes back, the inputs are copied, and from here on everything comes
+  // from a pool of the graph's own, with workspaces of its own.
+  bool begin_capture(size_t index) {
+    allocator_.empty_cache();
+    std::vector<int64_t> copies;
+    for (const int64_t id : inputs_) {
+      const auto found = living_.find(id);
+      if (found != living_.end() && found->second.block >= 0) copies.push_back(input_bytes_[id]);
+    }
+    for (const int64_t bytes : copies) {
+      const auto block = allocator_.allocate(bytes);
+      if (!block) return false;
+      now_[static_cast<size_t>(MemoryClass::inputs)] += allocator_.size(*block);
+      note_peak(index);
+    }
+    pool_ = kGraphPool;
+    has_workspace_ = {};
+    return true;
+  }
+
+  bool is_captured(size_t index) const { return recording_.captured && index > last_step_ && !ended_; }
+
   bool give_birth(const Event& event, size_t index) {
     Living living{.block = -1, .memory = event.memory, .born = index};
+    if (is_captured(index) && event.memory == MemoryClass::inputs && pool_ == 0) {
+      inputs_.push_back(event.id);
+      input_bytes_[event.id] = event.bytes;
+    } else if (is_captured(index) && pool_ == 0 && !begin_capture(index)) {
+      return false;
+    }
     if (event.bytes > 0) {
-      const auto block = allocator_.allocate(event.bytes);
+      const auto block = allocator_.allocate(event.bytes, pool_);
       if (!block) return false;
       living.block = *block;
       now_[static_cast<size_t>(event.memory)] += allocator_.size(*block);
@@ -118,12 +152,12 @@ class MemoryReplay {
     const Operator& call = recording_.operators[static_cast<size_t>(event.id)];
     if (call.kind == OperatorClass::matmul && rules_.cublas_workspace > 0) {
       bool& has = has_workspace_[static_cast<size_t>(event.thread & 1)];
-      const bool first = !has_workspace_[0] && !has_workspace_[1];
+      const bool first = !has_workspace_[0] && !has_workspace_[1] && pool_ == 0;
       if (!has && !hold_workspace(rules_.cublas_workspace, index)) return false;
       if (first && !hold_workspace(kCublasLtBytes, index)) return false;
       has = true;
     }
-    const int64_t bytes = call_workspace(call, rules_);
+    const int64_t bytes = call_workspace(call, rules_, recording_.layout);
     if (bytes == 0) return true;
     const auto block = hold_workspace(bytes, index);
     if (!block) return false;
@@ -133,7 +167,7 @@ class MemoryReplay {
   }
 
   std::optional<Allocator::Block> hold_workspace(int64_t bytes, size_t index) {
-    const auto block = allocator_.allocate(bytes);
+    const auto block = allocator_.allocate(bytes, pool_);
     if (!block) return std::nullopt;
     now_[static_cast<size_t>(MemoryClass::workspaces)] += allocator_.size(*block);
     note_peak(index);
@@ -159,7 +193,7 @@ class MemoryReplay {
     if (opens) curve_.emplace_back();
     interval_ = interval;
     interval_total_ = total;
-    curve_.back() = {.event = static_cast<int64_t>(index), .by_class = {now_.begin(), now_.end()}};
+    curve_.back() = {.event = static_cast<int64_t>(index), .by_class = now_};
   }
 
   // The operator that runs at or after the event.
@@ -178,7 +212,7 @@ class MemoryReplay {
 
   std::string moment() const {
     const Operator* call = next_run(peak_event_);
-    const std::string step = peak_step_ > 0 ? base::text("step ", peak_step_) : "before the first step";
+    std::string step = peak_step_ > 0 ? base::text("step ", peak_step_) : "before the first step";
     if (call == nullptr) return step;
     return base::text(step, ", ", name_of(call->phase), ", ", describe(*call, call->block >= 0 ? " of " : ""));
   }
@@ -191,6 +225,7 @@ class MemoryReplay {
       if (event.kind == EventKind::death) born.erase(event.id);
     }
     std::vector<size_t> births;
+    births.reserve(born.size());
     for (const auto& [id, birth] : born) births.push_back(birth);
     const auto before = [&](size_t a, size_t b) {
       const int64_t left = recording_.events[a].bytes;
@@ -214,6 +249,10 @@ class MemoryReplay {
   const MemoryRules& rules_;
   Allocator allocator_;
   std::unordered_map<int64_t, Living> living_;
+  int64_t pool_ = 0;    // that storages come from: the allocator has one for each stream, and a graph is like one
+  bool ended_ = false;  // the captured step
+  std::vector<int64_t> inputs_;  // of the step that is captured
+  std::unordered_map<int64_t, int64_t> input_bytes_;
   ByClass now_{};
   ByClass by_class_at_peak_{};
   std::array<bool, 2> has_workspace_{};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -15,12 +17,11 @@ namespace lockstep::forecast {
 struct MemoryRules {
   int64_t capacity = 0;  // bytes the driver reports; 0: unlimited
   bool expandable_segments = false;
-  int64_t cublas_workspace = 0;         // per thread that multiplies
-  int64_t context = 0;                  // the driver's, outside the allocator
-  int64_t nccl = 0;                     // communicator buffers, outside the allocator; counted when ranks > 1
-  int64_t warps = 0;                    // that the GPU runs at once: sums over rows have a buffer for each
-  std::string compute_capability = {};  // decides workspaces of convolutions
-  std::string basis = {};               // where capacity and context come from: "as the driver reports it; ..."
+  int64_t cublas_workspace = 0;  // per thread that multiplies
+  int64_t context = 0;           // the driver's, outside the allocator
+  int64_t nccl = 0;              // communicator buffers, outside the allocator; counted when ranks > 1
+  int64_t warps = 0;             // that the GPU runs at once: sums over rows have a buffer for each
+  std::string basis = {};        // where capacity and context come from: "as the driver reports it; ..."
 };
 
 // The rules of a GPU. Context and NCCL's buffers are the H200's measured ones, carried over to other GPUs.
@@ -32,10 +33,12 @@ struct AliveBlock {
   std::string born_by;  // the operator that ran next: "aten::convolution forward layer1.0"
 };
 
+constexpr size_t kMemoryClasses = static_cast<size_t>(MemoryClass::other) + 1;
+
 // A sample of the memory curve of the last step: bytes alive by class after event `event`.
 struct MemoryPoint {
   int64_t event = 0;
-  std::vector<int64_t> by_class;  // indexed by MemoryClass
+  std::array<int64_t, kMemoryClasses> by_class = {};  // indexed by MemoryClass
 };
 
 struct MemoryForecast {

@@ -30,10 +30,6 @@ constexpr int64_t kRccl = 1074 * kMega;
 constexpr int64_t kWorkspaceHopper = int64_t{32} << 20;
 constexpr int64_t kWorkspaceBefore = 8'519'680;  // 2 x 4096 KiB + 8 x 16 KiB
 
-int major_of(const std::string& compute_capability) {
-  return std::atoi(compute_capability.c_str());
-}
-
 // Cores of one multiprocessor and the warps it keeps, by generation (CUDA programming guide, compute capabilities).
 struct Multiprocessor {
   int from;  // compute capability x 10
@@ -70,7 +66,6 @@ int64_t forecast_heap_holes(int64_t peak_allocated) {
 
 MemoryRules memory_rules(const catalogue::Gpu& gpu) {
   MemoryRules rules;
-  rules.compute_capability = gpu.compute_capability.value_or("");
   if (gpu.driver_memory_mib) {
     rules.capacity = *gpu.driver_memory_mib << 20;
     rules.basis = "memory as the driver reports it";
@@ -86,7 +81,7 @@ MemoryRules memory_rules(const catalogue::Gpu& gpu) {
   rules.basis += gpu.id == "h200" ? "; context as measured" : "; context as measured on an H200";
   rules.nccl = gpu.vendor == "AMD" ? kRccl : kNccl;
   rules.warps = warps_of(gpu);
-  const int major = major_of(rules.compute_capability);
+  const int major = std::atoi(gpu.compute_capability.value_or("").c_str());
   rules.cublas_workspace = major == 9 || major == 10 ? kWorkspaceHopper : kWorkspaceBefore;
   return rules;
 }

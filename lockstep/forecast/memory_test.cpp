@@ -130,6 +130,33 @@ TEST(MemoryTest, FitsByGivingCachedSegmentsBackOrSaysHowMuchIsMissing) {
   EXPECT_TRUE(forecast_memory(three_steps(), expandable).fits);
 }
 
+// What is cached goes back, the inputs are copied, the step has a pool of its own that stays, and an evaluation behind
+// it needs its memory beside that.
+TEST(MemoryTest, ACapturedStepHasAPoolOfItsOwnAndACopyOfItsInputs) {
+  Recording recording;
+  recording.steps = 2;
+  const auto birth = [&](int64_t id, int64_t mega, MemoryClass memory) {
+    recording.events.push_back({.kind = EventKind::birth, .id = id, .bytes = mega * kMeg, .memory = memory});
+  };
+  const auto death = [&](int64_t id) { recording.events.push_back({.kind = EventKind::death, .id = id}); };
+  birth(0, 100, MemoryClass::weights);
+  for (int64_t step = 0; step < 2; ++step) {
+    recording.events.push_back({.kind = EventKind::step_begin});
+    birth(1, 30, MemoryClass::inputs);
+    birth(2, 60, MemoryClass::activations);
+    death(2);
+    birth(3, 40, MemoryClass::activations);  // where the 60 were
+    death(3);
+    death(1);
+    recording.events.push_back({.kind = EventKind::step_end});
+  }
+  EXPECT_EQ(forecast_memory(recording, {}).peak_reserved, (100 + 30 + 60) * kMeg);
+  recording.captured = true;
+  EXPECT_EQ(forecast_memory(recording, {}).peak_reserved, (100 + 30 + 30 + 60) * kMeg);
+  birth(4, 50, MemoryClass::activations);  // more than is cached
+  EXPECT_EQ(forecast_memory(recording, {}).peak_reserved, (100 + 30 + 30 + 60 + 50) * kMeg);
+}
+
 TEST(MemoryTest, CountsCommunicatorsOnlyBetweenRanks) {
   Recording recording = three_steps();
   EXPECT_EQ(forecast_memory(recording, {.nccl = 7}).total, 280 * kMeg);

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "lockstep/base/error.h"
 
@@ -14,7 +17,8 @@ namespace {
 constexpr double kMicrosecond = 1e-6;
 constexpr double kShortest = 1e-8;  // seconds of roofline time: below, nothing but latency is left
 constexpr size_t kNeighbours = 4;
-constexpr double kSoftening = 0.01;  // of a squared distance: below a tenth of an octave samples count alike
+constexpr double kRounding = 1 + 1e-12;  // sums of other orders are larger by less
+constexpr double kSoftening = 0.01;      // of a squared distance: below a tenth of an octave samples count alike
 
 // An octave of these, in units of distance. Found on 10,600 operators of 13 networks on an H200, each network foretold
 // without its own samples: the result hardly depends on them (median error of a step's device time 2.0 to 2.6 %).
@@ -66,11 +70,15 @@ KernelFamily family_of(const Operator& op) {
   return op.shape[5] * op.shape[6] == 1 ? KernelFamily::pointwise : KernelFamily::spatial;
 }
 
+double size_seconds(const Operator& op, const Rates& rates) {
+  return std::max(roofline(op, rates).seconds(), kShortest);
+}
+
 Coordinates coordinates_of(const Operator& op, const Rates& rates, Layout layout) {
   const Roofline bound = roofline(op, rates);
   Coordinates at{.family = family_of(op), .type = op.type, .layout = layout};
   at.name = std::hash<std::string>{}(op.name);
-  at.x[0] = kPerSize * std::log2(std::max(bound.seconds(), kShortest) / kMicrosecond);
+  at.x[0] = kPerSize * std::log2(size_seconds(op, rates) / kMicrosecond);
   if (bound.compute > 0 && bound.memory > 0) {
     at.x[1] = kPerBalance * std::clamp(std::log2(bound.compute / bound.memory), -5.0, 5.0);
   }
@@ -103,55 +111,139 @@ Coordinates coordinates_of(const Operator& op, const Rates& rates, Layout layout
   return at;
 }
 
-double distance_squared(const Coordinates& a, const Coordinates& b) {
+namespace {
+
+// Of operators that differ in nothing else; squared.
+double other_kernel(const Coordinates& a, const Coordinates& b) {
   double sum = other_type(a.type, b.type);
-  for (size_t i = 0; i < a.x.size(); ++i) sum += (a.x[i] - b.x[i]) * (a.x[i] - b.x[i]);
   if (a.family != b.family) sum += kOtherFamily * kOtherFamily;
   if (a.layout != b.layout) sum += kOtherLayout * kOtherLayout;
   if (a.name != b.name) sum += kOtherName * kOtherName;
   return sum;
 }
 
-double interpolate(const std::vector<SamplePoint>& points, const Coordinates& at) {
-  base::ensure(!points.empty(), "there are samples to interpolate");
+double distance_squared(const Coordinates& a, const Coordinates& b, double kernels) {
+  double sum = kernels;
+  for (size_t i = 0; i < a.x.size(); ++i) sum += (a.x[i] - b.x[i]) * (a.x[i] - b.x[i]);
+  return sum;
+}
+
+}  // namespace
+
+double distance_squared(const Coordinates& a, const Coordinates& b) {
+  return distance_squared(a, b, other_kernel(a, b));
+}
+
+namespace {
+
+// The samples nearest to a place.
+class Neighbours {
+ public:
+  explicit Neighbours(const Coordinates& at) : at_(at) {}
+
+  // A sample of another kernel, by `kernels`, and of another size is not among them by that alone.
+  bool too_far(double kernels, double size) const {
+    return count_ == kNeighbours && kernels + size * size > nearest_[count_ - 1].distance * kRounding;
+  }
+
+  void add(const SamplePoint& point, double kernels) {
+    const double size = point.at.x[0] - at_.x[0];
+    if (too_far(kernels, size)) return;
+    const Neighbour one{distance_squared(point.at, at_, kernels), size, point.log_efficiency};
+    if (count_ == kNeighbours && !(one < nearest_[count_ - 1])) return;
+    size_t position = count_ < kNeighbours ? count_++ : count_ - 1;
+    for (; position > 0 && one < nearest_[position - 1]; --position) nearest_[position] = nearest_[position - 1];
+    nearest_[position] = one;
+  }
+
+  // A line through them in the size: its slope lies between none and that of a time that no longer grows.
+  double value() const {
+    double weights = 0, size = 0, value = 0, squares = 0, products = 0;
+    double least = nearest_[0].value, most = nearest_[0].value;
+    double smallest = nearest_[0].size, largest = nearest_[0].size;
+    for (size_t i = 0; i < count_; ++i) {
+      const double weight = std::pow(nearest_[i].distance + kSoftening, -2);
+      weights += weight;
+      size += weight * nearest_[i].size;
+      value += weight * nearest_[i].value;
+      squares += weight * nearest_[i].size * nearest_[i].size;
+      products += weight * nearest_[i].size * nearest_[i].value;
+      least = std::min(least, nearest_[i].value);
+      most = std::max(most, nearest_[i].value);
+      smallest = std::min(smallest, nearest_[i].size);
+      largest = std::max(largest, nearest_[i].size);
+    }
+    size /= weights;
+    value /= weights;
+    if (smallest > 0 || largest < 0) return value;  // all on one side: a line would lead out of what was measured
+    const double slope = (products / weights - size * value) / (squares / weights - size * size + 2 * kSoftening);
+    return std::clamp(value - std::clamp(slope, 0.0, std::log(2.0) / kPerSize) * size, least, most);
+  }
+
+ private:
   struct Neighbour {
     double distance;
     double size;
     double value;
-    auto operator<=>(const Neighbour&) const = default;
+    // Spelt out: clang-tidy 14 takes the 0 of a defaulted <=> for a null pointer.
+    bool operator<(const Neighbour& other) const {
+      return std::tie(distance, size, value) < std::tie(other.distance, other.size, other.value);
+    }
   };
-  std::array<Neighbour, kNeighbours> nearest = {};
-  size_t count = 0;
-  for (const auto& point : points) {
-    const double size = point.at.x[0] - at.x[0];
-    if (count == kNeighbours && size * size > nearest[count - 1].distance) continue;  // its size alone is too far off
-    const Neighbour one{distance_squared(point.at, at), size, point.log_efficiency};
-    if (count == kNeighbours && one >= nearest[count - 1]) continue;
-    size_t position = count < kNeighbours ? count++ : count - 1;
-    for (; position > 0 && one < nearest[position - 1]; --position) nearest[position] = nearest[position - 1];
-    nearest[position] = one;
+  const Coordinates& at_;
+  std::array<Neighbour, kNeighbours> nearest_ = {};
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+double interpolate(const std::vector<SamplePoint>& points, const Coordinates& at) {
+  base::ensure(!points.empty(), "there are samples to interpolate");
+  Neighbours nearest(at);
+  for (const auto& point : points) nearest.add(point, other_kernel(point.at, at));
+  return nearest.value();
+}
+
+SortedPoints::SortedPoints(std::vector<SamplePoint> points) : points_(std::move(points)) {
+  const auto kernel = [](const Coordinates& at) { return std::tie(at.family, at.type, at.layout, at.name); };
+  std::stable_sort(points_.begin(), points_.end(), [&](const SamplePoint& a, const SamplePoint& b) {
+    return kernel(a.at) != kernel(b.at) ? kernel(a.at) < kernel(b.at) : a.at.x[0] < b.at.x[0];
+  });
+  for (size_t i = 0; i < points_.size(); ++i) {
+    if (i == 0 || kernel(points_[i].at) != kernel(points_[i - 1].at)) kernels_.push_back({i, i});
+    kernels_.back().end = i + 1;
   }
-  // A line through them in the size: its slope lies between none and that of a time that no longer grows.
-  double weights = 0, size = 0, value = 0, squares = 0, products = 0;
-  double least = nearest[0].value, most = nearest[0].value;
-  double smallest = nearest[0].size, largest = nearest[0].size;
-  for (size_t i = 0; i < count; ++i) {
-    const double weight = std::pow(nearest[i].distance + kSoftening, -2);
-    weights += weight;
-    size += weight * nearest[i].size;
-    value += weight * nearest[i].value;
-    squares += weight * nearest[i].size * nearest[i].size;
-    products += weight * nearest[i].size * nearest[i].value;
-    least = std::min(least, nearest[i].value);
-    most = std::max(most, nearest[i].value);
-    smallest = std::min(smallest, nearest[i].size);
-    largest = std::max(largest, nearest[i].size);
+}
+
+double SortedPoints::interpolate(const Coordinates& at) const {
+  base::ensure(!points_.empty(), "there are samples to interpolate");
+  Neighbours nearest(at);
+  // Outwards from its own size, until either side is too far off by size alone.
+  const auto look_at = [&](const Kernel& kernel, double kernels) {
+    const auto begin = points_.begin() + static_cast<std::ptrdiff_t>(kernel.begin);
+    const auto end = points_.begin() + static_cast<std::ptrdiff_t>(kernel.end);
+    auto above = std::lower_bound(begin, end, at.x[0],
+                                  [](const SamplePoint& point, double size) { return point.at.x[0] < size; });
+    auto below = above;
+    const auto open_above = [&] { return above != end && !nearest.too_far(kernels, above->at.x[0] - at.x[0]); };
+    const auto open_below = [&] {
+      return below != begin && !nearest.too_far(kernels, std::prev(below)->at.x[0] - at.x[0]);
+    };
+    while (open_above() || open_below()) {
+      if (open_above()) nearest.add(*above++, kernels);
+      if (open_below()) nearest.add(*--below, kernels);
+    }
+  };
+  // Its own kernel first, or the one most like it: then most of the others are too far off whatever their size.
+  const auto distance = [&](const Kernel& kernel) { return other_kernel(points_[kernel.begin].at, at); };
+  const auto first = std::min_element(kernels_.begin(), kernels_.end(),
+                                      [&](const Kernel& a, const Kernel& b) { return distance(a) < distance(b); });
+  look_at(*first, distance(*first));
+  for (auto kernel = kernels_.begin(); kernel != kernels_.end(); ++kernel) {
+    const double kernels = distance(*kernel);
+    if (kernel != first && !nearest.too_far(kernels, 0)) look_at(*kernel, kernels);
   }
-  size /= weights;
-  value /= weights;
-  if (smallest > 0 || largest < 0) return value;  // all on one side: a line would lead out of what was measured
-  const double slope = (products / weights - size * value) / (squares / weights - size * size + 2 * kSoftening);
-  return std::clamp(value - std::clamp(slope, 0.0, std::log(2.0) / kPerSize) * size, least, most);
+  return nearest.value();
 }
 
 }  // namespace lockstep::forecast

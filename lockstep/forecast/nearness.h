@@ -24,6 +24,10 @@ struct Coordinates {
   uint64_t name = 0;  // a hash
 };
 
+// The roofline time by which an operator's efficiency is told. What is shorter than 10 ns there is latency alone,
+// whatever its size: the efficiency of two values is not that of two thousand, but both take as long.
+double size_seconds(const Operator& op, const Rates& rates);
+
 Coordinates coordinates_of(const Operator& op, const Rates& rates, Layout layout);
 double distance_squared(const Coordinates& a, const Coordinates& b);
 
@@ -36,6 +40,23 @@ struct SamplePoint {
 // samples of smaller and of larger size the logarithm runs along a line whose slope never lets a larger operator take
 // less time; the result never leaves the range of the samples. REQUIRES: some points.
 double interpolate(const std::vector<SamplePoint>& points, const Coordinates& at);
+
+// The same from points in order, of which few are looked at: those of one kernel lie together, by size.
+class SortedPoints {
+ public:
+  SortedPoints() = default;
+  explicit SortedPoints(std::vector<SamplePoint> points);
+
+  double interpolate(const Coordinates& at) const;  // REQUIRES: some points
+
+ private:
+  struct Kernel {
+    size_t begin = 0;  // its points, in points_
+    size_t end = 0;
+  };
+  std::vector<SamplePoint> points_;
+  std::vector<Kernel> kernels_;
+};
 
 KernelFamily family_of(const Operator& op);
 

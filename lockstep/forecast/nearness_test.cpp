@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "lockstep/forecast/invented_device.h"
 
 namespace lockstep::forecast {
@@ -75,6 +77,27 @@ TEST(NearnessTest, TheOrderOfTheSamplesDoesNotMatter) {
   const double forwards = interpolate(points, where);
   std::reverse(points.begin(), points.end());
   EXPECT_DOUBLE_EQ(interpolate(points, where), forwards);
+}
+
+TEST(NearnessTest, SortedPointsGiveTheSameFromFewerLooks) {
+  std::mt19937_64 random(5);
+  const auto draw = [&] { return std::uniform_real_distribution<>(-8, 8)(random); };
+  const auto place = [&] {
+    Coordinates at;
+    for (double& x : at.x) x = draw();
+    at.name = random() % 3;
+    at.family = random() % 2 == 0 ? KernelFamily::plain : KernelFamily::spatial;
+    at.layout = random() % 4 == 0 ? Layout::contiguous : Layout::channels_last;
+    at.type = random() % 2 == 0 ? NumberType::fp32 : NumberType::bf16;
+    return at;
+  };
+  std::vector<SamplePoint> points;
+  for (int i = 0; i < 300; ++i) points.push_back({place(), draw()});
+  const SortedPoints sorted(points);
+  for (int i = 0; i < 200; ++i) {
+    const Coordinates at = place();
+    EXPECT_DOUBLE_EQ(sorted.interpolate(at), interpolate(points, at));
+  }
 }
 
 }  // namespace

@@ -15,17 +15,6 @@ using testing::HasSubstr;
 
 class OptionTest : public InventedOption {};
 
-TEST_F(OptionTest, DividesTheBatchAmongRanksAndPasses) {
-  workload_.levers.micro_batch = 8;
-  const Trial one = try_levers(context(), machine_option_of(1, 80), workload_.levers);
-  EXPECT_EQ(one.rows, 64);
-  EXPECT_EQ(one.micro_batch, 8);
-  EXPECT_EQ(one.passes, 8);
-  const Trial four = try_levers(context(), machine_option_of(4, 80), workload_.levers);
-  EXPECT_EQ(four.rows, 16);
-  EXPECT_EQ(four.passes, 2);
-}
-
 TEST_F(OptionTest, GivesRanksWholeSlices) {
   workload_.virtual_ranks = 8;
   const Trial one = try_levers(context(), machine_option_of(1, 80), workload_.levers);
@@ -37,21 +26,23 @@ TEST_F(OptionTest, GivesRanksWholeSlices) {
   EXPECT_THAT(reasons(three), HasSubstr("8 slices (training.virtual_ranks) do not divide by 3 ranks: counted as on 2"));
 }
 
-TEST_F(OptionTest, CountsEveryPassOfAStep) {
-  const Trial whole = try_levers(context(), machine_option_of(1, 80), {"fp32", {}, 16});  // 4 passes of 16
-  const Trial two = try_levers(context(), machine_option_of(1, 80), {"fp32", {}, 32});    // 2 passes of 32
-  EXPECT_NEAR(whole.time->device, two.time->device, 0.05 * two.time->device);
-  EXPECT_LT(whole.memory.peak_allocated, two.memory.peak_allocated);
-}
-
 TEST_F(OptionTest, TurnsStepsIntoHoursEnergyAndMoney) {
   const Option option = forecast_option(context(), machine_option_of(1, 80), workload_.levers);
   ASSERT_TRUE(option.length);
   EXPECT_EQ(option.length->steps, 1000);
   EXPECT_NEAR(option.samples_per_second, 64 / option.trial.time->step.value, 1e-6);
-  // Ten saves of 200 MB: steps wait for the copies, at the end for the writing and its syncs.
-  const double saves = 9 * 0.2e9 / Assumptions{}.upload_rate + 0.2 + 0.03;
-  EXPECT_NEAR(option.length->total, 30 + 1000 * option.trial.time->step.value + saves, 1e-6);
+  // Ten saves of 200 MB: steps wait for the copies, at the end for the hash, the writing and its syncs.
+  const Assumptions assumed;
+  const double written = 0.2e9 / assumed.hash_rate + 0.2e9 / assumed.write_rate;
+  const double saves = 9 * 0.2e9 / assumed.copy_rate + written + 0.03;
+  EXPECT_NEAR(option.pace.save, written + 0.03, 1e-9);
+  // Then the last copy, the state's own hash, and the weights as a file.
+  const Recording recording = invented_step({.precision = "bf16", .micro_batch = 64});
+  const auto weights = static_cast<double>(recording.parameter_bytes);
+  const double finish = 0.3 + 0.2e9 / assumed.copy_rate + 0.2e9 / assumed.upload_rate + 0.2e9 / assumed.hash_rate +
+                        weights / assumed.hash_rate + weights / assumed.write_rate;
+  EXPECT_NEAR(option.pace.finish, finish, 1e-9);
+  EXPECT_NEAR(option.length->total, 30 + 1000 * option.trial.time->step.value + saves + finish, 1e-6);
   ASSERT_TRUE(option.energy);
   EXPECT_GT(option.energy->joules, option.energy->device_joules);
   EXPECT_GT(option.costs.kwh, 0);
@@ -99,18 +90,6 @@ TEST_F(OptionTest, SaysWhatATypeIsCountedAtThatTheGpuLacks) {
   const ForecastContext in_fp16{catalogue_, calibration_, {}, workload_, sixteen};
   EXPECT_THAT(reasons(forecast_option(in_fp16, machine_option, workload_.levers)),
               HasSubstr("invented has no fp16 tensor cores: counted at its fp32 rate"));
-}
-
-TEST_F(OptionTest, KeepsTheStateOfAStepThatIsComputedTwice) {
-  workload_.sample = {.sent = 3 * 32 * 32 * 4, .kept = 3 * 32 * 32 * 4};
-  const Trial plain = try_levers(context(), machine_option_of(1, 80), workload_.levers);
-  workload_.replay_every = 10;
-  const Trial twice = try_levers(context(), machine_option_of(1, 80), workload_.levers);
-  const Recording recording = invented_step({.precision = "fp32", .micro_batch = 64});
-  EXPECT_EQ(twice.memory.total - plain.memory.total, recording.checkpoint_bytes);
-  EXPECT_EQ(twice.memory.peak_allocated - plain.memory.peak_allocated, recording.checkpoint_bytes);
-  const double upload = 64.0 * static_cast<double>(workload_.sample.sent) / Assumptions{}.upload_rate;
-  EXPECT_NEAR(twice.time->step.value - plain.time->step.value, 0.1 * (plain.time->step.value - upload), 1e-9);
 }
 
 TEST_F(OptionTest, GrowsTheBatchOfARecordingWithTheRanks) {

@@ -77,7 +77,12 @@ void explain_time(Option& option) {
   }
   const TimeForecast& time = *trial.time;
   option.why.insert(option.why.end(), time.notes.begin(), time.notes.end());
-  if (time.host_bound) option.why.push_back("the launching thread is slower than the GPU: a larger micro-batch helps");
+  if (time.host_bound) {
+    option.why.push_back(text("host-bound: the launching thread takes ", base::format_duration(time.host),
+                              " of a step, the GPU ", base::format_duration(time.device),
+                              ": a larger micro-batch helps; the interval is wider, since processors differ (--assume "
+                              "host=1.5: one that takes half as long again)"));
+  }
   if (time.exposed > 0.1 * time.step.value) {
     option.why.push_back(text(base::percent(time.exposed / time.step.value, 0), " of a step waits for the network"));
   }

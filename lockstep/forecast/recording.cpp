@@ -7,8 +7,8 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/forecast/choice_value.h"
 #include "lockstep/forecast/recording_text.h"
+#include "lockstep/spec/choice_value.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -46,6 +46,7 @@ std::string header_of(const Recording& recording) {
   for (const auto& [key, member] : kTexts) members[key] = recording.*member;
   for (const auto& [key, member] : kCounts) members[key] = recording.*member;
   members["layout"] = name_of(recording.layout);
+  if (recording.captured) members["captured"] = true;
   members["estimated"] = base::Json::array_of(recording.estimated);
   members["blocks"] = base::Json::array_of(recording.blocks);
   members["operators"] = recording.operators.size();
@@ -123,7 +124,7 @@ class StepReader {
 
  private:
   void read_header(const base::Json& header, int64_t body_bytes) {
-    std::vector<std::string> known = {"layout", "estimated", "blocks", "operators", "events"};
+    std::vector<std::string> known = {"layout", "captured", "estimated", "blocks", "operators", "events"};
     for (const auto& [key, member] : kTexts) {
       recording_.*member = header.at(key).as_string();
       known.emplace_back(key);
@@ -133,8 +134,9 @@ class StepReader {
       known.emplace_back(key);
     }
     check_header_keys(header, known);
-    // Files from before these two were written have neither.
-    if (const base::Json* layout = header.find("layout")) recording_.layout = choice_value<Layout>(*layout);
+    // Files from before these were written have none of them.
+    if (const base::Json* captured = header.find("captured")) recording_.captured = captured->as_bool();
+    if (const base::Json* layout = header.find("layout")) recording_.layout = spec::choice_value<Layout>(*layout);
     if (const base::Json* names = header.find("estimated")) {
       for (const auto& name : names->items()) recording_.estimated.push_back(name.as_string());
     }

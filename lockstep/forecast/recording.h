@@ -84,7 +84,10 @@ struct Recording {
   int64_t image_size = 0;    // of square images; 0: others, or none
   int64_t parameters = 0;    // count
   int64_t parameter_bytes = 0;
-  int64_t checkpoint_bytes = 0;     // weights, optimizer state, averages: what one save writes
+  int64_t checkpoint_bytes = 0;  // weights, optimizer state, averages: what one save writes
+  // The last step is captured as a CUDA graph: the inputs are copied for it, everything else that it allocates lies in
+  // a pool of its own and stays, and its operators are launched at once.
+  bool captured = false;
   int64_t steps = 0;                // between step_begin and step_end, in `events`
   std::vector<std::string> blocks;  // names of the network's blocks
   // Names of operators that no rule describes: counted by the bytes of their tensors alone.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/forecast/recordings.h"
 
-#include "lockstep/base/text.h"
+#include <algorithm>
+
 #include "lockstep/forecast/family.h"
+#include "lockstep/forecast/workspace.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -16,13 +18,11 @@ TraceKey without_batch(TraceKey trace_key) {
   return trace_key;
 }
 
-std::string key_of(const TraceKey& trace_key, const MemoryRules& rules) {
-  return base::text(trace_key.precision, "/", base::join(trace_key.recompute, ","), "/",
-                    trace_key.attention ? name_of(*trace_key.attention) : "", "/", trace_key.reduced, "/",
-                    trace_key.micro_batch, "/", trace_key.passes, "/", trace_key.zero, "/", trace_key.ranks, "/",
-                    trace_key.slices, "/", trace_key.evaluation_rows, "/", trace_key.phase, "/", trace_key.fills, "/",
-                    rules.capacity, "/", rules.expandable_segments, "/", rules.cublas_workspace, "/", rules.context,
-                    "/", rules.nccl, "/", rules.compute_capability);
+bool depends_on_warps(const Recording& recording) {
+  const MemoryRules one_warp{.warps = 1};
+  return std::any_of(recording.operators.begin(), recording.operators.end(), [&](const Operator& call) {
+    return call.kind == OperatorClass::reduction && call_workspace(call, one_warp, recording.layout) > 0;
+  });
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ const Recording& Recordings::of(TraceKey trace_key) {
   if (traced.size() >= 2) {
     const Recording& first = *traced.begin()->second;
     const Recording& last = *traced.rbegin()->second;
-    if (Family::corresponds(first, last)) {
-      auto made = std::make_unique<Recording>(Family({first, last}).at(trace_key.micro_batch));
+    if (!computed.empty() || Family::corresponds(first, last)) {  // compared once: of such two nothing more is traced
+      auto made = std::make_unique<Recording>(Family::between(first, last, trace_key.micro_batch));
       return *(computed[trace_key.micro_batch] = std::move(made));
     }
   }
@@ -68,8 +68,10 @@ const MemoryForecast& Recordings::memory(TraceKey trace_key, MemoryRules rules) 
   settle(trace_key);
   const int64_t capacity = rules.capacity;
   rules.capacity = 0;
+  const int64_t warps = rules.warps > 0 && depends_on_warps(recording) ? rules.warps : 0;
   const auto replay = [&]() -> const MemoryForecast& {
-    const std::string key = key_of(trace_key, rules);
+    const ReplayKey key{trace_key,  rules.capacity, rules.expandable_segments, rules.cublas_workspace, rules.context,
+                        rules.nccl, warps};
     const auto found = replays_.find(key);
     return found != replays_.end() ? found->second : replays_[key] = forecast_memory(recording, rules);
   };

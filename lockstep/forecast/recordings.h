@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -32,7 +33,8 @@ struct TraceKey {
   int64_t phase = -1;  // of the job's phases the one whose step it is; -1: the whole network is trained
   bool fills = false;  // the pass of its frozen blocks that fills the cache of features
 
-  auto operator<=>(const TraceKey&) const = default;  // NOLINT(modernize-use-nullptr): the tool sees a 0 in it
+  // NOLINTNEXTLINE(modernize-use-nullptr): the tool sees a 0 in it
+  std::strong_ordering operator<=>(const TraceKey&) const = default;
 };
 
 // Every recording that a plan asks for, from few traces: a third micro-batch of the same step is computed from two
@@ -52,6 +54,19 @@ class Recordings {
 
  private:
   using Kept = std::map<int64_t, std::unique_ptr<Recording>>;  // by micro_batch
+  // All that decides a replay.
+  struct ReplayKey {
+    TraceKey step;
+    int64_t capacity = 0;
+    bool expandable_segments = false;
+    int64_t cublas_workspace = 0;
+    int64_t context = 0;
+    int64_t nccl = 0;
+    int64_t warps = 0;  // 0: no sum of the step needs a buffer for each
+
+    // NOLINTNEXTLINE(modernize-use-nullptr): the tool sees a 0 in it
+    std::strong_ordering operator<=>(const ReplayKey&) const = default;
+  };
 
   void settle(TraceKey& trace_key) const;  // what makes no difference becomes the same
   Recording trace(const TraceKey& trace_key);
@@ -59,7 +74,7 @@ class Recordings {
   Tracer tracer_;
   std::map<TraceKey, Kept> traced_;    // by the key without its micro-batch
   std::map<TraceKey, Kept> computed_;  // likewise
-  std::map<std::string, MemoryForecast> replays_;
+  std::map<ReplayKey, MemoryForecast> replays_;
   std::map<std::pair<int64_t, bool>, bool> attention_matters_;  // by phase and `fills`: a head has none
   int64_t num_traced_ = 0;
 };

@@ -74,5 +74,32 @@ TEST(RecordingsTest, ReplaysMemoryOnceForAllGpusThatHoldIt) {
   EXPECT_EQ(recordings.num_replayed(), 2);
 }
 
+// An RTX 3060 was once given the buffers of the RTX 3090 that was planned before it: both have compute capability 8.6.
+TEST(RecordingsTest, ReplaysAgainForAGpuThatRunsOtherWarpsWhereASumHasABufferForEach) {
+  bool sums = true;
+  Recordings recordings([&](const TraceKey& trace_key) {
+    Recording recording = invented_step(trace_key);
+    for (Operator& call : recording.operators) call.kind = OperatorClass::elementwise;  // without scratch
+    if (sums) {
+      recording.operators[1] = {.name = "aten::sum",
+                                .kind = OperatorClass::reduction,
+                                .bytes = 65537. * 1024 * 4,
+                                .block = 1,
+                                .shape = {65536, 1024}};
+    }
+    return recording;
+  });
+  const TraceKey trace_key{.precision = "fp32", .micro_batch = 4};
+  const int64_t few = recordings.memory(trace_key, {.warps = 1344}).peak_allocated;
+  EXPECT_GT(recordings.memory(trace_key, {.warps = 3936}).peak_allocated, few);
+  EXPECT_EQ(recordings.memory(trace_key, {.warps = 1344}).peak_allocated, few);
+  EXPECT_EQ(recordings.num_replayed(), 2);
+  sums = false;
+  const TraceKey without{.precision = "bf16", .micro_batch = 4};
+  recordings.memory(without, {.warps = 1344});
+  recordings.memory(without, {.warps = 3936});
+  EXPECT_EQ(recordings.num_replayed(), 3);
+}
+
 }  // namespace
 }  // namespace lockstep::forecast

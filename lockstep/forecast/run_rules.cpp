@@ -20,6 +20,26 @@ using base::Blame;
 using base::Error;
 
 constexpr int64_t kPhotograph = 30'000'000;  // a decoded one of ordinary size, and its copies
+constexpr int64_t kSmallImage = 1'000'000;   // likewise, of the smallest: tables and rows
+// Of a file of its own: JPEG keeps 24 bits in two or so, and the decoded image has a copy.
+constexpr int64_t kDecodedTimes = 24;
+constexpr int64_t kLooked = 1000;  // files of a folder that tell how large its images are
+
+// Of an image of that folder while it is decoded, from the sizes of its first files.
+int64_t decoded_bytes(const std::string& folder) {
+  uintmax_t largest = 0;
+  int64_t looked = 0;
+  std::error_code trouble;
+  for (std::filesystem::recursive_directory_iterator entry(folder, trouble), end; entry != end && looked < kLooked;
+       entry.increment(trouble)) {
+    if (trouble) break;
+    if (!entry->is_regular_file(trouble)) continue;
+    largest = std::max(largest, entry->file_size(trouble));
+    ++looked;
+  }
+  if (looked == 0) return kPhotograph;
+  return std::clamp(kDecodedTimes * static_cast<int64_t>(largest), kSmallImage, kPhotograph);
+}
 
 int64_t local_ranks(const MachineOption& machine_option) {
   return machine_option.gpu ? machine_option.gpus / machine_option.nodes() : 1;
@@ -52,10 +72,11 @@ RunRules::Side RunRules::side_of(const std::string& folder, int64_t samples, con
   if (folder == "synthetic") {
     side.collection = std::make_unique<loader::Collection>(loader::Collection{.root = folder, .synthetic = true});
   } else if (loader::is_shard_folder(folder)) {
-    side.collection = std::make_unique<loader::Collection>(loader::scan_images(folder));
+    side.collection = std::make_unique<loader::Collection>(loader::scan_images(folder, task.main_member()));
     side.store = loader::open_store(*side.collection, task.members());
   } else if (std::filesystem::is_directory(folder)) {
     side.collection = std::make_unique<loader::Collection>(loader::Collection{.root = folder});
+    side.decoded = decoded_bytes(folder);
   }
   return side;
 }
@@ -78,7 +99,10 @@ loader::MemoryNeeds RunRules::needs_of(const Side& side, const loader::LoaderOpt
 int64_t RunRules::bytes_of(const Side& side, const loader::LoaderOptions& options) {
   const loader::MemoryNeeds needs = needs_of(side, options);
   const bool synthetic = side.collection && side.collection->is_synthetic();
-  return loader::loader_bytes(needs, loader::share_memory(needs), side.store != nullptr, synthetic ? 0 : kPhotograph);
+  return loader::loader_bytes(needs, loader::share_memory(needs), side.store != nullptr,
+                              synthetic          ? 0
+                              : side.decoded > 0 ? side.decoded
+                                                 : kPhotograph);
 }
 
 // The run copies what half of the free memory holds, a collection at a time; what else fills the node is not known yet.
@@ -92,6 +116,15 @@ int64_t RunRules::staged_bytes(const MachineOption& machine_option) const {
     if (half == 0 || bytes <= half) staged += bytes;
   }
   return staged;
+}
+
+// The least data.memory with which both loaders start, in whole MiB.
+int64_t RunRules::least_data_memory(const spec::Job& job, const MachineOption& machine_option) const {
+  const loader::LoaderSettings settings = loader_settings_at(job, machine_option);
+  int64_t least = loader::least_memory(needs_of(train_, loader::training_loader(job, settings)));
+  if (settings.validates)
+    least = std::max(least, loader::least_memory(needs_of(validate_, loader::validation_loader(job, settings))));
+  return least;
 }
 
 // In the order of the run. Both loaders of a validation live together; those of features are alone.
@@ -124,7 +157,7 @@ int64_t RunRules::evaluation_rows(const MachineOption& machine_option, const Lev
 RunRequirements RunRules::requirements(const MachineOption& machine_option, const Levers& levers) {
   const std::string key = base::text(levers.micro_batch, "/", machine_option.ranks(), "/", machine_option.nodes(), "/",
                                      machine_option.gpu.has_value(), "/", cores_of(machine_option), "/",
-                                     machine_option.machine.memory_per_node);
+                                     machine_option.machine.memory_per_node, "/", levers.data_memory);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   const spec::Job job = with_levers(job_, levers);
   RunRequirements requirements;
@@ -136,6 +169,8 @@ RunRequirements RunRules::requirements(const MachineOption& machine_option, cons
   } catch (const Error& error) {
     if (error.blame() != Blame::user) throw;
     requirements.refusal = error;
+    const int64_t least = least_data_memory(job, machine_option);
+    if (least > job.data.memory) requirements.data_memory = least;
   }
   return known_[key] = requirements;
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lockstep/base/error.h"
-#include "lockstep/forecast/option.h"
+#include "lockstep/forecast/trial.h"
 #include "lockstep/loader/budget.h"
 #include "lockstep/loader/collection.h"
 #include "lockstep/loader/loader_rules.h"
@@ -23,6 +23,7 @@ namespace lockstep::forecast {
 // What the run itself says of one machine option and one set of levers, before it is there.
 struct RunRequirements {
   std::optional<base::Error> refusal = {};  // it would not start
+  int64_t data_memory = 0;                  // that its loaders would do with, where data.memory is too small for them
   int64_t loader_bytes = 0;                 // main memory of one rank's loaders
   int64_t pinned_bytes = 0;                 // likewise, page-locked
   int64_t feature_bytes = 0;                // likewise, of cached features
@@ -55,11 +56,13 @@ class RunRules {
     std::unique_ptr<loader::Collection> collection = {};
     std::unique_ptr<loader::Store> store = {};  // of shards
     int64_t samples = 0;
+    int64_t decoded = 0;  // bytes of an image in hand, of files of their own; 0: nobody knows
   };
   static Side side_of(const std::string& folder, int64_t samples, const task::Task& task);
   static loader::MemoryNeeds needs_of(const Side& side, const loader::LoaderOptions& options);
   static int64_t bytes_of(const Side& side, const loader::LoaderOptions& options);
   int64_t staged_bytes(const MachineOption& machine_option) const;
+  int64_t least_data_memory(const spec::Job& job, const MachineOption& machine_option) const;
   // Fills in the bytes; throws what the run would.
   void fill(const spec::Job& job, const MachineOption& machine_option, RunRequirements& requirements);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
@@ -38,9 +39,9 @@ double work_of(const Operator& call) {
 }
 
 std::optional<Found> better(std::optional<Found> a, std::optional<Found> b) {
-  if (!a || !b) return a ? a : b;
-  if (!a->trial.time || !b->trial.time) return a->trial.time ? a : b;
-  return b->trial.time->step.value < a->trial.time->step.value ? b : a;
+  if (!a || !b) return a ? std::move(a) : std::move(b);
+  if (!a->trial.time || !b->trial.time) return a->trial.time ? std::move(a) : std::move(b);
+  return b->trial.time->step.value < a->trial.time->step.value ? std::move(b) : std::move(a);
 }
 
 // The largest micro-batch that fits: the whole share, half of it, a quarter, ...
@@ -70,7 +71,7 @@ std::optional<Found> with_recomputation(Levers levers, int64_t rows, const Reach
     if (trial.fits) best = Found{levers, std::move(trial)};
   }
   levers.recompute = {"all"};
-  return better(best, largest_pass(levers, rows, reach, try_levers));
+  return better(std::move(best), largest_pass(levers, rows, reach, try_levers));
 }
 
 // The first level with which a pass of some size fits: each further one communicates more, or earlier.
@@ -80,10 +81,11 @@ std::optional<Found> with_parts(Levers levers, int64_t rows, const Reach& reach,
   for (levers.zero = 1; levers.zero <= reach.zero; ++levers.zero) {
     std::optional<Found> found = largest_pass(levers, rows, reach, try_levers);
     if (levers.zero < 3 && reach.recompute && levers.recompute.empty() && is_small(found, rows)) {
-      found = better(found, with_recomputation(levers, rows, reach, order, try_levers));
+      found = better(std::move(found), with_recomputation(levers, rows, reach, order, try_levers));
     }
-    best = better(best, found);
-    if (!is_small(found, rows)) break;
+    const bool enough = !is_small(found, rows);
+    best = better(std::move(best), std::move(found));
+    if (enough) break;
   }
   return best;
 }
@@ -166,17 +168,18 @@ std::optional<Found> search(const Levers& written, int64_t rows, const Reach& re
     std::optional<Found> plain;
     if (reach.plain) plain = largest_pass(levers, rows, reach, try_levers);
     if (reach.plain && is_small(plain, rows) && reach.recompute && written.recompute.empty()) {
-      plain = better(plain, with_recomputation(levers, rows, reach, order, try_levers));
+      plain = better(std::move(plain), with_recomputation(levers, rows, reach, order, try_levers));
     }
     if (is_small(plain, rows) && written.zero == 0) {
-      plain = better(plain, with_parts(levers, rows, reach, order, try_levers));
+      plain = better(std::move(plain), with_parts(levers, rows, reach, order, try_levers));
     }
-    best = better(best, plain);
+    const bool fits = plain.has_value();
+    best = better(std::move(best), std::move(plain));
     // What the job does to save memory may not be needed here.
-    const Levers whole{precision, {}, 0};
+    const Levers whole{.precision = precision, .data_memory = written.data_memory};
     const bool saves = !written.recompute.empty() || (written.micro_batch > 0 && written.micro_batch < rows) ||
                        (written.zero > 0 && reach.zero > 0);
-    if (saves && plain) best = better(best, largest_pass(whole, rows, reach, try_levers));
+    if (saves && fits) best = better(std::move(best), largest_pass(whole, rows, reach, try_levers));
   }
   return best;
 }
@@ -205,6 +208,9 @@ std::vector<std::string> list_changes(const Levers& written, const Levers& found
     all.push_back(text("training.recompute=[", base::join(quoted, ","), "]"));
   }
   if (found.zero != written.zero) all.push_back(text("training.zero=", found.zero));
+  if (found.data_memory != written.data_memory) {
+    all.push_back(text("data.memory=", found.data_memory >> 20, "MiB"));
+  }
   return all;
 }
 

@@ -9,6 +9,8 @@
 
 namespace lockstep::forecast {
 
+LOCKSTEP_CHOICE(Lever, precision, micro_batch, recompute, zero)
+
 // The levers that the step supports. Others are not offered.
 struct Reach {
   std::vector<std::string> precisions = {};  // spec::Precision's, as far as the GPU has units for them

@@ -59,7 +59,4 @@ TimeForecast forecast_time(const Recording& recording, const catalogue::Cpu& cpu
 // What the warm step runs, in order; an operator as often as it is called.
 std::vector<const Operator*> last_step_operators(const Recording& recording);
 
-// Seconds of each of the recording's operators on a device, in their order.
-std::vector<double> operator_seconds(const Recording& recording, const Rates& rates, const Calibration& calibration);
-
 }  // namespace lockstep::forecast

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "lockstep/base/error.h"
 #include "lockstep/forecast/calibration.h"
 #include "lockstep/forecast/invented_device.h"
+#include "lockstep/forecast/python_steps.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -82,12 +85,34 @@ TEST(TimeTest, SmallOperatorsAreBoundByTheirLaunches) {
   EXPECT_NEAR(ten.step.value, 10 * 10e-6, 3e-6);
 }
 
+TEST(TimeTest, ACapturedStepIsLaunchedAtOnce) {
+  Recording small = adding(100);
+  small.operators = {add_of(1e3)};
+  const TimeForecast one_by_one = forecast(small);
+  small.captured = true;
+  const TimeForecast at_once = forecast(small);
+  EXPECT_LT(at_once.host, 0.1 * one_by_one.host);
+  EXPECT_LT(at_once.step.value, 0.5 * one_by_one.step.value);
+  EXPECT_FALSE(at_once.host_bound);
+}
+
 TEST(TimeTest, SaysThatAnotherGpuIsCarriedOver) {
   catalogue::Gpu other = invented_gpu();
   other.id = "other";
   const TimeForecast ten = forecast_time(adding(10), other, Calibration({invented_device()}));
   EXPECT_EQ(ten.step.basis, Basis::carried_over);
   EXPECT_NEAR(ten.step.high, 1.25 * ten.step.value, 1e-9);
+}
+
+// The GPU and PyTorch's Python are two causes: one's interval does not hide the other's.
+TEST(TimeTest, AStepOfPythonIsLessCertainThanItsGpu) {
+  catalogue::Gpu other = invented_gpu();
+  other.id = "other";
+  Recording recording = adding(10);
+  recording.source = "torch 2.11.0";
+  const TimeForecast python = forecast_time(recording, other, Calibration({invented_device()}));
+  const double of_python = std::log(load_python_steps().spread.high);
+  EXPECT_NEAR(std::log(python.step.high / python.step.value), std::hypot(of_python, std::log(1.25)), 1e-9);
 }
 
 // Ten adds; a bucket of 100 MB is handed over behind the first and waited for behind the last.
@@ -101,6 +126,16 @@ Recording reducing(size_t wait_behind) {
   recording.events.insert(recording.events.begin() + first + 1,
                           {.kind = EventKind::collective, .id = 7, .bytes = 100'000'000});
   return recording;
+}
+
+// A calibration of single operators may be off by a factor of four, and a step may do little but wait.
+TEST(TimeTest, AnIntervalDoesNotBeginBelowZero) {
+  DeviceCalibration rough = invented_device();
+  rough.measured = {0.25, 4};
+  const Network slow{.ranks = 2, .nodes = 1, .intra_rate = 1e9};
+  const TimeForecast waiting = forecast_time(reducing(2), invented_gpu(), Calibration({rough}), slow);
+  EXPECT_GT(waiting.exposed, 0.5 * waiting.step.value);
+  EXPECT_GE(waiting.step.low, 0);
 }
 
 TEST(TimeTest, ACollectiveHidesBehindComputing) {

@@ -13,7 +13,8 @@ namespace {
 constexpr double kMebibyte = 1 << 20;
 constexpr double kPaddedChannels = 8;         // what 16-bit tensor-core kernels want at least
 constexpr double kSplitSums = 8 * kMebibyte;  // measured: median 2 MiB in 16 bit, 8 in tf32, never above 16.5
-constexpr double kFewPixels = 2048;           // that a weight gradient sums over: below, nothing is split
+constexpr double kSplitSums16 = 2 * kMebibyte;
+constexpr double kFewPixels = 2048;  // that a weight gradient sums over: below, nothing is split
 
 // The sizes of a convolution: {batch, in, height, width, out, kernel_h, kernel_w, stride, groups}. In doubles: exact
 // for every size that a GPU can hold, and no overflow whatever a recording claims.
@@ -85,6 +86,10 @@ double fourier_back(const ConvolutionSizes& sizes) {
   return taken ? kSpectrum * (sizes.batch * (sizes.in + sizes.out) * tiles + sizes.in * sizes.out) : 0;
 }
 
+double copied_in_fp32(const ConvolutionSizes& sizes) {
+  return sizes.input() + sizes.output() + (sizes.pointwise() ? 0 : sizes.weights());
+}
+
 double fp32(const ConvolutionSizes& sizes, OperatorClass kind) {
   const bool weight_gradient = kind == OperatorClass::convolution_weight_gradient;
   if (sizes.first_layer()) return weight_gradient && sizes.patches() ? 4 * sizes.input() : 0;
@@ -92,7 +97,6 @@ double fp32(const ConvolutionSizes& sizes, OperatorClass kind) {
     return weight_gradient && sizes.depthwise() ? sizes.weights() * 400 : 0;  // measured: 12 to 1808
   const bool few_channels = sizes.skips_pixels_of_few_channels() || (sizes.pointwise() && sizes.in <= 32);
   if (kind == OperatorClass::convolution && few_channels) return 0;
-  const double copies = sizes.input() + sizes.output() + (sizes.pointwise() ? 0 : sizes.weights());
   double more = 0;
   if (kind == OperatorClass::convolution && by_fourier(sizes)) more = fourier(sizes);
   if (kind == OperatorClass::convolution_input_gradient) more = fourier_back(sizes);
@@ -101,8 +105,23 @@ double fp32(const ConvolutionSizes& sizes, OperatorClass kind) {
     const auto tiles = [](double side) { return std::ceil(side / 4); };  // Winograd
     more = 36 * tiles(sizes.height) * tiles(sizes.width) * sizes.batch * (sizes.in + sizes.out) + 4 * sizes.weights();
   }
-  // Sixteen bytes more than the copies: they decide whether a free block of just that size will do.
-  return 4 * (copies + more) + 16;
+  // Sixteen bytes more: they decide whether a free block of just that size will do.
+  return 4 * (copied_in_fp32(sizes) + more) + 16;
+}
+
+// Of contiguous images. The kernels of tensor cores know channels-last ones only: every operand is copied there, and
+// the result back, for the time of the call. A kernel of one pixel is a matrix product in either layout: nothing is
+// copied. In fp32 it is the other way round, and so is nothing that channels-last images have copied. Depthwise layers
+// of 32 bits are libtorch's own kernels, without scratch.
+double contiguous(const Operator& call, const ConvolutionSizes& sizes) {
+  if (call.type == NumberType::fp32 || call.type == NumberType::fp64) {
+    return sizes.depthwise() ? 0 : std::max(0.0, fp32(sizes, call.kind) - 4 * copied_in_fp32(sizes));
+  }
+  const bool tf32 = call.type == NumberType::tf32;
+  if (sizes.depthwise()) return tf32 ? 0 : call.bytes;
+  const bool sums = call.kind == OperatorClass::convolution_weight_gradient &&
+                    sizes.batch * sizes.out_height() * sizes.out_width() >= kFewPixels;
+  return (sizes.pointwise() ? 0 : call.bytes) + (sums ? (tf32 ? kSplitSums : kSplitSums16) : 0);
 }
 
 // The memory-efficient kernel sums the queries' gradients in blocks of 64 tokens, or of 128 with heads above 64, each
@@ -150,11 +169,12 @@ int64_t bytes_of(double bytes) {
 
 }  // namespace
 
-int64_t convolution_workspace(const Operator& call, const MemoryRules&) {
+int64_t convolution_workspace(const Operator& call, Layout layout) {
   if (call.shape.size() != 9) return 0;
   std::array<double, 9> s;
   std::copy(call.shape.begin(), call.shape.end(), s.begin());
   const ConvolutionSizes sizes{s[0], s[1], s[2], s[3], s[4], s[5], s[6], std::max(s[7], 1.0), std::max(s[8], 1.0)};
+  if (layout == Layout::contiguous) return bytes_of(contiguous(call, sizes));
   switch (call.type) {
     case NumberType::bf16:
     case NumberType::fp16:
@@ -166,12 +186,12 @@ int64_t convolution_workspace(const Operator& call, const MemoryRules&) {
   }
 }
 
-int64_t call_workspace(const Operator& call, const MemoryRules& rules) {
+int64_t call_workspace(const Operator& call, const MemoryRules& rules, Layout layout) {
   switch (call.kind) {
     case OperatorClass::convolution:
     case OperatorClass::convolution_input_gradient:
     case OperatorClass::convolution_weight_gradient:
-      return convolution_workspace(call, rules);
+      return convolution_workspace(call, layout);
     case OperatorClass::attention_gradient:
       return bytes_of(attention_gradient_workspace(call));
     case OperatorClass::reduction:

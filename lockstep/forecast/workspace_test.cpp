@@ -59,6 +59,43 @@ TEST(WorkspaceTest, AgreesWithMeasuredConvolutions) {
   }
 }
 
+int64_t of_contiguous(OperatorClass kind, NumberType type, std::vector<int64_t> shape, double bytes) {
+  Operator call;
+  call.kind = kind;
+  call.type = type;
+  call.shape = std::move(shape);
+  call.bytes = bytes;
+  return call_workspace(call, {}, Layout::contiguous);
+}
+
+// Tensor cores want channels-last images: each operand is copied. fp32 kernels want contiguous ones: none is.
+TEST(WorkspaceTest, CopiesTheOperandsOfContiguousImages) {
+  const auto forward = OperatorClass::convolution;
+  const auto weights = OperatorClass::convolution_weight_gradient;
+  const std::vector<int64_t> wide = {64, 128, 28, 28, 128, 3, 3, 1, 1};
+  EXPECT_EQ(of_contiguous(forward, NumberType::bf16, wide, 5e7), 50'000'000);
+  EXPECT_EQ(of_contiguous(forward, NumberType::tf32, wide, 1e8), 100'000'000);
+  EXPECT_EQ(of_contiguous(weights, NumberType::fp16, wide, 5e7), 50'000'000 + (2 << 20));
+  EXPECT_EQ(of_contiguous(weights, NumberType::tf32, wide, 1e8), 100'000'000 + (8 << 20));
+  const double copies = 4.0 * (2.0 * 64 * 128 * 28 * 28 + 128 * 128 * 9);
+  EXPECT_NEAR(static_cast<double>(of_contiguous(forward, NumberType::fp32, wide, 1e8)), 254.13 * (1 << 20) - copies,
+              1 << 17);
+}
+
+TEST(WorkspaceTest, CopiesNothingForKernelsOfOnePixel) {
+  const std::vector<int64_t> pointwise = {64, 256, 14, 14, 1024, 1, 1, 1, 1};
+  for (const NumberType type : {NumberType::bf16, NumberType::tf32, NumberType::fp32})
+    EXPECT_LE(of_contiguous(OperatorClass::convolution, type, pointwise, 1e8), 16) << name_of(type);
+}
+
+TEST(WorkspaceTest, ContiguousDepthwiseLayersOf32BitsAreLibtorchsOwn) {
+  const std::vector<int64_t> depthwise = {128, 96, 56, 56, 96, 3, 3, 1, 96};
+  const auto weights = OperatorClass::convolution_weight_gradient;
+  EXPECT_EQ(of_contiguous(weights, NumberType::fp32, depthwise, 1e8), 0);
+  EXPECT_EQ(of_contiguous(weights, NumberType::tf32, depthwise, 1e8), 0);
+  EXPECT_EQ(of_contiguous(weights, NumberType::bf16, depthwise, 1e8), 100'000'000);
+}
+
 TEST(WorkspaceTest, HoldsTheSumsOfAttentionsGradient) {
   Operator call;
   call.name = "aten::_scaled_dot_product_flash_attention_backward";

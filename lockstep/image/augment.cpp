@@ -100,6 +100,10 @@ View center_view(int64_t width, int64_t height, const spec::Data& data) {
   return {.x = centre_axis(width, resized_width, size.width), .y = centre_axis(height, resized_height, size.height)};
 }
 
+View whole_view(int64_t width, int64_t height, const spec::ImageSize& size) {
+  return {.x = crop_axis(0, width, size.width), .y = crop_axis(0, height, size.height)};
+}
+
 View random_view(int64_t width, int64_t height, const spec::Data& data, base::Random random) {
   if (data.augment == spec::Augment::none) return center_view(width, height, data);
   const Rectangle crop = random_crop(width, height, data.crop_scale_min, random);

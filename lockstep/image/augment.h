@@ -47,6 +47,9 @@ struct View {
 // no square, the smallest resize that covers it.
 View center_view(int64_t width, int64_t height, const spec::Data& data);
 
+// The whole image, stretched to the size: what lies where in it lies there in the result.
+View whole_view(int64_t width, int64_t height, const spec::ImageSize& size);
+
 // Training: RandomResizedCrop and a mirror; `strong` adds colour and erasing, `rand` and `trivial` their policies;
 // `none` is the centre view. Everything that is random comes from `random`.
 View random_view(int64_t width, int64_t height, const spec::Data& data, base::Random random);

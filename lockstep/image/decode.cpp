@@ -9,6 +9,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/converter.h"
 #include "lockstep/image/jpeg_door.h"
 #include "lockstep/image/png_door.h"
 #include "lockstep/image/resample.h"
@@ -31,36 +32,32 @@ struct Signature {
   size_t at;
   std::string_view bytes;
   const char* name;
-  const char* converter;
+  std::string_view converter;  // empty: there is none
 };
 
-constexpr const char* kImageMagick = "convert IN OUT.png (Debian: imagemagick)";
-constexpr const char* kHeif = "heif-convert IN OUT.jpg (Debian: libheif-examples)";
-constexpr const char* kRaw = "dcraw -T IN (Debian: dcraw)";
-
 constexpr Signature kOtherFormats[] = {
-    {0, "GIF8"sv, "a GIF", kImageMagick},
-    {0, "BM"sv, "a BMP", kImageMagick},
-    {0, "8BPS"sv, "a Photoshop", kImageMagick},
-    {0, "v/1\x01"sv, "an OpenEXR", kImageMagick},
-    {0, "\0\0\0\x0cjP  "sv, "a JPEG 2000", kImageMagick},
-    {0, "\xFF\x4F\xFF\x51"sv, "a JPEG 2000", kImageMagick},
-    {0, "\xFF\x0A"sv, "a JPEG XL", "djxl IN OUT.png (Debian: libjxl-tools)"},
-    {0, "\0\0\0\x0cJXL "sv, "a JPEG XL", "djxl IN OUT.png (Debian: libjxl-tools)"},
-    {4, "ftypavi"sv, "an AVIF", kHeif},
-    {4, "ftyphei"sv, "a HEIC", kHeif},
-    {4, "ftyphev"sv, "a HEIC", kHeif},
-    {4, "ftypmif1"sv, "a HEIF", kHeif},
-    {4, "ftypmsf1"sv, "a HEIF", kHeif},
-    {4, "ftypcrx "sv, "a Canon raw", kRaw},
+    {0, "GIF8"sv, "a GIF", kOtherConverter},
+    {0, "BM"sv, "a BMP", kOtherConverter},
+    {0, "8BPS"sv, "a Photoshop", kOtherConverter},
+    {0, "v/1\x01"sv, "an OpenEXR", kOtherConverter},
+    {0, "\0\0\0\x0cjP  "sv, "a JPEG 2000", kOtherConverter},
+    {0, "\xFF\x4F\xFF\x51"sv, "a JPEG 2000", kOtherConverter},
+    {0, "\xFF\x0A"sv, "a JPEG XL", kJxlConverter},
+    {0, "\0\0\0\x0cJXL "sv, "a JPEG XL", kJxlConverter},
+    {4, "ftypavi"sv, "an AVIF", kHeifConverter},
+    {4, "ftyphei"sv, "a HEIC", kHeifConverter},
+    {4, "ftyphev"sv, "a HEIC", kHeifConverter},
+    {4, "ftypmif1"sv, "a HEIF", kHeifConverter},
+    {4, "ftypmsf1"sv, "a HEIF", kHeifConverter},
+    {4, "ftypcrx "sv, "a Canon raw", kRawConverter},
     {4, "ftyp"sv, "a video", "ffmpeg -i IN OUT%04d.jpg (Debian: ffmpeg)"},
-    {8, "CR\x02\0"sv, "a Canon raw", kRaw},
-    {0, "FUJIFILMCCD-RAW"sv, "a Fujifilm raw", kRaw},
+    {8, "CR\x02\0"sv, "a Canon raw", kRawConverter},
+    {0, "FUJIFILMCCD-RAW"sv, "a Fujifilm raw", kRawConverter},
     {128, "DICM"sv, "a DICOM", "dcmj2pnm --write-png IN OUT.png (Debian: dcmtk)"},
     {0, "%PDF"sv, "a PDF", "pdftoppm -png IN OUT (Debian: poppler-utils)"},
     {0, "<svg"sv, "an SVG", "rsvg-convert IN -o OUT.png (Debian: librsvg2-bin)"},
-    {0, "<!DOCTYPE"sv, "an HTML", nullptr},
-    {0, "<html"sv, "an HTML", nullptr},
+    {0, "<!DOCTYPE"sv, "an HTML", ""},
+    {0, "<html"sv, "an HTML", ""},
     {0, "version https://git-lfs"sv, "a Git LFS pointer", "git lfs pull"},
 };
 
@@ -70,8 +67,8 @@ bool is_webp(std::string_view bytes) {
 
 // As a camera's raw file begins too.
 bool is_tiff(std::string_view bytes) {
-  return std::ranges::any_of(std::array{"II*\0"sv, "MM\0*"sv, "II+\0"sv, "MM\0+"sv},  // + of a BigTIFF
-                             [&](std::string_view start) { return bytes.starts_with(start); });
+  constexpr std::array kStarts{"II*\0"sv, "MM\0*"sv, "II+\0"sv, "MM\0+"sv};  // + of a BigTIFF
+  return std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) { return bytes.starts_with(start); });
 }
 
 ImageFormat format_of(std::span<const std::byte> file) {
@@ -83,7 +80,7 @@ ImageFormat format_of(std::span<const std::byte> file) {
   for (const auto& other : kOtherFormats) {  // before TIFF: a camera's raw file begins like one
     if (bytes.size() > other.at && bytes.substr(other.at).starts_with(other.bytes)) {
       throw Error(Blame::user, text("neither JPEG, PNG, WebP nor TIFF: this is ", other.name, " file"),
-                  other.converter ? text("convert it: ", other.converter) : "fetch the image itself");
+                  !other.converter.empty() ? text("convert it: ", other.converter) : "fetch the image itself");
     }
   }
   if (is_tiff(bytes)) return ImageFormat::tiff;

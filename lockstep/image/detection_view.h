@@ -32,7 +32,7 @@ struct Box {
 
 using Polygon = std::vector<Corner>;
 
-struct Bitmap {  // of one instance: 0 or 1 each
+struct Bitmap {  // a byte a pixel: 0 or 1 of an instance, or labels
   int64_t width = 0;
   int64_t height = 0;
   std::vector<uint8_t> pixels = {};

@@ -25,4 +25,12 @@ std::string encode_png_file(const Image&) {
   throw_without_png();
 }
 
+PngValues read_png_values(std::span<const std::byte>) {
+  throw_without_png();
+}
+
+std::string encode_paletted_png(int64_t, int64_t, std::span<const uint8_t>) {
+  throw_without_png();
+}
+
 }  // namespace lockstep::image

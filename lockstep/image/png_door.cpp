@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/image/png_door.h"
 
+#include <array>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -44,6 +45,9 @@ class PngReader {
   int64_t width() const { return png_get_image_width(png_, info_); }
   int64_t height() const { return png_get_image_height(png_, info_); }
 
+  int64_t channels() const { return png_get_channels(png_, info_); }
+  int64_t bits() const { return png_get_bit_depth(png_, info_); }
+
   // Everything becomes [height, width, 4], 8 bits, with an opaque alpha where the file has none.
   void read_pixels(std::vector<uint8_t>& rgba) {
     guarded([this] {
@@ -54,10 +58,25 @@ class PngReader {
       passes_ = png_set_interlace_handling(png_);
       png_read_update_info(png_, info_);
     });
+    read_rows(4, rgba);
+  }
+
+  // As stored, a byte a value: small ones are unpacked and not scaled, palettes are left alone.
+  void read_values(std::vector<uint8_t>& values) {
+    guarded([this] {
+      png_set_packing(png_);
+      passes_ = png_set_interlace_handling(png_);
+      png_read_update_info(png_, info_);
+    });
+    read_rows(static_cast<size_t>(channels()), values);
+  }
+
+ private:
+  void read_rows(size_t bytes_per_pixel, std::vector<uint8_t>& bytes) {
     const size_t stride = png_get_rowbytes(png_, info_);
-    base::ensure(stride == static_cast<size_t>(width()) * 4, "libpng gives four bytes a pixel");
-    rgba.resize(stride * static_cast<size_t>(height()));
-    uint8_t* const pixels = rgba.data();
+    base::ensure(stride == static_cast<size_t>(width()) * bytes_per_pixel, "libpng gives whole bytes a pixel");
+    bytes.resize(stride * static_cast<size_t>(height()));
+    uint8_t* const pixels = bytes.data();
     const int64_t num_rows = height();
     guarded([this, pixels, stride, num_rows] {
       for (int pass = 0; pass < passes_; ++pass) {
@@ -67,7 +86,6 @@ class PngReader {
     });
   }
 
- private:
   [[noreturn]] static void jump_out(png_structp png, png_const_charp message) {
     auto* self = static_cast<PngReader*>(png_get_error_ptr(png));
     std::snprintf(self->message_, sizeof self->message_, "%s", message);
@@ -131,6 +149,41 @@ void decode_png(std::span<const std::byte> file, Image& image) {
   image.height = reader.height();
   image.pixels.resize(rgba.size() / 4 * 3);
   lay_on_white(rgba, image.pixels.data());
+}
+
+PngValues read_png_values(std::span<const std::byte> file) {
+  PngReader reader(file);
+  reader.read_header();
+  if (reader.bits() > 8) {
+    throw base::Error(base::Blame::user, "a label image of 16 bits", "store labels in 8 bits: 0 to 255");
+  }
+  PngValues values{reader.width(), reader.height(), reader.channels()};
+  reader.read_values(values.bytes);
+  return values;
+}
+
+std::string encode_paletted_png(int64_t width, int64_t height, std::span<const uint8_t> values) {
+  std::array<uint8_t, size_t{256}* 3> colours = {};
+  for (unsigned i = 0; i < 256; ++i) {  // the bits of the index, the lowest ones highest in the colours
+    unsigned left = i;
+    for (int bit = 7; left != 0; --bit, left >>= 3U) {
+      for (unsigned c = 0; c < 3; ++c) {
+        colours[3 * i + c] = static_cast<uint8_t>(colours[3 * i + c] | (left >> c & 1U) << static_cast<unsigned>(bit));
+      }
+    }
+  }
+  png_image all{};
+  all.version = PNG_IMAGE_VERSION;
+  all.width = static_cast<png_uint_32>(width);
+  all.height = static_cast<png_uint_32>(height);
+  all.format = PNG_FORMAT_RGB_COLORMAP;
+  all.colormap_entries = 256;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(all);
+  std::string file(size, '\0');
+  const int done = png_image_write_to_memory(&all, file.data(), &size, 0, values.data(), 0, colours.data());
+  base::ensure(done != 0, base::text("libpng writes labels: ", all.message));
+  file.resize(size);
+  return file;
 }
 
 std::string encode_png_file(const Image& image) {

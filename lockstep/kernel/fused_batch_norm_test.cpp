@@ -10,10 +10,12 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "lockstep/kernel/batch_norm_grid.h"
+#include "lockstep/forecast/kernel_grid.h"
 
 namespace lockstep::kernel {
 namespace {
+
+using forecast::BatchNormGrid;
 
 TEST(FusedBatchNormTest, TheReferenceIsLibtorchsOperatorsOneByOne) {
   for (const bool added : {false, true}) {

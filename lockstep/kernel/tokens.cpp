@@ -4,6 +4,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/gelu_backward.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/native_layer_norm_backward.h>
@@ -15,12 +17,13 @@
 #include <tuple>
 #include <vector>
 
-#include "lockstep/kernel/token_grid.h"
+#include "lockstep/forecast/kernel_grid.h"
 
 namespace lockstep::kernel {
 namespace {
 
 using at::Tensor;
+using forecast::TokenGrid;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using NormResults = std::tuple<Tensor, Tensor, Tensor, Tensor>;
@@ -30,6 +33,9 @@ using NormBackward = NormGradients(const std::optional<Tensor>&, const Tensor&, 
                                    const Tensor&, const Tensor&);
 using JoinQkv = Tensor(const Tensor&, const Tensor&, const Tensor&);
 using ColumnSums = Tensor(const Tensor&);
+using Gelu = Tensor(const Tensor&);
+using GeluGradients = std::tuple<Tensor, Tensor>;
+using GeluBackward = GeluGradients(const Tensor&, const Tensor&);
 
 Tensor rows_of(const Tensor& tokens) {
   return at::empty({tokens.numel() / tokens.size(-1)}, tokens.options().dtype(at::kFloat));
@@ -80,6 +86,24 @@ Tensor column_sums_cpu(const Tensor& values) {
 
 Tensor column_sums_meta(const Tensor& values) {
   return at::empty({values.size(1)}, values.options());
+}
+
+Tensor gelu_cpu(const Tensor& values) {
+  return at::gelu(values);
+}
+
+Tensor gelu_meta(const Tensor& values) {
+  return at::empty_like(values);
+}
+
+// Of [rows, width]: the gradient of the input, and its sums by column.
+GeluGradients gelu_backward_cpu(const Tensor& gradient, const Tensor& input) {
+  const Tensor of_input = at::gelu_backward(gradient, input);
+  return {of_input, column_sums_cpu(of_input)};
+}
+
+GeluGradients gelu_backward_meta(const Tensor& /*gradient*/, const Tensor& input) {
+  return {at::empty_like(input), at::empty({input.size(1)}, input.options())};
 }
 
 class AddLayerNorm final : public torch::autograd::Function<AddLayerNorm> {
@@ -145,6 +169,28 @@ class LinearFunction final : public torch::autograd::Function<LinearFunction> {
   }
 };
 
+class LinearGeluFunction final : public torch::autograd::Function<LinearGeluFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+    static const auto operation = c10::Dispatcher::singleton().findSchemaOrThrow("lockstep::gelu", "").typed<Gelu>();
+    const at::AutoDispatchBelowADInplaceOrView below;
+    const Tensor before = at::linear(input, weight, bias);
+    context->save_for_backward({input, weight, before});
+    return operation.call(before);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    static const auto operation =
+        c10::Dispatcher::singleton().findSchemaOrThrow("lockstep::gelu_backward", "").typed<GeluBackward>();
+    const auto saved = context->get_saved_variables();
+    const Tensor &input = saved[0], &weight = saved[1];
+    const Tensor before = saved[2].view({-1, weight.size(0)}), rows = input.reshape({-1, weight.size(1)});
+    const auto [of_before, of_bias] = operation.call(gradients[0].reshape(before.sizes()), before);
+    Tensor of_input = context->needs_input_grad(0) ? of_before.mm(weight).view(input.sizes()) : Tensor();
+    return {of_input, of_before.t().mm(rows), of_bias};
+  }
+};
+
 bool is_16_bit_on_gpu(const Tensor& tensor) {
   const auto type = tensor.scalar_type();
   return tensor.is_cuda() && (type == at::kBFloat16 || type == at::kHalf) && tensor.numel() > 0;
@@ -165,6 +211,8 @@ TORCH_LIBRARY_FRAGMENT(lockstep, library) {
       "inverse) -> (Tensor, Tensor, Tensor)");
   library.def("join_qkv(Tensor query, Tensor key, Tensor value) -> Tensor");
   library.def("column_sums(Tensor values) -> Tensor");
+  library.def("gelu(Tensor values) -> Tensor");
+  library.def("gelu_backward(Tensor gradient, Tensor input) -> (Tensor, Tensor)");
 }
 
 TORCH_LIBRARY_IMPL(lockstep, CPU, library) {
@@ -172,6 +220,8 @@ TORCH_LIBRARY_IMPL(lockstep, CPU, library) {
   library.impl("add_layer_norm_backward", &norm_backward_cpu);
   library.impl("join_qkv", &join_qkv_cpu);
   library.impl("column_sums", &column_sums_cpu);
+  library.impl("gelu", &gelu_cpu);
+  library.impl("gelu_backward", &gelu_backward_cpu);
 }
 
 TORCH_LIBRARY_IMPL(lockstep, Meta, library) {
@@ -179,6 +229,8 @@ TORCH_LIBRARY_IMPL(lockstep, Meta, library) {
   library.impl("add_layer_norm_backward", &norm_backward_meta);
   library.impl("join_qkv", &join_qkv_meta);
   library.impl("column_sums", &column_sums_meta);
+  library.impl("gelu", &gelu_meta);
+  library.impl("gelu_backward", &gelu_backward_meta);
 }
 
 bool takes_add_layer_norm(const at::Tensor& input) {
@@ -211,6 +263,10 @@ bool takes_linear(const at::Tensor& input, const at::Tensor& weight) {
 
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
   return LinearFunction::apply(input, weight, bias);
+}
+
+at::Tensor linear_gelu(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+  return LinearGeluFunction::apply(input, weight, bias);
 }
 
 }  // namespace lockstep::kernel

@@ -27,5 +27,7 @@ Heads split_qkv(const at::Tensor& qkv, int64_t heads);
 bool takes_linear(const at::Tensor& input, const at::Tensor& weight);
 // at::linear; backward the gradient of the bias is added up in one pass, in fp32.
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
+// at::gelu of it, what takes_linear takes; backward the gradients of GELU and of the bias come from one pass.
+at::Tensor linear_gelu(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
 
 }  // namespace lockstep::kernel

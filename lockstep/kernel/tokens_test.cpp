@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
@@ -57,6 +58,17 @@ TEST(TokensTest, LinearIsLibtorchs) {
   const at::Tensor a = leaf(x), w = leaf(weight), b = leaf(bias), a2 = leaf(x), w2 = leaf(weight), b2 = leaf(bias);
   linear(a, w, b).backward(push);
   at::linear(a2, w2, b2).backward(push);
+  EXPECT_TRUE(at::allclose(a.grad(), a2.grad(), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(w.grad(), w2.grad(), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(b.grad(), b2.grad(), 1e-4, 1e-5));
+}
+
+TEST(TokensTest, LinearAndGeluAreLibtorchs) {
+  const at::Tensor x = at::randn({2, 5, 12}), weight = at::randn({8, 12}), bias = at::randn({8});
+  const at::Tensor push = at::randn({2, 5, 8});
+  const at::Tensor a = leaf(x), w = leaf(weight), b = leaf(bias), a2 = leaf(x), w2 = leaf(weight), b2 = leaf(bias);
+  linear_gelu(a, w, b).backward(push);
+  at::gelu(at::linear(a2, w2, b2)).backward(push);
   EXPECT_TRUE(at::allclose(a.grad(), a2.grad(), 1e-4, 1e-5));
   EXPECT_TRUE(at::allclose(w.grad(), w2.grad(), 1e-4, 1e-5));
   EXPECT_TRUE(at::allclose(b.grad(), b2.grad(), 1e-4, 1e-5));

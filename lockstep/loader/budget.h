@@ -27,6 +27,9 @@ struct MemoryShares {
   bool operator==(const MemoryShares&) const = default;
 };
 
+// The least data.memory, in whole MiB, with which share_memory divides something.
+int64_t least_memory(const MemoryNeeds& needs);
+
 // Divides the budget. User error that says what is needed when two batches, a file, an extent and the threads' images
 // are more than the budget.
 MemoryShares share_memory(const MemoryNeeds& needs);

@@ -15,6 +15,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/converter.h"
 #include "lockstep/image/decode.h"
 #include "lockstep/run/balanced_order.h"
 #include "lockstep/shards/shard_set.h"
@@ -111,12 +112,20 @@ void list_class(const std::string& folder, const std::string& below, std::vector
   way.pop_back();
 }
 
+// The first file that is left out; an image of another kind before any other, for somebody wants it read.
+void note_ignored(std::string& first, const std::string& file) {
+  const auto is_image = [](const std::string& name) {
+    return !image::converter_for(sources::extension_of(name)).empty();
+  };
+  if (first.empty() || (!is_image(first) && is_image(file))) first = file;
+}
+
 // Notes the files that lie beside the class folders: no sample.
 std::vector<std::string> class_folders(Collection& all) {
   const std::string& root = all.root;
   const Listing top = list_folder(root, Level::classes);
   all.num_ignored = std::ssize(top.files);
-  if (!top.files.empty()) all.first_ignored = text(root, "/", top.files.front());
+  for (const auto& file : top.files) note_ignored(all.first_ignored, text(root, "/", file));
   if (!top.folders.empty()) return top.folders;
   const auto num_images = std::count_if(top.files.begin(), top.files.end(), sources::has_image_name);
   const std::string found =
@@ -139,8 +148,9 @@ void add_class(Collection& all, const std::string& name, int32_t label) {
     if (sources::has_image_name(file)) {
       sources::refuse_part_in_class(all.root, text(name, "/", file), 0);
       all.samples.push_back({text(folder, "/", file), label});
-    } else if (++ignored == 1) {
-      first_ignored = text(folder, "/", file);
+    } else {
+      ++ignored;
+      note_ignored(first_ignored, text(folder, "/", file));
     }
   }
   ignored += std::ssize(listed.others);
@@ -154,15 +164,28 @@ void add_class(Collection& all, const std::string& name, int32_t label) {
                   text("name the part, such as ", folder));
     }
     const std::string others = ignored ? text(" (", ignored, " other files, such as ", first_ignored, ")") : "";
+    const std::string_view converter = image::converter_for(sources::extension_of(first_ignored));
     throw Error(Blame::user, text(folder, ": this class has no image", others),
-                text("put images into it (", image::kImageNames, "), or remove the folder"));
+                converter.empty() ? text("put images into it (", image::kImageNames, "), or remove the folder")
+                                  : text("convert them: ", converter));
   }
-  if (all.num_ignored == 0) all.first_ignored = first_ignored;
+  if (ignored > 0) note_ignored(all.first_ignored, first_ignored);
   all.num_ignored += ignored;
 }
 
+// Whether the sample is what is looked for: an image, or that member in its place.
+bool has_main_member(const shards::ShardIndex& index, int64_t sample, const std::string& main_member) {
+  return main_member.empty() ? index.sample(sample).image.has_value() : index.find(sample, main_member).has_value();
+}
+
+// What a sample lacks, for people.
+std::string name_of_member(const std::string& main_member) {
+  return main_member.empty() ? "image" : text("member '", main_member, "'");
+}
+
 // `classes` as the training data have them; empty: those of the shards.
-Collection open_shards(const std::string& root, const std::vector<std::string>& classes) {
+Collection open_shards(const std::string& root, const std::vector<std::string>& classes,
+                       const std::string& main_member = "") {
   const auto shards = std::make_shared<const shards::ShardSet>(root);
   const std::vector<std::string>& own = shards->classes();
   std::vector<int32_t> labels;
@@ -180,16 +203,19 @@ Collection open_shards(const std::string& root, const std::vector<std::string>& 
     const shards::ShardIndex& index = shards->index(shard);
     for (int64_t i = 0; i < index.size(); ++i) {
       const shards::IndexedSample sample = index.sample(i);
-      if (!sample.image || sample.label < 0 || sample.label >= static_cast<int64_t>(labels.size())) {
+      const bool is_there = has_main_member(index, i, main_member);
+      if (!is_there || sample.label < 0 || sample.label >= static_cast<int64_t>(labels.size())) {
         throw Error(Blame::user,
                     text(shards->tar_path(shard).string(), "/", sample.key, ": the sample has no ",
-                         sample.image ? "class" : "image"),
-                    "classification takes shards of images with one class each");
+                         is_there ? "class" : name_of_member(main_member)),
+                    main_member.empty() ? "classification takes shards of images with one class each"
+                                        : "task text takes shards of sentences: lockstep prep sentences.csv --to DIR");
       }
       all.samples.push_back({"", labels[static_cast<size_t>(sample.label)]});
     }
   }
   all.shards = shards;
+  all.main_member = main_member;
   return all;
 }
 
@@ -209,14 +235,35 @@ std::vector<std::string> images_below(const std::string& folder) {
   return images;
 }
 
+void refuse_plain_folder(const std::string& root, const std::string& main_member) {
+  if (main_member.empty() || is_shard_folder(root)) return;
+  throw Error(Blame::user, text(root, ": no shards of sentences (", shards::kShardList, ")"),
+              "make them of a table of sentences and labels: lockstep prep sentences.csv --to DIR, then DIR/train");
+}
+
 }  // namespace
 
 bool is_shard_folder(const std::string& root) {
   return ::access(text(root, "/", shards::kShardList).c_str(), F_OK) == 0;
 }
 
-Collection scan_images(const std::string& root) {
-  Collection all{.root = without_trailing_slashes(root)};
+Collection scan_members(const std::string& root, const std::string& main_member,
+                        const std::vector<std::string>& classes) {
+  refuse_plain_folder(root, main_member);
+  return open_shards(without_trailing_slashes(root), classes, main_member);
+}
+
+Collection sentence_collection(std::vector<std::string> places, std::vector<std::string> sentences) {
+  base::ensure(places.size() == sentences.size(), "a place for each sentence");
+  Collection all{.root = "", .main_member = "txt"};
+  for (auto& place : places) all.samples.push_back({std::move(place), 0});
+  all.sentences = std::make_shared<const std::vector<std::string>>(std::move(sentences));
+  return all;
+}
+
+Collection scan_images(const std::string& root, const std::string& main_member) {
+  refuse_plain_folder(root, main_member);
+  Collection all{.root = without_trailing_slashes(root), .main_member = main_member};
   if (!is_shard_folder(root)) {
     for (auto& path : images_below(root)) all.samples.push_back({std::move(path), 0});
     return all;
@@ -224,9 +271,9 @@ Collection scan_images(const std::string& root) {
   const auto shards = std::make_shared<const shards::ShardSet>(all.root);
   for (int64_t id = 0; id < shards->size(); ++id) {
     const auto [shard, position] = shards->position_of(id);
-    if (const shards::IndexedSample sample = shards->index(shard).sample(position); !sample.image) {
-      throw Error(Blame::user, text(shards->tar_path(shard).string(), "/", sample.key, ": the sample has no image"));
-    }
+    if (has_main_member(shards->index(shard), position, main_member)) continue;
+    throw Error(Blame::user, text(shards->tar_path(shard).string(), "/", shards->index(shard).sample(position).key,
+                                  ": the sample has no ", name_of_member(main_member)));
   }
   all.samples.resize(static_cast<size_t>(shards->size()));
   all.classes = shards->classes();

@@ -39,6 +39,9 @@ struct Collection {
   std::shared_ptr<Staging> staging = nullptr;                // copies on this node, used as they come; null: none
   bool synthetic = false;                                    // made by synthetic_collection(): noise, no files
   bool labelled = true;                                      // false: the classes are those of objects in the samples
+  std::string classes_are = "classes of objects";            // where it is not labelled, for people
+  std::string main_member = {};  // what stands in the place of images (Task::main_member); empty: nothing does
+  std::shared_ptr<const std::vector<std::string>> sentences = nullptr;  // samples that lie in a list, "list.txt:12"
 
   bool is_synthetic() const { return synthetic; }
 
@@ -65,13 +68,21 @@ Collection scan_folder(const std::string& root);
 // User error for a class folder that is not among them.
 Collection scan_folder(const std::string& root, const std::vector<std::string>& classes);
 
+// A folder of shards whose samples have a class and this member in the place of an image (Task::main_member). User
+// error for any other folder.
+Collection scan_members(const std::string& root, const std::string& main_member,
+                        const std::vector<std::string>& classes = {});
+
 // True where the folder has a list of shards.
 bool is_shard_folder(const std::string& root);
 
 // All images of a folder of shards, or below a folder (by their names, sorted), whatever is known of their
 // classes: every label is 0. For predictions, and for tasks whose samples have no class; `classes` are then those of
-// the shards. User error for a folder without an image.
-Collection scan_images(const std::string& root);
+// the shards. User error for a folder without an image. `main_member`: as in scan_members, of shards alone.
+Collection scan_images(const std::string& root, const std::string& main_member = "");
+
+// Sentences of a list that is no shard, by their places in it ("list.txt:12"), for predictions. Every label is 0.
+Collection sentence_collection(std::vector<std::string> places, std::vector<std::string> sentences);
 
 // data.balance: rare classes more often. REQUIRES: 0 < balance <= 1, and samples with classes.
 run::BalancedOrder balanced_order(const Collection& collection, double balance, int64_t seed);

@@ -142,6 +142,7 @@ TEST_F(CollectionTest, NamesAnEmptyClassFolder) {
   EXPECT_THAT(complaint(), HasSubstr("dog: this class has no image"));
   put("dog/a.heic");
   EXPECT_THAT(complaint(), HasSubstr("1 other files, such as"));
+  EXPECT_THAT(complaint(), HasSubstr("convert them: heif-convert IN OUT.jpg"));
 }
 
 TEST_F(CollectionTest, LabelsByTheTrainingClasses) {

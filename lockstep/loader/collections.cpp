@@ -9,6 +9,8 @@
 #include "lockstep/base/text.h"
 #include "lockstep/loader/loader.h"
 #include "lockstep/site/command.h"
+#include "lockstep/task/task.h"
+#include "lockstep/task/vocabulary.h"
 
 namespace lockstep::loader {
 
@@ -44,11 +46,7 @@ std::string one_class_fix(const Collection& train) {
 // Of a task whose samples have no class: what is to be learnt stands in the samples themselves.
 Collections open_unlabelled(const spec::Job& job, bool has_classes) {
   const auto open = [&](const std::string& folder) {
-    if (folder != "synthetic") {
-      Collection found = scan_images(folder);
-      if (!has_classes) found.classes.clear();
-      return found;
-    }
+    if (folder != "synthetic") return scan_for(job, folder);
     if (job.data.samples > 0) return synthetic_collection(job.data.samples, std::max<int64_t>(1, job.model.classes));
     throw Error(Blame::user, "data.train is \"synthetic\" without data.samples", "for example --set data.samples=1000");
   };
@@ -57,24 +55,43 @@ Collections open_unlabelled(const spec::Job& job, bool has_classes) {
   check_length(job, all.train);
   if (!job.data.validate.empty()) all.validate = open(job.data.validate);
   if (has_classes && all.train.classes.empty()) {
-    throw Error(Blame::user, text(job.data.train, " has no classes of objects"),
-                "make shards of annotated images with lockstep prep, from COCO or KITTI");
+    const bool of_pixels = job.task == spec::Task::segment;
+    throw Error(Blame::user, text(job.data.train, " has no classes of ", of_pixels ? "pixels" : "objects"),
+                of_pixels ? R"(name them by label: "segment": {"classes": ["background", "cat"]})"
+                          : "make shards of annotated images with lockstep prep, from COCO or KITTI");
   }
   return all;
 }
 
 }  // namespace
 
+Collection scan_for(const spec::Job& job, const std::string& folder) {
+  const auto task = task::make_task(job);
+  const task::Classes classes = task->classes();
+  if (!task->main_member().empty()) return scan_members(folder, task->main_member());
+  if (classes == task::Classes::of_samples) return scan_folder(folder);
+  Collection found = scan_images(folder);
+  if (classes == task::Classes::none) found.classes.clear();
+  if (job.task == spec::Task::segment) found.classes_are = "classes of pixels";
+  if (classes == task::Classes::of_words) {
+    found.classes.clear();
+    if (folder == job.data.train) found.classes = task::read_vocabulary(folder, job.caption.min_count);
+    found.classes_are =
+        text("words: those that stand ", job.caption.min_count, " times or oftener (caption.min_count)");
+  }
+  return found;
+}
+
 Collections open_collections(const spec::Job& job) {
   Collections all;
   const bool synthetic = job.data.train == "synthetic";
   const task::Classes classes = task::make_task(job)->classes();
-  if (classes != task::Classes::of_samples) return open_unlabelled(job, classes == task::Classes::of_objects);
+  if (classes != task::Classes::of_samples) return open_unlabelled(job, classes != task::Classes::none);
   if (synthetic && (job.data.samples <= 0 || job.model.classes <= 1)) {
     throw Error(Blame::user, "data.train is \"synthetic\" without data.samples or model.classes",
                 "for example --set data.samples=1000 --set model.classes=10");
   }
-  all.train = synthetic ? synthetic_collection(job.data.samples, job.model.classes) : scan_folder(job.data.train);
+  all.train = synthetic ? synthetic_collection(job.data.samples, job.model.classes) : scan_for(job, job.data.train);
   check_length(job, all.train);
   const auto found = static_cast<int64_t>(all.train.classes.size());
   if (found < 2) {
@@ -88,7 +105,9 @@ Collections open_collections(const spec::Job& job) {
   if (job.data.validate == "synthetic") {
     all.validate = synthetic_collection(job.data.samples, job.model.classes);
   } else if (!job.data.validate.empty()) {
-    all.validate = scan_folder(job.data.validate, all.train.classes);
+    const std::string& main = all.train.main_member;
+    all.validate = main.empty() ? scan_folder(job.data.validate, all.train.classes)
+                                : scan_members(job.data.validate, main, all.train.classes);
   }
   return all;
 }
@@ -128,8 +147,10 @@ std::vector<std::pair<std::string, double>> weigh_classes(const spec::Training& 
 }  // namespace
 
 spec::Job resolve(spec::Job job, const Collections& collections) {
-  job.training.class_weights = weigh_classes(job.training, collections.train);
-  job.training.class_balance = 0;  // it stands in the weights now
+  if (task::make_task(job)->classes() == task::Classes::of_samples) {
+    job.training.class_weights = weigh_classes(job.training, collections.train);
+    job.training.class_balance = 0;  // it stands in the weights now
+  }
   job.model.classes = task::make_task(job, collections.train.classes)->num_outputs();
   job.data.order = job.data.balance > 0 ? spec::SampleOrder::full : settle_order(collections.train, job.data.order);
   return job;

@@ -16,6 +16,10 @@ struct Collections {
 };
 Collections open_collections(const spec::Job& job);
 
+// The samples of a folder as the job's task looks at them, with its classes; those of words are counted where the
+// folder is that of the training data. REQUIRES: not "synthetic".
+Collection scan_for(const spec::Job& job, const std::string& folder);
+
 struct Fingerprints {
   std::string train, validate;  // that of no validation data is empty
 };

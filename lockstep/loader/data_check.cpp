@@ -29,8 +29,9 @@ class SampleCheck {
     const auto bytes = store_.read(id, memory_);
     store_.check(id, bytes);
     const auto parts = store_.split(id, bytes);
-    (void)image::decode_image(parts.front());
-    if (!encodes_) return "";
+    const bool is_image = collection_.main_member.empty();
+    if (is_image) (void)image::decode_image(parts.front());
+    if (is_image && !encodes_) return "";
     const int32_t label = collection_.samples[static_cast<size_t>(id)].label;
     encoder_->encode({label, parts.front(), {parts.begin() + 1, parts.end()}}, std::nullopt, out_);
     return base::join(encoder_->left_out(), "; ");

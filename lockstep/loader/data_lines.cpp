@@ -6,7 +6,9 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/image/converter.h"
 #include "lockstep/shards/shard_set.h"
+#include "lockstep/sources/file_tree.h"
 
 namespace lockstep::loader {
 namespace {
@@ -30,7 +32,8 @@ std::string classes_text(const Collection& collection) {
   const std::vector<int64_t> counts = samples_per_class(collection);
   if (!collection.labelled) {
     const int64_t most = collection.shards ? collection.shards->most_objects() : 0;
-    return text(": ", counts.size(), " classes of objects", most > 0 ? text(", at most ", most, " in an image") : "");
+    return text(": ", counts.size(), " ", collection.classes_are,
+                most > 0 ? text(", at most ", most, " in an image") : "");
   }
   if (counts.size() > kMostNamed) {
     const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
@@ -46,12 +49,16 @@ std::string classes_text(const Collection& collection) {
 void add_part(const char* part, const Collection& collection, std::vector<std::string>& lines) {
   const bool is_synthetic = collection.is_synthetic();
   lines.push_back(text(part, ": ", format_count(std::ssize(collection.samples)),
-                       is_synthetic ? " synthetic samples" : text(" images in ", on_one_line(collection.root)),
+                       is_synthetic ? " synthetic samples"
+                                    : text(collection.main_member.empty() ? " images in " : " sentences in ",
+                                           on_one_line(collection.root)),
                        classes_text(collection)));
   if (collection.num_ignored == 0) return;
+  const std::string_view converter = image::converter_for(sources::extension_of(collection.first_ignored));
   lines.push_back(text("  left out there: ", format_count(collection.num_ignored),
                        collection.num_ignored == 1 ? " file that is" : " files that are",
-                       " not named as an image in a class folder, such as ", on_one_line(collection.first_ignored)));
+                       " not named as an image in a class folder, such as ", on_one_line(collection.first_ignored),
+                       converter.empty() ? "" : text("; convert such files: ", converter)));
 }
 
 void add_crowded(const Collection& collection, int64_t object_slots, std::vector<std::string>& lines) {
@@ -74,8 +81,8 @@ void add_one_sided(const char* part, const Collection& has, const Collection& la
     }
   }
   if (count == 0) return;
-  lines.push_back(text("  ", part, " has no image of ", format_count(count), count == 1 ? " class (" : " classes (",
-                       base::join(names, ", "),
+  lines.push_back(text("  ", part, has.main_member.empty() ? " has no image of " : " has no sentence of ",
+                       format_count(count), count == 1 ? " class (" : " classes (", base::join(names, ", "),
                        static_cast<size_t>(count) > kMostNamed ? ", ...): " : "): ", consequence));
 }
 

@@ -38,6 +38,16 @@ TEST_F(DataLinesTest, SayWhatIsReadLeftOutAndMissing) {
                 "  validation has no image of 2 classes (dog, owl): nothing is said of how well they are told"}));
 }
 
+TEST_F(DataLinesTest, NameAConverterOfWhatPhonesWrite) {
+  put("train/cat/1.jpg");
+  put("train/cat/2.heic");
+  put("train/cat/.ignored");
+  put("train/album.txt");
+  const std::string line = data_lines({scan_folder(root("train")), {}})[1];
+  EXPECT_NE(line.find("such as " + root("train/cat/2.heic") + "; convert such files: heif-convert"), std::string::npos)
+      << line;
+}
+
 TEST_F(DataLinesTest, SayWhatCannotBeLearnt) {
   Collections all{synthetic_collection(20, 10), synthetic_collection(20, 10)};
   all.train.samples.resize(18);  // none of the last class

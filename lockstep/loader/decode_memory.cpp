@@ -17,8 +17,11 @@ void DecodeMemory::take(int64_t bytes) {
                                  "data.on_bad_sample to \"skip\""));
   }
   std::unique_lock lock(mutex_);
-  freed_.wait(lock, [&] { return in_use_ + bytes <= room_; });
+  const int64_t turn = turns_++;
+  freed_.wait(lock, [&] { return turn == next_turn_ && in_use_ + bytes <= room_; });
   in_use_ += bytes;
+  ++next_turn_;
+  freed_.notify_all();  // the next one may fit too
 }
 
 void DecodeMemory::give_back(int64_t bytes) {

@@ -8,7 +8,8 @@
 namespace lockstep::loader {
 
 // What images in files of their own take while they are decoded, all threads together. Nobody knows their sizes before
-// they are read: an image that does not fit beside those under way waits for them. Calls may come from any thread.
+// they are read: an image that does not fit beside those under way waits for them, and those that come later wait
+// behind it, so that small ones do not keep a large one out for ever. Calls may come from any thread.
 class DecodeMemory {
  public:
   explicit DecodeMemory(int64_t room) : room_(room) {}
@@ -35,6 +36,8 @@ class DecodeMemory {
   std::mutex mutex_;  // guards the rest
   std::condition_variable freed_;
   int64_t in_use_ = 0;
+  int64_t turns_ = 0;      // given out
+  int64_t next_turn_ = 0;  // of whoever is served next
 };
 
 }  // namespace lockstep::loader

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -47,6 +48,27 @@ TEST(DecodeMemoryTest, NeverGivesOutMoreThanThereIs) {
   }
   EXPECT_LE(most, kRoom);
   EXPECT_EQ(used, 0);
+}
+
+// Three threads take small images without a pause; one that needs all the room has its turn nevertheless.
+TEST(DecodeMemoryTest, SmallImagesDoNotKeepALargeOneOut) {
+  DecodeMemory memory(3);
+  std::atomic<bool> is_served{false};
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 3; ++thread) {
+    threads.emplace_back([&] {
+      while (!is_served) {
+        const DecodeMemory::Held held(memory, 1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    const DecodeMemory::Held held(memory, 3);
+    is_served = true;
+  });
+  threads.clear();  // joins: never, if it were kept out
+  EXPECT_TRUE(is_served);
 }
 
 }  // namespace

@@ -27,7 +27,6 @@
 #include "lockstep/loader/window_order.h"
 #include "lockstep/run/order.h"
 #include "lockstep/site/cores.h"
-#include "lockstep/site/storage.h"
 #include "lockstep/sources/file_tree.h"
 
 namespace lockstep::loader {
@@ -381,7 +380,8 @@ class ThreadedLoader final : public Loader {
     const SampleBytes sample(*store_, fetcher_.get(), errand, memory);
     const task::StoredSample stored = sample.stored(label);
     std::optional<DecodeMemory::Held> held;  // of shards the sizes are known, and counted beforehand
-    if (!fetcher_) held.emplace(decoding_, std::ssize(stored.image) + image::decode_bytes(stored.image));
+    if (!fetcher_ && collection_.main_member.empty())
+      held.emplace(decoding_, std::ssize(stored.image) + image::decode_bytes(stored.image));
     const double read = base::steady_seconds();
     pipeline.read = read - start;
     std::optional<base::Random> random;
@@ -450,24 +450,6 @@ void check(const Collection& collection, const LoaderOptions& options, const run
 }
 
 }  // namespace
-
-std::shared_ptr<const task::Task> task_of(const LoaderOptions& options) {
-  if (options.task) return options.task;
-  spec::Job job;
-  job.data = options.data;
-  return task::make_task(job);
-}
-
-spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder wish) {
-  using spec::SampleOrder;
-  if (wish == SampleOrder::windows && !collection.shards) {
-    throw Error(Blame::user, text("data.order is windows, but ", collection.root, " is no folder of shards"),
-                "lockstep prep makes shards of it; or data.order=full");
-  }
-  if (wish != SampleOrder::by_storage) return wish;
-  const bool far = collection.shards && site::is_network(site::read_storage("data", collection.root).type);
-  return far ? SampleOrder::windows : SampleOrder::full;
-}
 
 std::unique_ptr<Loader> make_loader(const Collection& collection, const LoaderOptions& options,
                                     const run::LoaderState& from) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/loader/loader_rules.h"
 
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 #include "lockstep/run/evaluation.h"
+#include "lockstep/site/storage.h"
 
 namespace lockstep::loader {
 namespace {
@@ -42,6 +45,25 @@ LoaderOptions feature_loader(const spec::Job& job, const LoaderSettings& setting
 
 LoaderOptions validation_loader(const spec::Job& job, const LoaderSettings& settings) {
   return loader_of(job, settings, Use::evaluate);
+}
+
+std::shared_ptr<const task::Task> task_of(const LoaderOptions& options) {
+  if (options.task) return options.task;
+  spec::Job job;
+  job.data = options.data;
+  return task::make_task(job);
+}
+
+spec::SampleOrder settle_order(const Collection& collection, spec::SampleOrder wish) {
+  using spec::SampleOrder;
+  if (wish == SampleOrder::windows && !collection.shards) {
+    throw base::Error(base::Blame::user,
+                      base::text("data.order is windows, but ", collection.root, " is no folder of shards"),
+                      "lockstep prep makes shards of it; or data.order=full");
+  }
+  if (wish != SampleOrder::by_storage) return wish;
+  const bool far = collection.shards && site::is_network(site::read_storage("data", collection.root).type);
+  return far ? SampleOrder::windows : SampleOrder::full;
 }
 
 }  // namespace lockstep::loader

@@ -99,5 +99,34 @@ TEST_F(PatientLoaderTest, AThreadThatHangsInAReadIsLeftBehind) {
   EXPECT_FALSE(left_threads_behind()) << "its read has come back";
 }
 
+TEST_F(PatientLoaderTest, WorkThatHangsIsLeftBehindToo) {
+  int done = 0;
+  do_patiently([&] { ++done; }, [] { return false; }, {"near"});
+  EXPECT_EQ(done, 1);
+  const auto refused = [] { throw base::Error(base::Blame::user, "no such folder"); };
+  EXPECT_THROW(do_patiently(refused, [] { return false; }, {"near"}), base::Error);
+  EXPECT_FALSE(left_threads_behind());
+  const auto hang = [server = server_] {
+    std::unique_lock lock(server->mutex);
+    server->changed.wait(lock, [&] { return server->answers; });
+  };
+  try {
+    do_patiently(hang, [] { return true; }, {"near", "far"});
+    FAIL() << "it cannot have ended";
+  } catch (const GaveUp& error) {
+    EXPECT_EQ(error.blame(), base::Blame::machine);
+    EXPECT_NE(std::string(error.what()).find("near or far has not answered for 0 s"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_TRUE(left_threads_behind());
+  {
+    const std::lock_guard lock(server_->mutex);
+    server_->answers = true;
+    server_->changed.notify_all();
+  }
+  for (int i = 0; i < 6000 && left_threads_behind(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_FALSE(left_threads_behind()) << "its read has come back";
+}
+
 }  // namespace
 }  // namespace lockstep::loader

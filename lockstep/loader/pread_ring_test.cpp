@@ -36,7 +36,7 @@ int64_t num_threads_named(const std::string& name) {
 
 // A thread that was joined may still be listed for a moment.
 bool no_thread_named(const std::string& name) {
-  for (int i = 0; i < 200 && num_threads_named(name) > 0; ++i)
+  for (int i = 0; i < 6000 && num_threads_named(name) > 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return num_threads_named(name) == 0;
 }
@@ -61,7 +61,7 @@ TEST_F(PreadRingTest, ManyReadsAreUnderWayAtOnceOnBoundedThreads) {
   for (size_t i = 0; i < 200; ++i) pread_into(*ring, file_, memory[i], 0, results[i]);
   EXPECT_EQ(ring->num_under_way(), 200);
   while (ring->num_under_way() > 0) ring->run_some();
-  for (int i = 0; i < 200 && num_threads_named("ls-pread-") < 2; ++i)  // the last ones may not have their names yet
+  for (int i = 0; i < 6000 && num_threads_named("ls-pread-") < 2; ++i)  // the last ones may not have their names yet
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_GE(num_threads_named("ls-pread-"), 2);
   EXPECT_LE(num_threads_named("ls-pread-"), 16);

@@ -27,7 +27,7 @@ namespace {
 
 template <class Condition>
 bool comes_true(const Condition& condition) {
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 12000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -257,7 +257,7 @@ TEST_F(StagingTest, AKillInTheMiddleOfACopyCostsNothingButTime) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever becomes of the test
-    const Staging slow(collection_, plan_, {.bytes_per_second = 30000});
+    const Staging slow(collection_, plan_, {.bytes_per_second = 10000});
     ::pause();
     ::_exit(0);
   }
@@ -277,7 +277,7 @@ TEST_F(StagingTest, AnotherRankTakesOverFromTheDead) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever becomes of the test
-    const Staging slow(collection_, plan_, {.bytes_per_second = 30000});
+    const Staging slow(collection_, plan_, {.bytes_per_second = 10000});
     ::pause();
     ::_exit(0);
   }

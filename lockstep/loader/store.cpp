@@ -63,6 +63,28 @@ class FileStore final : public Store {
   const std::vector<std::string> members_;
 };
 
+// Sentences of a list, which was read when it was opened.
+class SentenceStore final : public Store {
+ public:
+  explicit SentenceStore(const Collection& collection)
+      : samples_(collection.samples), sentences_(collection.sentences) {}
+
+  // The list: a place is "list.txt:12".
+  std::string path(int64_t file) const override { return name(file).substr(0, name(file).rfind(':')); }
+  Location locate(int64_t id) const override { return {.file = id}; }
+  std::string name(int64_t id) const override { return samples_.at(static_cast<size_t>(id)).path; }
+  std::span<const std::byte> read(int64_t id, std::vector<std::byte>& memory) const override {
+    const auto bytes = std::as_bytes(std::span(sentences_->at(static_cast<size_t>(id))));
+    memory.assign(bytes.begin(), bytes.end());
+    return memory;
+  }
+  Parts split(int64_t, std::span<const std::byte> bytes) const override { return {bytes}; }
+
+ private:
+  const std::vector<Sample>& samples_;
+  const std::shared_ptr<const std::vector<std::string>> sentences_;
+};
+
 // A shell's limit is often 1,024 where the system allows more.
 bool raise_file_limit() {
   rlimit limit{};
@@ -143,7 +165,8 @@ class ShardStore final : public Store {
   }
   int64_t largest_file() const override {
     int64_t most = 0;
-    for (int64_t id = 0; !members_.empty() && id < shards_->size(); ++id) most = std::max(most, locate(id).size);
+    const bool holds_more = !members_.empty() || !collection_.main_member.empty();
+    for (int64_t id = 0; holds_more && id < shards_->size(); ++id) most = std::max(most, locate(id).size);
     for (int64_t i = 0; i < shards_->num_shards(); ++i) most = std::max(most, shards_->index(i).largest_file());
     return most;
   }
@@ -178,12 +201,13 @@ class ShardStore final : public Store {
     check(id, memory);
   }
 
-  // The image, then the members that were asked for.
+  // The image or what stands in its place, then the members that were asked for.
   template <class Use>
   void each_part(int64_t id, const Use& use) const {
     const auto [shard, sample] = shards_->position_of(id);
     const shards::ShardIndex& index = shards_->index(shard);
-    use(index.member(sample, index.sample(sample).image->member));
+    const std::string& main = collection_.main_member;
+    use(main.empty() ? index.member(sample, index.sample(sample).image->member) : index.find(sample, main).value());
     for (const auto& extension : members_) {
       const auto member = index.find(sample, extension);
       if (!member) {
@@ -207,6 +231,7 @@ class ShardStore final : public Store {
 }  // namespace
 
 std::unique_ptr<Store> open_store(const Collection& collection, std::vector<std::string> members) {
+  if (collection.sentences) return std::make_unique<SentenceStore>(collection);
   if (collection.shards) return std::make_unique<ShardStore>(collection, std::move(members));
   return std::make_unique<FileStore>(collection, std::move(members));
 }

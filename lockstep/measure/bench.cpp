@@ -25,6 +25,16 @@ namespace {
 
 using base::text;
 
+// The network, with what of its shape is the task's.
+std::string peer_model(const spec::Job& job) {
+  if (job.task != spec::Task::nowcast) return job.model.name;
+  const spec::Nowcast& how = job.nowcast;
+  std::string words = text(job.model.name, ":", how.inputs, ",", how.outputs, ",",
+                           std::max<int64_t>(job.model.patch, 1), ",", how.input_kernel, ",", how.state_kernel);
+  for (const double width : how.widths) words += text(",", width);
+  return words;
+}
+
 std::unique_ptr<Peer> start_peer(const StepBench& bench, const base::Path& folder) {
   for (const auto& file : base::embedded_files()) {
     if (file.name.ends_with("measure/peer_step.py")) base::write_file(folder / "peer_step.py", file.content);
@@ -32,7 +42,7 @@ std::unique_ptr<Peer> start_peer(const StepBench& bench, const base::Path& folde
   const auto& job = bench.job;
   // Our way of waiting (main.cpp) is not the peer's: it runs with its own defaults.
   return std::make_unique<Peer>(std::vector<std::string>{
-      "env", "-u", "OMP_WAIT_POLICY", bench.peer, (folder / "peer_step.py").string(), job.model.name,
+      "env", "-u", "OMP_WAIT_POLICY", bench.peer, (folder / "peer_step.py").string(), peer_model(job),
       text(job.training.global_batch), to_text(job.data.image_size), text(at::get_num_threads()),
       name_of(job.training.optimizer.name), name_of(job.training.precision), bench.device.is_cuda() ? "cuda" : "cpu",
       bench.compiled ? "compiled" : "eager"});
@@ -92,10 +102,11 @@ StepTimes bench_step(const StepBench& bench) {
     for (int64_t i = 0; i < count; ++i, ++samples.step) step.run(samples, 1e-4);
     return (base::steady_seconds() - start) / static_cast<double>(count);
   };
-  // Warm: thread pools, memory, kernels chosen; on a GPU until the step is a graph.
-  take(bench.device.is_cuda() ? step::StepGraph::kEagerSteps + 3 : 3);
+  // Warm: thread pools, memory, kernels chosen; on a GPU until the step is a graph. Peaks are those of warm steps.
   const auto gpu = bench.device.is_cuda() ? std::optional(step::Gpu(bench.device)) : std::nullopt;
+  take(1);
   if (gpu) gpu->reset_peaks();
+  take(gpu ? step::StepGraph::kEagerSteps + 2 : 2);
   StepTimes times;
   const base::TemporaryFolder folder;
   std::unique_ptr<Peer> peer;

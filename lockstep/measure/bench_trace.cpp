@@ -26,8 +26,9 @@ forecast::Recording trace_published(const Published& row) {
 }
 
 forecast::Recording trace_cell(const Cell& cell, const catalogue::Gpu& gpu) {
-  return trace::trace_step(cell.job,
-                           {.attention = forecast::choose_attention(&gpu, name_of(cell.job.training.precision))});
+  return trace::trace_step(
+      cell.job,
+      {.attention = forecast::choose_attention(&gpu, name_of(cell.job.training.precision)), .graph = cell.graph});
 }
 
 }  // namespace lockstep::measure

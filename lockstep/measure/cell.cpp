@@ -20,6 +20,7 @@
 #include "lockstep/site/nvml.h"
 #include "lockstep/step/gpu.h"
 #include "lockstep/step/memory.h"
+#include "lockstep/step/step_graph.h"
 
 namespace lockstep::measure {
 namespace {
@@ -27,8 +28,9 @@ namespace {
 using base::Json;
 using base::text;
 
-constexpr const char* kCellKeys[] = {"model",       "batch",     "image_size",          "precision", "optimizer",
-                                     "micro_batch", "recompute", "expandable_segments", "layout",    "kernels"};
+constexpr const char* kCellKeys[] = {"model",     "batch",       "image_size", "precision",
+                                     "optimizer", "micro_batch", "recompute",  "expandable_segments",
+                                     "layout",    "kernels",     "graph"};
 constexpr int64_t kRecordedSteps = 3;  // from process start: the allocator is settled by then
 constexpr int64_t kMostSteps = 400;
 
@@ -66,12 +68,11 @@ class CellMeasure {
       if (!how.allocator.empty()) gpu_->start_history();
     }
     network_ = std::make_unique<model::Network>(model::make_network(cell.job, how.device));
-    step_ = std::make_unique<step::Step>(
-        *network_, *group_,
-        step::StepOptions{.training = cell.job.training,
-                          .device = how.device,
-                          .graph = !how.operators,  // what is replayed cannot be timed one by one
-                          .objective = objective::make_objective(cell.job)});
+    step_ = std::make_unique<step::Step>(*network_, *group_,
+                                         step::StepOptions{.training = cell.job.training,
+                                                           .device = how.device,
+                                                           .graph = cell.graph && !how.operators,
+                                                           .objective = objective::make_objective(cell.job)});
   }
 
   void first_steps(Json& row) {
@@ -86,6 +87,9 @@ class CellMeasure {
     if (gpu_ && !how_.allocator.empty()) {
       gpu_->stop_history();
       write_allocator_file(how_.allocator, gpu_->take_history(), cell_, gpu_->memory(), kRecordedSteps);
+    }
+    if (cell_.graph) {
+      for (int64_t i = 0; i < step::StepGraph::kEagerSteps; ++i) take();
     }
     for (int64_t i = 0; i < 20 && skipped_; ++i) take();  // amp looks for its loss scale: those steps are shorter
     if (skipped_) how_.say("the loss scale still falls: these steps leave the optimizer out");
@@ -220,7 +224,7 @@ std::string Cell::name() const {
   all += text("-", name_of(training.precision), "-", name_of(training.optimizer.name));
   if (!training.recompute.empty()) all += "-recompute";
   if (job.model.layout != spec::Layout::channels_last) all += text("-", name_of(job.model.layout));
-  if (training.kernels == spec::Kernels::fused) all += "-fused";
+  if (training.kernels == spec::Kernels::fused) all += graph ? "-graph" : "-fused";
   return all + (expandable_segments ? "-expandable" : "");
 }
 
@@ -251,6 +255,8 @@ Cell parse_cell(const Json& row) {
   cell.job = spec::parse_job(document);
   const Json* expandable = row.find("expandable_segments");
   cell.expandable_segments = expandable && expandable->as_bool();
+  const Json* graph = row.find("graph");
+  cell.graph = graph && graph->as_bool();
   return cell;
 }
 
@@ -270,7 +276,7 @@ Json cell_head(const Json& cell, const std::string& device) {
   row["image_size"] = cell.int_or("image_size", 224);
   row["precision"] = cell.string_or("precision", "fp32");
   row["optimizer"] = cell.string_or("optimizer", "sgd");
-  for (const char* key : {"micro_batch", "recompute", "expandable_segments", "layout", "kernels"}) {
+  for (const char* key : {"micro_batch", "recompute", "expandable_segments", "layout", "kernels", "graph"}) {
     if (const Json* value = cell.find(key)) row[key] = *value;
   }
   row["device"] = device;

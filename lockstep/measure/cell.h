@@ -18,6 +18,7 @@ namespace lockstep::measure {
 struct Cell {
   spec::Job job;
   bool expandable_segments = false;
+  bool graph = false;  // the step becomes a CUDA graph, as in a run; its operators cannot be timed one by one then
 
   std::string name() const;  // "resnet50-b64-bf16-sgd": of files and messages
 };

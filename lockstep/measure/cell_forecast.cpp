@@ -14,8 +14,9 @@ namespace {
 using base::Json;
 
 // The keys of a measured row that say which cell it is.
-constexpr const char* kCellOf[] = {"model",       "batch",     "image_size",          "precision", "optimizer",
-                                   "micro_batch", "recompute", "expandable_segments", "layout",    "kernels"};
+constexpr const char* kCellOf[] = {"model",     "batch",       "image_size", "precision",
+                                   "optimizer", "micro_batch", "recompute",  "expandable_segments",
+                                   "layout",    "kernels",     "graph"};
 
 Json cell_of(const Json& row) {
   Json cell = Json::object();

@@ -50,6 +50,62 @@ def plain_vit(name, classes, image_size):
     return Vit()
 
 
+def make_forecaster(words):
+    """A ConvLSTM encoder and forecaster with peepholes as one writes it down: a cell called step by step."""
+    from torch import nn
+    inputs, outputs, patch, input_kernel, state_kernel, *widths = (int(word) for word in words.split(","))
+
+    class Cell(nn.Module):
+        def __init__(self, taken, width):
+            super().__init__()
+            self.x = nn.Conv2d(taken, 4 * width, input_kernel, padding=input_kernel // 2) if taken else None
+            self.h = nn.Conv2d(width, 4 * width, state_kernel, padding=state_kernel // 2, bias=not taken)
+            self.peepholes = nn.Parameter(torch.zeros(3, width))
+
+        def forward(self, x, h, c):
+            gates = self.h(h) if self.x is None else self.x(x) + self.h(h)
+            i, f, g, o = gates.chunk(4, 1)
+            p_i, p_f, p_o = self.peepholes.view(3, 1, -1, 1, 1)
+            i, f = torch.sigmoid(i + p_i * c), torch.sigmoid(f + p_f * c)
+            c = f * c + i * torch.tanh(g)
+            return torch.sigmoid(o + p_o * c) * torch.tanh(c), c
+
+    class Forecaster(nn.Module):
+        def __init__(self):
+            super().__init__()
+            taken = [patch * patch, *widths]
+            self.encoder = nn.ModuleList([Cell(taken[i], width) for i, width in enumerate(widths)])
+            back = widths[::-1]
+            self.forecaster = nn.ModuleList([Cell(back[i - 1] if i else 0, width) for i, width in enumerate(back)])
+            self.head = nn.Conv2d(sum(widths), patch * patch, 1)
+
+        def forward(self, frames):
+            x = [nn.functional.pixel_unshuffle(frames[:, t:t + 1], patch) for t in range(inputs)]
+            states = []
+            for cell, width in zip(self.encoder, widths):
+                h = c = x[0].new_zeros(len(frames), width, *x[0].shape[2:])
+                for t in range(inputs):
+                    h, c = cell(x[t], h, c)
+                    x[t] = h
+                states.append((h, c))
+            x, seen = [None] * outputs, [[] for _ in range(outputs)]
+            for cell, (h, c) in zip(self.forecaster, reversed(states)):
+                for t in range(outputs):
+                    h, c = cell(x[t], h, c)
+                    x[t] = h
+                    seen[t].append(h)
+            return torch.cat([nn.functional.pixel_shuffle(self.head(torch.cat(maps, 1)), patch) for maps in seen], 1)
+
+    return Forecaster(), inputs, outputs
+
+
+def forecast_loss(output, targets):
+    """HKO-7's weights at 2, 5, 10 and 30 mm/h."""
+    weight = 1 + sum(more * (targets >= at) for at, more in ((.540, 1), (.631, 3), (.700, 5), (.809, 20)))
+    off = output.float() - targets
+    return (weight * (off.square() + off.abs())).mean()
+
+
 def make_model(name, classes, image_size):
     if name.startswith("vit_"):
         try:
@@ -59,6 +115,64 @@ def make_model(name, classes, image_size):
         return timm.create_model(name, num_classes=classes, img_size=image_size)
     import torchvision
     return torchvision.models.get_model(name, num_classes=classes)
+
+
+PIXEL_CLASSES = 11  # CamVid's
+
+
+def make_tiramisu(name):
+    """FC-DenseNet as its paper describes it, layer by layer."""
+    from torch import nn
+    growth, layers = {"fcdensenet56": (12, [4] * 11), "fcdensenet67": (16, [5] * 11),
+                      "fcdensenet103": (16, [4, 5, 7, 10, 12, 15, 12, 10, 7, 5, 4])}[name]
+
+    def layer(channels, out, kernel):
+        return nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU(inplace=True),
+                             nn.Conv2d(channels, out, kernel, padding=kernel // 2), nn.Dropout(0.2))
+
+    class Dense(nn.Module):
+        def __init__(self, channels, count, whole):
+            super().__init__()
+            self.layers, self.whole = nn.ModuleList(layer(channels + i * growth, growth, 3) for i in range(count)), whole
+
+        def forward(self, x):
+            new = []
+            for one in self.layers:
+                new.append(one(x))
+                x = torch.cat([x, new[-1]], 1)
+            return x if self.whole else torch.cat(new, 1)
+
+    class Tiramisu(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, channels, skips = nn.Conv2d(3, 48, 3, padding=1), 48, []
+            self.down, self.halves, self.up, self.doubles = (nn.ModuleList() for _ in range(4))
+            for count in layers[:5]:
+                self.down.append(Dense(channels, count, True))
+                channels += growth * count
+                skips.append(channels)
+                self.halves.append(nn.Sequential(layer(channels, channels, 1), nn.MaxPool2d(2)))
+            self.bottom, channels = Dense(channels, layers[5], False), growth * layers[5]
+            for i, count in enumerate(layers[6:]):
+                self.doubles.append(nn.ConvTranspose2d(channels, channels, 3, stride=2))
+                self.up.append(Dense(channels + skips[4 - i], count, i == 4))
+                channels = growth * count + (channels + skips[4 - i] if i == 4 else 0)
+            self.last = nn.Conv2d(channels, PIXEL_CLASSES, 1)
+
+        def forward(self, x):
+            x, skips = self.first(x), []
+            for dense, half in zip(self.down, self.halves):
+                skips.append(dense(x))
+                x = half(skips[-1])
+            x = self.bottom(x)
+            for double, dense in zip(self.doubles, self.up):
+                skip = skips.pop()
+                x = double(x)
+                top, left = (x.shape[2] - skip.shape[2]) // 2, (x.shape[3] - skip.shape[3]) // 2
+                x = dense(torch.cat([x[:, :, top:top + skip.shape[2], left:left + skip.shape[3]], skip], 1))
+            return self.last(x)
+
+    return Tiramisu()
 
 
 def make_detector(name):
@@ -97,8 +211,13 @@ def main():
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
     sixteen = {"bf16": torch.bfloat16, "amp": torch.float16 if device == "cuda" else torch.bfloat16}.get(precision)
     scaler = torch.amp.GradScaler(device, enabled=precision == "amp" and device == "cuda")
-    model = (make_detector(name) if detects else make_model(name, 1000, height)).to(device).train()
-    rate = 1e-4 if detects else 0.1  # a detector that diverges finds no regions, and saves their time
+    forecasts, segments = name.startswith("convlstm:"), name.startswith("fcdensenet")
+    if forecasts:
+        model, inputs, outputs = make_forecaster(name.split(":")[1])
+    else:
+        model = make_detector(name) if detects else make_tiramisu(name) if segments else make_model(name, 1000, height)
+    model = model.to(device).train()
+    rate = 1e-4 if detects or forecasts else 0.1  # a detector that diverges finds no regions, and saves their time
 
     def make_optimizer():  # its state lies as the weights do: made again where these change
         if optimizer_name == "adamw":
@@ -107,7 +226,12 @@ def main():
 
     criterion = torch.nn.CrossEntropyLoss()
     images = torch.randn(batch, 3, height, width, device=device)
-    targets = draw_objects(batch, height, width, device) if detects else torch.randint(0, 1000, (batch,), device=device)
+    targets = (draw_objects(batch, height, width, device) if detects else
+               torch.randint(0, PIXEL_CLASSES, (batch, height, width), device=device) if segments else
+               torch.randint(0, 1000, (batch,), device=device))
+
+    if forecasts:
+        images, targets = torch.rand(batch, inputs, height, width, device=device), torch.rand(batch, outputs, height, width, device=device)
 
     network = torch.compile(model) if compiled else model
 
@@ -115,6 +239,8 @@ def main():
         if detects:
             return sum(network(list(values), targets).values())
         output = network(values)
+        if forecasts:
+            return forecast_loss(output, targets)
         if not torch.is_tensor(output):  # GoogLeNet, with its auxiliary heads
             return criterion(output[0], targets) + 0.3 * sum(criterion(head, targets) for head in output[1:])
         return criterion(output, targets)

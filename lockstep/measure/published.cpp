@@ -10,7 +10,6 @@
 #include "lockstep/base/embedded.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
-#include "lockstep/forecast/choice_value.h"
 #include "lockstep/forecast/collective.h"
 
 namespace lockstep::measure {
@@ -87,6 +86,17 @@ std::string lookup(const std::map<std::string, std::string>& names, const std::s
   return found == names.end() ? "" : found->second;
 }
 
+// Frameworks of one age call kernels of one age.
+std::string era_of(const std::string& framework) {
+  for (const char* early : {"Torch7", "TensorFlow", "MXNet", "PyTorch 0"}) {
+    if (contains(framework, early)) return "before PyTorch 1";
+  }
+  for (const char* first : {"PyTorch 1", "NGC 20", "NGC 21"}) {
+    if (contains(framework, first)) return "PyTorch 1";
+  }
+  return "later";
+}
+
 // What was published ran in fp16 where our step computes in bf16; the tensors are of the same size.
 void compute_in_fp16(forecast::Recording& recording) {
   for (auto& op : recording.operators) {
@@ -128,6 +138,8 @@ void foretell(std::vector<PublishedForecast>& forecasts, const forecast::GpuFami
     one.seconds = step.value;
     one.low = step.low;
     one.high = step.high;
+    one.by_era =
+        one.bare * era_factor(without_origin(steps, origin), era_of(one.row->framework), one.carried.arithmetic);
   }
 }
 
@@ -173,6 +185,18 @@ std::vector<Published> read_published(const base::Csv& csv, const PublishedNames
   return rows;
 }
 
+double coverage_by_report(const std::vector<const PublishedForecast*>& forecasts) {
+  std::map<std::string, std::pair<double, double>> reports;  // inside, of so many
+  for (const auto* one : forecasts) {
+    auto& [inside, rows] = reports[one->row->origin];
+    inside += one->inside() ? 1 : 0;
+    ++rows;
+  }
+  double sum = 0;
+  for (const auto& [origin, report] : reports) sum += report.first / report.second;
+  return reports.empty() ? 0 : sum / static_cast<double>(reports.size());
+}
+
 std::vector<forecast::CarriedStep> carried_steps(const std::vector<PublishedForecast>& forecasts) {
   std::vector<forecast::CarriedStep> steps;
   for (const auto& one : forecasts) {
@@ -209,6 +233,7 @@ std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, 
       one.carried = {.family = bare.measured(rates) ? "" : families.of(rates.capability).name,
                      .arithmetic = forecast::arithmetic_of(one.recording),
                      .origin = row.origin,
+                     .era = era_of(row.framework),
                      .python = row.python,
                      .host = time.host,
                      .device = forecast_row(one, catalogue, ahead).step.value,

@@ -63,6 +63,7 @@ struct PublishedForecast {
   double low = 0, high = 0;       // its interval, by other origins' rows alone
   double bare = 0;                // without the family's factor
   double roofline = 0;            // every operator at the GPU's rates
+  double by_era = 0;              // by the age of the framework alone, fitted without this origin
   forecast::CarriedStep carried = {};
 
   double ratio() const { return seconds / row->seconds(); }  // above 1: slower than published
@@ -77,6 +78,10 @@ using Tracer = std::function<forecast::Recording(const Published& row)>;
 std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, const catalogue::Catalogue& catalogue,
                                                   const forecast::GpuFamilies& families,
                                                   const forecast::Calibration& calibration, const Tracer& trace);
+
+// Share of the steps that lie in their interval, every report counting once however many rows it has: so the intervals
+// are made, since a user's machine is one more report.
+double coverage_by_report(const std::vector<const PublishedForecast*>& forecasts);
 
 // The steps on GPUs that were not calibrated: what factors are fitted on.
 std::vector<forecast::CarriedStep> carried_steps(const std::vector<PublishedForecast>& forecasts);

@@ -152,5 +152,21 @@ TEST(PublishedTest, TheEmbeddedNamesExist) {
   for (const auto& origin : names.origins) EXPECT_FALSE(origin.begins.empty()) << origin.name;
 }
 
+// Four rows of one report say no more than one of another.
+TEST(PublishedTest, EveryReportCountsOnceForTheCoverage) {
+  std::vector<Published> rows(5);
+  std::vector<PublishedForecast> forecasts;
+  std::vector<const PublishedForecast*> all;
+  for (auto& row : rows) {
+    row.origin = &row == &rows.back() ? "another" : "one";
+    row.metric = "sec/iter";
+    row.value = row.origin == "one" ? 1 : 9;
+    forecasts.push_back({.row = &row, .recording = {}, .low = 0.5, .high = 2});
+  }
+  for (const auto& one : forecasts) all.push_back(&one);
+  EXPECT_DOUBLE_EQ(coverage_by_report(all), 0.5);
+  EXPECT_DOUBLE_EQ(coverage_by_report({}), 0);
+}
+
 }  // namespace
 }  // namespace lockstep::measure

@@ -18,6 +18,9 @@ struct Request {
   spec::ImageSize image_size;
   Maker& maker;
   spec::Instances instances = {};  // of task instances
+  spec::Nowcast nowcast = {};      // of task nowcast
+  spec::Caption caption = {};      // of task caption
+  spec::Text text = {};            // of task text
 };
 
 // The blocks of a classifier in front of its pooling, for networks that see more in its maps than a class.
@@ -74,5 +77,10 @@ Blocks mobilenet_blocks(const Request& request);
 Blocks fastbox_blocks(const Request& request);
 Blocks convnext_blocks(const Request& request);
 Blocks rcnn_blocks(const Request& request);
+Blocks convlstm_blocks(const Request& request);
+Blocks rainnet_blocks(const Request& request);
+Blocks fcdensenet_blocks(const Request& request);
+Blocks attend_blocks(const Request& request);
+Blocks hashed_linear_blocks(const Request& request);
 
 }  // namespace lockstep::model

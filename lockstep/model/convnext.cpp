@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ConvNeXt (Liu et al. 2022, arXiv 2201.03545) with torchvision's names, shapes and initial values.
-#include <ATen/ops/gelu.h>
 
 #include <algorithm>
 #include <iterator>
@@ -102,7 +101,7 @@ class NextBlock final : public PlainBlock {
 
   at::Tensor forward(const at::Tensor& input, Mode mode) override {
     const at::Tensor pixels = norm_(filter_(input).permute({0, 2, 3, 1}));  // [batch, height, width, channels]
-    const at::Tensor mixed = narrow_(at::gelu(widen_(pixels))).permute({0, 3, 1, 2});
+    const at::Tensor mixed = narrow_(widen_.gelu(pixels)).permute({0, 3, 1, 2});
     return drop_path(*this, layer_scale_().mul(mixed), path_rate_, mode).add_(input);
   }
 

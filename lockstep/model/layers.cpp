@@ -5,9 +5,11 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/conv_transpose2d.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
@@ -18,6 +20,7 @@
 #include <array>
 #include <cmath>
 
+#include "lockstep/base/error.h"
 #include "lockstep/kernel/fused_batch_norm.h"
 #include "lockstep/kernel/max_pool.h"
 
@@ -56,6 +59,8 @@ Fill conv_fill(const ConvShape& shape) {
       return Fill::uniform(std::sqrt(3 / fan_in));
     case ConvInit::normal_001:
       return Fill::normal(0.01);
+    case ConvInit::he_uniform:
+      return Fill::uniform(std::sqrt(6 / fan_in));
     case ConvInit::torch_default:
       break;
   }
@@ -207,6 +212,18 @@ at::Tensor Conv2d::patches(const at::Tensor& input) const {
   return linear(weight_.block(), windows, weight, bias_().to(weight.scalar_type()));
 }
 
+ConvTranspose2d::ConvTranspose2d(const Site& site, const ConvShape& shape)
+    : stride_(shape.stride),
+      weight_(site, "weight", {shape.in, shape.out, shape.kernel, shape.kernel}, conv_fill(shape)),
+      bias_(optional_bias(site, shape)) {
+  base::ensure(shape.padding == 0 && shape.groups == 1, "a transposed convolution without padding and groups");
+}
+
+at::Tensor ConvTranspose2d::operator()(const at::Tensor& input) const {
+  const at::Tensor bias = bias_ ? bias_().to(weight_().scalar_type()) : at::Tensor();
+  return at::conv_transpose2d(input, weight_(), bias, stride_);
+}
+
 BatchNorm2d::BatchNorm2d(const Site& site, int64_t channels, NormOptions options)
     : block_(&site.block),
       options_(options),
@@ -234,6 +251,14 @@ Linear::Linear(const Site& site, int64_t in, int64_t out, LinearInit init)
 
 at::Tensor Linear::operator()(const at::Tensor& input) const {
   return linear(weight_.block(), input, weight_(), bias_().to(weight_().scalar_type()));
+}
+
+at::Tensor Linear::gelu(const at::Tensor& input) const {
+  const at::Tensor bias = bias_().to(weight_().scalar_type());
+  if (weight_.block().fuses(input) && kernel::takes_linear(input, weight_())) {
+    return kernel::linear_gelu(input, weight_(), bias);
+  }
+  return at::gelu(at::linear(input, weight_(), bias));
 }
 
 Linear make_classifier(const Site& site, int64_t in, int64_t classes, LinearInit init) {

@@ -92,6 +92,7 @@ enum class ConvInit {
   truncated_002,
   uniform_fan_in,
   normal_001,
+  he_uniform,  // as torch.nn.init.kaiming_uniform_ for ReLU
   torch_default
 };
 
@@ -118,6 +119,19 @@ class Conv2d {
  private:
   ConvShape shape_;
   Parameter weight_;
+  Parameter bias_;
+};
+
+// A convolution the other way round: every pixel spreads over kernel x kernel, `stride` apart. [batch, in, h, w] ->
+// [batch, out, (h - 1) * stride + kernel, ...]; no padding, no groups.
+class ConvTranspose2d {
+ public:
+  ConvTranspose2d(const Site& site, const ConvShape& shape);
+  at::Tensor operator()(const at::Tensor& input) const;
+
+ private:
+  int64_t stride_;
+  Parameter weight_;  // [in, out, kernel, kernel]
   Parameter bias_;
 };
 
@@ -153,6 +167,7 @@ class Linear {
  public:
   Linear(const Site& site, int64_t in, int64_t out, LinearInit init = LinearInit::torch_default);
   at::Tensor operator()(const at::Tensor& input) const;
+  at::Tensor gelu(const at::Tensor& input) const;  // of its output
 
  private:
   Parameter weight_;

@@ -2,7 +2,6 @@
 // Vision Transformer (Dosovitskiy et al. 2020, arXiv 2010.11929) with timm's names, shapes and initial values.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
@@ -144,7 +143,7 @@ class VitBlock final : public PlainBlock, public AttentionBlock {
   }
 
   at::Tensor perceptron(const at::Tensor& input, Mode mode) const {
-    const at::Tensor hidden = dropout(*this, at::gelu(fc1_(input)), dropout_, mode);
+    const at::Tensor hidden = dropout(*this, fc1_.gelu(input), dropout_, mode);
     return dropout(*this, fc2_(hidden), dropout_, mode);
   }
 

@@ -36,6 +36,10 @@ Interface rcnn_interface(bool masks) {
 
 const std::vector<Family>& families() {
   static const Interface kFastBox{.outputs = {"confidence", "box", "confidence2", "delta"}};
+  static const Interface kAttend{.inputs = {"image", "tokens"},
+                                 .outputs = {"words", "log_probabilities", "attention", "given"},
+                                 .exact = {"tokens"},
+                                 .training_outputs = {"word_logits", "attention"}};
   static const std::vector<Family> table = {
       {linear_blocks, {"linear"}, {}},
       {mlp_blocks, {"mlp"}, {"width", "depth", "dropout"}},
@@ -63,6 +67,15 @@ const std::vector<Family>& families() {
         "maskrcnn_efficientnet_lite0_fpn"},
        {"width"},
        rcnn_interface(true)},
+      {convlstm_blocks, {"convlstm"}, {"patch"}, {.inputs = {"frames"}, .outputs = {"forecast"}}},
+      {rainnet_blocks, {"rainnet"}, {"width", "dropout"}, {.inputs = {"frames"}, .outputs = {"forecast"}}},
+      {fcdensenet_blocks,
+       {"fcdensenet56", "fcdensenet67", "fcdensenet103"},
+       {"width", "dropout"},
+       {.outputs = {"logit_map"}}},
+      {attend_blocks, {"attend_resnet18", "attend_resnet50", "attend_resnet101"}, {"width", "dropout"}, kAttend},
+      {attend_blocks, {"attend_vgg16", "attend_mobilenet_v2", "attend_efficientnet_lite0"}, {"dropout"}, kAttend},
+      {hashed_linear_blocks, {"hashed_linear"}, {"width", "dropout"}, {.inputs = {"tokens"}, .exact = {"tokens"}}},
   };
   return table;
 }
@@ -128,7 +141,8 @@ Network make_network(const spec::Job& job, at::Device device, Values values) {
   base::ensure(model.classes > 0 && job.data.image_size.pixels() > 0,
                "class count and image size are known when a network is made");
   Maker maker(job.training.seed, device, values, model.layout);
-  Network network(model.name, family.build({model, job.data.image_size, maker, job.instances}),
+  Network network(model.name,
+                  family.build({model, job.data.image_size, maker, job.instances, job.nowcast, job.caption, job.text}),
                   memory_format(model.layout), family.interface);
   network.twins_from([=] { return make_network(job, device, Values::none); });
   return network;

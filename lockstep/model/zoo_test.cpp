@@ -47,6 +47,7 @@ TEST(ZooTest, ANetworkTakesAnySizeOfImageWhenNoParameterDependsOnIt) {
     if (without_published_weights.count(name)) continue;
     const Network network = make_network(named(name), 224, 1, at::kMeta);
     if (network.interface().outputs.front() != "output") continue;  // a detector sees no crop
+    if (network.interface().inputs.front() != "image") continue;    // a sentence has no size
     base::Json document = base::Json::object();
     document["model"]["name"] = name;
     EXPECT_EQ(spec::takes_any_size(document), shapes(name, 224) == shapes(name, 448)) << name;

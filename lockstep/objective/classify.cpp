@@ -190,6 +190,7 @@ model::NamedTensors Classify::average(const std::vector<model::NamedTensors>& vi
 }
 
 model::NamedTensors Classify::prepare(model::NamedTensors fields, const BatchPosition& position) const {
+  if (same_for_all_batches()) return fields;  // task text has no images
   const at::Tensor images = fields.at("image");
   const auto mix = draw_mix(training_, position, fields.at("label"), {images.size(2), images.size(3)});
   if (!mix) return fields;

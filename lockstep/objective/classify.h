@@ -46,7 +46,8 @@ at::Tensor cross_entropy_sum(const at::Tensor& logits, const std::vector<at::Ten
 // Rows whose largest logit is their target: a scalar on their device.
 at::Tensor count_correct(const at::Tensor& logits, const at::Tensor& targets);
 
-// One of several classes. Fields "image" and "label" (-1: no part); output "output", and those of auxiliary heads.
+// One of several classes, of an image (task classify) or a sentence (task text). Fields "label" (-1: no part) and, for
+// mixing, "image"; output "output", and those of auxiliary heads.
 class Classify final : public Objective {
  public:
   explicit Classify(spec::Training training, const std::vector<double>& label_weights = {}, int64_t num_classes = 0);

@@ -27,8 +27,6 @@ class Instances final : public Objective {
  public:
   explicit Instances(bool masks) : masks_(masks) {}
 
-  bool same_for_all_batches() const override { return false; }  // the host draws what is learnt from
-
   std::vector<std::string> outputs() const override {
     std::vector<std::string> names{"boxes", "scores", "labels"};
     if (masks_) names.emplace_back("masks");

@@ -9,12 +9,15 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/model/network.h"
+#include "lockstep/objective/caption.h"
 #include "lockstep/objective/classify.h"
 #include "lockstep/objective/detect.h"
 #include "lockstep/objective/instances.h"
 #include "lockstep/objective/multilabel.h"
+#include "lockstep/objective/nowcast.h"
 #include "lockstep/objective/ordinal.h"
 #include "lockstep/objective/regress.h"
+#include "lockstep/objective/segment.h"
 
 namespace lockstep::objective {
 namespace {
@@ -58,6 +61,14 @@ std::shared_ptr<const Objective> objective_of_task(const spec::Job& job, const s
       return make_instances(job.instances);
     case spec::Task::ordinal:
       return make_ordinal();
+    case spec::Task::nowcast:
+      return make_nowcast(job.nowcast);
+    case spec::Task::segment:
+      return make_segment(job, classes);
+    case spec::Task::caption:
+      return make_caption(job);
+    case spec::Task::text:
+      return std::make_shared<Classify>(job.training, label_weights(job.training, classes), job.model.classes);
   }
   return nullptr;
 }

@@ -50,11 +50,20 @@ Row power(const char* key, double forecast::PowerRules::*member, const char* hel
 const std::vector<Row>& rows() {
   static const std::vector<Row> kRows{
       seconds("start_up", &Assumptions::start_up, "from the start of a job until its first step is done"),
-      rate("write_rate", &Assumptions::write_rate, "of a checkpoint"),
+      rate("write_rate", &Assumptions::write_rate, "of a checkpoint, to the disk"),
+      rate("hash_rate", &Assumptions::hash_rate, "of a checkpoint's SHA-256"),
+      rate("copy_rate", &Assumptions::copy_rate, "of a checkpoint, from the GPU; the steps wait for it"),
       rate("read_rate", &Assumptions::read_rate, "of a checkpoint, restoring"),
       rate("upload_rate", &Assumptions::upload_rate, "of a batch on its way to the GPU; the step waits for it"),
       rate("inter_rate", &Assumptions::inter_rate, "between nodes whose link is not stated, one direction"),
-      {"per_node", "GPUs of a node that nobody named", [](const Assumptions& all) { return text(all.per_node); },
+      {"host", "what the launching thread takes, in what the calibrated one took (1.5: half as long again)",
+       [](const Assumptions& all) { return text(all.host); },
+       [](Assumptions& all, const std::string& words) {
+         all.host = number_of(words);
+         if (all.host <= 0) throw base::Error(base::Blame::user, "must be above 0", "for example 1.5");
+       }},
+      {"per_node", "GPUs of a node that nobody named; said, also of a machine's",
+       [](const Assumptions& all) { return text(all.per_node); },
        [](Assumptions& all, const std::string& words) {
          const double value = number_of(words);
          if (value < 1 || value != std::floor(value)) {

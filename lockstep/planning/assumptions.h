@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
-#include "lockstep/forecast/option.h"
+#include "lockstep/forecast/trial.h"
 
 namespace lockstep::planning {
 

@@ -17,6 +17,13 @@ using base::Error;
 using base::text;
 using forecast::MachineOption;
 
+// GPUs of each node, all nodes alike: as many as a node has, or fewer.
+int64_t even_share(int64_t gpus, int64_t most) {
+  int64_t share = std::min(gpus, most);
+  while (gpus % share != 0) --share;
+  return share;
+}
+
 class Finder {
  public:
   Finder(const MachineRequest& request, const catalogue::Catalogue& catalogue)
@@ -130,8 +137,13 @@ class Finder {
       machine_option.cpu = *cpu;
     } else if (otherwise) {
       machine_option.cpu = *otherwise;
-      if (machine.gpus_per_node == 0) machine_option.notes.push_back(otherwise->notes);
+    } else if (!machine.cpu.empty() && machine.cores_per_node > 0) {
+      const int64_t sockets = std::max<int64_t>(1, machine.sockets_per_node);
+      machine_option.cpu =
+          assume_processor(machine.cpu, std::max<int64_t>(1, machine.cores_per_node / sockets), false, machine.date);
     }
+    const bool assumed = machine_option.cpu && !row_of(catalogue_.cpus, machine_option.cpu->id);
+    if (assumed && machine.gpus_per_node == 0) machine_option.notes.push_back(machine_option.cpu->notes);
     if (machine.gpus_per_node > 0) return add_counts(machine_option);
     if (machine.cpu.empty()) {
       throw Error(Blame::user, text(name, " states neither its GPUs nor its processors"),
@@ -140,8 +152,8 @@ class Finder {
     }
     if (!machine_option.cpu) {
       throw Error(Blame::user, text(name, ": the catalogue has no processor '", machine.cpu, "'"),
-                  "add a row to ~/.config/lockstep/catalogue/cpus.json: cores, base_ghz, fp32_flops_per_cycle, "
-                  "bandwidth_gbs, source, date");
+                  "say cores_per_node in the document, or add a row to ~/.config/lockstep/catalogue/cpus.json: cores, "
+                  "base_ghz, fp32_flops_per_cycle, bandwidth_gbs, source, date");
     }
     machine_option.gpus = 0;
     add(machine_option);
@@ -151,34 +163,57 @@ class Finder {
     const spec::Machine& machine = machine_option.machine;
     machine_option.gpu = catalogue_.gpu(machine.gpu, machine_option.name);
     machine_option.per_node = machine.gpus_per_node;
-    std::vector<int64_t> counts = request_.gpus;
-    if (counts.empty()) counts = {1, machine.gpus_per_node};
-    const int64_t nodes = machine.scheduler.max_nodes > 0 ? machine.scheduler.max_nodes : machine.nodes;
-    for (const int64_t count : counts) {
-      if (nodes > 0 && count > nodes * machine.gpus_per_node) {
+    if (request_.per_node_asked) {
+      if (request_.per_node > machine.gpus_per_node) {
         throw Error(Blame::user,
-                    text("--gpus ", count, ": ", machine_option.name, " gives a job ", nodes * machine.gpus_per_node,
-                         " at most, ", nodes, " nodes of ", machine.gpus_per_node),
-                    text("--gpus ", nodes * machine.gpus_per_node, " or fewer"));
+                    text("--assume per_node=", request_.per_node, ": a node of ", machine_option.name, " has ",
+                         machine.gpus_per_node, " GPUs"),
+                    text("--assume per_node=", machine.gpus_per_node, " or fewer"));
+      }
+      machine_option.per_node = request_.per_node;
+    }
+    std::vector<int64_t> counts = request_.gpus;
+    if (counts.empty()) counts = {1, machine_option.per_node};
+    const int64_t nodes = machine.scheduler.max_nodes > 0 ? machine.scheduler.max_nodes : machine.nodes;
+    const int64_t most = nodes * machine_option.per_node;
+    for (const int64_t count : counts) {
+      if (nodes > 0 && count > most) {
+        throw Error(Blame::user,
+                    text("--gpus ", count, ": ", machine_option.name, " gives a job ", most, " at most, ", nodes,
+                         " nodes of ", machine_option.per_node),
+                    text("--gpus ", most, " or fewer"));
       }
       machine_option.gpus = count;
       add(machine_option);
     }
   }
 
-  void add(const MachineOption& machine_option) {
-    if (machine_option.gpus % machine_option.nodes() != 0) {
+  // Each node has as many: those that do not fill their nodes are spread over more of them.
+  void spread(MachineOption& machine_option) const {
+    const int64_t gpus = machine_option.gpus;
+    if (gpus <= machine_option.per_node || gpus % machine_option.per_node == 0) return;
+    const int64_t most = machine_option.per_node;
+    const int64_t share = even_share(gpus, most);
+    const int64_t there = machine_option.machine.scheduler.max_nodes > 0 ? machine_option.machine.scheduler.max_nodes
+                          : machine_option.named                         ? machine_option.machine.nodes
+                                                                         : 0;
+    if (there > 0 && gpus / share > there) {
       throw Error(Blame::user,
-                  text("--gpus ", machine_option.gpus, ": they do not fill ", machine_option.nodes(), " nodes of ",
-                       machine_option.per_node, " in ", machine_option.name, " evenly"),
-                  text("--gpus ", machine_option.nodes() * (machine_option.gpus / machine_option.nodes()), " or ",
-                       machine_option.nodes() * machine_option.per_node));
+                  text("--gpus ", gpus, ": ", gpus / share, " nodes with ", share, " each would take as many; ",
+                       machine_option.name, " gives a job ", there),
+                  text("--gpus ", gpus / most * most, " or ", (gpus / most + 1) * most));
     }
+    machine_option.per_node = share;
+    machine_option.notes.push_back(text(gpus, " GPUs as ", gpus / share, " nodes with ", share, " each, of ", most));
+  }
+
+  void add(MachineOption machine_option) {
+    if (machine_option.gpus > 0) spread(machine_option);
     const bool there = std::any_of(machine_options_.begin(), machine_options_.end(), [&](const MachineOption& other) {
       return other.name == machine_option.name && other.machine == machine_option.machine &&
              other.gpus == machine_option.gpus;
     });
-    if (!there) machine_options_.push_back(machine_option);
+    if (!there) machine_options_.push_back(std::move(machine_option));
   }
 
   const MachineRequest& request_;
@@ -188,24 +223,29 @@ class Finder {
 
 }  // namespace
 
-Here describe_here(const site::Probe& probe, const catalogue::Catalogue& catalogue, const std::string& date) {
+catalogue::Cpu assume_processor(const std::string& name, int64_t cores, bool avx512, const std::string& date) {
   constexpr double kClock = 2.6;       // GHz: of servers, all cores busy
   constexpr double kBandwidth = 15.0;  // GB/s a core: of servers with their cores busy
-  Here here{site::describe_machine(probe, catalogue, date), {}};
-  catalogue::Cpu& row = here.processor;
+  catalogue::Cpu row;
   row.id = "this-processor";
-  row.name = probe.processor.model;
-  row.cores = std::max<int64_t>(1, std::min(probe.processor.cores, probe.processor.usable));
+  row.name = name;
+  row.cores = cores;
   row.base_ghz = kClock;
   // Two units for multiply-add, each 8 numbers wide; AVX-512 processors of one maker take two turns for 16.
   row.fp32_flops_per_cycle = 32;
-  row.vector = probe.processor.has("avx512f") ? "avx512" : "avx2";
-  row.bandwidth_gbs = kBandwidth * static_cast<double>(*row.cores);
+  row.vector = avx512 ? "avx512" : "avx2";
+  row.bandwidth_gbs = kBandwidth * static_cast<double>(cores);
   row.notes = text("the catalogue has no processor '", row.name, "': ", kClock, " GHz, 32 operations a cycle and ",
                    kBandwidth, " GB/s a core assumed");
   row.source = "lockstep doctor";
   row.date = date;
-  return here;
+  return row;
+}
+
+Here describe_here(const site::Probe& probe, const catalogue::Catalogue& catalogue, const std::string& date) {
+  const int64_t cores = std::max<int64_t>(1, std::min(probe.processor.cores, probe.processor.usable));
+  return {site::describe_machine(probe, catalogue, date),
+          assume_processor(probe.processor.model, cores, probe.processor.has("avx512f"), date)};
 }
 
 std::vector<MachineOption> find_machine_options(const MachineRequest& request, const catalogue::Catalogue& catalogue) {

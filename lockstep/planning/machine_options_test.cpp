@@ -92,10 +92,46 @@ TEST(MachineOptionsTest, ReadsAMachineDocument) {
   EXPECT_THAT(complaint({file}, {8}), HasSubstr("gives a job 4 at most, 2 nodes of 2"));
 }
 
-TEST(MachineOptionsTest, RefusesGpusThatDoNotFillTheirNodesEvenly) {
-  EXPECT_THAT(complaint({"minotauro"}, {5}),
-              HasSubstr("--gpus 5: they do not fill 2 nodes of 4 in minotauro evenly\n  fix: --gpus 4 or 8"));
+TEST(MachineOptionsTest, SpreadsGpusThatDoNotFillTheirNodesEvenlyOverMoreOfThem) {
+  const auto ten = find({"minotauro"}, {10});  // BSC's own row: 5 nodes, 10 GPUs
+  ASSERT_EQ(ten.size(), 1U);
+  EXPECT_EQ(ten[0].nodes(), 5);
+  EXPECT_EQ(ten[0].per_node, 2);
+  EXPECT_THAT(ten[0].notes, testing::Contains("10 GPUs as 5 nodes with 2 each, of 4"));
   EXPECT_EQ(find({"minotauro"}, {6})[0].nodes(), 2);
+  EXPECT_EQ(find({"a100-80"}, {12})[0].per_node, 6);
+  EXPECT_THAT(
+      complaint({"minotauro"}, {41}),
+      HasSubstr("--gpus 41: 41 nodes with 1 each would take as many; minotauro gives a job 39\n  fix: --gpus 40 "
+                "or 44"));
+}
+
+TEST(MachineOptionsTest, TakesFewerGpusOfANodeWhereTheUserSaysSo) {
+  const auto catalogue = catalogue::load_embedded();
+  MachineRequest request{.on = {"minotauro"}, .gpus = {10}, .per_node = 2, .per_node_asked = true, .here = {}};
+  const auto machine_options = find_machine_options(request, catalogue);
+  ASSERT_EQ(machine_options.size(), 1U);
+  EXPECT_EQ(machine_options[0].nodes(), 5);
+  EXPECT_THAT(machine_options[0].notes, testing::IsEmpty());
+  request.per_node = 8;
+  EXPECT_THROW(find_machine_options(request, catalogue), base::Error);
+  request.per_node = 1;
+  request.gpus = {40};
+  EXPECT_THROW(find_machine_options(request, catalogue), base::Error) << "it has 39 nodes";
+  request.gpus = {39};
+  EXPECT_EQ(find_machine_options(request, catalogue)[0].nodes(), 39);
+}
+
+TEST(MachineOptionsTest, TakesASavedMachineWithAProcessorThatTheCatalogueLacks) {
+  base::TemporaryFolder folder;
+  const std::string file = (folder.path() / "saved.json").string();
+  base::write_file(file, R"({"name": "saved", "cpu": "Virtual CPU", "sockets_per_node": 1, "cores_per_node": 2})");
+  const auto machine_options = find({file});
+  ASSERT_EQ(machine_options.size(), 1U);
+  EXPECT_EQ(machine_options[0].cpu->cores, 2);
+  EXPECT_THAT(machine_options[0].notes, testing::Contains(HasSubstr("the catalogue has no processor 'Virtual CPU'")));
+  base::write_file(file, R"({"name": "saved", "cpu": "Virtual CPU"})");
+  EXPECT_THAT(complaint({file}), HasSubstr("say cores_per_node in the document"));
 }
 
 TEST(MachineOptionsTest, NamesTheNearestOfAnUnknownGpu) {

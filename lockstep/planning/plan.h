@@ -31,8 +31,16 @@ struct PlanRequest {
   Lengths lengths;
   std::vector<forecast::MachineOption> machine_options;
   forecast::Assumptions assumptions;
-  bool search = true;        // also looks for better levers
+  bool search = true;  // also looks for better levers
+  std::vector<forecast::Lever> levers = {forecast::Lever::precision, forecast::Lever::micro_batch,
+                                         forecast::Lever::recompute, forecast::Lever::zero};  // that it may turn
   Tracer* tracer = nullptr;  // REQUIRES: there is one, or a recording
+};
+
+// Where nothing fits: the fewest bytes of a GPU with which the job would run.
+struct LeastMemory {
+  int64_t bytes = 0;
+  forecast::Option with = {};  // the levers that need them; only levers and changes are filled
 };
 
 struct Plan {
@@ -45,6 +53,7 @@ struct Plan {
   int64_t checkpoint_bytes = 0;
   std::vector<forecast::Option> options;  // as written, by machine option; behind each what the search found
   forecast::Best best;
+  std::optional<LeastMemory> least;  // looked for only where no option fits
   std::vector<std::string> notes;
   std::optional<forecast::Recording> recording;  // of the first option
   double trace_seconds = 0;

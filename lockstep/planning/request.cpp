@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/planning/request.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -26,13 +27,6 @@ int64_t whole_number(const std::string& word, const std::string& option, int64_t
     throw Error(Blame::user, text(option, ": '", word, "' is not a count of ", low, " or more"), text(option, " 4"));
   }
   return value;
-}
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  char date[16];
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::localtime(&now));
-  return date;
 }
 
 // A recorded step cannot be cut: --batch only tells how many samples it takes.
@@ -66,7 +60,28 @@ spec::Job job_of_recording(const base::Arguments& arguments, const forecast::Rec
   return job;
 }
 
+std::vector<forecast::Lever> levers_from(const std::vector<std::string>& words) {
+  const auto names = choices_of(forecast::Lever{});
+  std::vector<forecast::Lever> levers;
+  for (const auto& word : words) {
+    const auto found = std::find(names.begin(), names.end(), word);
+    if (found == names.end()) {
+      throw Error(Blame::user, text("--levers: there is no lever '", word, "'"), base::did_you_mean(word, names));
+    }
+    levers.push_back(static_cast<forecast::Lever>(found - names.begin()));
+  }
+  if (levers.empty()) throw Error(Blame::user, "--levers says nothing", "--no-search, if none may be turned");
+  return levers;
+}
+
 }  // namespace
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char date[16];
+  std::strftime(date, sizeof date, "%Y-%m-%d", std::localtime(&now));
+  return date;
+}
 
 std::vector<std::string> words_of(const base::Arguments& arguments, const std::string& option) {
   std::vector<std::string> all;
@@ -128,9 +143,13 @@ PlanRequest request_of(const base::Arguments& arguments, const catalogue::Catalo
   for (const auto& word : words_of(arguments, "--gpus"))
     machine_options.gpus.push_back(whole_number(word, "--gpus", 1));
   machine_options.per_node = request.assumptions.per_node;
+  for (const auto& assumed : arguments.values("--assume")) {
+    if (assumed.starts_with("per_node=")) machine_options.per_node_asked = true;
+  }
   machine_options.here = [&] { return describe_here(site::probe_site(), catalogue, today()); };
   request.machine_options = find_machine_options(machine_options, catalogue);
   request.search = !arguments.has("--no-search");
+  if (arguments.has("--levers")) request.levers = levers_from(words_of(arguments, "--levers"));
   return request;
 }
 

@@ -19,6 +19,8 @@ struct RequestWords {
 PlanRequest request_of(const base::Arguments& arguments, const catalogue::Catalogue& catalogue,
                        const RequestWords& words = {});
 
+std::string today();  // "2026-11-18"
+
 // "--on a,b --on c": a, b, c.
 std::vector<std::string> words_of(const base::Arguments& arguments, const std::string& option);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/planning/table.h"
 
+#include <set>
+
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
@@ -64,7 +66,7 @@ std::string table_of(const Plan& plan, int64_t columns) {
                                   {"fits"},
                                   {"GB needed", Align::right},
                                   {"step", Align::right},
-                                  {plan.options.front().length ? "run" : "step", Align::right},
+                                  {"run", Align::right},
                                   {"jobs", Align::right},
                                   {"cost", Align::right}};
   if (wide) heads.insert(heads.begin() + 4, {"", Align::right}), heads.push_back({""});
@@ -121,6 +123,16 @@ std::string pasteable(const Plan& plan, int64_t columns) {
   return out.empty() ? out : text("what to change:\n", out);
 }
 
+// Where the prices of the last column come from, and of when.
+std::string prices_text(const Plan& plan) {
+  std::set<std::string> sources;
+  for (const auto& option : plan.options) {
+    const forecast::Bill* rent = option.feasible() && option.length ? option.costs.cheapest_rent() : nullptr;
+    if (rent) sources.insert(text(rent->source, ", ", rent->date));
+  }
+  return sources.empty() ? "" : text("prices: ", base::join({sources.begin(), sources.end()}, "; "));
+}
+
 }  // namespace
 
 std::string to_text(const Plan& plan, int64_t columns) {
@@ -136,6 +148,7 @@ std::string to_text(const Plan& plan, int64_t columns) {
   }
   out += reasons(plan, columns);
   out += pasteable(plan, columns);
+  if (const std::string prices = prices_text(plan); !prices.empty()) out += wrapped(prices, columns, "  ");
   for (const auto& note : plan.notes) out += wrapped(text("note: ", note), columns, "  ");
   std::vector<std::string> assumed;
   for (const auto& row : list_assumptions(plan.assumptions)) {

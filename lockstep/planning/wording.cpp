@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 
@@ -35,6 +36,12 @@ std::string best_sentence(const Plan& plan) {
   return words;
 }
 
+// What drives it all the same. PyTorch 2.11 for CUDA 12.6 has code for Pascal and Volta, for 12.8 and 13 it has none.
+std::string older_cuda(const catalogue::Gpu& gpu) {
+  const int capability = static_cast<int>(std::lround(10 * std::atof(gpu.compute_capability.value_or("0").c_str())));
+  return capability >= 60 ? "; libtorch 2.11 for CUDA 12.6 does, given by its prefix (not tried here)" : "";
+}
+
 std::string nowhere_sentence(const Plan& plan) {
   const Option* least = nullptr;
   for (const auto& option : plan.options) {
@@ -52,8 +59,13 @@ std::string nowhere_sentence(const Plan& plan) {
   if (!least) return "it fits, but no job would ever end: see below";
   int64_t largest = 0;
   for (const auto& option : plan.options) largest = std::max(largest, option.trial.capacity);
-  return text("fits nowhere of these: it needs ", base::format_bytes(static_cast<double>(least->trial.memory.total)),
-              " at least, the largest has ", base::format_bytes(static_cast<double>(largest)));
+  const std::string there = text(", the largest has ", base::format_bytes(static_cast<double>(largest)));
+  if (plan.least) {
+    const std::string how = changes_text(plan.least->with);
+    return text("fits nowhere of these: it needs ", bytes_text(plan.least->bytes), " at least",
+                how.empty() ? "" : text(" (", how, ")"), there);
+  }
+  return text("fits nowhere of these: it needs ", bytes_text(least->trial.memory.total), " as written", there);
 }
 
 }  // namespace
@@ -101,6 +113,9 @@ std::string changes_text(const Option& option) {
                       : option.levers.zero == 3 ? "ZeRO-3 (recomputes)"
                                                 : text("ZeRO-", option.levers.zero));
     }
+    if (change.starts_with("data.memory=")) {
+      words.push_back(text("loaders of ", bytes_text(option.levers.data_memory)));
+    }
   }
   return base::join(words, ", ");
 }
@@ -138,9 +153,10 @@ std::vector<std::string> undriven(const Plan& plan) {
   for (const auto& option : plan.options) {
     if (option.drivable) continue;
     const catalogue::Gpu& gpu = *option.machine_option.gpu;
-    const std::string reason = gpu.vendor != "NVIDIA"
-                                   ? text("CUDA does not drive GPUs of ", gpu.vendor, "; planned only")
-                                   : text("no current CUDA drives it (last: ", gpu.last_cuda.value_or("none"), ")");
+    const std::string reason =
+        gpu.vendor != "NVIDIA"
+            ? text("CUDA does not drive GPUs of ", gpu.vendor, "; planned only")
+            : text("no current CUDA drives it (last: ", gpu.last_cuda.value_or("none"), ")", older_cuda(gpu));
     auto& names = by_reason[reason];
     if (std::find(names.begin(), names.end(), gpu.id) == names.end()) names.push_back(gpu.id);
   }

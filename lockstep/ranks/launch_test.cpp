@@ -38,9 +38,9 @@ TEST(LaunchTest, ASecondInterruptEndsRanksThatDoNotStop) {
     kill(getpid(), SIGINT);
   });
   const std::string script = base::text("cd '", folder.path().string(), "'; trap ': > asked' USR1; : > ready; ",
-                                        "i=0; while [ $i -lt 600 ]; do i=$((i + 1)); sleep 0.05; done");
+                                        "i=0; while [ $i -lt 6000 ]; do i=$((i + 1)); sleep 0.05; done");
   EXPECT_EQ(run_ranks({"sh", "-c", script}), 128 + SIGINT);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 TEST(LaunchTest, EveryRankOfAHostHasAGpu) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lockstep/base/text.h"
+#include "lockstep/ranks/gpu_failure.h"
 
 namespace lockstep::ranks {
 namespace {
@@ -30,6 +31,7 @@ Error rank_error(const std::exception& error) {
   if (const auto* ours = dynamic_cast<const Error*>(&error)) return *ours;
   const auto* torch = dynamic_cast<const c10::Error*>(&error);
   const std::string what = first_line(torch ? torch->what_without_backtrace() : error.what());
+  if (auto gpu = gpu_failure(what)) return *gpu;
   // The host's allocator has no type of its own for it.
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) ||
                       dynamic_cast<const c10::OutOfMemoryError*>(&error) || says(what, "not enough memory") ||

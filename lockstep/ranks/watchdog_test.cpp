@@ -17,7 +17,7 @@ namespace lockstep::ranks {
 namespace {
 
 void wait_until(const std::function<bool()>& holds) {
-  for (int i = 0; i < 500 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 6000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 // A watchdog and its rank in processes of their own; `rank` is what the rank does.

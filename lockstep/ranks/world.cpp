@@ -13,6 +13,7 @@
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/ranks/worker_slot.h"
 #include "lockstep/run/stop.h"
 
 namespace lockstep::ranks {
@@ -38,6 +39,17 @@ bool nobody_reads() {
     if (::poll(&looked, 1, 0) == 1 && (looked.revents & POLLERR) != 0) return true;
   }
   return false;
+}
+
+// Whether this process was started as a rank of that start. Its heartbeat only says so, and lies in a folder where
+// others may write.
+bool is_rank_of(const std::string& world, int64_t pid) {
+  try {
+    const std::string environment = base::read_file(text("/proc/", pid, "/environ")) + '\0';
+    return environment.find(text(kWorldVariable, "=", world) + '\0') != std::string::npos;
+  } catch (const base::Error&) {
+    return false;  // gone, or of another user
+  }
 }
 
 class World {
@@ -189,9 +201,9 @@ class World {
     look();
     const run::Holder self = run::this_process();
     for (const auto& rank : seen_) {
-      if (rank.heartbeat && run::same_host(rank.heartbeat->who, self) && run::is_running(rank.heartbeat->who)) {
-        ::kill(static_cast<pid_t>(rank.heartbeat->who.pid), SIGKILL);
-      }
+      if (!rank.heartbeat || !run::same_host(rank.heartbeat->who, self)) continue;
+      const run::Holder& who = rank.heartbeat->who;
+      if (run::is_running(who) && is_rank_of(plan_.name, who.pid)) ::kill(static_cast<pid_t>(who.pid), SIGKILL);
     }
   }
 
@@ -264,7 +276,10 @@ SignalInbox::SignalInbox() {
   ::sigprocmask(SIG_BLOCK, &signals_, &before_);
 }
 
+// A stop that came when everything was over has nothing to stop: let through now, it would end a run that is done.
 SignalInbox::~SignalInbox() {
+  while (take(0) != 0) {
+  }
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 

@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -60,6 +62,19 @@ class WorldTest : public ::testing::Test {
   WorldPlan plan_;
 };
 
+TEST(SignalInboxTest, AStopThatNobodyTookEndsNothingAfterwards) {
+  EXPECT_EXIT(
+      {
+        {
+          const SignalInbox inbox;
+          ::raise(SIGTERM);
+          ::raise(SIGUSR1);
+        }
+        ::_exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST_F(WorldTest, GivesTheCodeOfRanksThatEndInOrder) {
   for (const int code : {0, 85, 2, 3, 4}) {
     const WorldEnd end = run({"sh", "-c", "exit " + std::to_string(code)});
@@ -94,13 +109,47 @@ TEST_F(WorldTest, EndsTheWorldAtOnceWhenARankWasKilled) {
   const auto ranks = ranks_that([](run::Heartbeat& heartbeat) {
     if (heartbeat.rank == 1) heartbeat.end = run::RankEnd{.signal = SIGKILL};
   });
-  const WorldEnd end = run({"sleep", "60"});
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  const WorldEnd end = run({"sleep", "600"});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
   ASSERT_TRUE(end.fault);
   EXPECT_EQ(end.fault->rank, 1);
   EXPECT_EQ(end.fault->step, 30);
   EXPECT_EQ(end.spoke, 2);
   EXPECT_EQ(end.first->who.host, "elsewhere");
+}
+
+// A process of this user that a heartbeat names: only one that was started as a rank is ended with the others.
+TEST_F(WorldTest, AForgedHeartbeatEndsNoOtherProcess) {
+  const auto start = [&](const char* variable) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      char* const words[] = {const_cast<char*>("sleep"), const_cast<char*>("100"), nullptr};
+      char* const environment[] = {const_cast<char*>(variable), nullptr};
+      ::execve("/bin/sleep", words, environment);
+      ::_exit(127);
+    }
+    const std::string environ_file = text("/proc/", child, "/environ");
+    while (base::read_file(environ_file).find(variable) == std::string::npos) ::usleep(1000);  // it has its program
+    return child;
+  };
+  const pid_t own[] = {start("LOCKSTEP_WORLD=world"), start("LOCKSTEP_WORLD=another")};
+  const auto who = [](pid_t pid) {
+    run::Holder holder = run::this_process();
+    holder.pid = pid;
+    holder.since.clear();
+    const std::string stat = base::read_file(text("/proc/", pid, "/stat"));
+    holder.pid_start = std::stoll(base::split(stat.substr(stat.rfind(')') + 2), ' ').at(19));
+    return holder;
+  };
+  const auto ranks = ranks_that([&](run::Heartbeat& heartbeat) {
+    heartbeat.who = who(own[heartbeat.rank]);
+    if (heartbeat.rank == 1) heartbeat.end = run::RankEnd{.signal = SIGKILL};
+  });
+  EXPECT_TRUE(run({"sleep", "60"}).fault);
+  EXPECT_EQ(::waitpid(own[0], nullptr, 0), own[0]);  // a rank whose launcher is gone
+  EXPECT_EQ(::waitpid(own[1], nullptr, WNOHANG), 0);
+  ::kill(own[1], SIGKILL);
+  ::waitpid(own[1], nullptr, 0);
 }
 
 TEST_F(WorldTest, WordsOfAnotherWorldDoNotCount) {

@@ -399,7 +399,7 @@ TEST(CheckpointTest, KillInMidSaveLosesNoGoodCheckpoint) {
     const pid_t child = ::fork();
     if (child == 0) save_until_killed(temporary.path(), std::max<int64_t>(newest, 0) + 1);
     const Path first = temporary.path() / "latest";  // no closer look while the child may take away what is looked at
-    for (int i = 0; round == 0 && i < 500 && !std::filesystem::exists(first); ++i) ::usleep(20000);
+    for (int i = 0; round == 0 && i < 3000 && !std::filesystem::exists(first); ++i) ::usleep(20000);
     ::usleep(static_cast<useconds_t>(15000 + 3777 * round));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);

@@ -40,6 +40,7 @@ struct RunPaths {
   Path evaluation() const { return root / "eval.json"; }
   Path pictures() const { return root / "eval"; }  // thumbnails of the worst mistakes
   Path report() const { return root / "report.html"; }
+  Path profile() const { return root / "profile.json"; }  // of `train --profile`
   Path lock() const { return root / "lock"; }
 };
 

@@ -101,7 +101,7 @@ TEST(RunFolderTest, WaitsAMomentForAHolderThatIsJustLeaving) {
   const base::TemporaryFolder temporary;
   auto first = std::make_unique<RunFolder>(temporary.path());
   std::jthread leaving([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
     first.reset();
   });
   EXPECT_NO_THROW(RunFolder{temporary.path()});
@@ -112,7 +112,7 @@ TEST(RunFolderTest, WaitsForAHolderThatTakesTheFolderWithIt) {
   const Path root = temporary.path() / "ranks";
   auto first = std::make_unique<RunFolder>(root);
   std::jthread leaving([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
     first.reset();
     std::error_code held;
     while (!std::filesystem::remove(root, held) && !read_holder(root)) std::this_thread::yield();

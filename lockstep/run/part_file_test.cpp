@@ -27,7 +27,7 @@ Save save_with_partitions(int64_t step, const std::string& token) {
   save.parts.push_back(bytes_part("weights.safetensors", "abc"));
   save.partitions = {"optimizer-1.safetensors", "optimizer-2.safetensors"};
   save.token = token;
-  save.patience.seconds = 5;
+  save.patience.seconds = 60;
   return save;
 }
 

@@ -16,13 +16,21 @@
 
 namespace lockstep::serving {
 
+namespace {
+
+constexpr int64_t kRowsBesideOthers = 4;  // of a batch beside those of other runners: the next ones are soon served too
+
+}  // namespace
+
 class Batcher::Inside {
  public:
   Inside(const BatcherOptions& options, Run run) : options_(options), run_(std::move(run)) {
     for (int64_t i = 0; i < std::max<int64_t>(1, options.threads); ++i) {
       threads_.emplace_back([this] { prepare_until_end(); });
     }
-    threads_.emplace_back([this] { run_until_end(); });
+    for (int64_t i = 0; i < options.runners; ++i) {
+      threads_.emplace_back([this] { run_until_end(); });
+    }
   }
 
   ~Inside() {
@@ -96,13 +104,17 @@ class Batcher::Inside {
     while (true) {
       changed_.wait(lock, [&] { return !ready_.empty() || (is_ending_ && !is_coming()); });
       if (ready_.empty()) return;
-      changed_.wait_until(lock, ready_.front().since + options_.budget, [&] { return !is_coming() || is_full(); });
+      if (options_.runners == 1) {
+        changed_.wait_until(lock, ready_.front().since + options_.budget, [&] { return !is_coming() || is_full(); });
+      }
       const Works batch = take();
+      ++num_running_;
       lock.unlock();
       const double start = base::steady_seconds();
       const std::exception_ptr wrong = attempt([&] { run_(batch); });
       const double seconds = base::steady_seconds() - start;
       lock.lock();
+      --num_running_;
       counts_.run_seconds += seconds;
       ++counts_.batches;
       for (const auto& work : batch) counts_.rows += work->rows();
@@ -112,20 +124,24 @@ class Batcher::Inside {
 
   bool is_coming() const { return !waiting_.empty() || num_preparing_ > 0; }
 
-  bool is_full() const {
+  int64_t ready_rows() const {
     int64_t rows = 0;
     for (const auto& ready : ready_) rows += ready.work->rows();
-    return rows >= options_.max_rows;
+    return rows;
   }
+  bool is_full() const { return ready_rows() >= options_.max_rows; }
 
-  // The oldest work, and what may go with it.
+  // The oldest work, and what may go with it: this runner's share.
   Works take() {
     Works batch;
+    const int64_t idle = options_.runners - num_running_;
+    const int64_t limit = options_.runners == 1 ? options_.max_rows : std::min(kRowsBesideOthers, options_.max_rows);
+    const int64_t most = std::min(limit, (ready_rows() + idle - 1) / idle);
     int64_t rows = 0;
     const Work::Kind kind = ready_.front().work->kind();
     for (auto it = ready_.begin(); it != ready_.end();) {
       const int64_t more = it->work->rows();
-      if (it->work->kind() != kind || (rows > 0 && rows + more > options_.max_rows)) {
+      if (it->work->kind() != kind || (rows > 0 && rows + more > most)) {
         ++it;
         continue;
       }
@@ -168,6 +184,7 @@ class Batcher::Inside {
   std::deque<std::shared_ptr<Work>> waiting_;
   std::deque<Ready> ready_;
   int64_t num_preparing_ = 0;
+  int64_t num_running_ = 0;
   BatcherCounts counts_;
   bool is_ending_ = false;
   std::vector<std::jthread> threads_;

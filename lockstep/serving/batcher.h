@@ -29,6 +29,7 @@ struct BatcherOptions {
   int64_t max_works = 64;                  // accepted and not finished
   std::chrono::microseconds budget{2000};  // the longest that work which is ready waits for others on their way
   int64_t threads = 1;                     // that prepare
+  int64_t runners = 1;                     // batches run at once, each on a thread of its own
 };
 
 struct BatcherCounts {
@@ -41,10 +42,11 @@ struct BatcherCounts {
 
 // Puts the work of many requests together. The network takes whatever is ready as soon as it is free; while other work
 // is being prepared it waits for that, but not beyond the budget: so a lone client waits for nobody, and many clients
-// fill batches. What does not fit into the queue is refused at once: a queue that grows only makes everybody late.
+// fill batches. Several runners share out what is ready and wait for nothing. What does not fit into the queue is
+// refused at once: a queue that grows only makes everybody late.
 class Batcher {
  public:
-  using Run = std::function<void(const std::vector<std::shared_ptr<Work>>& batch)>;  // one at a time, on one thread
+  using Run = std::function<void(const std::vector<std::shared_ptr<Work>>& batch)>;  // on a thread of a runner
 
   // Work of a batch for which `run` throws fails with what it threw.
   Batcher(const BatcherOptions& options, Run run);

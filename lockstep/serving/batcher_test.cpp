@@ -93,6 +93,21 @@ TEST(BatcherTest, NobodyWaitsBeyondTheBudget) {
   EXPECT_EQ(seen.sizes, (std::vector<size_t>{1, 1}));
 }
 
+// Two passes at once: each waits in the network until the other is there too.
+TEST(BatcherTest, SeveralRunnersShareOutWhatIsReady) {
+  std::latch both(2);
+  Batcher batcher({.budget = kLong, .runners = 2}, [&](const auto& batch) {
+    EXPECT_EQ(batch.size(), 1U);
+    both.arrive_and_wait();
+  });
+  const auto first = std::make_shared<Noted>();
+  const auto second = std::make_shared<Noted>();
+  ASSERT_TRUE(batcher.submit(first) && batcher.submit(second));
+  first->done.wait();
+  second->done.wait();
+  EXPECT_EQ(batcher.counts().batches, 2);
+}
+
 TEST(BatcherTest, BatchesHaveOneKindAndNoMoreRowsThanAllowed) {
   Sizes seen;
   std::vector<std::shared_ptr<Noted>> works;

@@ -90,8 +90,8 @@ bool flag_in(const Json& holder, std::string_view name) {
   return flag && flag->as_bool();
 }
 
-Tensor read_input(const Json& input, std::vector<TensorData>& data, BinaryPart& binary) {
-  Tensor tensor{input.at("name").as_string(), input.at("datatype").as_string()};
+InferTensor read_input(const Json& input, std::vector<TensorData>& data, BinaryPart& binary) {
+  InferTensor tensor{input.at("name").as_string(), input.at("datatype").as_string()};
   const std::string& name = tensor.name;
   for (const auto& size : input.at("shape").items()) tensor.shape.push_back(size.as_int());
   const int64_t count = element_count(tensor.shape, name);
@@ -126,7 +126,7 @@ Tensor read_input(const Json& input, std::vector<TensorData>& data, BinaryPart& 
   return tensor;
 }
 
-std::string packed(const Tensor& tensor) {
+std::string packed(const InferTensor& tensor) {
   std::string bytes;
   if (tensor.datatype == "FP32") {
     bytes.assign(reinterpret_cast<const char*>(tensor.numbers.data()), tensor.numbers.size() * sizeof(float));

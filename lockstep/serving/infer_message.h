@@ -14,14 +14,14 @@ namespace lockstep::serving {
 // https://github.com/kserve/open-inference-protocol, https://github.com/triton-inference-server/server (extension
 // binary_tensor_data).
 
-struct Tensor {
+struct InferTensor {
   std::string name;
   std::string datatype;  // "FP32" or "BYTES"; what a request has besides is refused
   std::vector<int64_t> shape = {};
   std::vector<float> numbers = {};      // of FP32, the last dimension fastest
   std::vector<std::string> words = {};  // of BYTES
 
-  bool operator==(const Tensor&) const = default;
+  bool operator==(const InferTensor&) const = default;
 };
 
 struct OutputWish {
@@ -31,7 +31,7 @@ struct OutputWish {
 
 struct InferRequest {
   std::string id = {};
-  std::vector<Tensor> inputs = {};
+  std::vector<InferTensor> inputs = {};
   std::vector<OutputWish> outputs = {};  // empty: all of them
   bool all_binary = false;               // of those
 
@@ -45,7 +45,7 @@ InferRequest read_infer(const web::Request& request);
 struct InferAnswer {
   std::string model;
   std::string version;
-  std::vector<Tensor> outputs;
+  std::vector<InferTensor> outputs;
 };
 
 web::Response write_infer(const InferRequest& request, const InferAnswer& answer);

@@ -47,7 +47,7 @@ TEST(InferMessageTest, ReadsJson) {
       R"({"id": "7", "inputs": [{"name": "image", "shape": [1, 2], "datatype": "FP32", "data": [[0.5, 2]]}],
           "outputs": [{"name": "probabilities", "parameters": {"binary_data": true}}, {"name": "record"}]})"));
   EXPECT_EQ(infer.id, "7");
-  EXPECT_EQ(infer.inputs, (std::vector<Tensor>{{"image", "FP32", {1, 2}, {0.5, 2}, {}}}));
+  EXPECT_EQ(infer.inputs, (std::vector<InferTensor>{{"image", "FP32", {1, 2}, {0.5, 2}, {}}}));
   EXPECT_TRUE(infer.is_binary("probabilities"));
   EXPECT_FALSE(infer.is_binary("record"));
 }

@@ -87,6 +87,12 @@ EncodedRow ServedModel::encode_image(std::string_view file) const {
   return row;
 }
 
+bool ServedModel::takes_numbers() const {
+  const task::Classes classes = options_.task->classes();
+  const bool has_image = std::any_of(fields_.begin(), fields_.end(), [](const auto& f) { return f.name == "image"; });
+  return has_image && classes != task::Classes::of_objects && classes != task::Classes::of_words;
+}
+
 std::vector<int64_t> ServedModel::image_shape() const {
   return fields_.at(task::index_of(fields_, "image")).shape;
 }
@@ -170,25 +176,27 @@ Json ServedModel::description() const {
   return all;
 }
 
-std::vector<Tensor> ServedModel::output_tensors(const std::vector<RowAnswer>& rows, const InferRequest& request) const {
-  std::vector<Tensor> all;
+std::vector<InferTensor> ServedModel::output_tensors(const std::vector<RowAnswer>& rows,
+                                                     const InferRequest& request) const {
+  std::vector<InferTensor> all;
   all.reserve(outputs_.size() + 1);
   const auto num_rows = std::ssize(rows);
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    Tensor tensor{outputs_[i].name, "FP32", {num_rows, outputs_[i].width}};
+    InferTensor tensor{outputs_[i].name, "FP32", {num_rows, outputs_[i].width}};
     for (const auto& row : rows) {
       tensor.numbers.insert(tensor.numbers.end(), row.outputs[i].begin(), row.outputs[i].end());
     }
     all.push_back(std::move(tensor));
   }
-  Tensor records{"record", "BYTES", {num_rows}};
+  InferTensor records{"record", "BYTES", {num_rows}};
   for (const auto& row : rows) records.words.push_back(row.record.dump(-1));
   all.push_back(std::move(records));
   if (request.outputs.empty()) return all;
-  std::vector<Tensor> wished;
+  std::vector<InferTensor> wished;
   wished.reserve(request.outputs.size());
   for (const auto& wish : request.outputs) {
-    const auto found = std::find_if(all.begin(), all.end(), [&](const Tensor& one) { return one.name == wish.name; });
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const InferTensor& one) { return one.name == wish.name; });
     if (found == all.end()) throw Error(Blame::user, text("there is no output '", wish.name, "'"));
     wished.push_back(*found);
   }

@@ -27,7 +27,8 @@ struct OutputRows {
   bool operator==(const OutputRows&) const = default;
 };
 
-// From a batch to the outputs from which predictions are made. Called by one thread at a time.
+// From a batch to the outputs from which predictions are made. Called by as many threads at once as the batcher has
+// runners.
 using Pass = std::function<std::vector<OutputRows>(const loader::Batch&)>;
 
 // One row of a batch, ready for the network.
@@ -56,7 +57,7 @@ struct ModelOptions {
   std::vector<std::string> classes = {};
 };
 
-// A trained network that answers requests. All but run() may be called from any thread.
+// A trained network that answers requests. From any thread, run() as far as the pass may be.
 class ServedModel {
  public:
   // Runs one blank row through the network: what it gives is then known, and the first client need not wait for it.
@@ -69,7 +70,7 @@ class ServedModel {
   const std::vector<std::string>& classes() const { return options_.classes; }
 
   // Images as numbers are taken only where a prediction needs nothing else of an image: not its size, say.
-  bool takes_numbers() const { return options_.task->classes() != task::Classes::of_objects; }
+  bool takes_numbers() const;
   base::Json metadata() const;     // of the protocol
   base::Json description() const;  // for the page
 
@@ -83,7 +84,7 @@ class ServedModel {
   std::vector<RowAnswer> run(const std::vector<RowToRun>& rows, bool are_numbers) const;
 
   // The names of the outputs, as in RowAnswer, and "record": the record as JSON.
-  std::vector<Tensor> output_tensors(const std::vector<RowAnswer>& rows, const InferRequest& request) const;
+  std::vector<InferTensor> output_tensors(const std::vector<RowAnswer>& rows, const InferRequest& request) const;
 
  private:
   class HeldEncoder;

@@ -48,6 +48,22 @@ TEST(ServedModelTest, SaysWhatItTakesAndGives) {
   EXPECT_EQ(small_model()->description().at("task").as_string(), "classify");
 }
 
+// A strip of radar frames is decoded into a field of another name: there is no image whose numbers could be sent.
+TEST(ServedModelTest, TakesFramesOfARadarAsAFileAlone) {
+  ModelOptions options;
+  options.job.task = spec::Task::nowcast;
+  options.job.data.image_size = 4;
+  options.job.nowcast.inputs = 2;
+  options.job.nowcast.outputs = 1;
+  options.task = task::make_task(options.job, {});
+  const ServedModel model(options, [](const loader::Batch& batch) {
+    return std::vector<OutputRows>{{"forecast", 16, std::vector<float>(static_cast<size_t>(16 * batch.size()))}};
+  });
+  EXPECT_FALSE(model.takes_numbers());
+  EXPECT_EQ(model.metadata().at("inputs").dump(-1), R"([{"name":"image","datatype":"BYTES","shape":[-1]}])");
+  EXPECT_THROW(model.encode_image(grey_image(9)), base::Error);
+}
+
 TEST(ServedModelTest, RefusesWhatIsNoImageAndBombs) {
   const auto model = small_model();
   EXPECT_THROW(model->encode_image("hello"), base::Error);

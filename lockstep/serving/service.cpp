@@ -14,6 +14,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/image/decode.h"
+#include "lockstep/loader/decode_memory.h"
 #include "lockstep/serving/exposition.h"
 #include "lockstep/serving/infer_message.h"
 #include "lockstep/version.h"
@@ -33,6 +34,10 @@ using web::Response;
 constexpr int64_t kPictureSize = 1280;  // pixels of its longer side
 constexpr int kPictureQuality = 85;
 constexpr int64_t kMaxTop = 1000;
+constexpr int64_t kBytesOfPixel = 10;  // decoded, resized, drawn on: 613 MB were measured for 64 Mpx
+// Two of the largest images at a time, or twenty of a camera. A file of 200 kB may hold an image of 64 Mpx, and a
+// server decodes on every core: without a bound for all of them a few small requests would take the memory of a node.
+constexpr int64_t kDecodedAtOnce = 2 * kMaxServedPixels * kBytesOfPixel;
 
 Response answer_to(const std::exception& why) {
   const auto* error = dynamic_cast<const Error*>(&why);
@@ -50,8 +55,8 @@ Response too_busy() {
 // The rows of one request on their way through the network.
 class Asked : public Work {
  public:
-  Asked(std::shared_ptr<const ServedModel> model, Answer answer, double deadline)
-      : model_(std::move(model)), answer_(std::move(answer)), deadline_(deadline) {}
+  Asked(std::shared_ptr<const ServedModel> model, Answer answer, double deadline, loader::DecodeMemory& memory)
+      : model_(std::move(model)), answer_(std::move(answer)), deadline_(deadline), memory_(memory) {}
 
   bool is_late() const final { return base::steady_seconds() > deadline_; }
   void fail(const std::exception& why) final {
@@ -69,6 +74,12 @@ class Asked : public Work {
   void give(Response response) const { answer_(std::move(response)); }
 
  protected:
+  // Until the end of the scope; user error when it is no image. One that is too large is refused before it is decoded.
+  loader::DecodeMemory::Held room_for(std::string_view file) const {
+    const image::ImageInfo info = image::read_image_info(std::as_bytes(std::span(file.data(), file.size())));
+    return {memory_, std::min<int64_t>(info.width * info.height, kMaxServedPixels) * kBytesOfPixel};
+  }
+
   std::vector<EncodedRow> encoded_;
   std::vector<RowAnswer> answers_;  // once it was run
 
@@ -76,6 +87,7 @@ class Asked : public Work {
   std::shared_ptr<const ServedModel> model_;
   Answer answer_;
   double deadline_;
+  loader::DecodeMemory& memory_;
 };
 
 enum class Form { record, picture };
@@ -83,12 +95,13 @@ enum class Form { record, picture };
 // POST /predict
 class AskedImage final : public Asked {
  public:
-  AskedImage(std::shared_ptr<const ServedModel> model, Answer answer, double deadline, std::string file, int64_t top,
-             Form form)
-      : Asked(std::move(model), std::move(answer), deadline), file_(std::move(file)), top_(top), form_(form) {}
+  AskedImage(std::shared_ptr<const ServedModel> model, Answer answer, double deadline, loader::DecodeMemory& memory,
+             std::string file, int64_t top, Form form)
+      : Asked(std::move(model), std::move(answer), deadline, memory), file_(std::move(file)), top_(top), form_(form) {}
 
   int64_t top() const override { return top_; }
   void prepare() override {
+    const loader::DecodeMemory::Held room = room_for(file_);
     encoded_.push_back(model().encode_image(file_));
     if (form_ == Form::picture) {
       picture_ = image::decode_image(std::as_bytes(std::span(file_.data(), file_.size())));
@@ -124,9 +137,9 @@ class AskedImage final : public Asked {
 // POST /v2/models/NAME/infer
 class AskedTensors final : public Asked {
  public:
-  AskedTensors(std::shared_ptr<const ServedModel> model, Answer answer, double deadline, InferRequest request,
-               int64_t top)
-      : Asked(std::move(model), std::move(answer), deadline), request_(std::move(request)), top_(top) {
+  AskedTensors(std::shared_ptr<const ServedModel> model, Answer answer, double deadline, loader::DecodeMemory& memory,
+               InferRequest request, int64_t top)
+      : Asked(std::move(model), std::move(answer), deadline, memory), request_(std::move(request)), top_(top) {
     check();
   }
 
@@ -134,8 +147,11 @@ class AskedTensors final : public Asked {
   bool are_numbers() const override { return input().datatype == "FP32"; }
   int64_t top() const override { return top_; }
   void prepare() override {
-    Tensor& tensor = request_.inputs.front();
-    for (const auto& file : tensor.words) encoded_.push_back(model().encode_image(file));
+    InferTensor& tensor = request_.inputs.front();
+    for (const auto& file : tensor.words) {
+      const loader::DecodeMemory::Held room = room_for(file);
+      encoded_.push_back(model().encode_image(file));
+    }
     if (are_numbers()) {
       const size_t size = tensor.numbers.size() / static_cast<size_t>(rows());
       for (int64_t i = 0; i < rows(); ++i) {
@@ -151,7 +167,7 @@ class AskedTensors final : public Asked {
   }
 
  private:
-  const Tensor& input() const { return request_.inputs.front(); }
+  const InferTensor& input() const { return request_.inputs.front(); }
 
   void check() const {
     if (request_.inputs.size() != 1 || input().name != "image") {
@@ -289,7 +305,8 @@ class Service::Inside {
     const std::string* accept = request.header("Accept");
     const Form form = accept && accept->starts_with("image/jpeg") ? Form::picture : Form::record;
     const int64_t top = top_in(request);
-    submit(std::make_shared<AskedImage>(slot_.current(), answer, deadline(), std::move(request.body), top, form));
+    submit(
+        std::make_shared<AskedImage>(slot_.current(), answer, deadline(), memory_, std::move(request.body), top, form));
   }
 
   // Under /v2. Models and versions are compared with the one that is served, never looked up anywhere.
@@ -337,7 +354,7 @@ class Service::Inside {
     } else if (rest == "infer") {
       if (!posts(request, answer)) return;
       const int64_t top = top_in(request);
-      submit(std::make_shared<AskedTensors>(std::move(model), answer, deadline(), read_infer(request), top));
+      submit(std::make_shared<AskedTensors>(std::move(model), answer, deadline(), memory_, read_infer(request), top));
     } else {
       answer(web::error_response(404, "there is nothing of that name here"));
     }
@@ -389,6 +406,7 @@ class Service::Inside {
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, int>, int64_t> requests_;
   std::map<std::string, SecondsHistogram> seconds_;
+  loader::DecodeMemory memory_{kDecodedAtOnce};
   Batcher batcher_;  // the last member: it ends first
 };
 

@@ -130,7 +130,7 @@ void ShardIndex::open() {
   members_ = samples_ + samples_bytes;
   rows_ = reinterpret_cast<const uint32_t*>(members_ + members_bytes);
   strings_ = {reinterpret_cast<const char*>(members_ + members_bytes + rows_bytes(header.num_rows)),
-              header.strings_bytes};
+              static_cast<size_t>(header.strings_bytes)};
   for (int64_t i = 0; i < num_samples_; ++i) check_sample(i);
 }
 

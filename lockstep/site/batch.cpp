@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <iterator>
 
 #include "lockstep/base/text.h"
 #include "lockstep/site/command.h"
@@ -39,6 +40,12 @@ std::string after_equals(std::string_view row) {
 
 std::string first_line(const std::string& words) {
   return std::string(base::trim(words.substr(0, words.find('\n'))));
+}
+
+// "4242", "4242_7", "4242.server", "4242[7].server": never anything that a command takes for an option. Ids are read
+// from files.
+bool is_job_id(std::string_view id) {
+  return !id.empty() && id.front() >= '0' && id.front() <= '9';
 }
 
 // Why there is no exit code.
@@ -79,6 +86,13 @@ std::vector<std::string> submit_words(SchedulerName scheduler, const base::Path&
         words.insert(words.end(), {"-W", text("depend=afterany:", waits.job)});
       } else {
         words.push_back(text("--dependency=afterany:", waits.job));
+      }
+      break;
+    case Waits::For::success_of:
+      if (pbs) {
+        words.insert(words.end(), {"-W", text("depend=afterok:", waits.job)});
+      } else {
+        words.insert(words.end(), {text("--dependency=afterok:", waits.job), "--kill-on-invalid-dep=yes"});
       }
       break;
     case Waits::For::same_name:
@@ -144,9 +158,9 @@ std::string pbs_output(const std::string& name, const std::string& id) {
 std::optional<std::vector<BatchJob>> find_jobs(SchedulerName scheduler, const std::string& name,
                                                const std::vector<std::string>& ids) {
   if (scheduler == SchedulerName::pbs) {
-    if (ids.empty()) return std::vector<BatchJob>{};
     std::vector<std::string> words{"qstat", "-f"};
-    words.insert(words.end(), ids.begin(), ids.end());
+    std::copy_if(ids.begin(), ids.end(), std::back_inserter(words), is_job_id);
+    if (words.size() == 2) return std::vector<BatchJob>{};
     const Answer answer = ask(words, kCommandPatience);
     const bool answered = answer.good() || (answer.code != -1 && only_of_jobs_gone(answer.err));
     return answered ? std::optional(parse_qstat(answer.out)) : std::nullopt;
@@ -196,6 +210,7 @@ JobEnd parse_pbs_end(std::string_view answer) {
 }
 
 JobEnd how_ended(SchedulerName scheduler, const std::string& id) {
+  if (!is_job_id(id)) return {};
   if (scheduler == SchedulerName::slurm) {
     const Answer answer = ask({"scontrol", "-o", "show", "job", id}, kCommandPatience);
     return answer.good() ? parse_scontrol(answer.out) : JobEnd{};
@@ -204,9 +219,9 @@ JobEnd how_ended(SchedulerName scheduler, const std::string& id) {
 }
 
 bool cancel_jobs(SchedulerName scheduler, const std::vector<std::string>& ids) {
-  if (ids.empty()) return true;
   std::vector<std::string> words{scheduler == SchedulerName::pbs ? "qdel" : "scancel"};
-  words.insert(words.end(), ids.begin(), ids.end());
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(words), is_job_id);
+  if (words.size() == 1) return true;
   const Answer answer = ask(words, kCommandPatience);
   const auto says = [&](const char* phrase) { return answer.err.find(phrase) != std::string::npos; };
   return answer.good() || says("Invalid job id") || says("already completing or completed") || says("Unknown Job Id") ||

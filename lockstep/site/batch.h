@@ -30,9 +30,9 @@ struct BatchJob {
 
 // Whom a job waits for before it may start.
 struct Waits {
-  enum class For { nobody, failure_of, end_of, same_name };
+  enum class For { nobody, failure_of, end_of, success_of, same_name };
   For what = For::nobody;
-  std::string job;  // of failure_of and end_of
+  std::string job;  // of failure_of and end_of; of success_of one or several, with ':' in between
 };
 
 // One call of the scheduler's command each; every call gives up after 20 s.

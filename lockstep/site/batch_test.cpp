@@ -25,6 +25,10 @@ TEST(BatchTest, QueuesWithTheDependencyOfEachScheduler) {
               ElementsAre("qsub", "-W", "depend=afternotok:7.head", "x.sh"));
   EXPECT_THAT(submit_words(SchedulerName::pbs, "x.sh", {For::end_of, "7.head"}),
               ElementsAre("qsub", "-W", "depend=afterany:7.head", "x.sh"));
+  EXPECT_THAT(submit_words(SchedulerName::slurm, "x.sh", {For::success_of, "7:9"}),
+              ElementsAre("sbatch", "--parsable", "--dependency=afterok:7:9", "--kill-on-invalid-dep=yes", "x.sh"));
+  EXPECT_THAT(submit_words(SchedulerName::pbs, "x.sh", {For::success_of, "7.head:9.head"}),
+              ElementsAre("qsub", "-W", "depend=afterok:7.head:9.head", "x.sh"));
 }
 
 TEST(BatchTest, ReadsTheNumberOfANewJob) {

@@ -8,7 +8,7 @@ namespace {
 
 Limit limit_of(int resource) {
   rlimit values{};
-  if (::getrlimit(static_cast<__rlimit_resource>(resource), &values) != 0) return {};
+  if (::getrlimit(static_cast<decltype(RLIMIT_AS)>(resource), &values) != 0) return {};
   Limit limit;
   if (values.rlim_cur != RLIM_INFINITY) limit.soft = values.rlim_cur;
   if (values.rlim_max != RLIM_INFINITY) limit.hard = values.rlim_max;

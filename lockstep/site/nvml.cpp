@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -111,6 +112,22 @@ GpuReport read_gpus() {
   for (unsigned i = 0; i < count; ++i) report.devices.push_back(read_device(nvml, i));
   if (count == 0) report.absent = "the NVIDIA driver is here and sees no GPU";
   return report;
+}
+
+std::vector<std::string> usable_gpus() {
+  std::vector<std::string> all;
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    for (const auto& word : base::split(visible, ',')) {
+      const std::string name(base::trim(word));
+      // CUDA's list ends with the first that is none. "NoDevFiles" is what Slurm gives a job without a GPU.
+      if (name.empty() || name.front() == '-' || name == "NoDevFiles") break;
+      all.push_back(name);
+    }
+    return all;
+  }
+  const size_t gpus = read_gpus().devices.size();
+  for (size_t i = 0; i < gpus; ++i) all.push_back(base::text(i));
+  return all;
 }
 
 PowerMeter::PowerMeter(int64_t index) : nvml_(std::make_unique<Nvml>()) {

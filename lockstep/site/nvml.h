@@ -33,6 +33,9 @@ struct GpuReport {
 
 GpuReport read_gpus();
 
+// The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them.
+std::vector<std::string> usable_gpus();
+
 class Nvml;  // the library, opened
 
 // What one GPU draws. Nothing where the driver does not say.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace lockstep::site {
 namespace {
 
@@ -14,6 +16,24 @@ TEST(NvmlTest, GivesDevicesOrSaysWhyThereAreNone) {
     EXPECT_GT(device.memory_bytes, uint64_t{1} << 28);
     EXPECT_GE(device.capability_major, 3);
   }
+}
+
+TEST(NvmlTest, TheUsableGpusAreThoseThatCudaSees) {
+  const char* before = std::getenv("CUDA_VISIBLE_DEVICES");
+  const std::string kept = before ? before : "";
+  using Names = std::vector<std::string>;
+  for (const auto& [visible, names] : {std::pair<const char*, Names>{"", {}},
+                                       {"-1", {}},
+                                       {"NoDevFiles", {}},
+                                       {"2, 0", {"2", "0"}},
+                                       {"GPU-8f1c,MIG-2", {"GPU-8f1c", "MIG-2"}},
+                                       {"1,-1,0", {"1"}}}) {
+    ::setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+    EXPECT_EQ(usable_gpus(), names) << visible;
+  }
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(usable_gpus().size(), read_gpus().devices.size());
+  if (before) ::setenv("CUDA_VISIBLE_DEVICES", kept.c_str(), 1);
 }
 
 TEST(NvmlTest, APowerMeterReadsOrKnowsNothing) {

@@ -304,4 +304,12 @@ std::string FileTree::read(const std::string& name, int64_t max_bytes) const {
   return read_all(file, status, root_ / name);
 }
 
+std::string FileTree::read_start(const std::string& name, int64_t bytes) const {
+  const OpenFile file(open_below(name, O_RDONLY | O_NONBLOCK));
+  struct stat status {};
+  check_plain(file, root_, name, status);
+  status.st_size = std::min<off_t>(status.st_size, bytes);
+  return read_all(file, status, root_ / name);
+}
+
 }  // namespace lockstep::sources

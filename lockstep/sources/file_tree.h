@@ -57,6 +57,8 @@ class FileTree {
   int64_t size_of(const std::string& name) const;
   // The whole file. User error as above, or above `max_bytes`.
   std::string read(const std::string& name, int64_t max_bytes = int64_t{1} << 30) const;
+  // Its first bytes, at most so many.
+  std::string read_start(const std::string& name, int64_t bytes) const;
 
  private:
   int open_below(const std::string& given, int flags) const;  // -1 and errno

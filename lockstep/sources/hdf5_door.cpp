@@ -126,4 +126,53 @@ std::vector<int64_t> Hdf5File::integers(const Hdf5Array& array) const {
   return all;
 }
 
+namespace {
+
+lockstep_hdf5_attribute attribute_of(const lockstep_hdf5_file* file, const std::string& object,
+                                     const std::string& name) {
+  const std::lock_guard lock(g_library);
+  lockstep_hdf5_attribute value{};
+  plugin().attribute(file, object.c_str(), name.c_str(), &value);
+  return value;
+}
+
+}  // namespace
+
+std::optional<double> Hdf5File::number(const std::string& object, const std::string& name) const {
+  const auto value = attribute_of(handle_->file, object, name);
+  return value.kind == 'n' ? std::optional(value.number) : std::nullopt;
+}
+
+std::optional<std::string> Hdf5File::words(const std::string& object, const std::string& name) const {
+  const auto value = attribute_of(handle_->file, object, name);
+  return value.kind == 't' ? std::optional<std::string>(value.text) : std::nullopt;
+}
+
+void write_hdf5(const base::Path& path, const std::vector<Hdf5Bytes>& arrays,
+                const std::vector<Hdf5Attribute>& attributes) {
+  std::vector<lockstep_hdf5_bytes> blocks;
+  blocks.reserve(arrays.size());
+  for (const Hdf5Bytes& array : arrays) {
+    base::ensure(array.shape.size() <= LOCKSTEP_HDF5_MAX_AXES, "an array of few axes");
+    lockstep_hdf5_bytes block{array.name.c_str(), static_cast<int32_t>(array.shape.size()), {}, array.bytes.data()};
+    std::copy(array.shape.begin(), array.shape.end(), block.shape);
+    blocks.push_back(block);
+  }
+  std::vector<lockstep_hdf5_named> named;
+  named.reserve(attributes.size());
+  for (const Hdf5Attribute& attribute : attributes) {
+    lockstep_hdf5_named one{attribute.object.c_str(), attribute.name.c_str(), {}};
+    one.value.kind = attribute.number ? 'n' : 't';
+    one.value.number = attribute.number.value_or(0);
+    base::ensure(attribute.words.size() < sizeof one.value.text, "a short text");
+    attribute.words.copy(one.value.text, attribute.words.size());
+    named.push_back(one);
+  }
+  const std::lock_guard lock(g_library);
+  const int code = plugin().write(path.c_str(), blocks.data(), static_cast<int64_t>(blocks.size()), named.data(),
+                                  static_cast<int64_t>(named.size()));
+  if (code != 0)
+    throw Error(Blame::machine, text(path.string(), ": the HDF5 file cannot be written"), "is the disk full?");
+}
+
 }  // namespace lockstep::sources

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ class Hdf5File {
   std::string slice(const Hdf5Array& array, int64_t row) const;
   // All of it, as integers. REQUIRES: an array of integers
   std::vector<int64_t> integers(const Hdf5Array& array) const;
+  // An attribute of the group or array at `object` ("": the file): one number, also in an array of one, or one text.
+  // Nothing where there is none, or it is something else.
+  std::optional<double> number(const std::string& object, const std::string& name) const;
+  std::optional<std::string> words(const std::string& object, const std::string& name) const;
 
  private:
   struct Handle;
@@ -54,5 +59,20 @@ class Hdf5File {
   std::vector<Hdf5Array> arrays_;
   std::vector<Refused> others_;
 };
+
+// What a written file holds: arrays of bytes, and attributes of groups ("": the file), a text each unless there is a
+// number.
+struct Hdf5Bytes {
+  std::string name;  // its path: groups on the way are made
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+struct Hdf5Attribute {
+  std::string object, name, words;
+  std::optional<double> number = std::nullopt;
+};
+// The same bytes for the same content. Machine error when it cannot be written.
+void write_hdf5(const base::Path& path, const std::vector<Hdf5Bytes>& arrays,
+                const std::vector<Hdf5Attribute>& attributes);
 
 }  // namespace lockstep::sources

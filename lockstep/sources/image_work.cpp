@@ -9,6 +9,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/image/decode.h"
+#include "lockstep/image/label_image.h"
 #include "lockstep/shards/shard_writer.h"
 
 namespace lockstep::sources {
@@ -105,6 +106,10 @@ FinishedSample finish_sample(std::vector<SourceMember> members, const ImageOptio
     }
     if (first.extension == "jpg" && options.restarts)
       first.bytes = image::with_restart_markers(file_bytes(first.bytes));
+    for (size_t i = 1; done.was_shrunk && i < members.size(); ++i) {  // labels of pixels go with the pixels
+      if (members[i].extension == kLabelImage)
+        members[i].bytes = image::resize_labels(file_bytes(members[i].bytes), image.width, image.height);
+    }
     for (size_t i = 1; i < members.size(); ++i) {  // no two of a sample share a name
       if (members[i].extension == first.extension) members[i].extension = "2." + first.extension;
     }

@@ -46,7 +46,7 @@ struct FinishedSample {
 // What `prep` does to one sample: decodes the image (so that a damaged one is found), turns it upright, shrinks it,
 // adds restart markers, counts its pixels. PNGs stay PNGs unless they are shrunk, byte for byte unless they are turned;
 // WebPs stay byte for byte unless they are shrunk or turned, and become JPEGs then; TIFFs, which hardly any reader of
-// shards knows, become PNGs of 8 bits. Everything else stays byte for byte.
+// shards knows, become PNGs of 8 bits. A label image is shrunk with its image. Everything else stays byte for byte.
 // User error with the reason for an image that cannot be decoded.
 FinishedSample finish_sample(std::vector<SourceMember> members, const ImageOptions& options);
 

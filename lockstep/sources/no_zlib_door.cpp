@@ -11,4 +11,8 @@ std::string gunzip(std::span<const std::byte>, size_t, const std::string& source
                     "unpack it (gunzip), or install the package zlib1g-dev and build again");
 }
 
+std::string gunzip_start(std::span<const std::byte> file, size_t bytes, const std::string& source) {
+  return gunzip(file, bytes, source);
+}
+
 }  // namespace lockstep::sources

@@ -9,6 +9,7 @@
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/sources/file_tree.h"
+#include "lockstep/sources/radar/source_radar.h"
 #include "lockstep/sources/source_affectnet.h"
 #include "lockstep/sources/source_arrays.h"
 #include "lockstep/sources/source_captions.h"
@@ -16,7 +17,9 @@
 #include "lockstep/sources/source_folder.h"
 #include "lockstep/sources/source_hdf5.h"
 #include "lockstep/sources/source_kitti.h"
+#include "lockstep/sources/source_labels.h"
 #include "lockstep/sources/source_pets.h"
+#include "lockstep/sources/source_sentences.h"
 #include "lockstep/sources/source_table.h"
 #include "lockstep/sources/source_webdataset.h"
 
@@ -40,9 +43,13 @@ constexpr Kind kKinds[] = {
     {"pets", "Oxford-IIIT Pet: images/, annotations/trainval.txt, test.txt", looks_like_pets, open_pets},
     {"affectnet", "AffectNet: {train,val}_set/images and annotations/*_exp.npy", looks_like_affectnet, open_affectnet},
     {"coco", "COCO JSON, or a folder with annotations/instances_*.json", looks_like_coco, open_coco},
+    {"labels", "label images: VOC's JPEGImages, SegmentationClass; or images/ and labels/", looks_like_labels,
+     open_labels},
+    {"sentences", "CSV, TSV, JSON (lines) of sentence and label, without images", looks_like_sentences, open_sentences},
     {"captions", "TSV, CSV, JSON (lines) of image and caption; DIR with one captions.*", looks_like_captions,
      open_captions},
     {"webdataset", "tar files of KEY.jpg, KEY.cls, KEY.json, ...", looks_like_webdataset, open_webdataset},
+    {"radar", "NEXRAD Level II, ODIM-HDF5 or DX files to sequences; arrays of frames", looks_like_radar, open_radar},
     {"mnist", "train-images-idx3-ubyte and its kin, also .gz", looks_like_mnist, open_mnist},
     {"cifar", "CIFAR-10 or CIFAR-100, binary version", looks_like_cifar, open_cifar},
     {"npy", "arrays: x.npy with y.npy; *_train.npy, *_test.npy", looks_like_npy, open_npy},
@@ -121,6 +128,10 @@ std::vector<SourceFormat> source_formats() {
   std::vector<SourceFormat> formats;
   for (const auto& kind : kKinds) formats.push_back({kind.name, kind.help});
   return formats;
+}
+
+bool is_radar(const SourceOptions& options) {
+  return options.format == "radar" || (options.format.empty() && looks_like_radar(options));
 }
 
 OpenedSource open_source(const SourceOptions& options) {

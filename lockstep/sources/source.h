@@ -10,6 +10,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/shards/shard_index.h"
 #include "lockstep/sources/file_tree.h"
+#include "lockstep/sources/radar/radar_options.h"
 
 namespace lockstep::sources {
 
@@ -29,6 +30,8 @@ struct SourceSample {
 
   bool operator==(const SourceSample&) const = default;
 };
+
+constexpr const char* kLabelImage = "seg.png";  // the member whose pixels are labels, or numbers of objects
 
 struct SourceMember {
   std::string extension;  // "jpg" or "png" (or "" for an image whose content tells), "json", "npy"
@@ -72,6 +75,7 @@ struct SourceOptions {
   std::string label_column = "";
   std::string part_column = "";
   bool masks = false;  // where the source has outlines of its objects: a "seg.png" member besides
+  RadarOptions radar = {};
 };
 
 struct SourceFormat {
@@ -84,6 +88,8 @@ struct OpenedSource {
   std::string format;
   std::unique_ptr<Source> source;
 };
+// Whether the path holds radar files, whose sequences are parted by time.
+bool is_radar(const SourceOptions& options);
 // User error: no such path, nothing recognised (says what was looked for), a damaged list (names line and column).
 OpenedSource open_source(const SourceOptions& options);
 

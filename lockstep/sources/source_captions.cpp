@@ -130,8 +130,8 @@ class CaptionReader {
       throw Error(Blame::user, text(source_, ": an entry names no image"), R"({"image": "a.jpg", "caption": "..."})");
     if (const Json* folder = entry.find("filepath"); folder && folder->is_string())
       name = text(folder->as_string(), "/", name);
-    const std::string split = options_.part_column.empty() ? entry.string_or("split", "") : "";
-    const Part part = split.empty() ? Part::open : named_part(split, text(source_, ": ", name));
+    const std::string where = text(source_, ": ", name), split = part_word_of(entry, where, options_);
+    const Part part = split.empty() ? Part::open : named_part(split, where);
     const size_t before = num_captions_;
     for (const char* key : {"caption", "captions", "text", "sentences"}) {
       const Json* found = entry.find(key);

@@ -92,7 +92,7 @@ class CocoSource final : public Source {
     std::string outlined = masks_ ? outlines(sample, orientation) : "";
     turn_objects(sample, orientation);
     std::vector<SourceMember> members{{"", std::move(image)}, {"json", sample.dump(-1)}};
-    if (masks_) members.push_back({"seg.png", std::move(outlined)});
+    if (masks_) members.push_back({kLabelImage, std::move(outlined)});
     return members;
   }
 

@@ -9,6 +9,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/converter.h"
 #include "lockstep/image/decode.h"
 #include "lockstep/site/command.h"
 
@@ -59,6 +60,7 @@ class ImageFolder final : public Source {
     }
     if (classes_.empty()) {
       refuse_links(root);
+      refuse_other_images(root, listing);
       throw Error(Blame::user, text(root.string(), ": no folder of images in it"),
                   "put the images of each class into a sub-folder named by the class");
     }
@@ -142,7 +144,11 @@ class ImageFolder final : public Source {
   void leave_out(const std::string& file) {
     const std::string extension = extension_of(file);
     const bool is_list = file.find('/') == std::string::npos && (extension == "csv" || extension == "tsv");
-    if (!is_list) return refused_.push_back({file, text("no ", image::kImageNames, " file")});
+    if (!is_list) {
+      const std::string_view converter = image::converter_for(extension);
+      const std::string fix = converter.empty() ? "" : text("; convert it: ", converter);
+      return refused_.push_back({file, text("no ", image::kImageNames, " file", fix)});
+    }
     refused_.insert(refused_.begin(),
                     {file, text("a list that is not used: the folders' names are the classes; for its "
                                 "labels: lockstep prep ",
@@ -185,6 +191,19 @@ class ImageFolder final : public Source {
                      " links were refused, the first is ", first->name, " (", first->reason, ")"),
                 text("a source is read within its own folder: copy what the links lead to: cp -rL ",
                      base::shell_path(root.string()), " COPY"));
+  }
+
+  // Nothing was found but images of another kind, as phones and cameras write them.
+  static void refuse_other_images(const base::Path& root, const FileTree::Listing& listing) {
+    const auto converter = [](const auto& file) { return image::converter_for(extension_of(file.name)); };
+    const auto is_other = [&](const auto& file) { return !converter(file).empty(); };
+    const auto first = std::find_if(listing.files.begin(), listing.files.end(), is_other);
+    if (first == listing.files.end()) return;
+    throw Error(
+        Blame::user,
+        text(root.string(), ": no ", image::kImageNames, " file in it, but ",
+             std::count_if(first, listing.files.end(), is_other), " images of other kinds, such as ", first->name),
+        text("convert them: ", converter(*first)));
   }
 
   // The folder that names the class; empty when the file lies above such a folder.

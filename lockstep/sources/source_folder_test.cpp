@@ -34,6 +34,22 @@ TEST_F(ImageFolderTest, TakesSubFoldersAsSortedClasses) {
                                   {"stray.jpg", "lies in no class folder"}}));
 }
 
+TEST_F(ImageFolderTest, NamesAConverterForImagesOfOtherKinds) {
+  put("cat/IMG_1.HEIC");
+  put("dog/IMG_2.heic");
+  try {
+    open();
+    FAIL() << "they cannot be read";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("but 2 images of other kinds, such as cat/IMG_1.HEIC"));
+    EXPECT_EQ(error.fix(), "convert them: heif-convert IN OUT.jpg (Debian: libheif-examples)");
+  }
+  put("cat/a.jpg");
+  const auto source = open();
+  ASSERT_EQ(source->refused().size(), 3u);  // the class "dog" has none too
+  EXPECT_THAT(source->refused()[1].reason, testing::HasSubstr("file; convert it: heif-convert IN OUT.jpg"));
+}
+
 TEST_F(ImageFolderTest, SaysThatAListBesideTheClassesIsNotUsed) {
   put("cat/a.jpg");
   put("dog/b.jpg");

@@ -53,7 +53,7 @@ class PetSource final : public Source {
     std::vector<SourceMember> members{{"", tree_.read(name)}};
     if (masks_) {
       const std::string file = text("annotations/trimaps/", base::Path(name).stem().string(), ".png");
-      members.push_back({"seg.png", trimap_for(members.front().bytes, tree_.read(file))});
+      members.push_back({kLabelImage, trimap_for(members.front().bytes, tree_.read(file))});
     }
     return members;
   }

@@ -293,6 +293,15 @@ int64_t part_column_of(const TextTable& table, const SourceOptions& options) {
   return options.part_column.empty() ? table.find_column(kPartColumns) : table.named_column(options.part_column);
 }
 
+std::string part_word_of(const base::Json& entry, const std::string& where, const SourceOptions& options) {
+  if (options.part_column == kNoColumn) return "";
+  if (options.part_column.empty()) return entry.string_or("split", "");
+  const base::Json* part = entry.find(options.part_column);
+  if (part && part->is_string()) return part->as_string();
+  throw Error(Blame::user, text(where, ": no part stands under '", options.part_column, "'"),
+              "train, validate or test in every entry; or --split-column none, and prep splits by itself");
+}
+
 Path find_images(const SourceOptions& options, const Path& list, const std::vector<std::string>& first) {
   std::vector<Path> positions;
   if (!options.images.empty()) {

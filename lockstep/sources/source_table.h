@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "lockstep/base/json.h"
 #include "lockstep/sources/source.h"
 #include "lockstep/sources/text_table.h"
 
@@ -25,5 +26,8 @@ constexpr const char* kPathsFix =
 bool has_label_column(const TextTable& table);  // by its name
 // The column that tells the part, -1 for none. User error for a name that the table has not.
 int64_t part_column_of(const TextTable& table, const SourceOptions& options);
+// The same of an entry of JSON: the word that tells its part, empty for none. User error that names `where` for an
+// entry without the key that was asked for.
+std::string part_word_of(const base::Json& entry, const std::string& where, const SourceOptions& options);
 
 }  // namespace lockstep::sources

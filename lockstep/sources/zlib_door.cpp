@@ -32,9 +32,35 @@ class Inflater {
     return all;
   }
 
+  std::string unpack_start(std::span<const std::byte> file, size_t bytes) {
+    std::string start(bytes, '\0');
+    stream_.next_out = reinterpret_cast<Bytef*>(start.data());
+    stream_.avail_out = static_cast<uInt>(bytes);
+    int code = Z_OK;
+    while (code != Z_STREAM_END && stream_.avail_out > 0) {
+      give(file);
+      code = inflate(&stream_, Z_NO_FLUSH);
+      check(code, file);
+      file = file.last(file.size() - std::min(file.size(), kPiece) + stream_.avail_in);
+    }
+    start.resize(bytes - stream_.avail_out);
+    return start;
+  }
+
  private:
   [[noreturn]] void fail(const std::string& why) const {
     throw base::Error(base::Blame::user, base::text(source_, ": ", why), "fetch the file again");
+  }
+
+  // As much of the file as zlib counts at once.
+  void give(std::span<const std::byte> file) {
+    stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(file.data()));  // zlib only reads it
+    stream_.avail_in = static_cast<uInt>(std::min(file.size(), kPiece));
+  }
+  void check(int code, std::span<const std::byte> file) const {
+    if (code == Z_BUF_ERROR && file.empty()) fail("the gzip file is cut off");
+    if (code == Z_OK || code == Z_STREAM_END) return;
+    fail(base::text("damaged gzip file: ", stream_.msg ? stream_.msg : "no gzip header"));
   }
 
   // Appends what the first member holds; returns what stands behind it.
@@ -42,17 +68,12 @@ class Inflater {
     std::string piece(kPiece, '\0');
     int code = Z_OK;
     while (code != Z_STREAM_END) {
-      const size_t given = std::min(file.size(), kPiece);
-      stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(file.data()));  // zlib only reads it
-      stream_.avail_in = static_cast<uInt>(given);
+      give(file);
       stream_.next_out = reinterpret_cast<Bytef*>(piece.data());
       stream_.avail_out = static_cast<uInt>(piece.size());
       code = inflate(&stream_, Z_NO_FLUSH);
-      if (code == Z_BUF_ERROR && file.empty()) fail("the gzip file is cut off");
-      if (code != Z_OK && code != Z_STREAM_END) {
-        fail(base::text("damaged gzip file: ", stream_.msg ? stream_.msg : "no gzip header"));
-      }
-      file = file.subspan(given - stream_.avail_in);
+      check(code, file);
+      file = file.last(file.size() - std::min(file.size(), kPiece) + stream_.avail_in);
       all.append(piece, 0, piece.size() - stream_.avail_out);
       if (all.size() > max_bytes) fail(base::text("it unpacks to more than ", max_bytes, " bytes"));
     }
@@ -67,6 +88,10 @@ class Inflater {
 
 std::string gunzip(std::span<const std::byte> file, size_t max_bytes, const std::string& source) {
   return Inflater(source).unpack(file, max_bytes);
+}
+
+std::string gunzip_start(std::span<const std::byte> file, size_t bytes, const std::string& source) {
+  return Inflater(source).unpack_start(file, bytes);
 }
 
 }  // namespace lockstep::sources

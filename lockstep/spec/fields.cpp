@@ -233,7 +233,8 @@ class Reader {
     const std::string all = base::join(section.one_of, ", ");
     if (stated.empty()) {
       problems_.add(object, prefix, text("none of ", all, " is given"),
-                    text("give one of them, e.g. \"", section.one_of[0], "\": 10"));
+                    text("give one of them, e.g. \"", section.one_of[0],
+                         "\": ", section.find(section.one_of[0])->otherwise.is_array() ? "[...]" : "10"));
     } else {
       problems_.add(*object.find(stated[1]), dotted(prefix, stated[1]),
                     text("both ", stated[0], " and ", stated[1], " are given"), text("keep one of ", all));

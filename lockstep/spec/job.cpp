@@ -5,6 +5,7 @@
 #include "lockstep/spec/job_rules.h"
 #include "lockstep/spec/override.h"
 #include "lockstep/spec/recipe.h"
+#include "lockstep/spec/task_sections.h"
 
 namespace lockstep::spec {
 namespace {
@@ -102,18 +103,22 @@ const Section& optimizer_section() {
   static const Section section =
       Table<Optimizer>("optimizer", "how gradients move the weights")
           .add("name", &Optimizer::name, "", anything,
-               "sgd with momentum; adamw; lars and lamb: the same two with one step length a layer, for large batches")
+               "sgd with momentum; adamw; lars and lamb: the same two with one step length a layer, for large batches; "
+               "rmsprop, without momentum")
           .add("lr", &Optimizer::lr, "", positive,
                "learning rate at its peak: for this global batch, or with schedule.scale for schedule.base_batch")
           .add("momentum", &Optimizer::momentum, "", below_one, "momentum of sgd and lars")
           .add("nesterov", &Optimizer::nesterov, "", anything, "Nesterov's momentum, of sgd and lars")
           .add("weight_decay", &Optimizer::weight_decay, "", non_negative,
-               "added to the gradient by sgd and lars, to the step by lamb; decoupled in adamw")
+               "added to the gradient by sgd, lars and rmsprop, to the step by lamb; decoupled in adamw")
           .add("decay_norm_and_bias", &Optimizer::decay_norm_and_bias, "", anything, "decay norms and biases too")
           .add("beta1", &Optimizer::beta1, "", below_one, "of adamw and lamb: memory of the gradient")
-          .add("beta2", &Optimizer::beta2, "", below_one, "of adamw and lamb: memory of its square")
+          .add("beta2", &Optimizer::beta2, "", below_one, "of adamw, lamb and rmsprop: memory of its square")
           .add("epsilon", &Optimizer::epsilon, "", positive,
-               "of adamw and lamb: added to the root of the square; of lars: to the gradient's norm")
+               "of adamw, lamb and rmsprop: added to the root of the square; of lars: to the gradient's norm")
+          .add("epsilon_in_root", &Optimizer::epsilon_in_root, "", anything,
+               "of rmsprop: epsilon is added to the square, below the root, as in Lasagne; false: behind it, as in "
+               "PyTorch")
           .add("trust", &Optimizer::trust, "", positive,
                "of lars: a layer's step is this share of its weights' norm, at learning rate 1")
           .add("layer_decay", &Optimizer::layer_decay, "per block", positive_share,
@@ -294,91 +299,6 @@ const Section& checkpoint_section() {
   return section;
 }
 
-const Section& regress_section() {
-  static const Section section =
-      Table<Regress>("regress", "task regress: a number per image")
-          .add("value", &Regress::value, "", anything, "key of the number in each sample's .json")
-          .done();
-  return section;
-}
-
-const Section& multilabel_section() {
-  static const Section section =
-      Table<Multilabel>("multilabel", "task multilabel: any number of classes per image")
-          .add("classes", &Multilabel::classes, "names", anything, "what an image may show, by output of the network")
-          .add("labels", &Multilabel::labels, "", anything,
-               "key of the labels in each sample's .json: \"cat|dog\", \"cat;dog\" or a list; where it is absent, each "
-               "class is a key with 0 or 1")
-          .add("threshold", &Multilabel::threshold, "share", share, "probability from which on a label counts as given")
-          .done();
-  return section;
-}
-
-const Section& detect_section() {
-  static const Section section =
-      Table<Detect>("detect", "task detect: boxes around the objects of one kind (FastBox)")
-          .add(
-              "classes", &Detect::classes, "names", anything,
-              "classes of the data that are looked for, as one; found boxes get the name of the first, which is scored")
-          .add("protocol", &Detect::protocol, "", anything,
-               "how an evaluation scores: kitti: easy, moderate and hard by height, occlusion and truncation; coco: AP "
-               "and AP50 of all objects, for data without these")
-          .add("box_weight", &Detect::box_weight, "", non_negative,
-               "weight of the box's error and of the second look, beside the confidence's 1")
-          .add("delta_weight", &Detect::delta_weight, "", non_negative,
-               "weight of the corrected box's squared error, times box_weight")
-          .add("focus", &Detect::focus, "cells", positive,
-               "how far a box's centre may lie from that of a cell of 32 pixels which answers for it")
-          .add("nms_iou", &Detect::nms_iou, "share", share,
-               "a box that overlaps a surer one by more is taken for the same object")
-          .add("threshold", &Detect::threshold, "share", share, "confidence from which on a prediction tells a box")
-          .done();
-  return section;
-}
-
-const Section& instances_section() {
-  static const Section section =
-      Table<Instances>("instances", "task instances: objects with boxes and masks (Faster and Mask R-CNN)")
-          .add("slots", &Instances::slots, "objects", between(1, 10000), "of an image; further ones are left out")
-          .add("masks", &Instances::masks, "", anything,
-               "learn the objects' masks too (maskrcnn_...); false: boxes alone, which fasterrcnn_... implies")
-          .add("mask_size", &Instances::mask_size, "cells", between(7, 512),
-               "of an object's mask in each direction; a larger object has its mask scaled down to this")
-          .add("min_size", &Instances::min_size, "pixels", between(1, 16384),
-               "length of an image's short side; never beyond data.image_size, which is the canvas")
-          .add("max_size", &Instances::max_size, "pixels", between(1, 16384),
-               "most of the long side: where it would be more, the image is made smaller")
-          .add("canvases", &Instances::canvases, "pixels", anything,
-               "smaller canvases than data.image_size, each \"HEIGHTxWIDTH\": while training, images that fit on one "
-               "of them share batches of that size; shards tell their sizes")
-          .add("proposals", &Instances::proposals, "regions", between(1, 100000),
-               "while training: of each level of the pyramid before, of an image after the suppression of repetitions")
-          .add("evaluated_proposals", &Instances::evaluated_proposals, "regions", between(1, 100000),
-               "likewise while evaluating")
-          .add("anchor_samples", &Instances::anchor_samples, "anchors", between(2, 100000),
-               "of an image that are learnt from, at most half of them on objects")
-          .add("roi_slots", &Instances::roi_slots, "regions", between(4, 100000),
-               "of an image that are learnt from, at most a quarter of them on objects; these learn masks")
-          .add("detections", &Instances::detections, "objects", between(1, 10000), "told of an image at most")
-          .add("score_threshold", &Instances::score_threshold, "share", share,
-               "detections with a lower score are not told")
-          .add("nms_iou", &Instances::nms_iou, "share", share,
-               "a detection that overlaps a surer one of its class by more is left out")
-          .add("sampler", &Instances::sampler, "", anything,
-               "which anchors and regions are learnt from: random; or the first, to compare with other programs")
-          .add("scale_min", &Instances::scale_min, "factor", between(0.01, 10),
-               "training multiplies an image's size by a random factor between this")
-          .add("scale_max", &Instances::scale_max, "factor", between(0.01, 10),
-               "and this; of an image that outgrows the canvas a random part is shown")
-          .add("context", &Instances::context, "", anything,
-               "CSV of class,beside,weight: how much likelier two classes are on one image than by chance (prep writes "
-               "train/pairs.csv), or class,COLUMN=VALUE,weight: how much likelier a class is on images of a year or "
-               "place (train/columns.csv); scores of detections are changed by it; empty: none")
-          .add("context_strength", &Instances::context_strength, "factor", non_negative, "of that change; 0: none")
-          .done();
-  return section;
-}
-
 const Section& limits_section() {
   static const Section section = Table<Limits>("limits", "what the run may use")
                                      .add("walltime", &Limits::walltime, Type::duration, non_negative,
@@ -405,6 +325,10 @@ const Section& job_section() {
                                      .nest("multilabel", &Job::multilabel, multilabel_section())
                                      .nest("detect", &Job::detect, detect_section())
                                      .nest("instances", &Job::instances, instances_section())
+                                     .nest("nowcast", &Job::nowcast, nowcast_section())
+                                     .nest("segment", &Job::segment, segment_section())
+                                     .nest("caption", &Job::caption, caption_section())
+                                     .nest("text", &Job::text, text_section())
                                      .done();
   return section;
 }

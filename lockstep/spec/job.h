@@ -18,7 +18,7 @@ struct Section;  // fields.h
 // The job document: what to train. Plain values; job.cpp declares each field once (unit, check, help), the defaults
 // stand here. Enumerators are spelt exactly as in JSON; name_of() gives that spelling.
 
-LOCKSTEP_CHOICE(Task, classify, regress, multilabel, ordinal, detect, instances)
+LOCKSTEP_CHOICE(Task, classify, regress, multilabel, ordinal, detect, instances, nowcast, segment, caption, text)
 // strong = standard + colour jitter + erasing; rand = standard + RandAugment; trivial = standard + TrivialAugmentWide
 LOCKSTEP_CHOICE(Augment, none, standard, strong, rand, trivial)
 LOCKSTEP_CHOICE(OnBadSample, stop, skip)
@@ -27,7 +27,7 @@ LOCKSTEP_CHOICE(SampleOrder, by_storage, full, windows)
 LOCKSTEP_CHOICE(Pixels, fp32, bf16, uint8)  // uint8: normalised on the device
 LOCKSTEP_CHOICE(Precision, fp32, tf32, bf16, amp)
 LOCKSTEP_CHOICE(Layout, channels_last, contiguous)
-LOCKSTEP_CHOICE(OptimizerName, sgd, adamw, lars, lamb)
+LOCKSTEP_CHOICE(OptimizerName, sgd, adamw, lars, lamb, rmsprop)
 LOCKSTEP_CHOICE(ScheduleName, constant, step, cosine, onecycle, polynomial)
 LOCKSTEP_CHOICE(RateRule, none, linear, sqrt)
 LOCKSTEP_CHOICE(BatchNorm, local, sync, ghost)
@@ -38,8 +38,13 @@ LOCKSTEP_CHOICE(Kernels, fused, reference)  // fused: our own, on GPUs; referenc
 LOCKSTEP_CHOICE(Views, center, flip, crops)
 // How boxes are scored: kitti = its three levels, car at IoU 0.7; coco = mean over IoU 0.5 to 0.95
 LOCKSTEP_CHOICE(Protocol, kitti, coco)
+// What a pixel of a label image says: the label of its class, or the number of an object, which has the class
+LOCKSTEP_CHOICE(LabelPixels, labels, objects)
 // Which anchors and regions of an image are learnt from: drawn, or the first ones (to compare with other programs)
 LOCKSTEP_CHOICE(Sampler, random, first)
+// What a forecast pays for a pixel that is off by d: mse = d^2; mae = |d|; weighted = both, more where it rains harder;
+// log_cosh = ln cosh d
+LOCKSTEP_CHOICE(ForecastLoss, mse, mae, weighted, log_cosh)
 
 struct Data {
   std::string train;     // folder with one sub-folder a class, or "synthetic"
@@ -94,8 +99,9 @@ struct Optimizer {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double trust = 1e-3;     // lars
-  double layer_decay = 1;  // rate of a block as a share of that of the block behind it; the head has all of it
+  bool epsilon_in_root = false;  // rmsprop: sqrt(square + epsilon), as Lasagne and Keras once had it
+  double trust = 1e-3;           // lars
+  double layer_decay = 1;        // rate of a block as a share of that of the block behind it; the head has all of it
 
   bool operator==(const Optimizer&) const = default;
 };
@@ -254,6 +260,63 @@ struct Instances {
   bool operator==(const Instances&) const = default;
 };
 
+// Radar frames to the frames that follow. The defaults are those of Shi et al. 2017 (HKO-7), but for the sizes.
+struct Nowcast {
+  int64_t inputs = 5;    // frames that are seen
+  int64_t outputs = 12;  // frames that are forecast
+  double minutes = 5;    // from one frame to the next
+  ForecastLoss loss = ForecastLoss::weighted;
+  std::vector<double> widths = {64, 64};  // of a ConvLSTM: channels of each layer, whole numbers
+  int64_t input_kernel = 3;               // of a ConvLSTM: of the convolution of what comes in,
+  int64_t state_kernel = 3;               // and of the state
+  bool recompute_steps = false;  // of a ConvLSTM: keep the states alone, and compute the gates again in backward
+  std::vector<double> thresholds = {0.5, 2, 5, 10, 30};  // mm/h at which a forecast is scored
+  std::vector<double> scales = {5, 11};                  // pixels of the neighbourhoods of the fractions skill score
+  double zr_factor = 200;                                // of Z = a R^b: a,
+  double zr_exponent = 1.6;                              // b (Marshall and Palmer)
+  bool flow = true;                                      // an evaluation scores optical flow beside
+
+  int64_t frames() const { return inputs + outputs; }
+  bool operator==(const Nowcast&) const = default;
+};
+
+// The class of every pixel.
+struct Segment {
+  LabelPixels pixels = LabelPixels::labels;
+  std::vector<std::string> classes = {};  // by label; empty: those of the data
+  std::vector<double> values = {};        // of a label image's pixels, by label; empty: 0, 1, 2, ...
+  int64_t ignore = 255;                   // a pixel of this value has no class
+  double dice = 0;                        // weight of the Dice loss beside the cross-entropy's 1
+
+  bool operator==(const Segment&) const = default;
+};
+
+// A sentence for an image, word by word. The numbers are those of common soft-attention captioners.
+struct Caption {
+  int64_t length = 20;    // words, the end included; longer captions are cut
+  int64_t min_count = 5;  // a word of the vocabulary stands this often in the training captions
+  int64_t embedding = 512;
+  int64_t hidden = 512;     // of the LSTM
+  int64_t attention = 512;  // of the layer that scores places
+  double coverage = 1;      // weight of looking at every place alike over a caption
+  int64_t beam = 3;
+
+  bool operator==(const Caption&) const = default;
+};
+
+// Whether a sentence is a caption, or of which class it is. The n-grams are those with which a linear model does best
+// on real captions.
+struct Text {
+  int64_t words = 2;          // of the longest n-gram of words
+  int64_t shortest = 3;       // n-gram of characters within a word,
+  int64_t longest = 5;        // 0: none
+  int64_t buckets = 65536;    // that n-grams are hashed into
+  int64_t slots = 512;        // n-grams of a sentence; those behind are cut
+  std::string positive = {};  // the class that is looked for; empty: "caption" where there is one, else the last
+
+  bool operator==(const Text&) const = default;
+};
+
 struct Job {
   std::string name;
   Task task = Task::classify;
@@ -267,6 +330,10 @@ struct Job {
   Multilabel multilabel;  // of task multilabel
   Detect detect;          // of task detect
   Instances instances;    // of task instances
+  Nowcast nowcast;        // of task nowcast
+  Segment segment;        // of task segment
+  Caption caption;        // of task caption
+  Text text;              // of task text
 
   bool operator==(const Job&) const = default;
 };

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
+#include <cmath>
 #include <functional>
+#include <utility>
 
 #include "lockstep/base/text.h"
 
@@ -20,6 +22,8 @@ class JobRules {
     check_name();
     check_task();
     check_instances();
+    check_nowcast();
+    check_text();
     check_data();
     check_training();
     check_virtual_ranks();
@@ -49,25 +53,47 @@ class JobRules {
       complain(name, base::text("belongs to task ", name, ", this job has task ", name_of(job_.task)),
                base::text("remove it, or \"task\": \"", name, "\""));
     }
-    if (job_.task == Task::detect) check_places();
-    if (job_.task == Task::detect || job_.task == Task::instances) check_augment();
+    const bool has_places = job_.task == Task::detect || job_.task == Task::segment || job_.task == Task::caption;
+    if (has_places) check_places();
+    if (has_places || job_.task == Task::instances) check_augment();
+    if (job_.task == Task::segment) check_segment();
   }
 
   // Of a task that says where something is: another view of the image needs another answer.
   void check_places() {
     if (job_.evaluation.views != Views::center) {
-      complain(
-          "evaluation.views",
-          base::text("boxes of several views of an image cannot be averaged (", name_of(job_.evaluation.views), ")"),
-          "\"views\": \"center\"");
+      complain("evaluation.views",
+               base::text("what lies where on several views of an image cannot be averaged (",
+                          name_of(job_.evaluation.views), ")"),
+               "\"views\": \"center\"");
     }
     for (size_t i = 0; i < job_.training.phases.size(); ++i) {
       if (!job_.training.phases[i].cache_flips) continue;
-      complain(base::text("training.phases[", i, "].cache_flips"), "the boxes of a mirrored image lie elsewhere",
+      complain(base::text("training.phases[", i, "].cache_flips"), "what is on a mirrored image lies elsewhere",
                "leave it out");
     }
-    if (job_.detect.classes.empty()) {
+    if (job_.task == Task::detect && job_.detect.classes.empty()) {
       complain("detect.classes", "nothing is looked for", R"(name it: "detect": {"classes": ["Car", "Van"]})");
+    }
+  }
+
+  void check_segment() {
+    const Segment& segment = job_.segment;
+    const auto count = segment.classes.size();
+    if (!segment.values.empty() && segment.values.size() != count) {
+      complain("segment.values", base::text("has ", segment.values.size(), ", and segment.classes ", count),
+               "give each class the value of its pixels");
+    }
+    if (segment.pixels == LabelPixels::objects && count > 0) {
+      complain("segment.classes", "objects have the classes of the data", "leave it out, or \"pixels\": \"labels\"");
+    }
+    if (count == 1 || count > 255) {
+      complain("segment.classes", base::text("has ", count), "2 to 255, the background among them");
+    }
+    const auto ignored = static_cast<double>(segment.ignore);
+    const bool by_number = segment.values.empty() && segment.ignore < static_cast<int64_t>(count);
+    if (by_number || std::find(segment.values.begin(), segment.values.end(), ignored) != segment.values.end()) {
+      complain("segment.ignore", base::text("is ", segment.ignore, ", the value of a class"), "for example 255");
     }
   }
 
@@ -104,6 +130,75 @@ class JobRules {
     }
   }
 
+  void check_nowcast() {
+    const bool forecasts = job_.model.name == "convlstm" || job_.model.name == "rainnet";
+    if (forecasts != (job_.task == Task::nowcast)) {
+      complain(forecasts ? "task" : "model.name",
+               base::text("is ", forecasts ? name_of(job_.task) : job_.model.name, ", and ",
+                          forecasts ? job_.model.name + " forecasts frames" : "task nowcast needs a forecaster"),
+               forecasts ? "\"task\": \"nowcast\"" : "\"name\": \"convlstm\" or \"rainnet\"");
+      return;
+    }
+    if (!forecasts) return;
+    const Nowcast& how = job_.nowcast;
+    for (const auto& [key, side] :
+         {std::pair("nowcast.input_kernel", how.input_kernel), std::pair("nowcast.state_kernel", how.state_kernel)}) {
+      if (side % 2 == 0) complain(key, base::text("is ", side, ", which has no centre"), base::text(side + 1));
+    }
+    const auto is_whole = [](double number) { return number == std::floor(number); };
+    if (!std::all_of(how.widths.begin(), how.widths.end(), is_whole)) {
+      complain("nowcast.widths", "channels are counted in whole numbers", "for example [64, 64]");
+    }
+    if (!std::all_of(how.scales.begin(), how.scales.end(), is_whole)) {
+      complain("nowcast.scales", "pixels are counted in whole numbers", "for example [5, 11]");
+    }
+    if (how.widths.empty()) complain("nowcast.widths", "names no layer", "for example [64, 64]");
+    if (how.thresholds.empty()) complain("nowcast.thresholds", "names no rain rate", "for example [0.5, 2, 5]");
+    if (!std::is_sorted(how.thresholds.begin(), how.thresholds.end(), std::less_equal<>())) {
+      complain("nowcast.thresholds", "must increase", "for example [0.5, 2, 5]");
+    }
+    if (job_.training.precision == Precision::amp && job_.model.name == "convlstm") {
+      complain("training.precision", "is amp, and a ConvLSTM chooses the types of its states itself",
+               "fp32, tf32 or bf16");
+    }
+    if (job_.evaluation.views != Views::center) {
+      complain("evaluation.views", "forecasts of several views cannot be averaged", "leave it out");
+    }
+    if (job_.data.augment == Augment::rand || job_.data.augment == Augment::trivial ||
+        job_.data.augment == Augment::strong) {
+      complain("data.augment", base::text("is ", name_of(job_.data.augment), ", which changes colours"),
+               "none, or standard (half of the sequences are mirrored)");
+    }
+    for (size_t i = 0; i < job_.training.phases.size(); ++i) {
+      if (!job_.training.phases[i].cache_features) continue;
+      complain(base::text("training.phases[", i, "].cache_features"), "states of sequences are too large to keep",
+               "leave it out");
+    }
+  }
+
+  void check_text() {
+    const bool reads = job_.model.name == "hashed_linear";
+    if (reads != (job_.task == Task::text)) {
+      complain(reads ? "task" : "model.name",
+               base::text("is ", reads ? name_of(job_.task) : job_.model.name, ", and ",
+                          reads ? job_.model.name + " reads sentences" : "task text needs a network that reads"),
+               reads ? "\"task\": \"text\"" : "\"name\": \"hashed_linear\"");
+      return;
+    }
+    if (!reads) return;
+    if (job_.text.longest > 0 && job_.text.shortest > job_.text.longest) {
+      complain("text.shortest", base::text("is ", job_.text.shortest, ", more than text.longest, ", job_.text.longest),
+               "exchange the two, or text.longest=0 for words alone");
+    }
+    if (job_.evaluation.views != Views::center) {
+      complain("evaluation.views", "a sentence has one view", "leave it out");
+    }
+    for (size_t i = 0; i < job_.training.phases.size(); ++i) {
+      if (!job_.training.phases[i].cache_flips) continue;
+      complain(base::text("training.phases[", i, "].cache_flips"), "sentences are not mirrored", "leave it out");
+    }
+  }
+
   void check_canvases() {
     constexpr int64_t kStride = 32;  // of a detector's coarsest map
     const ImageSize& whole = job_.data.image_size;
@@ -129,9 +224,10 @@ class JobRules {
   // Of a task that learns where objects are.
   void check_augment() {
     if (job_.data.augment == Augment::rand || job_.data.augment == Augment::trivial) {
-      complain("data.augment",
-               base::text("is ", name_of(job_.data.augment), ", which would move the image away from its boxes"),
-               "none, standard or strong");
+      complain(
+          "data.augment",
+          base::text("is ", name_of(job_.data.augment), ", which would move the image away from what is known of it"),
+          "none, standard or strong");
     }
   }
 
@@ -140,7 +236,8 @@ class JobRules {
     if (synthetic && job_.data.samples == 0) {
       complain("data.train", "\"synthetic\" data need a length", "give data.samples");
     }
-    const bool counts = job_.task == Task::classify || job_.task == Task::instances;
+    const bool counts = job_.task == Task::classify || job_.task == Task::instances || job_.task == Task::caption ||
+                        job_.task == Task::text || (job_.task == Task::segment && job_.segment.classes.empty());
     if (synthetic && counts && job_.model.classes == 0) {
       complain("data.train", "\"synthetic\" data have no class folders to count", "give model.classes");
     }
@@ -172,6 +269,9 @@ class JobRules {
          training.optimizer.momentum == 0)) {
       complain("training.optimizer.nesterov", "needs sgd or lars with momentum",
                "\"name\": \"sgd\", \"momentum\": 0.9");
+    }
+    if (training.optimizer.epsilon_in_root && training.optimizer.name != OptimizerName::rmsprop) {
+      complain("training.optimizer.epsilon_in_root", "is of rmsprop alone", "\"name\": \"rmsprop\", or leave it out");
     }
     if (training.optimizer.trust != Optimizer().trust && training.optimizer.name != OptimizerName::lars) {
       complain("training.optimizer.trust", "is of lars alone", "\"name\": \"lars\", or leave trust out");
@@ -300,12 +400,13 @@ class JobRules {
       complain(key, base::text("is of task classify, this job has task ", name_of(job_.task)), "leave it out");
     };
     const Training& training = job_.training;
-    if (training.class_balance > 0) refuse("training.class_balance");
-    if (!training.class_weights.empty()) refuse("training.class_weights");
-    if (training.focal_gamma > 0) refuse("training.focal_gamma");
-    if (training.label_smoothing > 0) refuse("training.label_smoothing");
     if (training.mixup > 0) refuse("training.mixup");
     if (training.cutmix > 0) refuse("training.cutmix");
+    if (job_.task == Task::text) return;  // its loss is that of classify
+    if (training.class_balance > 0) refuse("training.class_balance");
+    if (!training.class_weights.empty() && job_.task != Task::segment) refuse("training.class_weights");
+    if (training.focal_gamma > 0) refuse("training.focal_gamma");
+    if (training.label_smoothing > 0) refuse("training.label_smoothing");
     if (job_.model.name == "googlenet" && job_.model.auxiliary_heads) {
       complain("model.auxiliary_heads", base::text("task ", name_of(job_.task), " has no loss for them"),
                "\"auxiliary_heads\": false");
@@ -314,8 +415,10 @@ class JobRules {
 
   void check_balance() {
     if (job_.data.balance == 0) return;
-    if (job_.task != Task::classify && job_.task != Task::ordinal) {  // the others' samples have no class, or several
-      complain("data.balance", base::text("is of tasks classify and ordinal, this job has task ", name_of(job_.task)),
+    const bool has_classes = job_.task == Task::classify || job_.task == Task::ordinal || job_.task == Task::text;
+    if (!has_classes) {  // the others' samples have no class, or several
+      complain("data.balance",
+               base::text("is of tasks classify, ordinal and text, this job has task ", name_of(job_.task)),
                "leave it out");
     }
     if (job_.training.class_balance > 0) {

@@ -11,6 +11,19 @@ namespace {
 
 using testing::HasSubstr;
 
+TEST(JobRulesTest, SentencesAndImagesHaveNetworksOfTheirOwn) {
+  EXPECT_THAT(job_complaint(kSmallJob, {"task=text"}), HasSubstr("task text needs a network that reads"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"model.name=hashed_linear"}), HasSubstr("hashed_linear reads sentences"));
+  const auto complaint = [](const std::string& set) {
+    return job_complaint(kSmallJob, {"task=text", "model.name=hashed_linear", set});
+  };
+  EXPECT_THAT(complaint("text.shortest=6"), HasSubstr("text.shortest: is 6, more than text.longest, 5"));
+  EXPECT_THAT(complaint("evaluation.views=flip"), HasSubstr("a sentence has one view"));
+  EXPECT_THAT(complaint("training.mixup=0.2"), HasSubstr("training.mixup: is of task classify"));
+  EXPECT_NO_THROW(job_of(kSmallJob, {"task=text", "model.name=hashed_linear", "training.label_smoothing=0.1",
+                                     "training.class_balance=1"}));
+}
+
 TEST(JobRulesTest, VirtualRanksAreAPowerOfTwoThatFitsTheBatch) {
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"virtual_ranks\": 6")),
               HasSubstr("training.virtual_ranks: is 6, no power of two\n  fix: use 4 or 8"));
@@ -31,7 +44,7 @@ TEST(JobRulesTest, ClassWeightsAndEarlyStopsNeedSomethingToWorkOn) {
   EXPECT_THAT(job_complaint(with_training("\"epochs\": 1, \"class_balance\": 1"), {"task=regress"}),
               HasSubstr("training.class_balance: is of task classify, this job has task regress"));
   EXPECT_THAT(job_complaint(kSmallJob, {"data.balance=1", "task=regress"}),
-              HasSubstr("data.balance: is of tasks classify and ordinal, this job has task regress"));
+              HasSubstr("data.balance: is of tasks classify, ordinal and text, this job has task regress"));
   EXPECT_EQ(job_of(kSmallJob, {"data.balance=1", "task=ordinal"}).data.balance, 1);
   EXPECT_THAT(job_complaint(kSmallJob, {"data.balance=1", "training.class_balance=1"}),
               HasSubstr("training.class_balance: weighs rare classes in the loss, and data.balance draws them"));
@@ -157,7 +170,7 @@ TEST(JobRulesTest, ObjectsHaveNoLabelOfTheWholeImage) {
   for (const char* wrong :
        {"training.mixup: is of task classify", "training.cutmix: is of task classify",
         "training.label_smoothing: is of task classify", "training.class_balance: is of task classify",
-        "data.augment: is rand, which would move the image away from its boxes",
+        "data.augment: is rand, which would move the image away from what is known of it",
         "instances.scale_min: is 1.5, more than scale_max, 1"}) {
     EXPECT_THAT(all, HasSubstr(wrong));
   }
@@ -168,6 +181,19 @@ TEST(JobRulesTest, VirtualRanksTakeNeitherSyncBatchNormNorRoundedSums) {
               HasSubstr("training.batch_norm: is sync, which would undo the slices of virtual_ranks"));
   EXPECT_THAT(job_complaint(kSmallJob, {"training.virtual_ranks=4", "training.reduce_precision=bf16"}),
               HasSubstr("training.reduce_precision: is bf16, but virtual_ranks exchange their partial sums whole"));
+}
+
+TEST(JobRulesTest, ANowcastNeedsAForecasterAndFramesOfOneKind) {
+  EXPECT_THAT(job_complaint(kSmallJob, {"task=nowcast"}), HasSubstr("task nowcast needs a forecaster"));
+  EXPECT_THAT(job_complaint(kSmallJob, {"model.name=convlstm"}), HasSubstr("convlstm forecasts frames"));
+  const std::string problem =
+      job_complaint(kSmallJob, {"task=nowcast", "model.name=convlstm", "nowcast.state_kernel=4", "nowcast.widths=[]",
+                                "nowcast.thresholds=[5,2]", "data.augment=strong", "training.precision=amp"});
+  for (const char* words : {"nowcast.state_kernel: is 4, which has no centre", "nowcast.widths: names no layer",
+                            "nowcast.thresholds: must increase", "data.augment: is strong, which changes colours",
+                            "training.precision: is amp, and a ConvLSTM"}) {
+    EXPECT_THAT(problem, HasSubstr(words));
+  }
 }
 
 }  // namespace

@@ -69,10 +69,26 @@ class Override {
       slot = parse_set_value(*field, value_, source_);
       return;
     }
-    if (field->type == Type::named_sections) refuse(base::text("'", part.key, "' has names of yours"), "edit the file");
+    if (field->type == Type::named_sections) return put_named(*field, slot, way.subspan(1));
     if (!field->section) refuse(base::text("'", part.key, "' is a value and has no keys of its own"), "");
     if (field->type == Type::section) return put(*field->section, slot, way.subspan(1));
     put_element(*field, slot, way);
+  }
+
+  // One of those that the document names; a name may have dots in it.
+  void put_named(const Field& field, base::Json& object, std::span<const KeyPart> way) const {
+    std::vector<std::string> names;
+    if (object.is_object()) {
+      for (const auto& member : object.members()) names.push_back(member.key);
+    }
+    std::string name;
+    for (size_t i = 0; i + 1 < way.size(); ++i) {
+      name += base::text(i == 0 ? "" : ".", way[i].key);
+      if (std::count(names.begin(), names.end(), name) > 0) {
+        return put(*field.section, object[name], way.subspan(i + 1));
+      }
+    }
+    refuse(base::text("'", field.key, "' has no '", way.front().key, "'"), base::did_you_mean(way.front().key, names));
   }
 
   void put_element(const Field& field, base::Json& list, std::span<const KeyPart> way) const {

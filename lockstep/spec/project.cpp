@@ -56,6 +56,11 @@ const Section& project_section() {
           .add("goal", &Project::goal, "", anything, "what shall be found out, in a sentence")
           .add("applicant", &Project::applicant, "", anything, "name and contact")
           .add("supervisor", &Project::supervisor, "", anything, "likewise, where a student applies")
+          .add("experience", &Project::experience, "", anything, "machines used before, earlier allocations")
+          .add("funding", &Project::funding, "", anything, "who pays for the project")
+          .add("data_rights", &Project::data_rights, "", anything,
+               "licence of the data; consent where people are shown")
+          .add("support", &Project::support, "", anything, "wanted of the centre: help, training")
           .nest("centre", &Project::centre, centre_section())
           .add("wanted", &Project::wanted, "", required, "the GPU or machine that is asked for, a catalogue name")
           .add("gpus", &Project::gpus, "GPUs", one_or_more, "of it, in a typical run")

@@ -64,6 +64,10 @@ struct Project {
   std::string goal;
   std::string applicant;
   std::string supervisor;
+  std::string experience;
+  std::string funding;
+  std::string data_rights;
+  std::string support;
   Centre centre;
   std::string wanted;               // a GPU or machine: what is asked for
   int64_t gpus = 1;                 // of it, in a typical run

@@ -52,6 +52,16 @@ Json phases(double whole_epochs, bool caches, bool flips) {
   return Json::array({std::move(head), std::move(whole)});
 }
 
+// Settings of adamw alone are no recipe, for they have no length: they change the one that is added.
+bool has_own_recipe(const Json& training) {
+  if (training.contains("schedule") || training.contains("phases") || training.contains("steps")) return true;
+  const Json* optimizer = training.find("optimizer");
+  if (!optimizer) return false;
+  const Json* name = member(*optimizer, "name");
+  const bool is_adamw = !name || (name->is_string() && name->as_string() == "adamw");
+  return !optimizer->is_object() || !is_adamw || training.contains("epochs");
+}
+
 }  // namespace
 
 std::string add_recipe(Json& document) {
@@ -59,9 +69,7 @@ std::string add_recipe(Json& document) {
   if (!document.contains("training")) document["training"] = Json::object();
   Json& training = document["training"];
   if (!training.is_object()) return "";  // the parser says so
-  for (const char* key : {"optimizer", "schedule", "phases", "steps"}) {
-    if (training.contains(key)) return "";
-  }
+  if (has_own_recipe(training)) return "";
   const Json* epochs = training.find("epochs");
   if (epochs && (!epochs->is_number() || epochs->as_double() <= 0)) return "";
   const double whole_epochs = epochs ? epochs->as_double() : kWholeEpochs;
@@ -72,9 +80,12 @@ std::string add_recipe(Json& document) {
   const bool caches = !slices || !slices->is_integer() || slices->as_int() == 0;
   const Json* data = document.find("data");
   const bool flips = !data || is_true(*data, "flip", true);
-  training["optimizer"]["name"] = "adamw";
-  training["optimizer"]["lr"] = kRate;
-  training["optimizer"]["weight_decay"] = kWeightDecay;
+  if (!training.contains("optimizer")) training["optimizer"] = Json::object();
+  Json& optimizer = training["optimizer"];
+  add_unless_stated(optimizer, "name", "adamw");
+  add_unless_stated(optimizer, "lr", kRate);
+  add_unless_stated(optimizer, "weight_decay", kWeightDecay);
+  const double rate = optimizer.at("lr").is_number() ? optimizer.at("lr").as_double() : kRate;  // else the parser says
   training["phases"] = phases(whole_epochs, caches, flips);
   const std::string task = document.string_or("task", "classify");
   if (task == "classify") add_unless_stated(training, "label_smoothing", kLabelSmoothing);
@@ -88,8 +99,8 @@ std::string add_recipe(Json& document) {
     if (document["evaluation"].is_object()) add_unless_stated(document["evaluation"], "views", "flip");
   }
   return text("recipe: the head for ", kHeadEpochs, " epochs", caches ? " on cached features" : "",
-              ", then the whole network for ", whole_epochs, " with its batch norms held; adamw at ", kRate, ", then ",
-              kRate * kWholeRateScale, flips ? "; mirror images too" : "");
+              ", then the whole network for ", whole_epochs, " with its batch norms held; adamw at ", rate, ", then ",
+              rate * kWholeRateScale, flips ? "; mirror images too" : "");
 }
 
 bool takes_any_size(const Json& document) {

@@ -39,7 +39,7 @@ TEST(RecipeTest, WeightsWithoutAWordAboutTrainingGetTheRecipe) {
 
 TEST(RecipeTest, AJobThatStatesARecipeIsLeftAlone) {
   for (const char* own : {R"("epochs": 3, "optimizer": {"lr": 0.1})", R"("epochs": 3, "schedule": {})", R"("steps": 3)",
-                          R"("phases": [{"epochs": 2}])"}) {
+                          R"("phases": [{"epochs": 2}])", R"("optimizer": {"name": "sgd", "lr": 0.1})"}) {
     Json job = document(own);
     EXPECT_EQ(add_recipe(job), "") << own;
     EXPECT_EQ(job, document(own));
@@ -59,6 +59,16 @@ TEST(RecipeTest, KeepsWhatTheJobSaysBesides) {
   EXPECT_EQ(parsed.training.label_smoothing, 0);
   EXPECT_FALSE(parsed.training.phases[0].cache_features);
   EXPECT_EQ(parsed.evaluation.views, Views::center);
+}
+
+TEST(RecipeTest, ALearningRateAloneIsThatOfTheRecipe) {
+  Json job = document(R"("optimizer": {"lr": 0.002})");
+  EXPECT_THAT(add_recipe(job), HasSubstr("adamw at 0.002, then 6e-05"));
+  const Job parsed = parse_job(document(""), {"training.optimizer.lr=0.002"});
+  EXPECT_EQ(parsed, parse_job(job));
+  EXPECT_EQ(parsed.training.optimizer.lr, 0.002);
+  EXPECT_EQ(parsed.training.optimizer.name, OptimizerName::adamw);
+  EXPECT_EQ(parsed.training.phases.size(), 2U);
 }
 
 TEST(RecipeTest, NetworksThatAverageOverTheImageTakeAnySize) {

@@ -5,12 +5,16 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <typeinfo>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
+#include "lockstep/site/nvml.h"
 
 namespace lockstep::step {
 namespace {
@@ -18,6 +22,10 @@ namespace {
 using base::Blame;
 using base::Error;
 using base::text;
+
+constexpr int64_t kFirstWithoutVolta = 13000;  // CUDA 13
+constexpr int kTuring = 75;
+constexpr uint64_t kIdleBytes = uint64_t{1} << 30;  // the driver's own and a display's stay below
 
 void ensure_driver() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -50,6 +58,41 @@ void open_own_kernels() {
 
 }  // namespace
 
+void check_gpu(const site::GpuReport& report, size_t index, int64_t runtime) {
+  const int64_t driver = int64_t{report.cuda_major} * 1000 + int64_t{report.cuda_minor} * 10;
+  if (driver > 0 && driver / 1000 < runtime / 1000) {
+    throw Error(Blame::machine,
+                text("--device cuda: the driver ", report.driver, " runs CUDA ", report.cuda_major, ".",
+                     report.cuda_minor, " at most, this libtorch was built with CUDA ", runtime / 1000),
+                "update the driver, or take a libtorch for an older CUDA (LOCKSTEP_TORCH)");
+  }
+  const auto capability_of = [](const site::GpuDevice& gpu) {
+    return gpu.capability_major * 10 + gpu.capability_minor;
+  };
+  if (index >= report.devices.size()) return;
+  const site::GpuDevice& gpu = report.devices[index];
+  const int capability = capability_of(gpu);
+  // CUDA counts from the fastest GPU on, the driver along the bus: of different ones nobody knows which is meant.
+  const bool alike = std::all_of(report.devices.begin(), report.devices.end(),
+                                 [&](const site::GpuDevice& other) { return capability_of(other) == capability; });
+  if (!alike) return;
+  if (runtime >= kFirstWithoutVolta && capability > 0 && capability < kTuring) {
+    throw Error(
+        Blame::machine,
+        text("--device cuda: ", gpu.name, " has compute capability ", gpu.capability_major, ".", gpu.capability_minor,
+             ", and CUDA ", runtime / 1000, " drives 7.5 and newer"),
+        "another GPU, --device cpu, or a libtorch for CUDA 12 (LOCKSTEP_TORCH); `lockstep plan` plans for it anyway");
+  }
+}
+
+std::string gpu_company(const site::GpuReport& report, size_t index) {
+  if (index >= report.devices.size() || report.devices[index].used_bytes < kIdleBytes) return {};
+  const site::GpuDevice& gpu = report.devices[index];
+  return text("GPU ", index, " (", gpu.name, "): ", base::format_bytes(static_cast<double>(gpu.used_bytes)), " of ",
+              base::format_bytes(static_cast<double>(gpu.memory_bytes)),
+              " are in use by others: memory and times are shared with them (nvidia-smi names them)");
+}
+
 void ensure_torch_sees_cuda() {
   const at::CUDAHooksInterface& hooks = at::detail::getCUDAHooks();
   if (typeid(hooks) == typeid(at::CUDAHooksInterface)) {
@@ -67,6 +110,10 @@ at::Device open_device(const std::string& name, int64_t local_rank) {
   open_libtorch_cuda();
   ensure_torch_sees_cuda();
   open_own_kernels();
+  // With CUDA_VISIBLE_DEVICES the driver counts the GPUs another way than this process does.
+  const bool all_visible = std::getenv("CUDA_VISIBLE_DEVICES") == nullptr;
+  check_gpu(site::read_gpus(), all_visible ? static_cast<size_t>(local_rank) : SIZE_MAX,
+            at::detail::getCUDAHooks().versionCUDART());
   const auto count = at::detail::getCUDAHooks().deviceCount();
   // srun --gpus-per-task=1: every rank sees its own GPU alone, as the first.
   if (count == 1 && std::getenv("CUDA_VISIBLE_DEVICES")) return {at::kCUDA, 0};

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "lockstep/kernel/update.h"
+
 namespace lockstep::step {
 
 Ema::Ema(double decay, const model::Network& network) : decay_(decay) {
@@ -22,10 +24,17 @@ Ema::Ema(double decay, const model::Network& network) : decay_(decay) {
   }
 }
 
-void Ema::update(int64_t num_steps) {
+double Ema::share(int64_t num_steps) const {
   const auto steps = static_cast<double>(num_steps);
-  const double decay = std::min(decay_, (1 + steps) / (10 + steps));
-  at::_foreach_lerp_(targets_, sources_, 1 - decay);
+  return 1 - std::min(decay_, (1 + steps) / (10 + steps));
+}
+
+void Ema::update(int64_t num_steps) {
+  at::_foreach_lerp_(targets_, sources_, share(num_steps));
+}
+
+void Ema::update_there(const at::Tensor& numbers) const {
+  kernel::follow_average(targets_, sources_, numbers);
 }
 
 void Ema::swap() {

@@ -14,6 +14,9 @@ class Ema {
   Ema(double decay, const model::Network& network);  // starts as a copy
 
   void update(int64_t num_steps);  // after the optimizer's step number `num_steps` (0, 1, ...)
+  // Likewise on the device, where `numbers` say that the step is taken (kernel/update.h); share(): 1 - decay.
+  void update_there(const at::Tensor& numbers) const;
+  double share(int64_t num_steps) const;
   // Live tensors, named as in the network; integer buffers are shared with it.
   const std::vector<model::Named>& averages() const { return averages_; }
 

@@ -23,7 +23,9 @@ model::NamedTensors evaluate_pass(const model::Network& network, const model::Na
       const at::Tensor& seen = values.front();  // [rows, width], or maps: [rows, channels, height, width]
       *options.features = seen.dim() == 4 ? seen.mean({2, 3}) : seen.flatten(1);
     }
-    outputs.push_back(network.outputs_from(network.run(std::move(values), model::Mode::evaluate, from, end)));
+    const bool is_frozen = options.frozen && !options.features;
+    outputs.push_back(network.outputs_from(
+        is_frozen ? options.frozen->run(values) : network.run(std::move(values), model::Mode::evaluate, from, end)));
   }
   return outputs.size() == 1 ? std::move(outputs.front()) : objective.average(outputs);
 }

@@ -6,6 +6,7 @@
 
 #include "lockstep/comm/group.h"
 #include "lockstep/loader/loader.h"
+#include "lockstep/model/frozen.h"
 #include "lockstep/model/network.h"
 #include "lockstep/objective/objective.h"
 #include "lockstep/spec/job.h"
@@ -36,7 +37,8 @@ std::unique_ptr<task::Score> evaluate(const model::Network& network, loader::Loa
 struct PassOptions {
   spec::Precision precision = spec::Precision::fp32;
   spec::Views views = spec::Views::center;
-  at::Tensor* features = nullptr;  // where to put what the head takes of the first view: [rows, width]
+  at::Tensor* features = nullptr;          // where to put what the head takes of the first view: [rows, width]
+  model::FrozenNetwork* frozen = nullptr;  // runs in the network's place where no features are asked for
 };
 
 // One batch of that: the network's outputs, on the device, those of several views averaged by the objective. REQUIRES:

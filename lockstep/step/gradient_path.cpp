@@ -29,13 +29,14 @@ BatchSums over_ranks(const PassSums& mine, int64_t num_totals, bool want_stop, c
 
 std::unique_ptr<GradientPath> make_gradient_path(const model::Network& network,
                                                  const std::vector<model::Named>& parameters, comm::Group& group,
-                                                 const StepOptions& options, Partitioning* partitioning) {
+                                                 const StepOptions& options, Partitioning* partitioning,
+                                                 const DeviceUpdate* update) {
   if (options.training.virtual_ranks > 0) {
     return std::make_unique<VirtualPath>(network, parameters, group, options);
   }
   if (partitioning && partitioning->sums_gradients())
     return std::make_unique<PartsPath>(network, group, options, *partitioning);
-  return std::make_unique<ReducedPath>(network, parameters, group, options);
+  return std::make_unique<ReducedPath>(network, parameters, group, options, update);
 }
 
 }  // namespace lockstep::step

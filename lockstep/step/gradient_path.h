@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lockstep/comm/group.h"
+#include "lockstep/step/device_update.h"
 #include "lockstep/step/partitioning.h"
 #include "lockstep/step/pass.h"
 
@@ -17,6 +18,8 @@ struct BatchSums {             // over the whole batch, the same on every rank
   bool stop = false;           // some rank wants to stop after this step
   double exposed_seconds = 0;  // of this rank's communication that computing did not hide, beyond the blocking calls'
   std::optional<double> norm = std::nullopt;  // of the gradients, where it came with the sums
+  bool updated = false;  // the weights too, unless loss or gradients are not finite; the host is to follow
+  bool finite = false;   // with `updated`: the batch norms' statistics
 };
 
 // What dropout draws in a step belongs to (seed, step, rank), resumed or not: sets libtorch's generator to it.
@@ -47,9 +50,10 @@ class GradientPath {
 };
 
 // The path that the job asks for; `parameters` are those that are trained; no `partitioning`: training.zero is 0, or
-// there is one rank. All must outlive it.
+// there is one rank; no `update`: the host takes the step. All must outlive it.
 std::unique_ptr<GradientPath> make_gradient_path(const model::Network& network,
                                                  const std::vector<model::Named>& parameters, comm::Group& group,
-                                                 const StepOptions& options, Partitioning* partitioning = nullptr);
+                                                 const StepOptions& options, Partitioning* partitioning = nullptr,
+                                                 const DeviceUpdate* update = nullptr);
 
 }  // namespace lockstep::step

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/step/optimizer.h"
 
+#include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_addcmul.h>
 #include <ATen/ops/_foreach_clamp_max.h>
 #include <ATen/ops/_foreach_clamp_min.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/_foreach_reciprocal.h>
+#include <ATen/ops/_foreach_sqrt.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -17,6 +22,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/kernel/update.h"
 #include "lockstep/step/chunk_norm.h"
 
 namespace lockstep::step {
@@ -64,6 +70,10 @@ bool Optimizer::has_two_moments() const {
   return options_.name == spec::OptimizerName::adamw || options_.name == spec::OptimizerName::lamb;
 }
 
+bool Optimizer::is_rmsprop() const {
+  return options_.name == spec::OptimizerName::rmsprop;
+}
+
 void Optimizer::add_group(double weight_decay, double rate, const std::vector<size_t>& members) {
   if (members.empty()) return;
   Group group;
@@ -75,8 +85,9 @@ void Optimizer::add_group(double weight_decay, double rate, const std::vector<si
     const at::Tensor parameter = parameters_[i].tensor.detach();  // shares the storage, outside autograd
     layers.parameters.push_back(parameter);
     layers.adapted.push_back(parameter.dim() > 1);
-    if (has_two_moments() || options_.momentum != 0) layers.first.push_back(at::zeros_like(parameter));
-    if (has_two_moments()) layers.second.push_back(at::zeros_like(parameter));
+    const bool has_first = has_two_moments() || (options_.momentum != 0 && !is_rmsprop());
+    if (has_first) layers.first.push_back(at::zeros_like(parameter));
+    if (has_two_moments() || is_rmsprop()) layers.second.push_back(at::zeros_like(parameter));
     if (options_.name == spec::OptimizerName::adamw) {
       group.steps.push_back(at::zeros({}, parameter.options().dtype(at::kFloat)));
     }
@@ -98,13 +109,34 @@ void Optimizer::step_adamw(Group& group, double lr) const {
                     /*maximize=*/false);
 }
 
+void Optimizer::check_gradient(const at::Tensor& gradient, size_t parameter) const {
+  const model::Named& of = parameters_[parameter];
+  base::ensure(gradient.defined(), text(of.name, " has a gradient"));
+  // The fused kernels walk the storages side by side: autograd keeps a gradient in its parameter's layout.
+  base::ensure(same_layout(gradient, of.tensor), text("the gradient of ", of.name, " lies as the parameter does"));
+}
+
+// Tieleman and Hinton, lecture 6.5 of "Neural networks for machine learning" (2012).
+void Optimizer::step_rmsprop(Group& group, double lr) const {
+  Layers& layers = group.layers;
+  if (layers.weight_decay != 0) at::_foreach_add_(layers.gradients, layers.parameters, layers.weight_decay);
+  at::_foreach_mul_(layers.second, options_.beta2);
+  at::_foreach_addcmul_(layers.second, layers.gradients, layers.gradients, 1 - options_.beta2);
+  std::vector<at::Tensor> step;
+  step.reserve(layers.second.size());
+  for (const auto& square : layers.second) step.push_back(square.clone());
+  if (options_.epsilon_in_root) at::_foreach_add_(step, options_.epsilon);
+  at::_foreach_sqrt_(step);
+  if (!options_.epsilon_in_root) at::_foreach_add_(step, options_.epsilon);
+  at::_foreach_reciprocal_(step);
+  at::_foreach_mul_(step, layers.gradients);
+  at::_foreach_add_(layers.parameters, step, -lr);
+}
+
 void Optimizer::take_gradients(Group& group) const {
   for (const size_t i : group.members) {
     const at::Tensor& gradient = parameters_[i].tensor.grad();
-    base::ensure(gradient.defined(), text(parameters_[i].name, " has a gradient"));
-    // The fused kernels walk the storages side by side: autograd keeps a gradient in its parameter's layout.
-    base::ensure(same_layout(gradient, parameters_[i].tensor),
-                 text("the gradient of ", parameters_[i].name, " lies as the parameter does"));
+    check_gradient(gradient, i);
     group.layers.gradients.push_back(gradient);
   }
 }
@@ -126,10 +158,44 @@ void Optimizer::step(double lr) {
       case spec::OptimizerName::lamb:
         lamb_step(group.layers, options_, norms_, group.rate * lr, num_steps_.item<int64_t>() + 1);
         break;
+      case spec::OptimizerName::rmsprop:
+        step_rmsprop(group, group.rate * lr);
+        break;
     }
     group.layers.gradients.clear();
   }
   num_steps_.add_(1);
+}
+
+bool Optimizer::can_step_there(const spec::Optimizer& options) {
+  return options.name == spec::OptimizerName::sgd || options.name == spec::OptimizerName::adamw;
+}
+
+void Optimizer::step_there(const at::Tensor& numbers, const WeightCopies& copies, double clip_value) {
+  for (auto& group : groups_) {
+    kernel::UpdatedLayers layers{.weights = group.layers.parameters,
+                                 .first = group.layers.first,
+                                 .second = group.layers.second,
+                                 .rate = group.rate,
+                                 .weight_decay = group.layers.weight_decay,
+                                 .clip_value = clip_value};
+    for (const size_t i : group.members) {
+      const at::Tensor& weight = parameters_[i].tensor;
+      const at::Tensor gradient = copies.leaf(weight).grad();
+      check_gradient(gradient, i);
+      layers.gradients.push_back(gradient);
+      if (group.copies.size() == group.members.size()) continue;
+      const at::Tensor copy = copies.of(weight);
+      group.copies.push_back(copy.defined() ? copy.detach() : at::empty({0}, weight.options()));
+    }
+    layers.copies = group.copies;
+    if (options_.name == spec::OptimizerName::sgd) {
+      kernel::sgd_step(layers, numbers, {.momentum = options_.momentum, .nesterov = options_.nesterov});
+    } else {
+      kernel::adamw_step(layers, numbers,
+                         {.beta1 = options_.beta1, .beta2 = options_.beta2, .epsilon = options_.epsilon});
+    }
+  }
 }
 
 void Optimizer::clear_gradients() {
@@ -150,7 +216,7 @@ std::vector<model::Named> Optimizer::state() const {
       const std::string& name = parameters_[group.members[k]].name;
       const Layers& layers = group.layers;
       if (!layers.first.empty()) all.push_back({text(two ? "exp_avg." : "momentum.", name), layers.first[k]});
-      if (two) all.push_back({text("exp_avg_sq.", name), layers.second[k]});
+      if (!layers.second.empty()) all.push_back({text(two ? "exp_avg_sq." : "square_avg.", name), layers.second[k]});
     }
   }
   return all;

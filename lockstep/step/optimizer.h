@@ -8,6 +8,7 @@
 #include "lockstep/model/network.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/step/trust.h"
+#include "lockstep/step/weight_copies.h"
 
 namespace lockstep::step {
 
@@ -26,6 +27,12 @@ class Optimizer {
 
   // REQUIRES: every parameter has its gradient. LARS changes the gradients.
   void step(double lr);
+  // The same on the device, with what `numbers` say (kernel/update.h), the weights' copies in the same pass. The caller
+  // counts the step once it knows that it was taken. REQUIRES: can_step_there.
+  void step_there(const at::Tensor& numbers, const WeightCopies& copies, double clip_value);
+  static bool can_step_there(const spec::Optimizer& options);
+  void count_step() { num_steps_.add_(1); }
+  int64_t num_steps() const { return *num_steps_.const_data_ptr<int64_t>(); }
   void clear_gradients();
   std::vector<at::Tensor> gradients() const;
   const std::vector<model::Named>& parameters() const { return parameters_; }
@@ -36,17 +43,21 @@ class Optimizer {
   void load_state(const std::vector<model::Named>& state);
 
  private:
-  struct Group {                    // what the fused kernels take: lists side by side
-    std::vector<size_t> members;    // indices into parameters_
-    Layers layers;                  // gradients only while a step is taken
-    std::vector<at::Tensor> steps;  // adamw
-    double rate = 1;                // share of the learning rate
+  struct Group {                     // what the fused kernels take: lists side by side
+    std::vector<size_t> members;     // indices into parameters_
+    Layers layers;                   // gradients only while a step is taken
+    std::vector<at::Tensor> steps;   // adamw
+    std::vector<at::Tensor> copies;  // what step_there writes besides, once it was called
+    double rate = 1;                 // share of the learning rate
   };
   bool has_two_moments() const;
+  bool is_rmsprop() const;
   void add_group(double weight_decay, double rate, const std::vector<size_t>& members);
+  void check_gradient(const at::Tensor& gradient, size_t parameter) const;
   void take_gradients(Group& group) const;
   void step_sgd(Group& group, double weight_decay, double lr) const;
   void step_adamw(Group& group, double lr) const;
+  void step_rmsprop(Group& group, double lr) const;
 
   spec::Optimizer options_;
   std::vector<model::Named> parameters_;

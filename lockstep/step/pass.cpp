@@ -32,7 +32,7 @@ Pass::Pass(const model::Network& network, const StepOptions& options, WeightSour
       objective_(objective_of(options)),
       recomputed_(recomputed_blocks(network, options.training.recompute)) {}
 
-PassSums Pass::run(const Samples& part, double divisor) const {
+PassSums Pass::run(const Samples& part, double divisor, const at::Tensor& scale) const {
   const objective::BatchPosition position{part.epoch, part.step};
   const model::NamedTensors fields = part.from == 0 ? objective_->prepare(part.fields, position) : part.fields;
   model::NamedTensors outputs;
@@ -40,11 +40,11 @@ PassSums Pass::run(const Samples& part, double divisor) const {
   {
     // A source's weights are cast as they come, the network has those of frozen blocks only.
     const size_t own = source_ ? options_.train_from : network_.blocks().size();
-    const PassPrecision precision(network_, options_.training.precision, options_.device, own);
+    const PassPrecision precision(network_, options_.training.precision, options_.device, own, options_.copies);
     outputs = forward(part, fields);
     loss = objective_->loss(outputs, fields, position);
   }
-  (loss / divisor).backward();
+  (scale.defined() ? loss / divisor * scale : loss / divisor).backward();
   std::vector<at::Tensor> totals{loss.detach().to(at::kDouble)};
   for (const at::Tensor& sum : objective_->sums(outputs, fields)) totals.push_back(sum.to(at::kDouble));
   return {at::stack(totals), part.num_read()};

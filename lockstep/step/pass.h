@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lockstep/model/network.h"
@@ -10,6 +11,7 @@
 #include "lockstep/step/ema.h"
 #include "lockstep/step/recompute.h"
 #include "lockstep/step/samples.h"
+#include "lockstep/step/weight_copies.h"
 
 namespace lockstep::step {
 
@@ -20,6 +22,8 @@ struct StepOptions {
   bool freeze_norm = false;  // trained blocks run as in evaluation too: small sets must not bend the statistics
   Ema* ema = nullptr;        // updated after each step
   bool graph = true;         // fused kernels on a GPU become a CUDA graph (step_graph.h)
+  std::optional<bool> on_device = {};    // whether the update needs no host (device_update.h); nothing: where it can
+  const WeightCopies* copies = nullptr;  // 16-bit weights that last (weight_copies.h); the Step makes them
   std::shared_ptr<const objective::Objective> objective = nullptr;  // null: of the task that a job has by default
 
   // The first block whose batch norms take part.
@@ -44,8 +48,9 @@ class Pass {
   // `source`: has the weights of blocks that the network does not have (training.zero 3). All must outlive it.
   Pass(const model::Network& network, const StepOptions& options, WeightSource* source = nullptr);
 
-  // Adds the gradient of sum(loss) / divisor to .grad() of each trained parameter.
-  PassSums run(const Samples& part, double divisor) const;
+  // Adds the gradient of sum(loss) / divisor to .grad() of each trained parameter; `scale`, on the device, multiplies
+  // it.
+  PassSums run(const Samples& part, double divisor, const at::Tensor& scale = {}) const;
   int64_t num_totals() const { return 1 + static_cast<int64_t>(objective_->figures().size()); }
 
  private:

@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "lockstep/step/weight_copies.h"
+
 namespace lockstep::step {
 namespace {
 
@@ -20,21 +22,33 @@ at::ScalarType compute_type(spec::Precision precision) {
   return precision == spec::Precision::bf16 ? at::kBFloat16 : at::kFloat;
 }
 
-WeightCasts::WeightCasts(const model::Network& network, spec::Precision precision, size_t end) {
-  for (size_t i = 0; i < end; ++i) cast(*network.blocks()[i], precision);
-}
-
-void WeightCasts::cast(model::Block& block, spec::Precision precision) {
-  if (compute_type(precision) == at::kFloat) return;
+std::vector<bool> cast_parameters(const model::Block& block) {
   std::set<std::string> norms;  // a layer whose weight is a vector is a norm: matrices and kernels have more dims
   for (const auto& parameter : block.parameters) {
     const bool is_weight = parameter.name.size() > 7 && parameter.name.ends_with(".weight");
     if (is_weight && parameter.tensor.dim() == 1) norms.insert(layer_of(parameter.name));
   }
-  for (auto& parameter : block.parameters) {
-    if (norms.count(layer_of(parameter.name))) continue;
-    kept_.push_back({&parameter.tensor, parameter.tensor});
-    parameter.tensor = parameter.tensor.to(compute_type(precision));
+  std::vector<bool> cast;
+  cast.reserve(block.parameters.size());
+  for (const auto& parameter : block.parameters) cast.push_back(norms.count(layer_of(parameter.name)) == 0);
+  return cast;
+}
+
+WeightCasts::WeightCasts(const model::Network& network, spec::Precision precision, size_t end,
+                         const WeightCopies* copies) {
+  for (size_t i = 0; i < end; ++i) cast(*network.blocks()[i], precision, copies);
+}
+
+void WeightCasts::cast(model::Block& block, spec::Precision precision, const WeightCopies* copies) {
+  const bool narrow = compute_type(precision) != at::kFloat;
+  if (!narrow && !copies) return;
+  const std::vector<bool> cast = cast_parameters(block);
+  for (size_t i = 0; i < cast.size(); ++i) {
+    at::Tensor& weight = block.parameters[i].tensor;
+    const at::Tensor copy = copies ? copies->of(weight) : at::Tensor();
+    if (!copy.defined() && !(narrow && cast[i])) continue;
+    kept_.push_back({&weight, weight});
+    weight = copy.defined() ? copy : weight.to(compute_type(precision));
   }
 }
 
@@ -58,8 +72,9 @@ Autocast::~Autocast() {
   at::autocast::set_autocast_dtype(device_, type_before_);
 }
 
-PassPrecision::PassPrecision(const model::Network& network, spec::Precision precision, at::Device device, size_t end)
-    : casts_(network, precision, end) {
+PassPrecision::PassPrecision(const model::Network& network, spec::Precision precision, at::Device device, size_t end,
+                             const WeightCopies* copies)
+    : casts_(network, precision, end, copies) {
   const bool tensor_cores = precision == spec::Precision::tf32;
   at::globalContext().setAllowTF32CuBLAS(tensor_cores);
   at::globalContext().setAllowTF32CuDNN(tensor_cores);  // libtorch's own default is true: fp32 would not be fp32

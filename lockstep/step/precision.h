@@ -9,18 +9,25 @@
 
 namespace lockstep::step {
 
+class WeightCopies;  // weight_copies.h
+
+// Which of a block's parameters a pass in 16 bit takes as casts: all but those of norms.
+std::vector<bool> cast_parameters(const model::Block& block);
+
 // The type of a pass's input under `precision`; with amp, autocast finds the type of each operator by itself.
 at::ScalarType compute_type(spec::Precision precision);
 
 // For its lifetime the network's matrices and convolutions are casts in `compute_type`; norms keep their fp32 weights
-// and statistics. The casts carry gradients back to the fp32 master weights, which are all that is stored. Without a
-// 16-bit compute_type: nothing. REQUIRES: one scope at a time per network; backward may run after the scope.
+// and statistics. The casts carry gradients back to the fp32 master weights, which are all that is stored. What has a
+// lasting copy among `copies` is that copy. Without a 16-bit compute_type and copies: nothing. REQUIRES: one scope at a
+// time per network; backward may run after the scope.
 class WeightCasts {
  public:
   WeightCasts(const model::Network& network, spec::Precision precision)
       : WeightCasts(network, precision, network.blocks().size()) {}
   // Of blocks [0, end).
-  WeightCasts(const model::Network& network, spec::Precision precision, size_t end);
+  WeightCasts(const model::Network& network, spec::Precision precision, size_t end,
+              const WeightCopies* copies = nullptr);
   WeightCasts(model::Block& block, spec::Precision precision) { cast(block, precision); }
   ~WeightCasts();
   WeightCasts(const WeightCasts&) = delete;
@@ -31,7 +38,7 @@ class WeightCasts {
     at::Tensor* position;
     at::Tensor master;
   };
-  void cast(model::Block& block, spec::Precision precision);
+  void cast(model::Block& block, spec::Precision precision, const WeightCopies* copies = nullptr);
   std::vector<Kept> kept_;
 };
 
@@ -59,7 +66,8 @@ class PassPrecision {
  public:
   PassPrecision(const model::Network& network, spec::Precision precision, at::Device device)
       : PassPrecision(network, precision, device, network.blocks().size()) {}
-  PassPrecision(const model::Network& network, spec::Precision precision, at::Device device, size_t end);
+  PassPrecision(const model::Network& network, spec::Precision precision, at::Device device, size_t end,
+                const WeightCopies* copies = nullptr);
 
  private:
   WeightCasts casts_;

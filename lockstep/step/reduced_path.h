@@ -15,7 +15,7 @@ namespace lockstep::step {
 class ReducedPath final : public GradientPath {
  public:
   ReducedPath(const model::Network& network, const std::vector<model::Named>& parameters, comm::Group& group,
-              const StepOptions& options);
+              const StepOptions& options, const DeviceUpdate* update = nullptr);
 
   BatchSums run(const Samples& samples, double scale, bool want_stop) override;
   double norm(const std::vector<at::Tensor>& gradients) const override;
@@ -26,14 +26,18 @@ class ReducedPath final : public GradientPath {
   BatchSums run_alone(const Samples& samples, double scale, bool want_stop);
   int64_t num_passes(int64_t rows) const;
   PassSums accumulate(const Samples& samples, double scale);
+  at::Tensor report(const PassSums& sums) const;  // all that the host must know of a step
   void pass_nothing();
 
   comm::Group& group_;
   const StepOptions& options_;
-  std::vector<at::Tensor> parameters_;
+  std::vector<at::Tensor> parameters_;  // leaves: those that get the gradients
   Pass pass_;
   Reducer reducer_;
   BatchStatistics statistics_;
+  const DeviceUpdate* update_;
+  at::Tensor scale_;                  // of the loss, on the device: a captured step reads it there; undefined: none
+  double scale_value_ = 0;            // what it says
   bool finite_ = false;               // the statistics after the last run, as far as is known
   std::unique_ptr<StepGraph> graph_;  // null: every operator is launched by itself
 };

@@ -42,6 +42,18 @@ std::unique_ptr<Partitioning> make_partitioning(model::Network& network, comm::G
   return std::make_unique<Partitioning>(network, options.train_from, group, options.training.zero);
 }
 
+// Lasting ones, for steps of one pass that the device takes by itself.
+std::unique_ptr<WeightCopies> make_copies(const model::Network& network, const comm::Group& group,
+                                          StepOptions& options) {
+  const spec::Training& training = options.training;
+  const bool one_pass = training.micro_batch == 0 || training.micro_batch >= training.global_batch;
+  if (!DeviceUpdate::is_possible(options, group)) return nullptr;
+  auto copies = std::make_unique<WeightCopies>(network, one_pass ? training.precision : spec::Precision::fp32,
+                                               options.train_from);
+  if (!copies->empty()) options.copies = copies.get();
+  return copies;
+}
+
 // How LARS and LAMB measure layers, also those of which a rank has partitions.
 Norms norms_for(const spec::Training& training, const Partitioning* partitioning) {
   const bool exact = training.virtual_ranks > 0;
@@ -58,10 +70,12 @@ Step::Step(model::Network& network, comm::Group& group, StepOptions options)
       options_(std::move(options)),
       trained_(trained_parameters(network, options_.train_from)),
       partitioning_(make_partitioning(network, group, options_)),
+      copies_(make_copies(network, group, options_)),
       optimizer_(options_.training.optimizer, partitioning_ ? partitioning_->partitions() : trained_,
                  norms_for(options_.training, partitioning_.get()), layer_rates(options_.training.optimizer, network)),
+      update_(copies_ ? std::make_unique<DeviceUpdate>(options_, optimizer_, *copies_) : nullptr),
       path_(make_gradient_path(with_rules(network, options_.training, group), trained_, group, options_,
-                               partitioning_.get())),
+                               partitioning_.get(), update_.get())),
       scale_(options_.training.precision == spec::Precision::amp && options_.device.is_cuda()) {}
 
 void Step::assemble() {
@@ -105,7 +119,9 @@ void Step::load_state(const std::vector<model::Named>& state) {
 std::vector<at::Tensor> Step::gradients() const {
   if (partitioning_ && partitioning_->sums_gradients()) return partitioning_->gradients();
   std::vector<at::Tensor> all;
-  for (const auto& parameter : trained_) all.push_back(parameter.tensor.grad());
+  for (const auto& parameter : trained_) {
+    all.push_back((copies_ ? copies_->leaf(parameter.tensor) : parameter.tensor).grad());
+  }
   return all;
 }
 
@@ -114,8 +130,13 @@ StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
   const double waited = seconds_waited();
   // With virtual ranks no operator of a step, the optimizer's included, may see how many threads a rank has.
   const ThreadScope threads(options_.training.virtual_ranks > 0 ? options_.training.threads_per_slice : 0);
-  for (auto& parameter : trained_) parameter.tensor.mutable_grad().reset();
+  for (auto& parameter : trained_) {
+    at::Tensor leaf = copies_ ? copies_->leaf(parameter.tensor) : parameter.tensor;
+    leaf.mutable_grad().reset();
+  }
   if (partitioning_) partitioning_->begin_step();
+  if (copies_) copies_->refresh();
+  if (update_) update_->begin(samples, lr);
   const BatchSums sums = path_->run(samples, scale_.value(), want_stop);
 
   StepResult result;
@@ -123,31 +144,40 @@ StepResult Step::run(const Samples& samples, double lr, bool want_stop) {
   result.loss = sums.totals[0] / static_cast<double>(std::max<int64_t>(1, result.samples));
   result.figures.assign(sums.totals.begin() + 1, sums.totals.end());
   result.stop = sums.stop;
-  finish(result, samples, lr, sums.norm);
+  finish(result, samples, lr, sums);
   result.communicate_seconds = sums.exposed_seconds + seconds_waited() - waited;
   result.compute_seconds = base::steady_seconds() - start - result.communicate_seconds;
   return result;
 }
 
-// Takes the step with the gradients that every rank now has alike, or its part of them, unless something in it is not
-// finite.
-void Step::finish(StepResult& result, const Samples& samples, double lr, const std::optional<double>& norm) {
-  const auto& training = options_.training;
-  auto gradients = this->gradients();
-  double factor = 1 / scale_.value();
-  if (result.samples != samples.global_size && result.samples > 0) {  // rows that were not read: a smaller mean
-    factor *= static_cast<double>(samples.global_size) / static_cast<double>(result.samples);
-  }
-  if (factor != 1) at::_foreach_mul_(gradients, factor);
-  result.gradient_norm = norm ? *norm * factor : path_->norm(gradients);
+bool Step::judge(StepResult& result) {
   const bool good = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
   result.skipped = !good && std::isfinite(result.loss) && scale_.can_shrink();
   result.finite = good || result.skipped;
   scale_.update(good);
-  if (!good) {
-    path_->drop_statistics();
+  if (!good) path_->drop_statistics();
+  return good;
+}
+
+// Takes the step with the gradients that every rank now has alike, or its part of them, unless something in it is not
+// finite; or only counts it, where the device has taken it.
+void Step::finish(StepResult& result, const Samples& samples, double lr, const BatchSums& sums) {
+  const auto& training = options_.training;
+  double factor = 1 / scale_.value();
+  if (result.samples != samples.global_size && result.samples > 0) {  // rows that were not read: a smaller mean
+    factor *= static_cast<double>(samples.global_size) / static_cast<double>(result.samples);
+  }
+  if (sums.updated) {
+    result.gradient_norm = *sums.norm * factor;
+    if (!judge(result)) return;
+    path_->take_statistics(samples);
+    if (result.samples > 0) update_->was_taken(samples, sums.finite);
     return;
   }
+  auto gradients = this->gradients();
+  if (factor != 1) at::_foreach_mul_(gradients, factor);
+  result.gradient_norm = sums.norm ? *sums.norm * factor : path_->norm(gradients);
+  if (!judge(result)) return;
   if (training.clip_norm > 0) clip_gradients(gradients, result.gradient_norm, training.clip_norm);
   if (training.clip_value > 0) clip_values(gradients, training.clip_value);
   path_->take_statistics(samples);

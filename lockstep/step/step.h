@@ -7,6 +7,7 @@
 #include "lockstep/comm/group.h"
 #include "lockstep/model/network.h"
 #include "lockstep/step/cut_state.h"
+#include "lockstep/step/device_update.h"
 #include "lockstep/step/gradient_path.h"
 #include "lockstep/step/loss_scale.h"
 #include "lockstep/step/optimizer.h"
@@ -14,6 +15,7 @@
 #include "lockstep/step/pass.h"
 #include "lockstep/step/reducer.h"
 #include "lockstep/step/samples.h"
+#include "lockstep/step/weight_copies.h"
 
 namespace lockstep::step {
 
@@ -61,12 +63,17 @@ class Step {
   // From whole tensors. User error naming the first that is missing or has another shape.
   void load_state(const std::vector<model::Named>& state);
 
-  // This rank's, of the last step: whole, or with training.zero 2 and 3 those of its partitions.
+  // This rank's, of the last step: whole, or with training.zero 2 and 3 those of its partitions. Where the update needs
+  // no host they are as backward left them: with the loss scale, before clipping, perhaps in 16 bit.
   std::vector<at::Tensor> gradients() const;
+  const WeightCopies* copies() const { return copies_.get(); }              // null or empty: each pass casts
+  const DeviceUpdate* update() const { return update_.get(); }              // null: the host takes the step
   const Partitioning* partitioning() const { return partitioning_.get(); }  // null: one rank, or training.zero 0
 
  private:
-  void finish(StepResult& result, const Samples& samples, double lr, const std::optional<double>& norm);
+  void finish(StepResult& result, const Samples& samples, double lr, const BatchSums& sums);
+  // Whether the step is (to be) taken: loss and gradients are finite.
+  bool judge(StepResult& result);
   void update(double lr);
   double seconds_waited() const {
     return group_.seconds_waited() + (partitioning_ ? partitioning_->seconds_waited() : 0);
@@ -76,7 +83,9 @@ class Step {
   StepOptions options_;
   std::vector<model::Named> trained_;
   std::unique_ptr<Partitioning> partitioning_;
+  std::unique_ptr<WeightCopies> copies_;  // null: the host takes the step
   Optimizer optimizer_;
+  std::unique_ptr<DeviceUpdate> update_;  // null: the host takes the step
   std::unique_ptr<GradientPath> path_;
   LossScale scale_;
 };

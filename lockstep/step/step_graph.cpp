@@ -62,11 +62,15 @@ bool all_read(const Samples& samples) {
 
 }  // namespace
 
+bool StepGraph::is_wanted(const StepOptions& options, const comm::Group& group) {
+  return options.graph && options.device.is_cuda() && options.training.kernels == spec::Kernels::fused &&
+         group.size() == 1 && options.training.virtual_ranks == 0 && objective_of(options)->same_for_all_batches();
+}
+
 std::unique_ptr<StepGraph> StepGraph::make(const StepOptions& options, const comm::Group& group,
                                            std::vector<at::Tensor> parameters) {
-  const bool wanted = options.graph && options.device.is_cuda() && options.training.kernels == spec::Kernels::fused &&
-                      group.size() == 1 && objective_of(options)->same_for_all_batches();
-  if (!wanted || !parameters.front().has_storage() || parameters.front().storage().data() == nullptr) return nullptr;
+  if (!is_wanted(options, group) || !parameters.front().has_storage() || parameters.front().storage().data() == nullptr)
+    return nullptr;
   const lockstep_graph* plugin = open_graph_plugin();
   if (!plugin) return nullptr;
   return std::unique_ptr<StepGraph>(new StepGraph(*plugin, options.device, std::move(parameters)));
@@ -86,22 +90,15 @@ void StepGraph::drop() {
   capture_ = nullptr;
 }
 
-bool StepGraph::fits(const Samples& samples, double scale) const {
-  return seen_ > 0 && scale == scale_ && same_shape(samples, still_);
+bool StepGraph::fits(const Samples& samples) const {
+  return seen_ > 0 && same_shape(samples, still_);
 }
 
-PassSums StepGraph::run(const Samples& samples, double scale, const Work& work) {
+PassSums StepGraph::run(const Samples& samples, const Work& work) {
   if (failed_ || samples.from != 0 || !all_read(samples)) return work(samples);
-  if (captured()) {
-    if (fits(samples, scale)) return replay(samples);
-    if (scale == scale_) return work(samples);  // an odd batch: the next ones are as ever
-    drop();                                     // the loss scale has changed, for many steps
-    seen_ = kEagerSteps;
-    scale_ = scale;
-  }
-  if (!fits(samples, scale)) {
+  if (captured()) return fits(samples) ? replay(samples) : work(samples);  // an odd batch: the next ones are as ever
+  if (!fits(samples)) {
     still_ = shape_of(samples);
-    scale_ = scale;
     seen_ = 0;
   }
   if (seen_++ < kEagerSteps) return work(samples);
@@ -110,15 +107,16 @@ PassSums StepGraph::run(const Samples& samples, double scale, const Work& work) 
 }
 
 bool StepGraph::capture(const Samples& samples, const Work& work) {
+  std::string problem;
+  if (plugin_.make_room() != 0) problem = plugin_.failure();
   still_ = samples;
   for (auto& field : still_.fields) field.tensor = field.tensor.clone();
-  std::string problem;
   {
     // Not on the default stream, which cannot be captured.
     const c10::StreamGuard stream(c10::impl::VirtualGuardImpl(device_.type()).getStreamFromGlobalPool(device_));
-    if (plugin_.begin(&capture_) != 0) {
+    if (problem.empty() && plugin_.begin(&capture_) != 0) {
       problem = plugin_.failure();
-    } else {
+    } else if (problem.empty()) {
       try {
         sums_ = work(still_);
         if (plugin_.end(capture_) != 0) problem = plugin_.failure();

@@ -13,33 +13,35 @@
 
 namespace lockstep::step {
 
-// Forward and backward of a step as one CUDA graph: the host launches once, not a thousand times. The first steps run
-// as ever, and train; then one is captured and every further one of the same shape is replayed. Another shape (the odd
-// last batch), rows that could not be read and another loss scale run as ever. Where an operator cannot be captured,
-// the run goes on without, and says so once.
+// A step as one CUDA graph, with the update where that needs no host (device_update.h): the host launches once, not a
+// thousand times. The first steps run as ever, and train; then one is captured and every further one of the same shape
+// is replayed. Another shape (the odd last batch) and rows that could not be read run as ever. Where an operator cannot
+// be captured, the run goes on without, and says so once.
 class StepGraph {
  public:
   // libtorch's own kernels settle within so many steps: workspaces, algorithm choices.
   static constexpr int64_t kEagerSteps = 11;
 
   // Whether a step with these options may be captured: on a GPU, with fused kernels, alone, the same operators for
-  // every batch; and whether this build can. Null: no.
+  // every batch.
+  static bool is_wanted(const StepOptions& options, const comm::Group& group);
+  // Null: it may not, or this build cannot. `parameters`: those that get gradients.
   static std::unique_ptr<StepGraph> make(const StepOptions& options, const comm::Group& group,
                                          std::vector<at::Tensor> parameters);
   ~StepGraph();
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
 
-  // What `work` returns for these samples, and the gradients that it leaves in the parameters. `scale`: a number that
-  // `work` depends on, besides. REQUIRES: no parameter has a gradient.
+  // What `work` returns for these samples, and the gradients that it leaves in the parameters; whatever else it depends
+  // on lies on the device. REQUIRES: no parameter has a gradient.
   using Work = std::function<PassSums(const Samples&)>;
-  PassSums run(const Samples& samples, double scale, const Work& work);
+  PassSums run(const Samples& samples, const Work& work);
 
   bool captured() const { return capture_ != nullptr; }
 
  private:
   StepGraph(const lockstep_graph& plugin, at::Device device, std::vector<at::Tensor> parameters);
-  bool fits(const Samples& samples, double scale) const;
+  bool fits(const Samples& samples) const;
   bool capture(const Samples& samples, const Work& work);
   PassSums replay(const Samples& samples);
   void drop();
@@ -48,7 +50,6 @@ class StepGraph {
   at::Device device_;
   std::vector<at::Tensor> parameters_;
   Samples still_;     // in memory of its own, what the graph reads; before the capture: only its shape counts
-  double scale_ = 0;  // likewise
   int64_t seen_ = 0;  // steps in a row that fit
   bool failed_ = false;
   lockstep_graph_capture* capture_ = nullptr;

@@ -5,6 +5,7 @@
 
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/task/task.h"
 
 namespace lockstep::store {
 namespace {
@@ -47,22 +48,11 @@ std::string rows_of(const Json& object) {
   return rows;
 }
 
-std::string what_it_gives(const spec::Job& job) {
-  switch (job.task) {
-    case spec::Task::classify:
-      return "one of several classes for an image: softmax of the outputs";
-    case spec::Task::multilabel:
-      return "any number of classes for an image: sigmoid of each output";
-    case spec::Task::ordinal:
-      return "one of several classes in an order: softmax of the outputs";
-    case spec::Task::regress:
-      return "a number for an image";
-    case spec::Task::detect:
-      return "boxes around objects of one kind";
-    case spec::Task::instances:
-      return "boxes and masks of objects";
-  }
-  return "";
+std::string how_to_use(const spec::Job& job, const task::NetworkWords& words) {
+  if (!words.takes.empty()) return words.takes;
+  return text("Images of ", spec::to_text(job.data.image_size), " pixels (the middle ", job.data.center_crop,
+              " of the short side), values from 0 to 1, normalised with mean ", Json::array_of(job.data.mean).dump(-1),
+              " and std ", Json::array_of(job.data.std).dump(-1));
 }
 
 std::string measured(const Json& metrics) {
@@ -93,15 +83,14 @@ std::string licence_of(const Json& about) {
 
 std::string model_card(const Json& about, const spec::Job& job) {
   const Json& weights = about.at("weights");
+  const task::NetworkWords words = task::make_task(job)->network_words();
   std::string card = text("# ", plain(job.name), "\n\n", plain(job.model.name), ", ",
                           base::format_short_count(static_cast<double>(weights.at("elements").as_int())),
-                          " numbers: ", what_it_gives(job), ".\n");
+                          " numbers: ", words.gives, ".\n");
   card += class_list(about.at("classes"));
   card += text("\nWeights: ", words_of(weights.at("which")), ".\n");
-  card += text("\n## How to use it\nImages of ", spec::to_text(job.data.image_size), " pixels (the middle ",
-               job.data.center_crop, " of the short side), values from 0 to 1, normalised with mean ",
-               Json::array_of(job.data.mean).dump(-1), " and std ", Json::array_of(job.data.std).dump(-1),
-               ". `lockstep predict` does all of it:\n\n    lockstep predict STORE/NAME:TAG IMAGES\n");
+  card += text("\n## How to use it\n", how_to_use(job, words), ". `lockstep predict` does all of it:\n\n");
+  card += text("    lockstep predict STORE/NAME:TAG ", words.takes.empty() ? "IMAGES" : "FILES", "\n");
   card += text("\n## How good it is\n", measured(about.at("metrics")));
   card += text("\n## What it learnt from\n| data | |\n|---|---|\n", rows_of(about.at("data")));
   card +=

@@ -44,5 +44,21 @@ TEST(ModelCardTest, HasTheMetricsAndTheLicenceOfWhatItBeganWith) {
   EXPECT_THAT(card, HasSubstr("Training began with resnet18.safetensors, licence: BSD-3."));
 }
 
+TEST(ModelCardTest, SaysWhatEveryTaskGivesAndTakes) {
+  const auto card_of = [](const std::vector<std::string>& sets) {
+    return model_card(about_with(""), spec::job_of(spec::kSmallJob, sets));
+  };
+  const std::string images = card_of({});
+  EXPECT_THAT(images, HasSubstr("## How to use it\nImages of 224 pixels (the middle 0.875 of the short side), "));
+  EXPECT_THAT(images, HasSubstr("does all of it:\n\n    lockstep predict STORE/NAME:TAG IMAGES\n\n## How good"));
+  const std::string sentences = card_of({"task=text", "model.name=hashed_linear"});
+  EXPECT_THAT(sentences, HasSubstr("numbers: the class of a sentence: softmax of the outputs.\n"));
+  EXPECT_THAT(sentences,
+              HasSubstr("## How to use it\nSentences in UTF-8, by their hashed n-grams. `lockstep predict`"));
+  const std::string radar = card_of({"task=nowcast", "model.name=convlstm", "data.image_size=64"});
+  EXPECT_THAT(radar, HasSubstr("Strips of 5 radar frames, 5 minutes apart, of 64"));
+  for (const auto& card : {sentences, radar}) EXPECT_THAT(card, Not(HasSubstr("normalised with mean")));
+}
+
 }  // namespace
 }  // namespace lockstep::store

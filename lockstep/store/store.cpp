@@ -259,7 +259,8 @@ std::vector<std::string> names(const Path& store) {
   check_store(store);
   std::vector<std::string> found;
   for (const Path& path : base::list_folder(names_folder(store))) {
-    if (has_entries(path / "versions")) found.push_back(path.filename().string());  // else a first add was killed
+    const std::string name = path.filename().string();  // one that nobody could have given is no reason to list none
+    if (is_name(name) && has_entries(path / "versions")) found.push_back(name);  // else a first add was killed
   }
   std::sort(found.begin(), found.end());
   return found;

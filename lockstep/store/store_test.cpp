@@ -112,6 +112,13 @@ TEST_F(StoreTest, ANameOrTagWhoseFirstWriterWasKilledIsNotThereYet) {
   EXPECT_EQ(add(path(), "cats", small_parts("a")).number, 1);
 }
 
+TEST_F(StoreTest, ANameThatNobodyCouldHaveGivenHidesNoOther) {
+  add_small("a");
+  std::filesystem::copy(path() / "names" / "pets", path() / "names" / "\x1b]52;c;x\a",
+                        std::filesystem::copy_options::recursive);
+  EXPECT_THAT(names(path()), ElementsAre("pets"));
+}
+
 TEST_F(StoreTest, AFolderOfSomethingElseIsNoStore) {
   base::make_folders(path());
   base::write_file(path() / "thesis.tex", "years of work");

@@ -7,7 +7,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
-#include "lockstep/loader/collection.h"
+#include "lockstep/loader/collections.h"
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/store/store.h"
@@ -167,8 +167,7 @@ std::vector<std::string> class_names(const TrainedWeights& source, const spec::J
     if (const base::Json* names = document.find("classes")) return names_from(*names);
   }
   if (job.data.train == "synthetic") return loader::synthetic_collection(1, job.model.classes).classes;
-  const bool of_samples = task::make_task(job)->classes() == task::Classes::of_samples;
-  return (of_samples ? loader::scan_folder(job.data.train) : loader::scan_images(job.data.train)).classes;
+  return loader::scan_for(job, job.data.train).classes;
 }
 
 }  // namespace lockstep::store

@@ -44,6 +44,13 @@ TEST(VersionTest, AFlippedByteInAnyFileIsNoticedAndNamed) {
   EXPECT_EQ(damage(version), "");
 }
 
+TEST(VersionTest, AFileThatHasGrownByAHoleIsNotRead) {
+  const base::TemporaryFolder folder;
+  const base::Path version = folder.path() / write_version(folder.path(), small_parts("weights"));
+  std::filesystem::resize_file(version / "weights.safetensors", uintmax_t{1} << 42);
+  EXPECT_EQ(damage(version), "weights.safetensors has 4398046511104 bytes instead of 7");
+}
+
 TEST(VersionTest, ADamagedOneIsNotTakenForTheSame) {
   const base::TemporaryFolder folder;
   const std::string id = write_version(folder.path(), small_parts("weights"));

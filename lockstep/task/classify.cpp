@@ -103,6 +103,10 @@ Json Classify::report_words() const {
                           "report words");
 }
 
+NetworkWords Classify::network_words() const {
+  return {.gives = "one of several classes for an image: softmax of the outputs", .activation = "softmax"};
+}
+
 Json Classify::record(const Rows& rows, int64_t i, int64_t top) const {
   const auto shares = rows.output("probabilities").row(i);
   std::vector<size_t> labels(shares.size());

@@ -22,6 +22,7 @@ class Classify final : public Task {
   int64_t num_outputs() const override { return num_classes_; }
   std::unique_ptr<Score> score(int64_t worst) const override;
   base::Json report_words() const override;
+  NetworkWords network_words() const override;
   base::Json record(const Rows& rows, int64_t i, int64_t top) const override;
   std::string line(const base::Json& record) const override;
   bool draw(const base::Json& record, image::Image& on) const override { return draw_classes(record, on); }

@@ -318,11 +318,12 @@ CocoFigures CocoScore::figures() const {
   auto begin = rows.cbegin();
   for (int64_t label = 0; label < num_classes_; ++label) {
     const auto end = std::find_if(begin, rows.cend(), [&](const Row& row) { return row.label != label; });
+    const auto of_label = std::span<const Row>(rows).subspan(static_cast<size_t>(begin - rows.cbegin()),
+                                                             static_cast<size_t>(end - begin));
     for (size_t bit = 0; bit < kRanges * kOverlaps; ++bit) {
       const size_t range = bit / kOverlaps;
       const int64_t truths = counts_[2 + kRanges * static_cast<size_t>(label) + range];
-      curves.at(range, bit % kOverlaps, static_cast<size_t>(label)) =
-          trace_curve(std::span<const Row>(begin, end), bit, truths, precisions);
+      curves.at(range, bit % kOverlaps, static_cast<size_t>(label)) = trace_curve(of_label, bit, truths, precisions);
     }
     begin = end;
   }

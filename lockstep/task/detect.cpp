@@ -25,15 +25,6 @@ using image::Box;
 
 constexpr double kMostShift = 30.0 / 255, kMostContrast = 0.25;  // KittiBox's augmentation
 
-// The whole image, stretched to the canvas.
-image::View stretched(const image::ImageInfo& info, const spec::ImageSize& canvas) {
-  const auto axis = [](int64_t length, int64_t size) {
-    return image::Axis{
-        .num_outputs = size, .scale = static_cast<double>(length) / static_cast<double>(size), .high = length};
-  };
-  return {.x = axis(info.width, canvas.width), .y = axis(info.height, canvas.height)};
-}
-
 void draw_augmentation(const spec::Data& data, base::Random random, image::View& view) {
   if (data.augment == spec::Augment::none) return;
   view.x.reversed = data.flip && random.chance(0.5);
@@ -55,7 +46,7 @@ class GridEncoder final : public Encoder {
     const image::ImageInfo info = renderer_.chosen(
         sample.image,
         [&](const image::ImageInfo& seen) {
-          view = stretched(seen, data_.image_size);
+          view = image::whole_view(seen.width, seen.height, data_.image_size);
           if (random) draw_augmentation(data_, *random, view);
           return view;
         },
@@ -175,6 +166,9 @@ class Detect final : public Task {
                     "validation": "ap50", "also": {"IoU 0.5 to 0.95": "ap"},
                     "row": {"AP": "ap", "AP50": "ap50"}})",
         "report words");
+  }
+  NetworkWords network_words() const override {
+    return {.gives = "boxes around objects of one kind", .activation = "docs/detection.md"};
   }
 
   // Boxes from the threshold on.

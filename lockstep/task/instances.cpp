@@ -67,6 +67,9 @@ class Instances final : public Task {
                                  R"(_ap", "also": {"at IoU 0.5": ")", kind, R"(_ap50"}})"),
                             "report words");
   }
+  NetworkWords network_words() const override {
+    return {.gives = "boxes and masks of objects", .activation = "docs/detection.md"};
+  }
 
   // {"width", "height", "objects": [{"class", "label", "score", "box": [x, y, width, height], "segmentation"}]}, in
   // pixels of the image as it is seen.

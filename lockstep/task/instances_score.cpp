@@ -3,11 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <iterator>
-#include <map>
 #include <optional>
-#include <sstream>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
@@ -39,6 +36,7 @@ struct Mistakes {
   int64_t wrong = 0;  // told where there is nothing of the kind
 
   int64_t all() const { return missed + wrong; }
+  double mark() const { return -static_cast<double>(all()); }  // of WorstRecords
 };
 
 double common_area(const std::array<double, 4>& a, const std::array<double, 4>& b) {  // x, y, width, height
@@ -97,26 +95,6 @@ CocoDetection detection_of(const Detection& one) {
   return detection;
 }
 
-// Lengths, then the parts themselves.
-std::string join_parts(const std::vector<std::string>& parts) {
-  std::string all;
-  for (const std::string& part : parts) {
-    const auto size = static_cast<uint64_t>(part.size());
-    all.append(reinterpret_cast<const char*>(&size), sizeof size).append(part);
-  }
-  return all;
-}
-
-std::string_view next_part(std::string_view& packed) {
-  uint64_t size = 0;
-  base::ensure(packed.size() >= sizeof size, "ranks hand over whole scores");
-  std::memcpy(&size, packed.data(), sizeof size);
-  base::ensure(packed.size() - sizeof size >= size, "ranks hand over whole scores");
-  const std::string_view part = packed.substr(sizeof size, size);
-  packed.remove_prefix(sizeof size + size);
-  return part;
-}
-
 // -1: there was nothing to find.
 std::string figure_text(double figure) {
   return figure < 0 ? "-" : percent(figure, 2);
@@ -125,49 +103,6 @@ std::string figure_text(double figure) {
 Json or_null(double figure) {
   return figure < 0 ? Json() : Json(figure);
 }
-
-// The records of the images with most mistakes, of equal ones those that come first.
-class WorstPictures {
- public:
-  bool takes(const Mistakes& mistakes, size_t most) const {
-    return records_.size() < most || (most > 0 && key_of(mistakes) < records_.rbegin()->first);
-  }
-  void add(const Mistakes& mistakes, std::string record, size_t most) {
-    add(key_of(mistakes), std::move(record), most);
-  }
-  const std::string* find(const Mistakes& mistakes) const {
-    const auto found = records_.find(key_of(mistakes));
-    return found == records_.end() ? nullptr : &found->second;
-  }
-
-  std::string pack() const {
-    std::vector<std::string> parts;
-    parts.reserve(2 * records_.size());
-    for (const auto& [key, record] : records_) {
-      parts.push_back(text(key.first, " ", key.second));
-      parts.push_back(record);
-    }
-    return join_parts(parts);
-  }
-  void merge(std::string_view packed, size_t most) {
-    while (!packed.empty()) {
-      std::istringstream words{std::string(next_part(packed))};
-      Key key;
-      words >> key.first >> key.second;
-      add(key, std::string(next_part(packed)), most);
-    }
-  }
-
- private:
-  using Key = std::pair<int64_t, int64_t>;  // less is worse: mistakes below 0, sample
-  static Key key_of(const Mistakes& mistakes) { return {-mistakes.all(), mistakes.id}; }
-  void add(const Key& key, std::string record, size_t most) {
-    records_.emplace(key, std::move(record));
-    if (records_.size() > most) records_.erase(std::prev(records_.end()));
-  }
-
-  std::map<Key, std::string> records_;
-};
 
 class InstancesScore final : public Score {
  public:
@@ -179,7 +114,8 @@ class InstancesScore final : public Score {
         keep_(static_cast<size_t>(std::max<int64_t>(worst, 0))),
         boxes_(std::ssize(classes_), CocoIou::bbox),
         masks_(std::ssize(classes_), CocoIou::segm),
-        plain_(std::ssize(classes_), has_masks ? CocoIou::segm : CocoIou::bbox) {}
+        plain_(std::ssize(classes_), has_masks ? CocoIou::segm : CocoIou::bbox),
+        pictures_(worst) {}
 
   void add(const Rows& rows) override {
     summed_.reset();
@@ -213,7 +149,7 @@ class InstancesScore final : public Score {
     masks_.merge(next_part(packed));
     plain_.merge(next_part(packed));
     mistakes_.merge(next_part(packed));
-    pictures_.merge(next_part(packed), keep_);
+    pictures_.merge(next_part(packed));
   }
 
   int64_t samples() const override { return boxes_.images(); }
@@ -318,7 +254,7 @@ class InstancesScore final : public Score {
 
   // What Task::draw takes, with the objects that were looked for besides: of the worst images alone.
   void keep_picture(const Mistakes& mistakes, const AnnotatedImage& annotated, const std::vector<Detection>& found) {
-    if (mistakes.all() == 0 || !pictures_.takes(mistakes, keep_)) return;
+    if (mistakes.all() == 0 || !pictures_.takes(mistakes.mark(), mistakes.id)) return;
     Json record = Json::object();
     record["width"] = annotated.width;
     record["height"] = annotated.height;
@@ -334,7 +270,7 @@ class InstancesScore final : public Score {
       truth["box"] = Json::array_of(truth_of(object).box);
       record["truths"].push_back(std::move(truth));
     }
-    pictures_.add(mistakes, record.dump(-1), keep_);
+    pictures_.add(mistakes.mark(), mistakes.id, std::move(record));
   }
 
   Json told_object(const Detection& one, const AnnotatedImage& image) const {
@@ -377,7 +313,8 @@ class InstancesScore final : public Score {
       row["predicted"] = text(one.objects - one.missed, " found, ", one.missed, " missed, ", one.wrong, " wrong");
       row["missed"] = one.missed;
       row["wrong"] = one.wrong;
-      if (const std::string* record = pictures_.find(one)) row["record"] = base::parse_json(*record, "a record");
+      const auto record = pictures_.worst_first().find({one.mark(), one.id});
+      if (record != pictures_.worst_first().end()) row["record"] = record->second;
       worst.push_back(std::move(row));
     }
     return worst;
@@ -391,7 +328,7 @@ class InstancesScore final : public Score {
   CocoScore masks_;
   CocoScore plain_;  // of the headline's kind, with scores as the network gave them; empty without a context
   KeptRows<Mistakes> mistakes_;
-  WorstPictures pictures_;
+  WorstRecords pictures_;
   mutable std::optional<Figures> summed_;  // none: something was added since
 };
 

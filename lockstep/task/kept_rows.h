@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/json.h"
 
 namespace lockstep::task {
 
@@ -44,5 +47,31 @@ class KeptRows {
  private:
   std::vector<Row> rows_;
 };
+
+// What is shown of the worst samples, `most` of them. `mark` says how good a sample is: the lower, the worse; of equal
+// ones the first samples are kept. REQUIRES: marks are numbers, and no sample comes twice
+class WorstRecords {
+ public:
+  using Key = std::pair<double, int64_t>;  // mark, sample
+
+  explicit WorstRecords(int64_t most) : most_(static_cast<size_t>(std::max<int64_t>(most, 0))) {}
+
+  bool takes(double mark, int64_t id) const;  // asked before a record is made, which may be costly
+  void add(double mark, int64_t id, base::Json record);
+  const std::map<Key, base::Json>& worst_first() const { return records_; }
+
+  // For Score::pack and Score::merge.
+  std::string pack() const;
+  void merge(std::string_view packed);
+
+ private:
+  size_t most_;
+  std::map<Key, base::Json> records_;
+};
+
+// Of a score that keeps several things: one string for Score::pack, each with its length in front.
+std::string join_parts(const std::vector<std::string>& parts);
+// Takes the first of them off.
+std::string_view next_part(std::string_view& packed);
 
 }  // namespace lockstep::task

@@ -324,6 +324,11 @@ class Multilabel final : public Task {
                                 "training": "", "validation": "map", "also": {"F1": "f1"}})",
                             "report words");
   }
+  NetworkWords network_words() const override {
+    return {.gives = "any number of classes for an image: sigmoid of each output",
+            .activation = "sigmoid",
+            .threshold = how_.threshold};
+  }
 
   // "labels": those from the threshold on; "classes": the most probable, whether or not.
   Json record(const Rows& rows, int64_t i, int64_t top) const override {

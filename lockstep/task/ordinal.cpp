@@ -172,6 +172,9 @@ class Ordinal final : public Task {
                                 "training": "absolute_error", "validation": "mae", "also": {}})",
                             "report words");
   }
+  NetworkWords network_words() const override {
+    return {.gives = "one of several classes in an order: softmax of the outputs", .activation = "softmax"};
+  }
   // "class": the answer; "expected": the mean position in the order, from 0; "probabilities": by class, in their order.
   Json record(const Rows& rows, int64_t i, int64_t /*top*/) const override {
     const auto shares = rows.output("probabilities").row(i);

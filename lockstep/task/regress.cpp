@@ -126,6 +126,7 @@ class Regress final : public Task {
                                 "training": "absolute_error", "validation": "mae", "also": {}})",
                             "report words");
   }
+  NetworkWords network_words() const override { return {.gives = "a number for an image"}; }
   Json record(const Rows& rows, int64_t i, int64_t /*top*/) const override {
     Json record = Json::object();
     record[key_] = static_cast<double>(rows.output("value").row(i)[0]);

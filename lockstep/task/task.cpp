@@ -7,12 +7,16 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/task/caption.h"
 #include "lockstep/task/classify.h"
 #include "lockstep/task/detect.h"
 #include "lockstep/task/instances.h"
 #include "lockstep/task/multilabel.h"
+#include "lockstep/task/nowcast.h"
 #include "lockstep/task/ordinal.h"
 #include "lockstep/task/regress.h"
+#include "lockstep/task/segment.h"
+#include "lockstep/task/text.h"
 
 namespace lockstep::task {
 
@@ -108,6 +112,14 @@ std::unique_ptr<Task> make_task(const spec::Job& job, std::vector<std::string> c
       return make_instances(job, std::move(classes));
     case spec::Task::ordinal:
       return make_ordinal(job, std::move(classes));
+    case spec::Task::nowcast:
+      return make_nowcast(job);
+    case spec::Task::segment:
+      return make_segment(job, std::move(classes));
+    case spec::Task::caption:
+      return make_caption(job, std::move(classes));
+    case spec::Task::text:
+      return make_text(job, std::move(classes));
   }
   return nullptr;
 }

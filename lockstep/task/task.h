@@ -17,8 +17,8 @@
 
 namespace lockstep::task {
 
-// A sample as it is stored: its label among the classes, the file of its image, and the members that the task asked
-// for (Task::members), in that order.
+// A sample as it is stored: its label among the classes, the file of its image (or what stands in its place,
+// Task::main_member), and the members that the task asked for (Task::members), in that order.
 struct StoredSample {
   int32_t label = 0;
   std::span<const std::byte> image;
@@ -108,14 +108,25 @@ class Score {
   virtual Headline headline() const = 0;
   virtual base::Json figures() const = 0;  // flat: what journal and TensorBoard keep of an evaluation
   virtual std::string line() const = 0;    // the same for people: "top-1 99.75 %  top-5 100.00 %  loss 0.0797"
-  // All of it. "worst": samples that a person should look at, worst first, each with its id as "sample".
+  // All of it. "worst": samples that a person should look at, worst first, each with its id as "sample". "curves", if
+  // it has any, are drawn by the report: [{"title", "x", "share", "series": [{"name", "points": [[x, y], ...]}]}].
   virtual base::Json to_json() const = 0;
   virtual std::string to_text() const;  // for a terminal
   std::vector<int64_t> worst() const;   // their ids
 };
 
-// Where the classes of a task stand: there are none, each sample is of one, or each object in a sample is.
-enum class Classes { none, of_samples, of_objects };
+// Where the classes of a task stand: there are none, each sample is of one, each object in a sample is, or they are the
+// words of its captions (vocabulary.h).
+enum class Classes { none, of_samples, of_objects, of_words };
+
+// What people and other programs need to know who have a task's network alone (a model card, an exported file).
+struct NetworkWords {
+  std::string gives;                                    // "a number for an image"
+  std::string activation = "none";                      // makes answers of the outputs; or the page that says what does
+  std::optional<double> threshold = std::nullopt;       // of sigmoid: from it on a class is said
+  std::string normalised = "(RGB / 255 - mean) / std";  // how what it sees is made of what was measured
+  std::string takes = {};                               // in the place of images: "sentences in UTF-8"
+};
 
 // What is learnt, as far as it needs no libtorch: the fields of a batch, how a stored sample becomes them, how outputs
 // are scored and told. Its other half, the loss, is objective/objective.h. Everything else knows tasks through these
@@ -130,6 +141,8 @@ class Task {
   virtual int64_t num_canvases() const { return 1; }
   virtual std::vector<Field> fields_on(int64_t /*canvas*/) const { return fields(); }
   virtual int64_t canvas_of(int64_t /*width*/, int64_t /*height*/) const { return 0; }
+  // The member that stands in the place of the image where samples have none: "txt". Empty: they are images.
+  virtual std::string main_member() const { return ""; }
   virtual std::vector<std::string> members() const { return {}; }  // of a sample, besides its image: "json"
   virtual std::unique_ptr<Encoder> encoder() const = 0;
   virtual Classes classes() const = 0;
@@ -146,6 +159,8 @@ class Task {
   // of a step's figure, "validation": key of the headline, "also": {name: key of a further figure of an evaluation}}.
   virtual base::Json report_words() const = 0;
 
+  virtual NetworkWords network_words() const = 0;
+
   // What is predicted for row `i`: members of its record, besides its path. `top`: how many answers at most.
   virtual base::Json record(const Rows& rows, int64_t i, int64_t top) const = 0;
   virtual std::string line(const base::Json& record) const = 0;  // the record for a terminal
@@ -155,6 +170,8 @@ class Task {
   virtual std::vector<std::string> cells(const base::Json& record, int64_t top) const = 0;
   // The record on its image, of whatever size it is shown in: boxes, outlines, names. False: there is nothing to draw.
   virtual bool draw(const base::Json& /*record*/, image::Image& /*on*/) const { return false; }
+  // The same in motion: an animated PNG. Empty: there is nothing that moves.
+  virtual std::string animation(const base::Json& /*record*/) const { return ""; }
 };
 
 // The job's. `classes`: label -> name, as far as they are known.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever a job can choose can be planned: every choice and switch of the job's own table of fields is traced, and
-// every number of its training that is off at 0.
+// every number of its training and of its tasks' own sections that is off at 0.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,6 +38,22 @@ const std::map<std::string, std::vector<std::string>> kBeside = {
     {"instances.masks=false", {"task=instances", "model.name=fasterrcnn_resnet18_fpn"}},
     {"instances.sampler=random", {"task=instances", "model.name=maskrcnn_resnet18_fpn"}},
     {"instances.sampler=first", {"task=instances", "model.name=maskrcnn_resnet18_fpn"}},
+    {"task=nowcast", {"model.name=convlstm"}},
+    {"nowcast.loss=mse", {"task=nowcast", "model.name=rainnet"}},
+    {"nowcast.loss=mae", {"task=nowcast", "model.name=convlstm"}},
+    {"nowcast.loss=weighted", {"task=nowcast", "model.name=convlstm"}},
+    {"nowcast.loss=log_cosh", {"task=nowcast", "model.name=convlstm"}},
+    {"nowcast.recompute_steps=false", {"task=nowcast", "model.name=convlstm"}},
+    {"nowcast.recompute_steps=true", {"task=nowcast", "model.name=convlstm"}},
+    {"nowcast.flow=false", {"task=nowcast", "model.name=convlstm"}},
+    {"nowcast.flow=true", {"task=nowcast", "model.name=convlstm"}},
+    {"task=segment", {"model.name=fcdensenet56", "model.width=4"}},
+    {"segment.dice=0.5", {"task=segment", "model.name=fcdensenet56", "model.width=4"}},
+    {"segment.pixels=labels", {"task=segment", "model.name=fcdensenet56", "model.width=4"}},
+    {"segment.pixels=objects", {"task=segment", "model.name=fcdensenet56", "model.width=4"}},
+    {"task=caption", {"model.name=attend_resnet18", "model.width=4", "caption.hidden=8"}},
+    {"task=text", {"model.name=hashed_linear"}},
+    {"training.optimizer.epsilon_in_root=true", {"training.optimizer.name=rmsprop"}},
     {"training.schedule.scale=linear", {"training.schedule.base_batch=8"}},
     {"training.schedule.scale=sqrt", {"training.schedule.base_batch=8"}},
     {"training.schedule.name=step", {"training.schedule.step_epochs=[1]"}},
@@ -50,8 +66,10 @@ const std::map<std::string, std::vector<std::string>> kBeside = {
 
 bool is_switch(const spec::Section& section, const spec::Field& field, const std::string& key) {
   const bool length = std::count(section.one_of.begin(), section.one_of.end(), field.key) > 0;
-  return field.type == spec::Type::number && key.starts_with("training.") && field.otherwise.as_double() == 0 &&
-         !length;
+  const auto tasks = spec::choices_of(spec::Task{});
+  const bool of_task = std::count(tasks.begin(), tasks.end(), key.substr(0, key.find('.'))) > 0;
+  return field.type == spec::Type::number && (of_task || key.starts_with("training.")) &&
+         field.otherwise.as_double() == 0 && !length;
 }
 
 // Every "key=value" of the choices and switches below a section, in the order of the table.

@@ -55,7 +55,56 @@ at::Tensor cudnn_convolution(const at::Tensor& input, const at::Tensor& weight, 
   return output;
 }
 
+std::vector<int64_t> transposed_sizes(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef padding,
+                                      at::IntArrayRef added, at::IntArrayRef stride, at::IntArrayRef dilation,
+                                      int64_t groups) {
+  std::vector<int64_t> sizes{input.size(0), weight.size(1) * groups};
+  for (size_t i = 0; i < 2; ++i) {
+    const auto dim = static_cast<int64_t>(i) + 2;
+    const int64_t reach = dilation[i] * (weight.size(dim) - 1) + 1;
+    sizes.push_back((input.size(dim) - 1) * stride[i] - 2 * padding[i] + reach + added[i]);
+  }
+  return sizes;
+}
+
+// A convolution's gradient of the input as an operator of its own: what it computes is a convolution of the output.
+at::Tensor cudnn_convolution_transpose(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef padding,
+                                       at::IntArrayRef added, at::IntArrayRef stride, at::IntArrayRef dilation,
+                                       int64_t groups, bool /*benchmark*/, bool /*deterministic*/, bool /*tf32*/) {
+  const at::MemoryFormat format = inside::convolution_format(input, weight);
+  at::Tensor output =
+      make(transposed_sizes(input, weight, padding, added, stride, dilation, groups), input.scalar_type(), format);
+  const at::Tensor packed = weight.contiguous(format);
+  ran("aten::convolution", OperatorClass::convolution_input_gradient, {input, packed}, {output},
+      convolution_work(output, weight, input, stride, groups));
+  return output;
+}
+
 }  // namespace
+
+std::tuple<at::Tensor, at::Tensor> transposed_backward(const at::Tensor& input, const at::Tensor& gradient,
+                                                       const at::Tensor& weight, at::IntArrayRef /*padding*/,
+                                                       at::IntArrayRef /*added*/, at::IntArrayRef stride,
+                                                       at::IntArrayRef /*dilation*/, int64_t groups, bool /*benchmark*/,
+                                                       bool /*deterministic*/, bool /*tf32*/,
+                                                       std::array<bool, 2> wanted) {
+  const Work work = convolution_work(gradient, weight, input, stride, groups);
+  at::Tensor of_input;
+  at::Tensor of_weight;
+  const at::MemoryFormat format = inside::convolution_format(gradient, weight);
+  const at::Tensor packed = gradient.contiguous(format);
+  if (wanted[0]) {
+    of_input = make(input.sizes(), gradient.scalar_type(), format);
+    const at::Tensor lying = weight.contiguous(format);
+    ran("aten::convolution_backward", OperatorClass::convolution, {packed, lying}, {of_input}, work);
+  }
+  if (wanted[1]) {
+    const at::Tensor lying = input.contiguous(format);
+    of_weight = make(weight.sizes(), gradient.scalar_type(), format);
+    ran("aten::convolution_backward", OperatorClass::convolution_weight_gradient, {packed, lying}, {of_weight}, work);
+  }
+  return {of_input, of_weight};
+}
 
 std::tuple<at::Tensor, at::Tensor> convolution_backward(const at::Tensor& input, const at::Tensor& gradient,
                                                         const at::Tensor& weight, at::IntArrayRef /*padding*/,
@@ -105,6 +154,7 @@ std::tuple<at::Tensor, at::Tensor> depthwise_backward(const at::Tensor& gradient
 void register_convolution(torch::Library& library) {
   library.impl("_conv_depthwise2d", &depthwise);
   library.impl("cudnn_convolution", &cudnn_convolution);
+  library.impl("cudnn_convolution_transpose", &cudnn_convolution_transpose);
 }
 
 }  // namespace lockstep::trace

@@ -2,6 +2,7 @@
 #include "lockstep/trace/convolution.h"
 
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/conv_transpose2d.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -30,6 +31,21 @@ TEST(ConvolutionTest, GivesTheSizesOfTheCpu) {
     EXPECT_EQ(gpu.sizes(), host.sizes());
     EXPECT_TRUE(gpu.is_contiguous(format));
   }
+}
+
+TEST(ConvolutionTest, ATransposedOneSpreadsEveryPixel) {
+  WatchedDevice watched;
+  const auto format = at::MemoryFormat::ChannelsLast;
+  const at::Tensor input = on_gpu({2, 6, 7, 5}, at::kFloat, format).requires_grad_();
+  const at::Tensor weight = on_gpu({6, 4, 3, 3}, at::kFloat, format).requires_grad_();
+  const at::Tensor output = at::conv_transpose2d(input, weight, {}, 2);
+  EXPECT_EQ(output.sizes(), at::conv_transpose2d(at::zeros({2, 6, 7, 5}), at::zeros({6, 4, 3, 3}), {}, 2).sizes());
+  output.sum().backward();
+  EXPECT_EQ(layout(input.grad()), layout(input));
+  EXPECT_EQ(layout(weight.grad()), layout(weight));
+  double flops = 0;
+  for (const auto& call : watched.finish().operators) flops += call.flops;
+  EXPECT_EQ(flops, 3 * 2.0 * (2 * 6 * 7 * 5) * 4 * 9);
 }
 
 TEST(ConvolutionTest, BackwardIsTwoCallsEachAfterItsOutput) {

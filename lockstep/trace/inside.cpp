@@ -97,6 +97,7 @@ void plug_in(const Plugs& plugs) {
       new Guard);  // never freed, as libtorch's
   c10::SetAllocator(c10::kCUDA, plugs.allocator);
   at::native::cudnn_convolution_backward_stub.set_cuda_dispatch_ptr(plugs.convolution_backward);
+  at::native::cudnn_convolution_transpose_backward_stub.set_cuda_dispatch_ptr(plugs.transposed_backward);
   at::native::conv_depthwise2d_backward_stub.set_cuda_dispatch_ptr(plugs.depthwise_backward);
   at::native::_fused_sdp_choice_stub.set_cuda_dispatch_ptr(plugs.attention_choice);
 }

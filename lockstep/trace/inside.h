@@ -14,12 +14,18 @@ namespace lockstep::trace::inside {
 // What libtorch lets a CUDA library fill in, and we fill in instead.
 struct Plugs {
   c10::Allocator* allocator;
-  // The backward of a convolution is no operator but a function pointer: cuDNN's, and that of depthwise ones.
+  // The backward of a convolution is no operator but a function pointer: cuDNN's, that of transposed and
+  // that of depthwise ones.
   std::tuple<at::Tensor, at::Tensor> (*convolution_backward)(const at::Tensor& input, const at::Tensor& gradient,
                                                              const at::Tensor& weight, at::IntArrayRef padding,
                                                              at::IntArrayRef stride, at::IntArrayRef dilation,
                                                              int64_t groups, bool benchmark, bool deterministic,
                                                              bool tf32, std::array<bool, 2> wanted);
+  std::tuple<at::Tensor, at::Tensor> (*transposed_backward)(const at::Tensor& input, const at::Tensor& gradient,
+                                                            const at::Tensor& weight, at::IntArrayRef padding,
+                                                            at::IntArrayRef added, at::IntArrayRef stride,
+                                                            at::IntArrayRef dilation, int64_t groups, bool benchmark,
+                                                            bool deterministic, bool tf32, std::array<bool, 2> wanted);
   std::tuple<at::Tensor, at::Tensor> (*depthwise_backward)(const at::Tensor& gradient, const at::Tensor& input,
                                                            const at::Tensor& weight, at::IntArrayRef kernel,
                                                            at::IntArrayRef stride, at::IntArrayRef padding,

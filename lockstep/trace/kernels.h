@@ -29,5 +29,6 @@ void register_attention(torch::Library& library);
 void register_kernels(torch::Library& library);  // the rest
 void register_regions(torch::Library& library);  // of our own, "lockstep::..."
 void register_layers(torch::Library& library);   // likewise
+void register_updates(torch::Library& library);  // likewise
 
 }  // namespace lockstep::trace

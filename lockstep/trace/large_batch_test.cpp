@@ -37,6 +37,13 @@ int64_t calls_of(const Recording& recording, const std::string& name) {
   });
 }
 
+TEST(LargeBatchTraceTest, ABatchThatNoHostCouldHoldIsTracedLikeOthers) {
+  spec::Job job = large_batch_job("linear");
+  job.training.global_batch = 16'000'000;  // 2.4 TB of pixels
+  const Recording recording = trace_step(job, {.steps = 1});
+  EXPECT_GE(lasting_bytes(recording, MemoryClass::inputs), job.training.global_batch * 3 * 224 * 224);
+}
+
 TEST(LargeBatchTraceTest, LarsHoldsOneMomentAndLambTwo) {
   for (const char* model : {"resnet18", "vit_tiny_patch16_224"}) {
     spec::Job job = large_batch_job(model);

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <vector>
 
-#include "lockstep/kernel/batch_norm_grid.h"
+#include "lockstep/forecast/kernel_grid.h"
+#include "lockstep/kernel/lstm_grid.h"
 #include "lockstep/kernel/pool_grid.h"
-#include "lockstep/kernel/token_grid.h"
 #include "lockstep/trace/kernels.h"
 #include "lockstep/trace/simulated_device.h"
 
@@ -17,9 +17,9 @@ namespace lockstep::trace {
 namespace {
 
 using at::Tensor;
+using forecast::BatchNormGrid;
 using forecast::OperatorClass;
-using kernel::BatchNormGrid;
-using kernel::TokenGrid;
+using forecast::TokenGrid;
 using MaybeTensor = std::optional<Tensor>;
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> fused_batch_norm(const Tensor& input, const MaybeTensor& added,
@@ -118,8 +118,25 @@ Tensor column_sums(const Tensor& values) {
   const Tensor from = values.contiguous();
   Tensor result = make({values.size(1)}, values.scalar_type());
   const Tensor sums = make({BatchNormGrid(values.size(0), values.size(1)).sums()}, at::kFloat);
-  ran("lockstep::column_sums", OperatorClass::elementwise, {from, sums}, {result, sums}, {.launches = 2});
+  ran("lockstep::column_sums", OperatorClass::elementwise, {from, sums}, {result, sums},
+      {.shape = values.sizes().vec(), .launches = 2});
   return result;
+}
+
+Tensor gelu(const Tensor& values) {
+  const Tensor from = values.contiguous();
+  Tensor result = at::empty_like(from);
+  ran("lockstep::gelu", OperatorClass::elementwise, {from}, {result});
+  return result;
+}
+
+std::tuple<Tensor, Tensor> gelu_backward(const Tensor& gradient, const Tensor& input) {
+  const Tensor pushed = gradient.contiguous(), from = input.contiguous();
+  Tensor of_input = at::empty_like(from), of_bias = make({input.size(1)}, input.scalar_type());
+  const Tensor sums = make({BatchNormGrid(input.size(0), input.size(1)).sums()}, at::kFloat);
+  ran("lockstep::gelu_backward", OperatorClass::elementwise, {pushed, from, sums}, {of_input, of_bias, sums},
+      {.shape = input.sizes().vec(), .launches = 2});
+  return {of_input, of_bias};
 }
 
 Tensor normalise(const Tensor& pixels, at::ArrayRef<double> /*factor*/, at::ArrayRef<double> /*offset*/) {
@@ -128,6 +145,25 @@ Tensor normalise(const Tensor& pixels, at::ArrayRef<double> /*factor*/, at::Arra
   ran("lockstep::normalise", OperatorClass::elementwise, {from}, {result});
   return result;
 }
+
+// They write in place: the outputs are there, and a library takes those by value.
+// NOLINTBEGIN(performance-unnecessary-value-param)
+void lstm_gates(const MaybeTensor& input_sums, const MaybeTensor& state_sums, const MaybeTensor& bias,
+                const Tensor& cells, const Tensor& peepholes, Tensor hidden, Tensor cells_out, MaybeTensor gates) {
+  const auto or_none = [](const MaybeTensor& tensor) { return tensor.value_or(Tensor()); };
+  ran("lockstep::lstm_gates", OperatorClass::elementwise,
+      {or_none(input_sums), or_none(state_sums), or_none(bias), cells, peepholes}, {hidden, cells_out, or_none(gates)});
+}
+
+void lstm_gates_backward(const Tensor& of_hidden, const Tensor& gates, const Tensor& before, const Tensor& after,
+                         const Tensor& peepholes, Tensor of_sums, Tensor of_cells, Tensor of_peepholes) {
+  const Tensor pushed = of_hidden.contiguous(at::MemoryFormat::ChannelsLast);
+  const Tensor sums = make({kernel::LstmGrid(before.numel() / before.size(1), before.size(1)).sums()}, at::kFloat);
+  ran("lockstep::lstm_gates_backward", OperatorClass::elementwise,
+      {pushed, gates, before, after, peepholes, of_cells, sums}, {of_sums, of_cells, sums, of_peepholes},
+      {.launches = 2});
+}
+// NOLINTEND(performance-unnecessary-value-param)
 
 }  // namespace
 
@@ -140,7 +176,11 @@ void register_layers(torch::Library& library) {
   library.impl("add_layer_norm_backward", &add_layer_norm_backward);
   library.impl("join_qkv", &join_qkv);
   library.impl("column_sums", &column_sums);
+  library.impl("gelu", &gelu);
+  library.impl("gelu_backward", &gelu_backward);
   library.impl("normalise", &normalise);
+  library.impl("lstm_gates", &lstm_gates);
+  library.impl("lstm_gates_backward", &lstm_gates_backward);
 }
 
 }  // namespace lockstep::trace

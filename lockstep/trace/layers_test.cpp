@@ -4,10 +4,11 @@
 
 #include <algorithm>
 
-#include "lockstep/kernel/batch_norm_grid.h"
+#include "lockstep/forecast/kernel_grid.h"
 #include "lockstep/kernel/fused_batch_norm.h"
 #include "lockstep/kernel/max_pool.h"
 #include "lockstep/kernel/tokens.h"
+#include "lockstep/model/lstm_layer.h"
 #include "lockstep/trace/watched_device.h"
 
 namespace lockstep::trace {
@@ -26,6 +27,16 @@ void expect_layers_alike(const Op& op) {
 
 at::Tensor map_of(const auto& tensor, at::IntArrayRef sizes) {
   return tensor(sizes).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_(true);
+}
+
+TEST(LayersTest, LinearAndGeluLieAsOnTheCpu) {
+  expect_layers_alike([](const auto& tensor) {
+    const at::Tensor input = tensor({2, 5, 16}).requires_grad_(true), weight = tensor({24, 16}).requires_grad_(true);
+    const at::Tensor bias = tensor({24}).requires_grad_(true);
+    const at::Tensor output = kernel::linear_gelu(input, weight, bias);
+    output.sum().backward();
+    return std::vector<at::Tensor>{output, input.grad(), weight.grad(), bias.grad()};
+  });
 }
 
 TEST(LayersTest, ResultsLieAsOnTheCpu) {
@@ -67,6 +78,24 @@ TEST(LayersTest, ResultsLieAsOnTheCpu) {
   });
 }
 
+// The kernels of the gates take pixels with their channels side by side. A map of one channel lies both ways.
+TEST(LayersTest, TheStatesOfAnLstmLieChannelsLastWhateverComesIn) {
+  const WatchedDevice watched;
+  for (const int64_t in : {1, 3}) {
+    model::LstmLayer layer;
+    layer.input = on_gpu({6, in, 5, 7}).contiguous(at::MemoryFormat::ChannelsLast);
+    layer.input_weight = on_gpu({32, in, 3, 3}).requires_grad_(true);
+    layer.state_weight = on_gpu({32, 8, 3, 3}).requires_grad_(true);
+    layer.bias = on_gpu({32});
+    layer.peepholes = on_gpu({3, 8});
+    layer.steps = 3;
+    layer.fused = true;
+    const model::LstmStates states = model::run_lstm_layer(layer);
+    EXPECT_TRUE(states.hidden.is_contiguous(at::MemoryFormat::ChannelsLast)) << in;
+    EXPECT_TRUE(states.cells.is_contiguous(at::MemoryFormat::ChannelsLast)) << in;
+  }
+}
+
 TEST(LayersTest, ABatchNormKeepsABitAnElementAndHasItsScratch) {
   WatchedDevice watched;
   const auto map = [] { return on_gpu({4, 64, 8, 8}, at::kBFloat16).contiguous(at::MemoryFormat::ChannelsLast); };
@@ -78,7 +107,7 @@ TEST(LayersTest, ABatchNormKeepsABitAnElementAndHasItsScratch) {
                        [&](const auto& event) { return event.bytes == bytes; });
   };
   EXPECT_TRUE(born(4 * 64 * 8 * 8 / 8));
-  EXPECT_TRUE(born(4 * kernel::BatchNormGrid(4 * 8 * 8, 64).sums()));
+  EXPECT_TRUE(born(4 * forecast::BatchNormGrid(4 * 8 * 8, 64).sums()));
   EXPECT_TRUE(recording.estimated.empty());
 }
 

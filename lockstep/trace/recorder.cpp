@@ -63,11 +63,6 @@ void Recorder::classify_from(int64_t first, MemoryClass memory) {
   for (auto id = static_cast<size_t>(first); id < births_.size(); ++id) recording_.events[births_[id]].memory = memory;
 }
 
-bool Recorder::born_in_setup(int64_t id) const {
-  const std::scoped_lock lock(mutex_);
-  return first_step_storage_ < 0 || id < first_step_storage_;
-}
-
 int64_t Recorder::next_storage() const {
   const std::scoped_lock lock(mutex_);
   return static_cast<int64_t>(births_.size());
@@ -77,7 +72,8 @@ int64_t Recorder::next_storage() const {
 // the main thread; everything on autograd's thread is backward.
 Phase Recorder::phase_of(const Operator& call) {
   if (!on_main()) return Phase::backward;
-  const bool updates = call.name.starts_with("aten::_foreach") || call.name.starts_with("aten::_fused");
+  const bool updates = call.name.starts_with("aten::_foreach") || call.name.starts_with("aten::_fused") ||
+                       call.name == "lockstep::gradient_norm";
   if (phase_ == Phase::forward && updates) phase_ = Phase::update;
   return phase_;
 }
@@ -135,7 +131,6 @@ void Recorder::wait(int64_t collective) {
 
 void Recorder::step_begin() {
   const std::scoped_lock lock(mutex_);
-  if (first_step_storage_ < 0) first_step_storage_ = static_cast<int64_t>(births_.size());
   phase_ = Phase::forward;
   marks_.clear();
   autograd_marks_.clear();

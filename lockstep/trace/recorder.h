@@ -25,7 +25,6 @@ class Recorder {
   void death(int64_t id);
   void classify(int64_t id, forecast::MemoryClass memory);          // what it turned out to be for
   void classify_from(int64_t first, forecast::MemoryClass memory);  // every storage born since `first`
-  bool born_in_setup(int64_t id) const;
   int64_t next_storage() const;
 
   // Operators. `phase` and `block` are filled in here.
@@ -70,7 +69,6 @@ class Recorder {
   Marks marks_;
   Marks autograd_marks_;  // blocks that run again in backward
   forecast::Phase phase_ = forecast::Phase::setup;
-  int64_t first_step_storage_ = -1;
   int64_t block_ = -1;           // on the main thread
   int64_t autograd_block_ = -1;  // entered again on autograd's thread: recomputation
   int64_t last_backward_ = -1;   // gradients are added up between nodes: with the block seen last

@@ -67,7 +67,7 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::op
 }
 
 void install() {
-  inside::plug_in({&allocator(), &convolution_backward, &depthwise_backward, &choose_attention});
+  inside::plug_in({&allocator(), &convolution_backward, &transposed_backward, &depthwise_backward, &choose_attention});
   static auto* const aten =
       new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__);
   aten->impl("empty.memory_format", &empty);
@@ -84,6 +84,7 @@ void install() {
       new torch::Library(torch::Library::IMPL, "lockstep", c10::DispatchKey::CUDA, __FILE__, __LINE__);
   register_regions(*own);
   register_layers(*own);
+  register_updates(*own);
   static auto* const rest = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::CUDA, __FILE__, __LINE__);
   rest->fallback(torch::CppFunction::makeFromBoxedFunction<&run_unknown_operator>());
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include <memory>
@@ -24,6 +25,14 @@ class SimulatedDevice {
   SimulatedDevice& operator=(const SimulatedDevice&) = delete;
 
   static at::Device device() { return {at::kCUDA, 0}; }
+
+ private:
+  // libtorch warns of what a real GPU would do slower; a plan counts it, and nobody reads it there.
+  struct Silence final : c10::WarningHandler {
+    void process(const c10::Warning&) override {}
+  };
+  Silence silence_;
+  c10::WarningUtils::WarningHandlerGuard quiet_{&silence_};
 };
 
 // For the kernels.

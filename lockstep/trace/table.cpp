@@ -212,14 +212,18 @@ class TableKernel final : public c10::OperatorKernel {
         cast = make(arguments[0].toTensor().sizes(), sum.scalar_type());
       }
     }
-    if (arguments.front().isTensorList()) parts.front().launches = launches(arguments);
+    if (arguments.front().isTensorList()) parts.front().launches = launches(parts.front().name, arguments);
     recorder().run(std::move(parts.front()));
     stack->resize(stack->size() - count);
     for (auto& result : results) stack->push_back(std::move(result));
   }
 
  private:
-  static int64_t launches(std::span<const c10::IValue> arguments) {
+  static int64_t launches(const std::string& name, std::span<const c10::IValue> arguments) {
+    if (name == "aten::cat") {  // whatever their sizes (libtorch's parallel_cat)
+      constexpr size_t kMaxInputs = 128;
+      return static_cast<int64_t>((arguments.front().toTensorList().size() + kMaxInputs - 1) / kMaxInputs);
+    }
     const auto lists = std::count_if(arguments.begin(), arguments.end(), [](const c10::IValue& value) {
       return value.isTensorList() && !value.toTensorList().empty();
     });

@@ -2,15 +2,21 @@
 #include "lockstep/trace/trace.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/accumulate.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
 #include "lockstep/run/feeding.h"
 #include "lockstep/step/evaluate.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
+#include "lockstep/step/step_graph.h"
 #include "lockstep/step/views.h"
 #include "lockstep/trace/attention.h"
 #include "lockstep/trace/simulated_device.h"
@@ -36,11 +42,27 @@ int64_t tensor_bytes(const std::vector<model::Named>& named) {
   return bytes;
 }
 
+// In the host's memory, with an address and nothing behind it: a batch that no host could hold is planned like others.
+at::Tensor untouched_values(at::IntArrayRef shape, at::ScalarType type) {
+  const auto bytes = static_cast<size_t>(c10::multiply_integers(shape)) * c10::elementSize(type);
+  void* const address =
+      ::mmap(nullptr, std::max<size_t>(bytes, 1), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (address == MAP_FAILED) {
+    throw base::Error(base::Blame::user,
+                      base::text("training.global_batch: a batch of ", base::format_bytes(static_cast<double>(bytes)),
+                                 " has no room in the address space"),
+                      "a smaller batch");
+  }
+  return at::from_blob(
+      address, shape, [bytes](void* from) { ::munmap(from, std::max<size_t>(bytes, 1)); }, type);
+}
+
 // As they lie in the loader's memory.
 at::Tensor empty_values(const task::Field& field, int64_t rows, at::Device device) {
   std::vector<int64_t> shape{rows};
   shape.insert(shape.end(), field.shape.begin(), field.shape.end());
   if (field.kind == task::Field::Kind::image) std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+  if (device.is_cpu()) return untouched_values(shape, step::scalar_type(field.element));
   return at::empty(shape, at::TensorOptions(step::scalar_type(field.element)).device(device));
 }
 
@@ -60,8 +82,7 @@ size_t first_trained(const Simulation& simulation, const model::Network& network
   return all ? 0 : network.index_of(simulation.phase->train_from);
 }
 
-// One rank's samples, copied to the GPU as the loader's batch is (step::to_samples), or the features of as many. The
-// host's memory is asked for, but never touched.
+// One rank's samples, copied to the GPU as the loader's batch is (step::to_samples), or the features of as many.
 step::Samples make_samples(const std::vector<task::Field>& fields, int64_t rows, const CachedFeatures& cached = {}) {
   const int64_t first = recorder().next_storage();
   const at::Device device = SimulatedDevice::device();
@@ -70,7 +91,7 @@ step::Samples make_samples(const std::vector<task::Field>& fields, int64_t rows,
   samples.from = cached.from;
   for (std::vector<int64_t> shape : cached.shapes) {
     shape.insert(shape.begin(), rows);
-    samples.features.push_back(at::empty(shape, at::kFloat).to(device));
+    samples.features.push_back(untouched_values(shape, at::kFloat).to(device));
   }
   for (const auto& field : fields) {
     if (std::find(cached.inputs.begin(), cached.inputs.end(), field.name) != cached.inputs.end()) continue;
@@ -137,11 +158,10 @@ class Inputs {
   std::vector<Slot> slots_;
 };
 
-// A gradient that lies in what was made before the first step is part of a bucket of the reducer, or of a rank's sums.
+// Also where they lie in buckets of the reducer, or in a rank's sums: a bucket holds nothing else.
 void classify_gradients(const step::Step& step) {
   for (const at::Tensor& gradient : step.gradients()) {
-    const int64_t id = storage_id(gradient);
-    recorder().classify(id, recorder().born_in_setup(id) ? MemoryClass::buckets : MemoryClass::gradients);
+    recorder().classify(storage_id(gradient), MemoryClass::gradients);
   }
 }
 
@@ -250,14 +270,20 @@ forecast::Recording trace_step(const spec::Job& job, const Simulation& simulatio
 
   const auto group = make_group(simulation, recorder);
   first = recorder->next_storage();
-  step::Step step(network, *group,
-                  {.training = job.training,
-                   .device = SimulatedDevice::device(),
-                   .train_from = first_trained(simulation, network),
-                   .freeze_norm = simulation.phase && simulation.phase->freeze_norm,
-                   .ema = ema.get(),
-                   .objective = objective::make_objective(job)});
+  const step::StepOptions options{.training = job.training,
+                                  .device = SimulatedDevice::device(),
+                                  .train_from = first_trained(simulation, network),
+                                  .freeze_norm = simulation.phase && simulation.phase->freeze_norm,
+                                  .ema = ema.get(),
+                                  .graph = simulation.graph,
+                                  .objective = objective::make_objective(job)};
+  const bool captured = step::StepGraph::is_wanted(options, *group) && cached.from == 0;
+  step::Step step(network, *group, options);
   recorder->classify_from(first, MemoryClass::optimizer);
+  if (step.copies()) {
+    for (const at::Tensor& copy : step.copies()->all()) recorder->classify(storage_id(copy), MemoryClass::weights);
+  }
+  if (step.update()) recorder->classify(storage_id(step.update()->numbers()), MemoryClass::other);
   if (step.partitioning()) {
     for (const at::Tensor& part : step.partitioning()->weight_parts())
       recorder->classify(storage_id(part), MemoryClass::weights);
@@ -278,8 +304,12 @@ forecast::Recording trace_step(const spec::Job& job, const Simulation& simulatio
     recorder->step_end();
   }
   if (simulation.evaluation_rows == 0) assemble(step, network);
+  if (simulation.evaluation_rows > 0 && captured) {
+    evaluate_between(job, simulation.evaluation_rows, step, network, ema.get(), cached);
+  }
   forecast::Recording recording = recorder->finish();
   describe(recording, job, simulation, network);
+  recording.captured = captured;
   recording.checkpoint_bytes = recording.parameter_bytes + tensor_bytes(network.buffers()) + step.state_bytes() +
                                (ema ? tensor_bytes(ema->averages()) : 0);
   return recording;

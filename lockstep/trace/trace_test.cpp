@@ -25,8 +25,12 @@ spec::Job job_of(const std::string& model, int64_t batch, spec::Precision precis
   spec::Job job;
   job.data.train = "synthetic";
   job.task = model.starts_with("fastbox") ? spec::Task::detect : spec::Task::classify;
+  if (model.starts_with("fcdensenet")) job.task = spec::Task::segment;
+  if (model.starts_with("attend_")) job.task = spec::Task::caption;
+  if (model == "hashed_linear") job.task = spec::Task::text;
+  if (model == "convlstm" || model == "rainnet") job.task = spec::Task::nowcast;
   job.model.name = model;
-  job.model.classes = 1000;
+  job.model.classes = job.task == spec::Task::segment ? 11 : 1000;
   job.training.global_batch = batch;
   job.training.precision = precision;
   job.training.optimizer.name = optimizer;
@@ -97,7 +101,10 @@ TEST_P(EveryNetwork, IsTracedInEveryPrecisionWithEveryOptimizer) {
       EXPECT_EQ(recording.estimated, std::vector<std::string>()) << "rows of lockstep/trace/table.cpp are missing";
       EXPECT_GT(recording.parameters, 0);
       EXPECT_EQ(recording.parameter_bytes, 4 * recording.parameters);
-      EXPECT_EQ(bytes_born(recording, MemoryClass::gradients), 2 * recording.parameter_bytes);
+      // Of two steps; 16 bit wide where the weights have copies that last.
+      const int64_t gradients = bytes_born(recording, MemoryClass::gradients);
+      EXPECT_LE(gradients, 2 * recording.parameter_bytes);
+      EXPECT_GE(gradients, (precision == spec::Precision::fp32 ? 2 : 1) * recording.parameter_bytes);
       const int64_t states = optimizer == spec::OptimizerName::adamw ? 2 : 1;
       EXPECT_GE(bytes_born(recording, MemoryClass::optimizer), states * recording.parameter_bytes);
       EXPECT_EQ(recording.attention.empty(), !GetParam().starts_with("vit"));
@@ -109,6 +116,16 @@ std::string test_name(const testing::TestParamInfo<std::string>& info) {
   return info.param;
 }
 INSTANTIATE_TEST_SUITE_P(Zoo, EveryNetwork, testing::ValuesIn(model::network_names()), test_name);
+
+TEST(TraceTest, AnLstmThatComputesItsGatesAgainIsTracedInEveryPrecision) {
+  for (const auto precision : {spec::Precision::fp32, spec::Precision::bf16, spec::Precision::amp}) {
+    spec::Job job = job_of("convlstm", 2, precision);
+    job.data.image_size = 32;
+    job.nowcast.widths = {8, 4};
+    job.nowcast.recompute_steps = true;
+    EXPECT_EQ(trace_step(job, {.steps = 2}).estimated, std::vector<std::string>());
+  }
+}
 
 TEST(TraceTest, ResNet50HoldsWhatItsLayersKeep) {
   const Recording recording = trace_step(job_of("resnet50", 32));
@@ -249,7 +266,7 @@ TEST(TraceTest, RanksHandOverEveryGradientInBuckets) {
   const Recording recording = trace_step(job_of("resnet50", 8), {.ranks = 2, .steps = 2});
   EXPECT_EQ(recording.ranks, 2);
   EXPECT_EQ(recording.micro_batch, 4);
-  EXPECT_EQ(bytes_born(recording, MemoryClass::buckets), recording.parameter_bytes);
+  EXPECT_EQ(bytes_born(recording, MemoryClass::gradients), recording.parameter_bytes);
   std::vector<int64_t> in_backward;
   std::set<int64_t> open;
   for (const Event& event : recording.events) {

@@ -27,6 +27,7 @@ std::unique_ptr<loader::Loader> validation_reader(const TrainingContext& context
       run::evaluation_share(count, options.global_batch, context.group.rank(), context.group.size());
   share.from.seed = options.seed;
   options.batches = share.batches;
+  options.give_up = [&context] { return context.stop.is_overdue(base::steady_seconds()); };
   return loader::make_loader(*context.collections.validate, options, share.from);
 }
 
@@ -72,14 +73,28 @@ std::unique_ptr<task::Score> Evaluation::measure(const Feed& feed) {
   return score;
 }
 
+// Whoever gives up waiting for data saves what is trained: the weights must be back by then. Any other error ends the
+// session, and one of a full GPU must not meet a second one on its way.
+std::unique_ptr<task::Score> Evaluation::measure_averages(const Feed& feed) {
+  step::Ema* const ema = context_.ema.get();
+  if (!ema) return measure(feed);
+  ema->swap();
+  try {
+    auto score = measure(feed);
+    ema->swap();
+    return score;
+  } catch (const loader::GaveUp&) {
+    ema->swap();
+    throw;
+  }
+}
+
 Evaluation::Outcome Evaluation::run(const Feed& feed) {
   TrainingState& state = context_.state;
   Scores& scores = state.scores;
   const auto best_before = scores.best;
   const double start = base::steady_seconds();
-  if (context_.ema) context_.ema->swap();
-  const auto score = measure(feed);
-  if (context_.ema) context_.ema->swap();
+  const auto score = measure_averages(feed);
   if (score->samples() == 0) {
     throw base::Error(base::Blame::machine,
                       base::text("step ", state.step, ": not one of the ",

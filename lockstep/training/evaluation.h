@@ -34,6 +34,7 @@ class Evaluation {
 
  private:
   std::unique_ptr<task::Score> measure(const Feed& feed);
+  std::unique_ptr<task::Score> measure_averages(const Feed& feed);  // of the moving average, where there is one
 
   TrainingContext& context_;
 };

@@ -110,7 +110,7 @@ TEST(EvaluationTest, AWalltimeThatEndsInFrontOfAnEvaluationLosesNone) {
   const auto job = job_of_epochs(40);
   sit(folder.path() / "straight", job);
   TrainOptions options;
-  options.seconds_left = 3;  // two saves are taken to need 2 at first
+  options.seconds_left = 6;  // two saves are taken to need 2 at first; it may take a while to begin
   options.stop = [] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     return std::string();

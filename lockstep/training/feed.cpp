@@ -42,8 +42,9 @@ Feed::Feed(TrainingContext& context, const run::PhaseSpan& span, const std::func
 std::optional<Features> Feed::compute(const loader::Collection& collection, const What& what,
                                       const std::function<std::string()>& wants_stop) {
   const auto count = static_cast<int64_t>(collection.samples.size());
-  const auto reader = loader::make_loader(collection, loader::feature_loader(context_.job, context_.loader_settings()),
-                                          {.seed = context_.job.training.seed});
+  loader::LoaderOptions options = loader::feature_loader(context_.job, context_.loader_settings());
+  options.give_up = [this] { return context_.stop.is_overdue(base::steady_seconds()); };
+  const auto reader = loader::make_loader(collection, options, {.seed = context_.job.training.seed});
   FeatureRequest request{.to = what.to,
                          .views = what.views,
                          .precision = context_.job.training.precision,
@@ -60,8 +61,14 @@ std::optional<Features> Feed::compute(const loader::Collection& collection, cons
     return !why.empty();
   };
   const double start = base::steady_seconds();
-  std::optional<Features> result =
-      compute_features(context_.network, *context_.task, *reader, count, context_.group, request);
+  std::optional<Features> result;
+  try {
+    result = compute_features(context_.network, *context_.task, *reader, count, context_.group, request);
+  } catch (const loader::GaveUp& hung) {  // alone there is nobody to agree with; other ranks wait for this one
+    if (context_.group.size() > 1) throw;
+    context_.ledger->say(hung.what());
+    why = context_.options.stop();
+  }
   if (!result) {
     context_.stop.agree(why);
     return result;

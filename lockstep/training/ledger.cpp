@@ -94,7 +94,7 @@ void Ledger::sync() {
 
 void Ledger::phase(const run::PhaseSpan& span) {
   phase_end_ = span.end;
-  step_seconds_ = 0;
+  phase_steps_ = 0;
 }
 
 void Ledger::features(int64_t step, int64_t samples, double seconds) {
@@ -110,7 +110,10 @@ void Ledger::step(int64_t step, const step::StepResult& result, double lr, doubl
   epoch_.add(result, data_seconds, seconds);
   lr_ = lr;
   gradient_norm_ = result.gradient_norm;
-  step_seconds_ = step_seconds_ == 0 ? seconds : 0.95 * step_seconds_ + 0.05 * seconds;
+  // The first step of a phase also chooses kernels and starts threads: it counts until there is a second one.
+  const double weight = phase_steps_ < 2 ? 1 : std::max(0.05, 1 / static_cast<double>(phase_steps_));
+  step_seconds_ += weight * (seconds - step_seconds_);
+  ++phase_steps_;
   const bool ends = timetable_.ends_epoch(step) || step == timetable_.total_steps();
   if (group_.seconds >= kGroupSeconds || ends) flush(step);
   show_progress(step, result);
@@ -192,9 +195,10 @@ void Ledger::warn_of_rising_loss(int64_t step, double loss) {
 
 void Ledger::show_progress(int64_t step, const step::StepResult& result) {
   const char* phase = timetable_.phases().size() > 1 ? " in this phase " : " ";
+  const std::string pace = step_seconds_ > 1 ? text(fixed(step_seconds_, 1), " s/step")
+                                             : text(fixed(1 / std::max(1e-9, step_seconds_), 2), " steps/s");
   logger_.show(text("step ", step, "/", timetable_.total_steps(), "  epoch ", fixed(timetable_.epoch_at(step), 2),
-                    "  loss ", fixed(result.loss, 3), "  lr ", lr_, "  ", fixed(1 / std::max(1e-9, step_seconds_), 2),
-                    " steps/s  left", phase,
+                    "  loss ", fixed(result.loss, 3), "  lr ", lr_, "  ", pace, "  left", phase,
                     base::duration_text(step_seconds_ * static_cast<double>(phase_end_ - step))));
 }
 

@@ -82,6 +82,7 @@ class Ledger {
   double lr_ = 0;
   double gradient_norm_ = 0;
   int64_t phase_end_ = 0;    // its last step
+  int64_t phase_steps_ = 0;  // taken of it in this session
   double step_seconds_ = 0;  // of this phase, smoothed, for the time that is left of it
 };
 

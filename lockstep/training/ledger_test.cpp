@@ -102,6 +102,23 @@ TEST(LedgerTest, TheTimeLeftIsThatOfThePhaseAtItsOwnPace) {
   EXPECT_NE(shown.find("left in this phase 29"), std::string::npos) << shown;
 }
 
+TEST(LedgerTest, TheFirstStepOfAPhaseDoesNotSpoilTheTimeLeft) {
+  const base::TemporaryFolder folder;
+  spec::Training training;
+  training.global_batch = 10;
+  training.epochs = 1;
+  const run::Timetable timetable(training, 100);
+  std::string shown;
+  Logger logger;
+  logger.show = [&](std::string_view line) { shown = line; };
+  Ledger ledger({folder.path()}, timetable, objective::make_objective(spec::Job()), logger);
+  ledger.phase(timetable.phases()[0]);
+  for (const auto& [step, seconds] : {std::pair(1, 24.), std::pair(2, 6.), std::pair(3, 4.)}) {
+    ledger.step(step, {.loss = 1, .samples = 10}, 0.5, 0, seconds);
+  }
+  EXPECT_NE(shown.find("5.0 s/step  left 35 s"), std::string::npos) << shown;
+}
+
 TEST(LedgerTest, AFullDiskIsToldOnceAndStopsNothing) {
   const base::TemporaryFolder folder;
   spec::Training training;

@@ -40,6 +40,10 @@ void Session::resume() {
   go_to_start(context_, find_checkpoint(context_));
   const TrainingState& state = context_.state;
   resumed_at_ = state.step;
+  if (options.profile && context_.folder) {
+    timeline_ = std::make_unique<Timeline>(context_.folder->paths().profile(), options.device,
+                                           context_.timetable.total_steps() - state.step);
+  }
   if (context_.history) context_.history->begin(comm::broadcast_text(context_.group, model::name_of_now()), state.step);
   write_start(context_);
   std::string why;
@@ -61,9 +65,11 @@ const run::PhaseSpan* Session::next_phase() const {
 
 void Session::run(const run::PhaseSpan& span) {
   const size_t from = first_trained(context_, span);
-  if (context_.ledger && from > 0) {
-    context_.ledger->say(text("phase: training from block '", span.phase.train_from, "' on, ", from,
-                              " blocks frozen, steps ", span.begin + 1, " to ", span.end));
+  if (context_.ledger && (from > 0 || context_.timetable.phases().size() > 1)) {
+    const std::string blocks = from > 0 ? text("from block '", span.phase.train_from, "' on, ", from, " blocks frozen")
+                                        : text("all ", context_.network.blocks().size(), " blocks");
+    context_.ledger->say(text("phase: training ", blocks, span.phase.freeze_norm ? ", batch norms held" : "",
+                              ", steps ", span.begin + 1, " to ", span.end));
   }
   const int64_t weights = stored_bytes(model::all_tensors(context_.network));  // whole still, whatever training.zero
   step::Step step(context_.network, context_.group,
@@ -115,19 +121,25 @@ void Session::catch_up(step::Step& step, const Feed& feed) {
 void Session::take_step(step::Step& step, Feed& feed) {
   TrainingState& state = context_.state;
   if (context_.watch) context_.watch->before_step(context_.timetable.ends_epoch(state.step));
+  if (timeline_) timeline_->before_step();
   const double start = base::steady_seconds();
   run::Activity& activity = *context_.options.activity;
   activity.enter(run::Phase::data);
   step::Samples samples;
   try {
+    const Timeline::Range range(timeline_.get(), "data");
     samples = feed.next();
   } catch (const loader::GaveUp& hung) {
-    return stop_without_data(step, hung);
+    stop_without_data(hung);
+    return saver_.save(step);
   }
   activity.enter(run::Phase::computing);
   const double lr = context_.timetable.learning_rate(state.step);
   const std::string why = wants_stop(evaluation_.is_due(state.step + 1));
-  const step::StepResult result = run_step(context_, step, samples, lr, !why.empty());
+  const step::StepResult result = [&] {
+    const Timeline::Range range(timeline_.get(), "step");
+    return run_step(context_, step, samples, lr, !why.empty());
+  }();
   activity.step_done(++state.step);
   const double seconds = base::steady_seconds() - start, waited = feed.wait_seconds();
   state.step_seconds = std::max(0.9 * state.step_seconds, seconds);
@@ -148,16 +160,21 @@ void Session::take_step(step::Step& step, Feed& feed) {
   after_step(step, feed);
 }
 
-// What is trained so far is saved. Other ranks may have had their batch and wait in the step for this one: there is
-// nobody to agree with then, and their supervisor ends them all.
-void Session::stop_without_data(step::Step& step, const loader::GaveUp& hung) {
+// Other ranks may have had their batch and wait in the step for this one: there is nobody to agree with then, and their
+// supervisor ends them all.
+void Session::stop_without_data(const loader::GaveUp& hung) {
   if (context_.group.size() > 1) throw hung;
   context_.ledger->say(hung.what());
   context_.stop.agree(context_.options.stop());
-  saver_.save(step);
+}
+
+void Session::write_timeline() {
+  if (!timeline_ || !timeline_->write()) return;
+  context_.ledger->say(text("profile: ", timeline_->file().string(), " (open it in ui.perfetto.dev)"));
 }
 
 void Session::after_step(step::Step& step, Feed& feed) {
+  if (timeline_ && timeline_->is_complete()) write_timeline();
   saver_.settle(Saver::Wait::no);
   staging_.tell_when_done();
   const int64_t at = context_.state.step;
@@ -169,7 +186,10 @@ void Session::after_step(step::Step& step, Feed& feed) {
   const auto outcome = evaluates ? evaluate(step, feed) : Evaluation::Outcome{};
   if (evaluates && context_.is_done() && at < context_.timetable.total_steps()) tell_early_end();
   if (saves || evaluates || ends_epoch) report_bad_samples(context_, feed.loader());
-  if (saves || outcome.best || context_.is_done()) saver_.save(step, outcome);
+  if (saves || outcome.best || context_.is_done() || context_.stop.is_set()) {
+    const Timeline::Range range(timeline_.get(), "save");
+    saver_.save(step, outcome);
+  }
   if (context_.ledger && ends_epoch) {
     context_.ledger->end_epoch(at);
   }
@@ -202,9 +222,15 @@ void Session::tell_early_end() {
 Evaluation::Outcome Session::evaluate(step::Step& step, const Feed& feed) {
   step.assemble();
   if (evaluation_.may_be_cut()) saver_.save_durably(step);
+  const Timeline::Range range(timeline_.get(), "evaluation");
   const run::Activity::During evaluating(*context_.options.activity, run::Phase::evaluating);
   saver_.settle_best();
-  return evaluation_.run(feed);
+  try {
+    return evaluation_.run(feed);
+  } catch (const loader::GaveUp& hung) {  // it is owed: the next session begins with it
+    stop_without_data(hung);
+    return {};
+  }
 }
 
 std::string Session::wants_stop(bool evaluates) const {
@@ -217,6 +243,7 @@ std::string Session::wants_stop(bool evaluates) const {
 
 TrainResult Session::finish() {
   context_.options.activity->enter(run::Phase::ending);
+  write_timeline();
   saver_.settle(Saver::Wait::yes);
   const TrainingState& state = context_.state;
   TrainResult result;
@@ -238,8 +265,11 @@ TrainResult Session::finish() {
 }
 
 void Session::write_end(TrainResult& result) {
-  if (context_.watch) {
-    context_.watch->end(result.step, result.finished ? std::optional(result.seconds) : std::nullopt);
+  const double start = base::steady_seconds();
+  if (result.finished) result.weights_sha256 = export_weights(context_);
+  if (context_.watch) {  // the weights are part of what is promised
+    const double total = result.seconds + base::steady_seconds() - start;
+    context_.watch->end(result.step, result.finished ? std::optional(total) : std::nullopt);
   }
   Json fields = Json::object();
   fields["step"] = result.step;
@@ -247,7 +277,6 @@ void Session::write_end(TrainResult& result) {
   fields["stall"] = result.stall_seconds;
   fields["stall_share"] = result.stall_share;
   if (result.finished) {
-    result.weights_sha256 = export_weights(context_);
     fields["seconds"] = result.seconds;
     fields["weights_sha256"] = result.weights_sha256;
     if (state_sha256_.empty() && !context_.checkpoint.empty()) {  // killed between the last save and this

@@ -10,6 +10,7 @@
 #include "lockstep/training/rank_times.h"
 #include "lockstep/training/saver.h"
 #include "lockstep/training/shard_staging.h"
+#include "lockstep/training/timeline.h"
 #include "lockstep/training/train.h"
 #include "lockstep/training/training_context.h"
 
@@ -33,9 +34,10 @@ class Session {
   void take_step(step::Step& step, Feed& feed);
   void after_step(step::Step& step, Feed& feed);
   void tell_pace(Feed& feed);  // every rank, now and then
-  void stop_without_data(step::Step& step, const loader::GaveUp& hung);
+  void stop_without_data(const loader::GaveUp& hung);
   void tell_early_end();
   Evaluation::Outcome evaluate(step::Step& step, const Feed& feed);
+  void write_timeline();                         // once its steps are over
   std::string wants_stop(bool evaluates) const;  // why this rank does; empty: it goes on
   void write_end(TrainResult& result);           // rank 0
 
@@ -45,6 +47,7 @@ class Session {
   Guard guard_;
   Evaluation evaluation_;
   RankTimes rank_times_;
+  std::unique_ptr<Timeline> timeline_;  // null: not asked for
   int64_t resumed_at_ = 0;
   bool rewound_ = false;      // the phase's Step and Feed are of another position now
   std::string state_sha256_;  // at the end of the run

@@ -46,7 +46,7 @@ TEST(ShardStagingTest, TellsThePlanAtOnceAndTheEndOnce) {
   EXPECT_EQ(small.events("stage").size(), 1U);
   const auto& copies = context.collections.train.staging;
   ASSERT_NE(copies, nullptr);
-  for (int i = 0; i < 2000 && !copies->is_done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int i = 0; i < 12000 && !copies->is_done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   staging.tell_when_done();
   staging.tell_when_done();
   ASSERT_EQ(small.events("staged").size(), 1U);

@@ -60,7 +60,7 @@ TEST(SlowRunsTest, AnEvaluationAfterEveryStep) {
   const base::TemporaryFolder folder;
   spec::Job job = quick_job();
   job.data.validate = "synthetic";
-  job.data.samples = 400;
+  job.data.samples = 1200;
   job.training.global_batch = 2;
   job.training.epochs = 0;
   job.training.steps = 6;
@@ -117,7 +117,7 @@ TEST(SlowRunsTest, OneRankThatIsSlowerThanTheOthers) {
     TrainOptions options;
     options.run = folder.path() / "run";
     options.stop = [slow = group.rank() == 2] {
-      if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(100));
       return std::string();
     };
     train(job, options, group);

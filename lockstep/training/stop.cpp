@@ -16,6 +16,12 @@ using base::Blame;
 using base::Error;
 using base::text;
 
+namespace {
+
+constexpr double kSoon = 3;  // seconds: PBS kills some 10 s after its SIGTERM
+
+}  // namespace
+
 Stop::Stop(const TrainOptions& options, comm::Group& group)
     : started_(base::steady_seconds()), options_(options), group_(group) {}
 
@@ -34,13 +40,19 @@ bool Stop::has_time_for(double seconds) const {
 }
 
 bool Stop::is_overdue(double now) const {
-  // PBS kills some 10 s after its SIGTERM. Alone, a step that is not waited for costs nothing; several ranks could not
-  // stop in order without it.
-  const double overdue = group_.size() == 1 ? 3 : 60;
+  // Alone, a step that is not waited for costs nothing; several ranks could not stop in order without it.
+  return was_asked_before(group_.size() == 1 ? kSoon : 60, now);
+}
+
+bool Stop::is_overdue_at_start(double now) const {
+  return was_asked_before(kSoon, now);
+}
+
+bool Stop::was_asked_before(double seconds, double now) const {
   if (options_.stop().empty()) return false;
   double none = 0;
   asked_.compare_exchange_strong(none, now);
-  return now - asked_ >= overdue;
+  return now - asked_ >= seconds;
 }
 
 std::string Stop::check_start(const forecast::Keeping& keeping) const {

@@ -26,6 +26,7 @@ class Stop {
   // Somebody asked for a stop a while ago: what this rank still waits for may never come. `now` is on the steady clock.
   // From any thread.
   bool is_overdue(double now) const;
+  bool is_overdue_at_start(double now) const;  // likewise, before the first step: no other rank waits in one
   // Before the first step: a session that cannot save one step would be repeated for ever, which is a user error. After
   // a restart late in a job the next job has its whole time: then it is a stop for "walltime". Empty: there is enough.
   std::string check_start(const forecast::Keeping& keeping) const;
@@ -38,6 +39,8 @@ class Stop {
   const std::string& reason() const { return reason_; }
 
  private:
+  bool was_asked_before(double seconds, double now) const;
+
   double started_;
   const TrainOptions& options_;
   comm::Group& group_;

@@ -62,6 +62,7 @@ TEST(StopTest, WhatWasAskedForIsOverdueAfterAWhile) {
     const Stop of_one(options, two);
     EXPECT_FALSE(of_one.is_overdue(200));
     EXPECT_FALSE(of_one.is_overdue(250));
+    EXPECT_TRUE(of_one.is_overdue_at_start(203));
     EXPECT_TRUE(of_one.is_overdue(260));
   });
 }

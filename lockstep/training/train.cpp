@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/training/train.h"
 
+#include <optional>
+
+#include "lockstep/base/error.h"
+#include "lockstep/loader/loader.h"
+#include "lockstep/site/last_words.h"
 #include "lockstep/training/session.h"
 
 namespace lockstep::training {
@@ -29,10 +34,22 @@ base::Json TrainResult::to_json() const {
 }
 
 TrainResult train(const spec::Job& job, const TrainOptions& options, comm::Group& group) {
-  Session session(job, options, group);
-  session.resume();
-  while (const run::PhaseSpan* span = session.next_phase()) session.run(*span);
-  return session.finish();
+  std::optional<Session> session;
+  try {
+    session.emplace(job, options, group);
+  } catch (const loader::GaveUp& hung) {  // nothing was begun: that is a stop in order
+    if (group.size() > 1) {               // the others wait for this one
+      site::tell_last_words(hung, group.rank());
+      group.abort(base::kExitRequeue);
+    }
+    options.logger.say(hung.what());
+    TrainResult none;
+    none.stop_reason = options.stop();
+    return none;
+  }
+  session->resume();
+  while (const run::PhaseSpan* span = session->next_phase()) session->run(*span);
+  return session->finish();
 }
 
 }  // namespace lockstep::training

@@ -30,6 +30,7 @@ struct TrainOptions {
   std::optional<base::Path> plan = {};                 // the plan that the run is held to
   std::string node = {};                               // the name of this rank's machine; empty: as it says itself
   bool accept_changes = false;                         // of keys that make another run of it
+  bool profile = false;                                // rank 0 writes RUN/profile.json (timeline.h)
   bool history = false;                                // every rank writes down which samples each of its steps took
   std::shared_ptr<run::Disk> disk = run::real_disk();  // what checkpoints are written to
   Logger logger = {};                                  // rank 0 only
@@ -41,9 +42,9 @@ struct TrainResult {
   bool finished = false;    // otherwise stopped in order, everything saved
   std::string stop_reason;  // when not finished
   int64_t step = 0;
-  int64_t total_steps = 0;
-  int64_t resumed_at = 0;  // 0: from the start
-  double seconds = 0;      // of training, all sessions
+  int64_t total_steps = 0;  // 0: stopped before the data were known
+  int64_t resumed_at = 0;   // 0: from the start
+  double seconds = 0;       // of training, all sessions
   int64_t bad_samples = 0;
   int64_t saves = 0;           // checkpoints of this session
   double save_seconds = 0;     // of the last one, until it was durable

@@ -3,7 +3,9 @@
 
 #include <ATen/Parallel.h>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/loader/loader_needs.h"
+#include "lockstep/loader/patient_loader.h"
 #include "lockstep/run/threads.h"
 #include "lockstep/site/memory.h"
 #include "lockstep/site/nvml.h"
@@ -19,6 +21,25 @@ namespace {
 
 std::unique_ptr<run::RunFolder> hold(const TrainOptions& options, const comm::Group& group) {
   return group.rank() == 0 ? std::make_unique<run::RunFolder>(options.run, options.logger.say) : nullptr;
+}
+
+// Whoever is asked to stop does not wait for a file system that does not answer: GaveUp.
+loader::Collections look_at_data(const spec::Job& job, const Stop& stop, loader::Fingerprints& fingerprints) {
+  struct Found {
+    loader::Collections collections;
+    loader::Fingerprints fingerprints;
+  };
+  const auto found = std::make_shared<Found>();
+  const auto look = [found, job] {
+    found->collections = loader::open_collections(job);
+    found->fingerprints = loader::compute_fingerprints(found->collections);
+  };
+  std::vector<std::string> folders{job.data.train};
+  if (!job.data.validate.empty()) folders.push_back(job.data.validate);
+  loader::do_patiently(
+      look, [&] { return stop.is_overdue_at_start(base::steady_seconds()); }, folders);
+  fingerprints = std::move(found->fingerprints);
+  return std::move(found->collections);
 }
 
 // The job resolved, before anything is made of it; the same on every rank. An order left to the storage may come out
@@ -52,8 +73,7 @@ TrainingContext::TrainingContext(const spec::Job& given, const TrainOptions& how
       stop(options, ranks),
       group(ranks),
       folder(hold(options, group)),
-      collections(loader::open_collections(given)),
-      fingerprints(loader::compute_fingerprints(collections)),
+      collections(look_at_data(given, stop, fingerprints)),
       keeps_order(given.data.order == spec::SampleOrder::by_storage),
       job(agreed_job(given, collections, fingerprints, options, group)),
       timetable(job.training, static_cast<int64_t>(collections.train.samples.size())),
@@ -75,9 +95,14 @@ TrainingContext::TrainingContext(const spec::Job& given, const TrainOptions& how
   ledger = std::make_unique<Ledger>(folder->paths(), timetable, objective, options.logger);
   std::shared_ptr<const site::PowerMeter> meter;
   if (options.device.is_cuda()) meter = std::make_shared<site::PowerMeter>(options.device.index());
-  ledger->measure_with([meter, device = options.device](base::Json& fields) {
+  auto drawn = meter ? meter->joules() : std::nullopt;
+  ledger->measure_with([meter, drawn, device = options.device](base::Json& fields) mutable {
     fields["memory"] = peak_memory(device);
-    if (const auto watts = meter ? meter->watts() : std::nullopt) fields["watts"] = *watts;
+    if (!meter) return;
+    if (const auto watts = meter->watts()) fields["watts"] = *watts;
+    const auto now = meter->joules();
+    if (now && drawn) fields["joules"] = *now - *drawn;
+    drawn = now;
   });
 }
 

@@ -39,8 +39,8 @@ struct TrainingContext {
   Stop stop;  // early: see there
   comm::Group& group;
   std::unique_ptr<run::RunFolder> folder;  // rank 0 only; before anything is read or computed
+  loader::Fingerprints fingerprints;       // made with the collections, and therefore before them
   loader::Collections collections;
-  loader::Fingerprints fingerprints;
   bool keeps_order;  // data.order was left to the storage: a resume keeps what the run began with
   spec::Job job;     // resolved
   run::Timetable timetable;

@@ -53,9 +53,13 @@ RiskCoverage risk_coverage(std::span<const Answer> answers) {
 
 std::optional<double> confidence_for_risk(std::span<const Answer> answers, double risk, double level) {
   const std::vector<Answer> order = surest_first(answers);
-  // With half of these rows only a faultless record could show it. The thresholds that are tested depend on no label.
+  if (order.empty()) return std::nullopt;
   const auto rows = static_cast<int64_t>(order.size());
-  const auto fewest = std::max(2 * static_cast<int64_t>(std::ceil(std::log(1 - level) / std::log1p(-risk))), rows / 10);
+  const double error = (1 - level) / 2;  // of either question below
+  const auto all_wrong = std::count_if(order.begin(), order.end(), [](const Answer& answer) { return !answer.right; });
+  if (binomial_cdf(all_wrong, rows, risk) <= error) return order.back().confidence;
+  // With half of these rows only a faultless record could show it. The thresholds that are tested depend on no label.
+  const auto fewest = std::max(2 * static_cast<int64_t>(std::ceil(std::log(error) / std::log1p(-risk))), rows / 10);
   const int64_t step = std::max<int64_t>(1, rows / 50);
   std::optional<double> found;
   int64_t wrong = 0;
@@ -68,7 +72,7 @@ std::optional<double> confidence_for_risk(std::span<const Answer> answers, doubl
     pending = pending || (seen >= fewest && is_tested);
     if (!pending || !ends_tie) continue;
     pending = false;
-    if (binomial_cdf(wrong, seen, risk) > 1 - level) break;
+    if (binomial_cdf(wrong, seen, risk) > error) break;
     found = order[i].confidence;
   }
   return found;

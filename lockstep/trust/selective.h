@@ -31,8 +31,9 @@ RiskCoverage risk_coverage(std::span<const Answer> answers);
 
 // The lowest confidence from which on answers are wrong no more often than `risk`, which holds with probability
 // `level` over the rows that it was found with. None: no confidence can be shown to do.
-// Thresholds are tested one after the other, the strictest first, until one fails (fixed-sequence testing, as in
-// Angelopoulos et al., "Learn then test", 2021).
+// Whether all may be answered is asked first: a lenient risk must not fail on the few surest rows. Else thresholds are
+// tested one after the other, the strictest first, until one fails (fixed-sequence testing, as in Angelopoulos et al.,
+// "Learn then test", 2021). Half of 1 - `level` goes to either.
 std::optional<double> confidence_for_risk(std::span<const Answer> answers, double risk, double level = 0.9);
 
 }  // namespace lockstep::trust

@@ -17,6 +17,7 @@
 
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 
@@ -64,7 +65,7 @@ Pipe make_pipe() {
   return {ends[0], ends[1]};
 }
 
-// Behind fork(), before exec(): only calls that are safe there.
+// Behind vfork(), before exec(): only calls that are safe there.
 void become(const ChildOptions& options, pid_t parent, int in, int out, int err) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, options.death_signal);
@@ -82,10 +83,33 @@ void become(const ChildOptions& options, pid_t parent, int in, int out, int err)
   ::dup2(in, 0);
   ::dup2(out, 1);
   ::dup2(err, 2);
-  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGXCPU}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGXCPU, SIGXFSZ}) ::signal(signal, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Without a copy of this process, whose memory holds a whole study: it stands still until the child has its program.
+// No signal may come in between, whose handler would write into the memory of both.
+pid_t start_process(const ChildOptions& options, char* const* arguments, char* const* variables, int in, int out,
+                    int err) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::vfork();
+  if (child == 0) {
+    become(options, parent, in, out, err);
+    ::execvpe(arguments[0], arguments, variables);
+    const char* why = std::strerror(errno);
+    if (::write(2, why, std::strlen(why)) < 0) ::_exit(126);
+    ::_exit(127);
+  }
+  const int code = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = code;
+  return child;
 }
 
 void close_one(int& descriptor) {
@@ -108,19 +132,11 @@ Child::Child(const std::vector<std::string>& words, const ChildOptions& options)
     out = make_pipe();
     err = make_pipe();
   } else {
-    out.write = ::open(options.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    out.write = base::open_plain(options.output, O_WRONLY | O_CREAT | O_APPEND);
     if (out.write < 0) base::throw_errno(text("cannot write ", options.output));
     err.write = ::dup(out.write);
   }
-  const pid_t parent = ::getpid();
-  pid_ = ::fork();
-  if (pid_ == 0) {
-    become(options, parent, in.read, out.write, err.write);
-    ::execvpe(arguments[0], arguments.data(), variables.data());
-    const char* why = std::strerror(errno);
-    if (::write(2, why, std::strlen(why)) < 0) ::_exit(126);
-    ::_exit(127);
-  }
+  pid_ = start_process(options, arguments.data(), variables.data(), in.read, out.write, err.write);
   const int code = errno;
   ::close(in.read);
   ::close(out.write);

@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 
@@ -43,6 +44,21 @@ TEST(ChildTest, EndsWhatHangsAndWhatNeverStopsPrinting) {
   Child absent({"/no/such/program"}, {});
   run_to_end(absent);
   EXPECT_EQ(absent.code(), 127);
+}
+
+TEST(ChildTest, WritesThroughNoLinkThatStandsInThePlaceOfItsOutput) {
+  const base::TemporaryFolder folder;
+  const auto victim = folder.path() / "victim", output = folder.path() / "0.out";
+  base::write_file(victim, "mine\n");
+  std::filesystem::create_symlink(victim, output);
+  EXPECT_THROW(Child({"echo", "planted"}, {.output = output.string()}), base::Error);
+  EXPECT_EQ(base::read_file(victim), "mine\n");
+  std::filesystem::remove(output);
+  for (int i = 0; i < 2; ++i) {
+    Child child({"echo", "said"}, {.output = output.string()});
+    run_to_end(child);
+  }
+  EXPECT_EQ(base::read_file(output), "said\nsaid\n");
 }
 
 TEST(ChildTest, TalksLineByLine) {

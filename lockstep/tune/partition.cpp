@@ -6,8 +6,8 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/tune/parzen.h"
 #include "lockstep/tune/sobol.h"
-#include "lockstep/tune/tpe.h"
 
 namespace lockstep::tune {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <memory>
 #include <set>
 
@@ -12,6 +11,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/run/record_file.h"
+#include "lockstep/run/torn_record.h"
 #include "lockstep/tune/child.h"
 #include "lockstep/tune/sobol.h"
 
@@ -70,7 +70,7 @@ class Memory {
     const std::string bytes = base::read_file(path_, uint64_t{8} << 30);
     const size_t end = bytes.rfind('\n');
     const size_t whole = end == std::string::npos ? 0 : end + 1;
-    if (whole < bytes.size()) std::filesystem::resize_file(path_, whole);
+    if (whole < bytes.size()) run::cut_torn_record(path_, whole);
     for (size_t begin = 0; begin < whole;) {
       const size_t stop = bytes.find('\n', begin);
       const Json line = base::parse_json(bytes.substr(begin, stop - begin), text(path_.string(), ":", lines_ + 1));

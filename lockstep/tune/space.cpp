@@ -7,6 +7,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/spec/override.h"
+#include "lockstep/task/task.h"
 
 namespace lockstep::tune {
 namespace {
@@ -118,7 +119,12 @@ double Distribution::unit_of(double internal) const {
 }
 
 Json Distribution::external(double internal) const {
-  if (kind == Kind::choice) return choices[static_cast<size_t>(internal)];
+  if (kind == Kind::choice) {
+    const bool one_of_them = internal >= 0 && internal < static_cast<double>(choices.size());
+    if (one_of_them) return choices[static_cast<size_t>(internal)];
+    throw base::Error(base::Blame::user, base::text("choice number ", internal, " of ", choices.size()),
+                      "the study was begun with other choices: give it another name");
+  }
   if (kind == Kind::integer) return static_cast<int64_t>(std::llround(internal));
   return internal;
 }
@@ -214,7 +220,7 @@ bool is_maximized(const spec::Study& study, const std::optional<spec::Job>& job)
   if (study.direction != spec::Direction::headline) return study.direction == spec::Direction::maximize;
   if (!job) return false;
   if (study.objective == "loss" || study.objective == "mae") return false;
-  return study.objective != "headline" || (job->task != spec::Task::regress && job->task != spec::Task::ordinal);
+  return study.objective != "headline" || task::make_task(*job)->report_words().at("higher_is_better").as_bool();
 }
 
 std::string value_text(const Parameter& parameter, double internal) {

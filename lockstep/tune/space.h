@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/spec/study.h"
+#include "lockstep/tune/values.h"
 
 namespace lockstep::tune {
 
@@ -44,7 +44,6 @@ struct Parameter {
   int64_t points = 0;  // of a grid
 };
 using Space = std::vector<Parameter>;
-using Values = std::map<std::string, double>;  // internal, by name; absent: its condition does not hold
 
 // The space of a study. With a job every name must be a key of it and every value pass its checks (the ends of a range,
 // each choice); user error with the nearest key otherwise.

@@ -66,6 +66,16 @@ TEST(SpaceTest, KnowsTheKeysOfTheJob) {
             std::string::npos);
 }
 
+TEST(SpaceTest, TheTaskSaysWhichWayItsHeadlineIsBetter) {
+  const auto is_higher = [](spec::Task task) {
+    spec::Job job;
+    job.task = task;
+    return is_maximized({}, job);
+  };
+  EXPECT_TRUE(is_higher(spec::Task::classify) && is_higher(spec::Task::segment) && is_higher(spec::Task::caption));
+  EXPECT_FALSE(is_higher(spec::Task::regress) || is_higher(spec::Task::ordinal));
+}
+
 TEST(SpaceTest, LeavesOutWhatItsConditionExcludes) {
   const Space space = make_space(
       study_of(R"({"o": {"choice": ["sgd", "adam"]}, "m": {"range": [0, 1], "when": {"o": "sgd"}}})"), nullptr);

@@ -18,6 +18,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/folder.h"
+#include "lockstep/run/torn_record.h"
 
 namespace lockstep::tune {
 namespace {
@@ -176,9 +177,7 @@ void StudyFile::read() {
 
 void StudyFile::cut_torn_line() const {
   if (std::filesystem::file_size(path_) <= offset_) return;
-  if (::truncate(path_.c_str(), static_cast<off_t>(offset_)) != 0) {
-    base::throw_errno(text("cannot cut the torn last line off ", path_.string()));
-  }
+  run::cut_torn_record(path_, offset_);
 }
 
 void StudyFile::Update::add(int64_t operation, const std::string& fields) {

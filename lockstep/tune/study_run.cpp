@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <random>
@@ -25,7 +23,9 @@
 #include "lockstep/tune/records.h"
 #include "lockstep/tune/sampler.h"
 #include "lockstep/tune/share.h"
+#include "lockstep/tune/study_check.h"
 #include "lockstep/tune/trial_run.h"
+#include "lockstep/tune/trial_start.h"
 
 namespace lockstep::tune {
 namespace {
@@ -58,6 +58,20 @@ struct Slot {
   std::vector<std::pair<int64_t, double>> reports = {};  // by step, not yet written down
 };
 
+// What trials have cost so far.
+struct Totals {
+  int64_t infeasible = 0;
+  int64_t measured = 0;
+  double node_hours = 0;
+
+  void add(const Trial& trial) {
+    infeasible += trial.system_attrs.contains(kMemoryConstraint) ? 1 : 0;
+    const double cost = trial.user_attrs.double_or("node_hours", 0);
+    node_hours += cost;
+    measured += cost > 0 ? 1 : 0;
+  }
+};
+
 class Session {
  public:
   explicit Session(const StudyOptions& options)
@@ -70,7 +84,7 @@ class Session {
         file_(paths_.log(), study_.name, worker_) {
     if (study_.sampler == spec::StudySampler::grid) grid_size(space_);
     file_.make_study(is_maximized(study_, options.job));
-    check_study();
+    check_study(file_.trials(), study_, space_, paths_.log());
     order_ = {study_.sampler, static_cast<uint64_t>(study_.seed), study_.startup, file_.trials().maximize()};
     for (auto& share : share_out(options.workers, study_.ranks, own_cores(), options.gpus)) {
       slots_.emplace_back().share = std::move(share);
@@ -111,37 +125,6 @@ class Session {
       news |= !slot.reports.empty();
     }
     return news;
-  }
-
-  void check_study() const {
-    const Trials& trials = file_.trials();
-    if (trials.objectives() != 1) {
-      throw Error(Blame::user,
-                  text(paths_.log().string(), ": '", study_.name, "' has ", trials.objectives(), " objectives"),
-                  "lockstep tunes one; go on with Optuna, or give the study another name");
-    }
-    if (study_.direction != spec::Direction::headline &&
-        trials.maximize() != (study_.direction == spec::Direction::maximize)) {
-      throw Error(Blame::user,
-                  text("direction: the study in ", paths_.log().string(), " was begun to ",
-                       trials.maximize() ? "maximize" : "minimize"),
-                  "leave direction out, or give the study another name");
-    }
-    for (const auto& trial : trials.all()) {
-      for (const auto& parameter : space_) {
-        const auto known = trial.distributions.find(parameter.name);
-        if (known == trial.distributions.end()) continue;
-        const bool choice = parameter.distribution.kind == Distribution::Kind::choice;
-        if (known->second.kind == parameter.distribution.kind &&
-            (!choice || known->second.choices == parameter.distribution.choices)) {
-          continue;
-        }
-        throw Error(
-            Blame::user,
-            text("space.", parameter.name, ": trial ", trial.number, " of the study had ", to_optuna(known->second)),
-            "give the study another name: choices and kinds of values do not change within one");
-      }
-    }
   }
 
   void look_whether_to_stop() {
@@ -267,7 +250,7 @@ class Session {
     for (size_t i = first_open_; i < trials.size(); ++i) {
       if (trials[i].state == TrialState::waiting) return claim(slot, trials[i], update);
       if (is_orphan(trials[i]) && take_over(slot, trials[i], update)) return true;
-      if (i == first_open_ && is_finished(trials[i].state)) ++first_open_;
+      if (i == first_open_ && is_finished(trials[i].state)) closed_.add(trials[first_open_++]);
     }
     if (!wants_more(update.trials())) return false;
     const auto number = static_cast<int64_t>(trials.size());
@@ -307,20 +290,13 @@ class Session {
   }
 
   bool wants_more(const Trials& trials) {
-    int64_t infeasible = 0;
-    double spent = 0;
-    int64_t measured = 0;
-    for (const auto& trial : trials.all()) {
-      infeasible += trial.system_attrs.contains(kMemoryConstraint) ? 1 : 0;
-      const double cost = trial.user_attrs.double_or("node_hours", 0);
-      spent += cost;
-      measured += cost > 0 ? 1 : 0;
-    }
+    Totals totals = closed_;
+    for (size_t i = first_open_; i < trials.all().size(); ++i) totals.add(trials.all()[i]);
     const auto all = static_cast<int64_t>(trials.all().size());
     // What could not be started costs nothing; a space in which nothing fits comes to an end all the same.
-    if (all - infeasible >= study_.trials || infeasible > study_.trials + study_.startup) return false;
-    mean_cost_ = measured > 0 ? spent / static_cast<double>(measured) : 0;
-    left_ = budget_left(spent);
+    if (all - totals.infeasible >= study_.trials || totals.infeasible > study_.trials + study_.startup) return false;
+    mean_cost_ = totals.measured > 0 ? totals.node_hours / static_cast<double>(totals.measured) : 0;
+    left_ = budget_left(totals.node_hours);
     if (left_ > mean_cost_) return true;
     say_once("the budget is used up");
     return false;
@@ -347,49 +323,16 @@ class Session {
 
   void start(Slot& slot) {
     slot.starting = false;
-    const Trial& trial = file_.trials().by_id(slot.trial);
-    const auto sets = to_sets(space_, trial.values);
+    const Trial trial = file_.trials().by_id(slot.trial);  // a copy: an update reads what others add, and moves it
     slot.begun = base::steady_seconds();
-    ChildOptions child;
-    child.cores = slot.share.cores;
-    if (!slot.share.gpus.empty())
-      child.environment.emplace_back("CUDA_VISIBLE_DEVICES", base::join(slot.share.gpus, ","));
-    if (!options_.program.empty()) return start_program_trial(slot, trial, std::move(child));
-    if (!affordable(slot, trial, sets)) return;
-    const base::Path run = paths_.trial(trial.number);
-    base::make_folders(run.parent_path());
-    wait_until_free(run);
-    child.environment.emplace_back("LOCKSTEP_BUSY_CORES", "0");
-    child.death_signal = SIGTERM;
-    child.most_file = 0;
-    child.output = run.string() + ".out";
-    JobTrial job;
-    job.words = {options_.lockstep, "train", paths_.job().string(), "--run", run.string(), "--here"};
-    for (const auto& set : sets) job.words.insert(job.words.end(), {"--set", set});
-    if (options_.device != "cpu") job.words.insert(job.words.end(), {"--device", options_.device});
-    if (study_.ranks > 1) job.words.insert(job.words.end(), {"--ranks", text(study_.ranks)});
-    job.run = run;
-    job.objective = study_.objective;
-    job.maximize = file_.trials().maximize();
-    if (!trial.intermediate.empty()) job.reported = trial.intermediate.rbegin()->first;
-    options_.say(text("trial ", trial.number, ": ", base::join(sets, " ")));
-    slot.run = start_job(job, child);
-  }
-
-  void start_program_trial(Slot& slot, const Trial& trial, ChildOptions child) {
-    std::vector<std::pair<std::string, std::string>> values{{"trial", text(trial.number)}};
-    for (const auto& parameter : space_) {
-      const auto value = trial.values.find(parameter.name);
-      values.emplace_back(parameter.name, value == trial.values.end() ? "" : value_text(parameter, value->second));
-    }
-    child.time_limit = study_.time_limit;
-    slot.run = start_program(fill_in(options_.program, values), child, study_.scheduler != spec::StudyScheduler::none);
+    if (options_.program.empty() && !affordable(slot, trial)) return;
+    slot.run = start_trial(options_, space_, slot.share, trial, file_.trials().maximize());
   }
 
   // Plans what it costs; one that cannot fit the memory is not started, and the sampler learns of it.
-  bool affordable(Slot& slot, const Trial& trial, const std::vector<std::string>& sets) {
+  bool affordable(Slot& slot, const Trial& trial) {
     if (!options_.plan || !trial.intermediate.empty()) return true;
-    const TrialCost cost = options_.plan(sets);
+    const TrialCost cost = options_.plan(to_sets(space_, trial.values));
     const double node_hours = cost.seconds / 3600 / static_cast<double>(slots_.size());
     const bool too_dear = cost.feasible && node_hours > left_;
     if (cost.feasible && !too_dear) {
@@ -414,12 +357,6 @@ class Session {
     });
     slot.trial = -1;
     return false;
-  }
-
-  // The training of a worker that was killed saves before it ends.
-  void wait_until_free(const base::Path& run) const {
-    const double since = base::steady_seconds();
-    while (run::read_holder(run) && base::steady_seconds() - since < run::RunFolder::kStaleSeconds) ::usleep(100000);
   }
 
   void wait() {
@@ -458,6 +395,7 @@ class Session {
   std::string stopped_;
   bool is_over_ = false;
   size_t first_open_ = 0;  // trials before it are finished
+  Totals closed_;          // of those: they change no more
   std::set<std::string> alive_;
   std::set<std::string> dead_;
   std::set<std::string> said_;

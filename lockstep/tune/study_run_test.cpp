@@ -91,6 +91,31 @@ TEST_F(StudyRunTest, StopsAndGoesOnWithTheSameTrial) {
   EXPECT_EQ(read().all().size(), 2U);
 }
 
+// A stand-in for `lockstep train` that says where it trains. While a trial is planned another worker adds so many that
+// the list of trials moves.
+TEST_F(StudyRunTest, ATrialStaysItselfWhileOthersAreAdded) {
+  auto asked = options(R"({"space": {"training.seed": {"range": [1, 9]}}, "trials": 1, "sampler": "random"})", "");
+  base::make_folders(asked.folder);
+  const base::Path program = folder_.path() / "lockstep";
+  base::write_file(program, base::text("#!/bin/sh\necho \"$4\" > ", (folder_.path() / "told").string(), "\nexit 2\n"));
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  asked.program.clear();
+  asked.lockstep = program.string();
+  asked.plan = [&](const std::vector<std::string>&) {
+    StudyFile other(StudyPaths{asked.folder}.log(), "study", "other-1-2");
+    other.update([&](StudyFile::Update& update) {
+      for (int i = 0; i < 100; ++i) {
+        const int64_t id = update.trials().next_trial_id();
+        record_new(update, make_space(asked.study, nullptr), {{"training.seed", 2}});
+        record_end(update, id, TrialState::failed, std::nullopt);
+      }
+    });
+    return TrialCost{.seconds = 60};
+  };
+  run_study(asked);
+  EXPECT_EQ(base::read_file(folder_.path() / "told"), (asked.folder / "trials/0").string() + "\n");
+}
+
 TEST_F(StudyRunTest, NeverStartsWhatCannotFitOrBePaid) {
   auto asked = options(R"({"space": {"x": {"range": [0, 1]}}, "trials": 3, "budget": {"node_hours": 1e-9}})", "echo 1");
   const StudyResult result = run_study(asked);

@@ -22,7 +22,4 @@ struct Groups {
 };
 Groups split_trials(const std::vector<Trial>& trials, bool maximize);
 
-double normal_cdf(double z);
-double normal_quantile(double p);  // REQUIRES: 0 < p < 1
-
 }  // namespace lockstep::tune

@@ -60,6 +60,7 @@ void set_objective(Trial& trial, const Json& record) {
 void set_parameter(Trial& trial, const std::string& name, const Json& value, const Json& distribution) {
   const auto known = from_optuna(distribution.as_string());
   if (!known) return;
+  known->external(number_of(value));  // an error where it is none of the choices
   trial.values[name] = number_of(value);
   trial.distributions[name] = *known;
 }
@@ -208,7 +209,13 @@ void Trials::create_trial(const Json& record) {
   if (const Json* attrs = record.find("user_attrs")) merge(trial.user_attrs, *attrs);
   if (const Json* attrs = record.find("system_attrs")) merge(trial.system_attrs, *attrs);
   if (const Json* values = record.find("intermediate_values")) {
-    for (const auto& member : values->members()) trial.intermediate[std::stoll(member.key)] = number_of(member.value);
+    for (const auto& member : values->members()) {
+      int64_t step = 0;
+      const char* end = member.key.data() + member.key.size();
+      const auto [last, error] = std::from_chars(member.key.data(), end, step);
+      if (error != std::errc() || last != end) throw Error(Blame::user, text("step '", member.key, "' of a trial"), "");
+      trial.intermediate[step] = number_of(member.value);
+    }
   }
   index_[id] = trials_.size();
   trials_.push_back(std::move(trial));

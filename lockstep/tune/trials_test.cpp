@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep::tune {
@@ -40,6 +41,29 @@ TEST(TrialsTest, LeavesFinishedTrialsAsTheyAre) {
              R"("op_code":7,"trial_id":0,"step":1,"intermediate_value":4.0)", R"("op_code":10,"study_id":0)"});
   EXPECT_EQ(trials.all()[0].state, TrialState::complete);
   EXPECT_TRUE(trials.all()[0].intermediate.empty());
+}
+
+// Whoever can write to the study's folder can write such lines.
+TEST(TrialsTest, ARecordThatCannotBeIsAnErrorWithItsPlace) {
+  const std::string choices =
+      R"("distribution":"{\"name\":\"CategoricalDistribution\",\"attributes\":{\"choices\":[1,2]}}")";
+  for (const std::string& line :
+       {R"("op_code":5,"trial_id":0,"param_name":"c","param_value_internal":99,)" + choices,
+        R"("op_code":5,"trial_id":0,"param_name":"c","param_value_internal":-1,)" + choices,
+        R"("op_code":5,"trial_id":0,"param_name":"c","param_value_internal":NaN,)" + choices,
+        std::string(R"("op_code":4,"study_id":0,"datetime_start":null,"intermediate_values":{"x":1.0})"),
+        std::string(
+            R"("op_code":4,"study_id":0,"datetime_start":null,"intermediate_values":{"99999999999999999999":1})")}) {
+    Trials trials("s");
+    apply_all(trials, {R"("op_code":0,"study_name":"s","directions":[1])",
+                       R"("op_code":4,"study_id":0,"datetime_start":null)"});
+    try {
+      apply_all(trials, {line});
+      ADD_FAILURE() << line;
+    } catch (const base::Error& error) {
+      EXPECT_EQ(std::string(error.what()).substr(0, 6), "test: ") << error.what();
+    }
+  }
 }
 
 TEST(TrialsTest, WritesNumbersAsPythonReadsThem) {

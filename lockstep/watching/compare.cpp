@@ -83,7 +83,7 @@ Json circumstances_of(const std::vector<Json>& events) {
   return found;
 }
 
-// The best headline of the run's validations, and its step.
+// The best headline of the run's validations, and its step; of equals the later, as training keeps it.
 void add_best(const std::vector<Json>& events, Json& figures) {
   const Json* best = nullptr;
   int64_t step = 0;
@@ -93,7 +93,7 @@ void add_best(const std::vector<Json>& events, Json& figures) {
     if (!headline || !headline->is_object() || !headline->at("value").is_number()) continue;
     const double value = headline->at("value").as_double();
     const bool higher = headline->at("higher_is_better").as_bool();
-    if (best && (higher ? value <= best->as_double() : value >= best->as_double())) continue;
+    if (best && (higher ? value < best->as_double() : value > best->as_double())) continue;
     best = &headline->at("value");
     step = line.int_or("step", 0);
     figures[text("best ", headline->at("name").as_string())] = *best;

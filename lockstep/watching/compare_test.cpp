@@ -61,6 +61,8 @@ TEST(DiffTest, TellsSettingsThatDifferAndAllFigures) {
   EXPECT_EQ(values_of(differences.figures, "best at step"), parsed("[4, 8]"));
   EXPECT_EQ(values_of(differences.figures, "samples per second"), parsed("[16.0, 16.0]"));
   EXPECT_EQ(to_json(differences).at("settings").items()[0].at("name").as_string(), "training.optimizer.lr");
+  const auto equal = write_run(temporary.path() / "equal", R"({"name":"x"})", 1, 0.75);
+  EXPECT_EQ(values_of(compare_runs({one, equal}).figures, "best at step"), parsed("[4, 8]"));  // as training keeps it
 }
 
 TEST(DiffTest, SaysThatNothingDiffersAndWhatARunDoesNotHave) {

@@ -189,6 +189,7 @@ void RunLog::add_record(const Json& event) {
   record.save = number_in(event, "save");
   record.memory = number_in(event, "memory", kAbsent);
   record.watts = number_in(event, "watts", kAbsent);
+  record.joules = number_in(event, "joules", kAbsent);
   steps.push_back(record);
 }
 
@@ -269,6 +270,14 @@ double mean_rate(const RunLog& log) {
   double samples = 0, seconds = 0;
   for (const auto& record : log.steps) samples += record.samples, seconds += record.seconds;
   return seconds > 0 ? samples / seconds : kAbsent;
+}
+
+double total_joules(const RunLog& log) {
+  double joules = kAbsent;
+  for (const auto& record : log.steps) {
+    if (!std::isnan(record.joules)) joules = std::isnan(joules) ? record.joules : joules + record.joules;
+  }
+  return joules;
 }
 
 }  // namespace lockstep::watching

@@ -29,6 +29,7 @@ struct StepRecord {
   double seconds = 0, data = 0, compute = 0, communication = 0, save = 0;
   double memory = kAbsent;  // bytes
   double watts = kAbsent;
+  double joules = kAbsent;  // since the record before
 };
 
 // Seconds, by what they were spent on.
@@ -86,5 +87,7 @@ base::Json to_json(const TimeSplit& split);
 
 // Of the whole run so far: samples a second of the steps; kAbsent: none was taken.
 double mean_rate(const RunLog& log);
+// What the GPU of rank 0 has drawn over the steps that count, evaluations between them included; kAbsent: unknown.
+double total_joules(const RunLog& log);
 
 }  // namespace lockstep::watching

@@ -43,7 +43,7 @@ TEST(RunLogTest, ARewindIsToldAsAWarningAndAStartForgetsAll) {
 TEST(RunLogTest, TakesTheTasksOwnFigure) {
   RunLog log;
   log.add(event("start", R"("report":{"training":"absolute_error"})"));
-  log.add(event("step", R"("step":1,"absolute_error":0.25,"memory":1000,"watts":300)"));
+  log.add(event("step", R"("step":1,"absolute_error":0.25,"memory":1000,"watts":300,"joules":40)"));
   const auto points = thin_steps(log, 10);
   ASSERT_EQ(points.size(), 1U);
   EXPECT_DOUBLE_EQ(points.items()[0].double_or("absolute_error", 0), 0.25);

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/watching/run_watch.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/file_tail.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/chain/chain.h"
@@ -19,20 +16,6 @@ using base::Json;
 using base::text;
 
 constexpr double kRecent = 60;  // seconds over which the present rate is taken
-
-// The end of a file that somebody else writes.
-std::string tail_of(const base::Path& path, size_t bytes) {
-  const int file = base::open_plain(path, O_RDONLY);
-  if (file < 0) return "";
-  const off_t size = ::lseek(file, 0, SEEK_END);
-  const off_t from = std::max<off_t>(0, size - static_cast<off_t>(bytes));
-  std::string content(static_cast<size_t>(std::max<off_t>(0, size - from)), '\0');
-  const ssize_t length = ::pread(file, content.data(), content.size(), from);
-  ::close(file);
-  content.resize(static_cast<size_t>(std::max<ssize_t>(0, length)));
-  if (from > 0) content.erase(0, content.find('\n') + 1);  // its first line is cut
-  return content;
-}
 
 std::vector<std::string> newest(const std::vector<std::string>& lines, size_t most) {
   return {lines.end() - static_cast<int64_t>(std::min(most, lines.size())), lines.end()};
@@ -101,7 +84,8 @@ void add_scores(const RunLog& log, Snapshot& snapshot) {
     snapshot.score = value->as_double();
     snapshot.scores.push_back(snapshot.score);
     const bool first = std::isnan(snapshot.best_score);
-    if (first || (rises ? snapshot.score > snapshot.best_score : snapshot.score < snapshot.best_score)) {
+    // Of equals the later, as training keeps it.
+    if (first || (rises ? snapshot.score >= snapshot.best_score : snapshot.score <= snapshot.best_score)) {
       snapshot.best_score = snapshot.score;
       snapshot.best_step = event.int_or("step", 0);
     }
@@ -199,8 +183,8 @@ std::vector<std::string> RunWatch::last_lines(size_t most) const {
   if (chain::has_chain(paths_.root)) {
     const chain::Chain chain = chain::read_chain(paths_.root);
     if (!chain.links.empty()) {
-      auto lines =
-          base::split(tail_of(chain::link_output(paths_.root, chain.terms, chain.links.back().job), 16 << 10), '\n');
+      auto lines = base::split(
+          base::read_tail(chain::link_output(paths_.root, chain.terms, chain.links.back().job), 16 << 10), '\n');
       std::erase(lines, "");
       if (!lines.empty()) return newest(lines, most);
     }

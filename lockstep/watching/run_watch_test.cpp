@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "lockstep/base/text.h"
 #include "lockstep/chain/chain.h"
 #include "lockstep/run/journal.h"
 
@@ -71,6 +72,17 @@ TEST_F(RunWatchTest, FollowsARunToItsEnd) {
   watch.poll();
   EXPECT_EQ(watch.status(), Status::gone);
   EXPECT_EQ(exit_code(watch.status()), 3);
+}
+
+TEST_F(RunWatchTest, OfEqualScoresTheLaterIsTheBest) {
+  append("start", R"({"name":"pets","total_steps":4,"steps_per_epoch":2})");
+  for (const int step : {2, 4}) {
+    append("evaluate", base::text(R"({"step":)", step, R"(,"split":"validate","headline":{"name":"top1","value":1,)",
+                                  R"("higher_is_better":true,"text":"top-1 100 %"}})"));
+  }
+  RunWatch watch(paths_);
+  watch.poll();
+  EXPECT_EQ(watch.look(0).best_step, 4);  // whose weights eval and predict take
 }
 
 TEST_F(RunWatchTest, NamesTheDamagedLineAndShowsTheRest) {

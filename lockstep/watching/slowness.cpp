@@ -265,7 +265,8 @@ void add_computing(const Measured& run, std::vector<Finding>& findings) {
   const bool slower = option && option->step_seconds && finding.measured > option->step_seconds->high;
   finding.what =
       text("computing takes ", percent(finding.share, 0), " of the time, ", format_duration(finding.measured),
-           " a step", planned_words(finding.planned), slower ? ", more than planned" : "");
+           " a step", planned_words(finding.planned), slower ? ", more than planned" : "",
+           run.log.features_seconds > 0 ? " (without the cached features)" : "");
   const Json* why = run.log.promise.is_object() ? run.log.promise.find("why") : nullptr;
   if (slower && why && why->is_array() && why->size() > 0 && why->items()[0].is_string()) {
     finding.what += text(": ", why->items()[0].as_string());

@@ -29,6 +29,17 @@ TEST(SlownessTest, SaysNothingWithoutASingleStep) {
   EXPECT_TRUE(explain_slowness(log_of({R"("event":"start","cores":4)"}), {}).findings.empty());
 }
 
+TEST(SlownessTest, CachedFeaturesAreNoPartOfItsShares) {
+  const auto said = [](const std::vector<std::string>& events) {
+    return explain_slowness(log_of(events), {}).findings.back().what;
+  };
+  const std::string warm = step(1, R"("seconds":9,"compute":9)"), later = step(2, R"("seconds":9,"compute":9)");
+  const std::string start = R"("event":"start","cores":4)";
+  EXPECT_THAT(said({start, warm, later}), testing::Not(HasSubstr("features")));
+  EXPECT_THAT(said({start, R"("event":"features","step":0,"samples":9,"seconds":40)", warm, later}),
+              HasSubstr("100 % of the time, 900 ms a step (without the cached features)"));
+}
+
 TEST(SlownessTest, WaitingForDataNamesTheThreadsThatWouldDo) {
   // 10 steps in 10 s, of which 6 s waiting: one thread is busy all the time, 2.5 of them would keep up.
   const RunLog log = log_of({R"("event":"start","cores":8)", step(1, R"("seconds":10,"data":6,"compute":4)"),

@@ -16,11 +16,18 @@ TEST(PageTest, HasItsFilesAndNoMarkupOfItsData) {
   EXPECT_THAT(page, testing::Not(testing::HasSubstr("@[")));
 }
 
-TEST(PageTest, ShowsImagesFromBesideItWhereTheVerbSaysSo) {
+TEST(PageTest, LoadsWhatItsKindMay) {
   const base::Json none = base::Json::object();
   EXPECT_THAT(render_page("predict", "a", none), testing::HasSubstr("img-src data: 'self' file:\">"));
-  EXPECT_THAT(render_page("plan", "a", none), testing::HasSubstr("img-src data: \">"));
+  EXPECT_THAT(render_page("plan", "a", none), testing::HasSubstr("img-src data:\">"));
+  EXPECT_THAT(render_page("serve", "a", none), testing::HasSubstr("connect-src 'self'\">"));
+}
+
+TEST(PageTest, NamesTheCommandThatMadeIt) {
+  const base::Json none = base::Json::object();
   EXPECT_THAT(render_page("plan", "a", none), testing::HasSubstr("<title>a - lockstep plan</title>"));
+  EXPECT_THAT(render_page("compare", "a", none), testing::HasSubstr("<title>a - lockstep report</title>"));
+  EXPECT_THAT(render_page("partition", "a", none), testing::HasSubstr("<title>a - lockstep tune</title>"));
 }
 
 }  // namespace lockstep::web

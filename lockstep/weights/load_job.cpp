@@ -47,8 +47,8 @@ LoadedJob complete(Json document, const std::string& source) {
     const spec::Data& data = loaded.job.data;
     loaded.notes.push_back(
         text(recipe, "; ", data.center_crop == 1 ? "whole images" : "images", " at ", spec::to_text(data.image_size),
-             " pixels (job.json of the run has all of it; a job that states an optimizer, a schedule "
-             "or phases has its own recipe)"));
+             " pixels (job.json of the run has all of it; training.optimizer.lr alone changes its rate; a "
+             "schedule, phases, or an optimizer with epochs are a recipe of the job's own)"));
   }
   for (auto& warning : warnings) loaded.notes.push_back(std::move(warning));
   return loaded;

@@ -293,7 +293,8 @@ Safetensors parse_safetensors(std::span<const std::byte> content, const std::str
         base::text(source, ": not a safetensors file (", content.size(), " bytes, header of ", length, " announced)"),
         "is this the right file, and complete?");
   }
-  HeaderParser parser({reinterpret_cast<const char*>(content.data()) + kLengthBytes, length}, source);
+  HeaderParser parser({reinterpret_cast<const char*>(content.data()) + kLengthBytes, static_cast<size_t>(length)},
+                      source);
   parser.parse();
   return {lay_out(std::move(parser.entries), content.subspan(kLengthBytes + length), source),
           std::move(parser.metadata)};

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
-#include "lockstep/kernel/batch_norm_grid.h"
+#include "lockstep/forecast/kernel_grid.h"
 #include "plugins/cuda/eights.cuh"
 #include "plugins/cuda/fold.cuh"
 
 namespace lockstep_cuda_internal {
 namespace {
 
-using lockstep::kernel::BatchNormGrid;
+using lockstep::forecast::BatchNormGrid;
 
 constexpr int kThreads = BatchNormGrid::kThreads;
 constexpr int kAtOnce = BatchNormGrid::kAtOnce;

@@ -29,11 +29,17 @@ const char* failure() {
   return last_failure().c_str();
 }
 
+int make_room() {
+  return guarded([] {
+    C10_CUDA_CHECK(cudaDeviceSynchronize());
+    c10::cuda::CUDACachingAllocator::emptyCache();
+  });
+}
+
 // Other threads (the loader's) go on calling CUDA meanwhile: what they do is not captured and not forbidden.
 int begin(lockstep_graph_capture** out) {
   return guarded([&] {
     C10_CUDA_CHECK(cudaDeviceSynchronize());
-    c10::cuda::CUDACachingAllocator::emptyCache();
     auto capture = std::make_unique<lockstep_graph_capture>();
     capture->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
     *out = capture.release();
@@ -63,6 +69,6 @@ void destroy(lockstep_graph_capture* capture) {
 
 extern "C" __attribute__((visibility("default"))) const lockstep_graph* lockstep_graph_plugin(void) {
   using namespace lockstep_cuda_internal;
-  static const lockstep_graph table = {LOCKSTEP_GRAPH_VERSION, failure, begin, end, replay, destroy};
+  static const lockstep_graph table = {LOCKSTEP_GRAPH_VERSION, failure, make_room, begin, end, replay, destroy};
   return &table;
 }

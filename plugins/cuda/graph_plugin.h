@@ -6,7 +6,7 @@
 /* What Lockstep asks of libtorch's CUDA graphs, as a versioned struct of functions, opened at run time after
  * libtorch_cuda.so, which it is linked to: lockstep_cuda is not. */
 
-#define LOCKSTEP_GRAPH_VERSION 1
+#define LOCKSTEP_GRAPH_VERSION 2
 #define LOCKSTEP_GRAPH_ENTRY "lockstep_graph_plugin"
 
 extern "C" {
@@ -17,8 +17,10 @@ typedef struct lockstep_graph {
   int32_t version;
   const char* (*failure)(void); /* of the calling thread */
 
-  /* Gives what the allocator keeps unused back to the GPU, and captures what is queued on the current stream from now
-   * on, whatever the thread. What is allocated meanwhile stays in a pool of the capture's own until it is destroyed. */
+  /* Gives what the allocator keeps unused back to the GPU. */
+  int (*make_room)(void);
+  /* Captures what is queued on the current stream from now on, whatever the thread. What is allocated meanwhile stays
+   * in a pool of the capture's own until it is destroyed. */
   int (*begin)(lockstep_graph_capture** out);
   int (*end)(lockstep_graph_capture* capture);
   /* Runs it on the current stream; random numbers go on from the generator's present state. */

@@ -8,12 +8,14 @@
 #include <c10/cuda/CUDAStream.h>
 #include <torch/library.h>
 
+#include <initializer_list>
 #include <tuple>
 
-#include "lockstep/kernel/batch_norm_grid.h"
+#include "lockstep/forecast/kernel_grid.h"
+#include "lockstep/kernel/lstm_grid.h"
 #include "lockstep/kernel/pool_grid.h"
-#include "lockstep/kernel/token_grid.h"
 #include "plugins/cuda/batch_norm.h"
+#include "plugins/cuda/lstm.h"
 #include "plugins/cuda/max_pool.h"
 #include "plugins/cuda/pixels.h"
 #include "plugins/cuda/tokens.h"
@@ -22,9 +24,9 @@ namespace {
 
 using namespace lockstep_cuda_internal;
 using at::Tensor;
-using lockstep::kernel::BatchNormGrid;
+using lockstep::forecast::BatchNormGrid;
+using lockstep::forecast::TokenGrid;
 using lockstep::kernel::pooled_size;
-using lockstep::kernel::TokenGrid;
 using Optional = std::optional<Tensor>;
 
 cudaStream_t stream() {
@@ -222,6 +224,31 @@ Tensor column_sums_cuda(const Tensor& values) {
   return out;
 }
 
+Tensor gelu_cuda(const Tensor& values) {
+  const c10::cuda::CUDAGuard guard(values.device());
+  const Tensor from = values.contiguous();
+  Tensor out = at::empty_like(from);
+  gelu(values.numel(), number_of(values), from.const_data_ptr(), out.mutable_data_ptr(), stream());
+  return out;
+}
+
+std::tuple<Tensor, Tensor> gelu_backward_cuda(const Tensor& gradient, const Tensor& input) {
+  const c10::cuda::CUDAGuard guard(input.device());
+  const Tensor pushed = gradient.contiguous(), from = input.contiguous();
+  const int64_t rows = input.size(0), width = input.size(1);
+  Tensor of_input = at::empty_like(from), of_bias = at::empty({width}, input.options());
+  const Tensor sums = scratch(BatchNormGrid(rows, width).sums(), input);
+  gelu_backward({.rows = rows,
+                 .width = width,
+                 .gradient = pushed.const_data_ptr(),
+                 .input = from.const_data_ptr(),
+                 .of_input = of_input.mutable_data_ptr(),
+                 .of_bias = of_bias.mutable_data_ptr(),
+                 .sums = sums.data_ptr<float>()},
+                number_of(input), stream());
+  return {of_input, of_bias};
+}
+
 Tensor normalise_cuda(const Tensor& pixels, at::ArrayRef<double> factor, at::ArrayRef<double> offset) {
   const c10::cuda::CUDAGuard guard(pixels.device());
   PixelNumbers numbers{{}, {}, static_cast<int>(pixels.size(-1))};
@@ -238,6 +265,69 @@ Tensor normalise_cuda(const Tensor& pixels, at::ArrayRef<double> factor, at::Arr
   return out;
 }
 
+Number lstm_number_of(const Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat ? Number::fp32 : number_of(tensor);
+}
+
+// Channels last without gaps, of this type; copied where it is not.
+Tensor pixels_of(const Tensor& map, at::ScalarType type) {
+  return map.to(type).contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+// What the kernels write, or read without such a copy.
+void check_pixels(std::initializer_list<Tensor> maps, at::ScalarType type) {
+  for (const Tensor& map : maps) {
+    TORCH_CHECK(map.is_contiguous(at::MemoryFormat::ChannelsLast) && map.scalar_type() == type,
+                "the gates of an LSTM take maps of ", type, ", channels last");
+  }
+}
+
+void lstm_gates_cuda(const Optional& input_sums, const Optional& state_sums, const Optional& bias, const Tensor& cells,
+                     const Tensor& peepholes, Tensor hidden, Tensor cells_out, Optional gates) {
+  const c10::cuda::CUDAGuard guard(hidden.device());
+  const auto type = hidden.scalar_type();
+  check_pixels({hidden, gates.value_or(hidden)}, type);
+  check_pixels({cells_out}, at::kFloat);
+  const auto plain = [&](const Optional& map) { return map ? pixels_of(*map, type) : Tensor(); };
+  const Tensor in = plain(input_sums), state = plain(state_sums), before = pixels_of(cells, at::kFloat),
+               holes = peepholes.to(type).contiguous(), offset = bias ? bias->to(type).contiguous() : Tensor();
+  const auto from = [](const Tensor& tensor) { return tensor.defined() ? tensor.const_data_ptr() : nullptr; };
+  lstm_gates({.pixels = cells.numel() / cells.size(1),
+              .channels = static_cast<int>(cells.size(1)),
+              .input_sums = from(in),
+              .state_sums = from(state),
+              .bias = from(offset),
+              .cells = floats(before),
+              .peepholes = from(holes),
+              .hidden = hidden.mutable_data_ptr(),
+              .cells_out = cells_out.data_ptr<float>(),
+              .gates = gates ? gates->mutable_data_ptr() : nullptr},
+             lstm_number_of(hidden), stream());
+}
+
+void lstm_gates_backward_cuda(const Tensor& of_hidden, const Tensor& gates, const Tensor& before, const Tensor& after,
+                              const Tensor& peepholes, Tensor of_sums, Tensor of_cells, Tensor of_peepholes) {
+  const c10::cuda::CUDAGuard guard(gates.device());
+  const auto type = gates.scalar_type();
+  check_pixels({gates, of_sums}, type);
+  check_pixels({before, after, of_cells}, at::kFloat);
+  const int64_t pixels = before.numel() / before.size(1);
+  const Tensor pushed = pixels_of(of_hidden, type), holes = peepholes.to(type).contiguous();
+  const Tensor sums = scratch(lockstep::kernel::LstmGrid(pixels, before.size(1)).sums(), gates);
+  lstm_gates_backward({.pixels = pixels,
+                       .channels = static_cast<int>(before.size(1)),
+                       .of_hidden = pushed.const_data_ptr(),
+                       .gates = gates.const_data_ptr(),
+                       .before = floats(before),
+                       .after = floats(after),
+                       .peepholes = holes.const_data_ptr(),
+                       .of_sums = of_sums.mutable_data_ptr(),
+                       .of_cells = of_cells.data_ptr<float>(),
+                       .of_peepholes = of_peepholes.data_ptr<float>(),
+                       .scratch = sums.data_ptr<float>()},
+                      lstm_number_of(gates), stream());
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(lockstep, CUDA, library) {
@@ -249,5 +339,9 @@ TORCH_LIBRARY_IMPL(lockstep, CUDA, library) {
   library.impl("add_layer_norm_backward", &add_layer_norm_backward_cuda);
   library.impl("join_qkv", &join_qkv_cuda);
   library.impl("column_sums", &column_sums_cuda);
+  library.impl("gelu", &gelu_cuda);
+  library.impl("gelu_backward", &gelu_backward_cuda);
   library.impl("normalise", &normalise_cuda);
+  library.impl("lstm_gates", &lstm_gates_cuda);
+  library.impl("lstm_gates_backward", &lstm_gates_backward_cuda);
 }

@@ -54,4 +54,16 @@ void join_qkv(const JoinShape& shape, const HeadPart (&parts)[3], void* output, 
 void column_sums(int64_t rows, int64_t width, Number number, const void* values, float* sums, void* out,
                  cudaStream_t stream);
 
+void gelu(int64_t count, Number number, const void* values, void* out, cudaStream_t stream);
+
+struct GeluBackward {
+  int64_t rows, width;
+  const void* gradient;
+  const void* input;
+  void* of_input;
+  void* of_bias;  // [width], in the type of the values
+  float* sums;    // scratch, as column_sums
+};
+void gelu_backward(const GeluBackward& call, Number number, cudaStream_t stream);
+
 }  // namespace lockstep_cuda_internal

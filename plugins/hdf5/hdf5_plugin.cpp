@@ -195,6 +195,100 @@ int read_rows(const lockstep_hdf5_file* file, int64_t i, int64_t row, int64_t co
   return good ? 0 : 1;
 }
 
+void copy_text(const char* from, size_t size, lockstep_hdf5_attribute& to) {
+  const size_t count = std::min(strnlen(from, size), sizeof to.text - 1);
+  std::memcpy(to.text, from, count);
+  to.text[count] = '\0';
+  to.kind = 't';
+}
+
+// Text of fixed or varying length; one element.
+void read_text(hid_t attribute, hid_t type, hid_t space, lockstep_hdf5_attribute& to) {
+  if (H5Tis_variable_str(type) > 0) {
+    char* words = nullptr;
+    const Closing memory(H5Tcopy(H5T_C_S1), H5Tclose);
+    H5Tset_size(memory.id(), H5T_VARIABLE);
+    H5Tset_cset(memory.id(), H5Tget_cset(type));
+    if (H5Aread(attribute, memory.id(), &words) < 0 || !words) return;
+    copy_text(words, sizeof to.text, to);
+    H5Dvlen_reclaim(memory.id(), space, H5P_DEFAULT, &words);
+    return;
+  }
+  constexpr size_t kMostText = 1 << 16;
+  const size_t size = H5Tget_size(type);
+  if (size == 0 || size > kMostText) return;
+  std::string words(size + 1, '\0');
+  if (H5Aread(attribute, type, words.data()) >= 0) copy_text(words.data(), size, to);
+}
+
+void read_attribute(const lockstep_hdf5_file* file, const char* object, const char* name, lockstep_hdf5_attribute* to) {
+  be_quiet();
+  *to = {};
+  const char* path = object[0] == '\0' ? "/" : object;
+  if (H5Aexists_by_name(file->id, path, name, H5P_DEFAULT) <= 0) return;
+  const Closing attribute(H5Aopen_by_name(file->id, path, name, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (!attribute.is_there()) return;
+  const Closing type(H5Aget_type(attribute.id()), H5Tclose), space(H5Aget_space(attribute.id()), H5Sclose);
+  if (!type.is_there() || !space.is_there() || H5Sget_simple_extent_npoints(space.id()) != 1) return;
+  const H5T_class_t kind = H5Tget_class(type.id());
+  if (kind == H5T_STRING) return read_text(attribute.id(), type.id(), space.id(), *to);
+  if (kind != H5T_INTEGER && kind != H5T_FLOAT) return;
+  if (H5Aread(attribute.id(), H5T_NATIVE_DOUBLE, &to->number) >= 0) to->kind = 'n';
+}
+
+bool write_array(hid_t file, const lockstep_hdf5_bytes& array) {
+  hsize_t sizes[LOCKSTEP_HDF5_MAX_AXES] = {};
+  for (int i = 0; i < array.axes; ++i) sizes[i] = static_cast<hsize_t>(array.shape[i]);
+  const Closing space(H5Screate_simple(array.axes, sizes, nullptr), H5Sclose);
+  const Closing links(H5Pcreate(H5P_LINK_CREATE), H5Pclose), layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.id(), 1);
+  H5Pset_chunk(layout.id(), array.axes, sizes);
+  H5Pset_deflate(layout.id(), 6);
+  H5Pset_obj_track_times(layout.id(), false);  // the same bytes whenever it is written
+  const Closing dataset(H5Dcreate2(file, array.name, H5T_STD_U8LE, space.id(), links.id(), layout.id(), H5P_DEFAULT),
+                        H5Dclose);
+  return dataset.is_there() && H5Dwrite(dataset.id(), H5T_STD_U8LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, array.bytes) >= 0;
+}
+
+// The group at a path, made where it is not there.
+bool make_groups(hid_t file, const std::string& path) {
+  for (size_t at = path.find('/'); true; at = path.find('/', at + 1)) {
+    const std::string part = path.substr(0, at);
+    if (H5Lexists(file, part.c_str(), H5P_DEFAULT) <= 0) {
+      const Closing options(H5Pcreate(H5P_GROUP_CREATE), H5Pclose);
+      H5Pset_obj_track_times(options.id(), false);
+      const Closing group(H5Gcreate2(file, part.c_str(), H5P_DEFAULT, options.id(), H5P_DEFAULT), H5Gclose);
+      if (!group.is_there()) return false;
+    }
+    if (at == std::string::npos) return true;
+  }
+}
+
+bool write_attribute(hid_t file, const lockstep_hdf5_named& named) {
+  const bool is_root = named.object[0] == '\0';
+  if (!is_root && !make_groups(file, named.object)) return false;
+  const Closing object(H5Oopen(file, is_root ? "/" : named.object, H5P_DEFAULT), H5Oclose);
+  const Closing space(H5Screate(H5S_SCALAR), H5Sclose);
+  const bool is_text = named.value.kind == 't';
+  const Closing type(is_text ? H5Tcopy(H5T_C_S1) : H5Tcopy(H5T_IEEE_F64LE), H5Tclose);
+  if (is_text) H5Tset_size(type.id(), std::strlen(named.value.text) + 1);
+  const Closing attribute(H5Acreate2(object.id(), named.name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT),
+                          H5Aclose);
+  const void* value = is_text ? static_cast<const void*>(named.value.text) : &named.value.number;
+  return attribute.is_there() && H5Awrite(attribute.id(), is_text ? type.id() : H5T_NATIVE_DOUBLE, value) >= 0;
+}
+
+int write_file(const char* path, const lockstep_hdf5_bytes* arrays, int64_t num_arrays,
+               const lockstep_hdf5_named* attributes, int64_t num_attributes) {
+  be_quiet();
+  const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  if (file < 0) return 1;
+  bool good = true;
+  for (int64_t i = 0; i < num_attributes && good; ++i) good = write_attribute(file, attributes[i]);
+  for (int64_t i = 0; i < num_arrays && good; ++i) good = write_array(file, arrays[i]);
+  return H5Fclose(file) >= 0 && good ? 0 : 1;
+}
+
 const lockstep_hdf5 kPlugin = {
     LOCKSTEP_HDF5_VERSION,
     open_file,
@@ -206,7 +300,9 @@ const lockstep_hdf5 kPlugin = {
       delete file;
     },
     [](const lockstep_hdf5_file* file) { return static_cast<int64_t>(file->others.size()); },
-    [](const lockstep_hdf5_file* file, int64_t i) { return &file->others[static_cast<size_t>(i)]; }};
+    [](const lockstep_hdf5_file* file, int64_t i) { return &file->others[static_cast<size_t>(i)]; },
+    read_attribute,
+    write_file};
 
 }  // namespace
 

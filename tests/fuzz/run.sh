@@ -16,7 +16,7 @@ failures=$(mktemp)
 trap 'rm -f "$failures"' EXIT
 
 # Inputs a second, a third less than two cores of 2020 do.
-declare -A pace=([image]=1200 [coco]=9000 [job]=5500 [json]=14000 [lists]=9000 [mask]=13000 [pth]=15000 [recording]=3000
+declare -A pace=([image]=1200 [coco]=9000 [job]=5500 [json]=14000 [lists]=9000 [mask]=13000 [pth]=15000 [radar]=3000 [recording]=3000
   [request]=8000 [results]=1000 [safetensors]=30000 [shard_index]=50000 [tar]=32000)
 
 run_one() {  # run_one NAME: its outcome is one piece of text, also beside others

@@ -65,29 +65,36 @@ TEST(MpiGroupTest, ARankThatWaitsLeavesItsCoreToOthers) {
   constexpr int kSeconds = 2;
   group.barrier();
   const Used before = used();
+  const auto start = std::chrono::steady_clock::now();
   if (group.rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(kSeconds));
   at::Tensor value = at::full({1000}, 1.0);
   group.all_reduce_sum(value);
   const Used after = used();
-  EXPECT_LE(after.switches - before.switches, 2000);
-  EXPECT_LE(after.seconds - before.seconds, .2 * kSeconds);
+  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;  // longer on a busy machine
+  EXPECT_LE(static_cast<double>(after.switches - before.switches), 2000 * waited.count() / kSeconds);
+  EXPECT_LE(after.seconds - before.seconds, .2 * waited.count());
 }
 
 // MPI moves bytes while it is asked: a poller that sleeps between their pieces (some 500 here, where no process may
 // read another's memory: see tests.cmake) takes 28 times as long. It may sleep while it waits for the others to come,
-// which the best of some rounds leaves out.
+// which the best of some rounds leaves out: on a busy machine there may be many until all ranks had a good one.
 TEST(MpiGroupTest, DoesNotSleepWhileManyBytesMove) {
   Group& group = mpi_test::ranks();
   at::Tensor value = at::ones({6'000'000});
   int64_t fewest = std::numeric_limits<int64_t>::max();
-  for (int round = 0; round < 10; ++round) {
+  constexpr int64_t kFew = 300;
+  bool all_had_one = false;
+  for (int round = 0; round < 200 && !all_had_one; ++round) {
     group.barrier();
     const int64_t before = used().switches;
     group.all_reduce_sum(value);
     fewest = std::min(fewest, used().switches - before);
+    at::Tensor without = at::full({1}, fewest > kFew ? 1.0 : 0.0);  // ranks
+    group.all_reduce_sum(without);
+    all_had_one = without.const_data_ptr<float>()[0] < 0.5F;
   }
   RecordProperty("fewest_switches", std::to_string(fewest));
-  EXPECT_LE(fewest, 300);
+  EXPECT_LE(fewest, kFew);
 }
 
 TEST(MpiGroupTest, CountsTheSecondsItWaited) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators that networks are made of, on a GPU: against libtorch's in fp64 on the CPU, gradients too.
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
@@ -16,9 +18,11 @@
 #include <functional>
 
 #include "lockstep/kernel/fused_batch_norm.h"
+#include "lockstep/kernel/lstm_gates.h"
 #include "lockstep/kernel/max_pool.h"
 #include "lockstep/kernel/pixels.h"
 #include "lockstep/kernel/tokens.h"
+#include "lockstep/model/lstm_layer.h"
 
 namespace lockstep::kernel {
 namespace {
@@ -98,6 +102,28 @@ TEST(LayersOnGpuTest, BatchNorm) {
           check_batch_norm({sizes, added, relu}, type);
         }
       }
+    }
+  }
+}
+
+TEST(LayersOnGpuTest, LinearAndGelu) {
+  for (const auto type : {at::kBFloat16, at::kHalf}) {
+    for (const std::vector<int64_t>& sizes :
+         {std::vector<int64_t>{2, 5, 16, 8}, {3, 197, 64, 256}, {4, 257, 96, 6144}}) {
+      const at::Tensor x = at::randn({sizes[0], sizes[1], sizes[2]}).to(type);
+      const at::Tensor w = (at::randn({sizes[3], sizes[2]}) * 0.3).to(type), b = at::randn({sizes[3]}).to(type);
+      const at::Tensor push = at::randn({sizes[0], sizes[1], sizes[3]}).to(type);
+      const at::Tensor a = leaf(x), weight = leaf(w), bias = leaf(b);
+      ASSERT_TRUE(takes_linear(a, weight));
+      const at::Tensor output = linear_gelu(a, weight, bias);
+      output.backward(push.to(kGpu));
+      const at::Tensor a64 = exact(x), weight64 = exact(w), bias64 = exact(b);
+      const at::Tensor wanted = at::gelu(at::linear(a64, weight64, bias64));
+      wanted.backward(push.to(at::kDouble));
+      EXPECT_CLOSE(output, wanted, kRounding);
+      EXPECT_CLOSE(a.grad(), a64.grad(), 2 * kRounding);
+      EXPECT_CLOSE(weight.grad(), weight64.grad(), 2 * kRounding);
+      EXPECT_CLOSE(bias.grad(), bias64.grad(), 2 * kRounding);
     }
   }
 }
@@ -189,6 +215,71 @@ TEST(LayersOnGpuTest, LayerNorm) {
         check_layer_norm(rows, width, true, type);
         check_layer_norm(rows, width, false, type);
       }
+    }
+  }
+}
+
+// Against the same operator in fp32 on the CPU, which lstm_gates_test.cpp holds against autograd.
+TEST(LayersOnGpuTest, GatesOfAnLstm) {
+  for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf}) {
+    for (const int64_t channels : {1, 24, 64, 300}) {
+      SCOPED_TRACE(testing::Message() << channels << " channels");
+      const auto maps = [&](int64_t count, at::ScalarType of) {
+        return at::randn({3, count, 17, 19}).to(of).contiguous(at::MemoryFormat::ChannelsLast);
+      };
+      const at::Tensor in = maps(4 * channels, type), state = maps(4 * channels, type),
+                       cells = maps(channels, at::kFloat), holes = at::randn({3, channels}).to(type),
+                       of_h = maps(channels, type), of_c = maps(channels, at::kFloat);
+      const auto run = [&](const at::Device& device) {
+        const auto on = [&](const at::Tensor& tensor) { return tensor.to(device); };
+        const auto like = [&](int64_t count, at::ScalarType of) { return on(maps(count, of)); };
+        const LstmResults results{like(channels, type), like(channels, at::kFloat), like(4 * channels, type)};
+        lstm_gates({on(in), on(state), {}, on(cells), on(holes)}, results, true);
+        const LstmGradientResults gradients{like(4 * channels, type), on(of_c).clone(), on(at::zeros({3, channels}))};
+        lstm_gates_backward({on(of_h), results.gates, on(cells), results.cells, on(holes)}, gradients, true);
+        return std::vector<at::Tensor>{results.hidden,    results.cells,      results.gates,
+                                       gradients.of_sums, gradients.of_cells, gradients.of_peepholes};
+      };
+      const auto ours = run(kGpu), wanted = run(at::kCPU);
+      for (size_t i = 0; i < ours.size(); ++i) EXPECT_CLOSE(ours[i], wanted[i], type == at::kFloat ? 1e-4 : kRounding);
+    }
+  }
+}
+
+// The whole layer against itself without our kernels, on the CPU; frames of one channel lie both ways.
+TEST(LayersOnGpuTest, AnLstmLayer) {
+  constexpr int64_t kSteps = 3, kRows = 2, kChannels = 8;
+  at::globalContext().setAllowTF32CuDNN(false);
+  for (const int64_t in : {1, 4}) {
+    for (const bool recompute : {false, true}) {
+      SCOPED_TRACE(testing::Message() << in << " channels in, recompute " << recompute);
+      const at::Tensor frames = at::randn({kSteps * kRows, in, 9, 7}).contiguous(at::MemoryFormat::ChannelsLast),
+                       of_input = at::randn({4 * kChannels, in, 3, 3}) * 0.2,
+                       of_state = at::randn({4 * kChannels, kChannels, 3, 3}) * 0.2, bias = at::randn({4 * kChannels}),
+                       holes = at::randn({3, kChannels}), push = at::randn({kSteps * kRows, kChannels, 9, 7});
+      const auto run = [&](const at::Device& device) {
+        const auto on = [&](const at::Tensor& tensor) { return tensor.detach().to(device).requires_grad_(true); };
+        model::LstmLayer layer;
+        layer.input = on(frames);
+        layer.input_weight = on(of_input);
+        layer.state_weight = on(of_state);
+        layer.bias = on(bias);
+        layer.peepholes = on(holes);
+        layer.steps = kSteps;
+        layer.recompute = recompute;
+        layer.fused = true;
+        const model::LstmStates states = model::run_lstm_layer(layer);
+        states.hidden.backward(push.to(device));
+        return std::vector<at::Tensor>{states.hidden,
+                                       states.cells,
+                                       layer.input.grad(),
+                                       layer.input_weight.grad(),
+                                       layer.state_weight.grad(),
+                                       layer.bias.grad(),
+                                       layer.peepholes.grad()};
+      };
+      const auto ours = run(kGpu), wanted = run(at::kCPU);
+      for (size_t i = 0; i < ours.size(); ++i) EXPECT_CLOSE(ours[i], wanted[i], 1e-3);
     }
   }
 }

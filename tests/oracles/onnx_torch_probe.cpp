@@ -3,7 +3,7 @@
 //   {"names": true}
 // Tells the names of all networks.
 //   {"job": {...}, "batch": 3, "weights": FILE, "out": FILE}
-// Gives the job's network lively weights, writes them, and what it makes of a batch of random images.
+// Gives the job's network lively weights, writes them, and what it makes of a batch of random images (or radar frames).
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
@@ -47,11 +47,10 @@ void randomise(const model::Network& network) {
 }
 
 // Deep random networks blow up: their logits are brought to about one.
-void calm(const model::Network& network, const at::Tensor& images) {
+void calm(const model::Network& network, const model::NamedTensors& input) {
   const auto& head = *network.blocks().back();
   if (network.interface().outputs.front() != "output") return;
-  const double largest =
-      network.forward({{"image", images}}, model::Mode::evaluate).at("output").abs().max().item<double>();
+  const double largest = network.forward(input, model::Mode::evaluate).at("output").abs().max().item<double>();
   for (const auto& parameter : head.parameters) {
     const bool last =
         std::find(head.classifier.begin(), head.classifier.end(), parameter.name) != head.classifier.end();
@@ -73,12 +72,16 @@ base::Json answer(const base::Json& request) {
   const model::Network network = model::make_network(job);
   randomise(network);
   const auto& size = job.data.image_size;
-  const at::Tensor images = at::randn({request.at("batch").as_int(), 3, size.height, size.width});
-  calm(network, images);
+  const int64_t batch = request.at("batch").as_int();
+  const bool of_frames = network.interface().inputs.front() == "frames";
+  const at::Tensor values = of_frames ? at::rand({batch, job.nowcast.inputs, 1, size.height, size.width})
+                                      : at::randn({batch, 3, size.height, size.width});
+  const model::NamedTensors input{{network.interface().inputs.front(), values}};
+  calm(network, input);
   model::save_weights(network, request.at("weights").as_string());
   Writer out;
-  out.add("image", images);
-  for (const auto& output : network.forward({{"image", images}}, model::Mode::evaluate)) {
+  out.add("input", values);
+  for (const auto& output : network.forward(input, model::Mode::evaluate)) {
     out.add("output." + output.name, output.tensor);
   }
   out.write(request.at("out").as_string());

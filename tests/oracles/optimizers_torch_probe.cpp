@@ -41,8 +41,8 @@ int print_schedule(char** words) {
 }
 
 spec::OptimizerName named(const std::string& name) {
-  for (const auto one :
-       {spec::OptimizerName::sgd, spec::OptimizerName::adamw, spec::OptimizerName::lars, spec::OptimizerName::lamb}) {
+  for (const auto one : {spec::OptimizerName::sgd, spec::OptimizerName::adamw, spec::OptimizerName::lars,
+                         spec::OptimizerName::lamb, spec::OptimizerName::rmsprop}) {
     if (name_of(one) == name) return one;
   }
   throw std::invalid_argument(name);
@@ -50,7 +50,13 @@ spec::OptimizerName named(const std::string& name) {
 
 int print_parameters(char** words) {
   spec::Optimizer options;
-  options.name = named(words[1]);
+  const std::string name = words[1];
+  options.epsilon_in_root = name == "rmsprop_in_root";
+  options.name = options.epsilon_in_root ? spec::OptimizerName::rmsprop : named(name);
+  if (options.name == spec::OptimizerName::rmsprop) {
+    options.beta2 = 0.9;
+    options.epsilon = 1e-2;
+  }
   options.momentum = std::stod(words[3]);
   options.nesterov = std::string(words[4]) == "1";
   options.weight_decay = std::stod(words[5]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driven by zoo.py: each input line is a request, each output line its answer.
+// Driven by zoo.py and segment.py: each input line is a request, each output line its answer.
 //   {"model": {...}, "image_size": 64, "weights": FILE, "probe": FILE, "out": FILE, "autocast": false}
 // Tells mean and mean deviation of every fresh parameter; loads the weights, runs the images of the probe file in both
 // modes, and writes logits, gradients and statistics.
@@ -38,8 +38,9 @@ void pass(const model::Network& network, const weights::SafetensorsFile& file, m
     const step::PassPrecision scope(network, precision, at::kCPU);
     return network.forward({{"image", read_tensor(file, "images")}}, mode);
   }();
-  at::Tensor loss = (output.at("output") * direction).sum();
-  out.add(prefix + "logits", output.at("output"));
+  const at::Tensor logits = output.at(network.interface().outputs.front());
+  at::Tensor loss = (logits * direction).sum();
+  out.add(prefix + "logits", logits);
   for (size_t i = 1; i < output.size(); ++i) {
     const at::Tensor& auxiliary = (output.begin() + static_cast<std::ptrdiff_t>(i))->tensor;
     loss = loss + 0.3 * (auxiliary * direction).sum();
@@ -54,8 +55,9 @@ void pass(const model::Network& network, const weights::SafetensorsFile& file, m
 
 base::Json answer(const base::Json& request) {
   const bool count_only = !request.contains("weights");
-  model::Network network = model::make_network(model_of(request.at("model")), request.at("image_size").as_int(), 1,
-                                               count_only ? at::kMeta : at::kCPU);
+  model::Network network =
+      model::make_network(model_of(request.at("model")), spec::image_size_of(request.at("image_size")), 1,
+                          count_only ? at::kMeta : at::kCPU);
   base::Json reply;
   reply["parameters"] = network.parameter_count();
   if (count_only) return reply;

@@ -12,7 +12,7 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 TORCH = ("ATen/", "c10/", "torch/")
 # A declaration at the left margin inside an anonymous namespace: a type, or a function or constant with its name.
-ANONYMOUS_TYPE = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)[^;]*$")
+ANONYMOUS_TYPE = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)(?:[^;]*$|.*\{.*\};$)")
 ANONYMOUS_NAME = re.compile(r"[\w:<>,&* \[\]]*?(?:[\w>\]&*] |[&*])(\w+) ?[(={\[;]")
 MOST_THINGS = 40  # of a folder: more are hard to look over
 JUNK = re.compile(r"(^|_)(utils?|helpers?|common|misc|managers?|stuff|tools?)(_|\.|$)")
@@ -33,6 +33,14 @@ COMMAND = re.compile(r'\b(rm -r|cp -rL|ls -ld?|df -[hi]|mkdir -p|chmod \d+|locks
 # What a plug-in is there for; the MPI one is compiled by sites from its folder alone.
 PLUGIN_DOORS = {"mpi": ("mpi.h", "mpi_plugin.h"), "cuda": ("ATen/", "c10/", "torch/library.h", "cuda_runtime_api.h", "cupti.h", "torch/csrc/distributed/c10d/"),
                 "hdf5": ("hdf5.h",)}
+
+
+def parameter_types(line):
+    """Of a function whose declaration begins in this line, as far as it has them; None of what is no function."""
+    found = re.search(r"\w ?\((.*?)(?:\)|$)", line)
+    if not found or ANONYMOUS_TYPE.match(line):
+        return None
+    return tuple(re.sub(r"(?<=[\s&*>])\w+$", "", part.split("=")[0].strip()).strip() for part in found.group(1).split(","))
 
 
 def is_platform(header):
@@ -183,18 +191,20 @@ class Tree:
 
     def check_anonymous(self):
         """A room is compiled as one unit, which makes its anonymous namespaces one: a second function of a name is an
-        overload that calls in the other file may choose."""
+        overload that calls in the other file may choose. Its tests are another unit; there a second one of the same
+        parameters, which does not compile, is wrong alone."""
         first = {}
         for path in self.sources(".cpp"):
-            if path.name.endswith("_test.cpp") or self.room_of(path)[0] == "top":
+            if self.room_of(path)[0] == "top":
                 continue
-            inside = False
+            is_test, inside = path.name.endswith("_test.cpp"), False
             for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
                 if line in ("namespace {", "}  // namespace"):
                     inside = line == "namespace {"
                 elif inside and line[:1].isalpha() and not line.startswith(("using ", "template", "namespace ")):
                     found = ANONYMOUS_TYPE.match(line) or ANONYMOUS_NAME.match(line)
-                    there = found and first.setdefault((path.parent, found.group(1)), path)
+                    alike = (is_test, parameter_types(line) if is_test else None)
+                    there = found and first.setdefault((path.parent, found.group(1), alike), path)
                     if found and there != path:
                         self.complain(path, number, f"'{found.group(1)}' is in an anonymous namespace of {there.name} too",
                                       "rename one: the room is compiled as one unit")

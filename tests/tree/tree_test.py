@@ -52,6 +52,9 @@ BREAKS = [  # what, file, how, what the complaint says
     ("a name that another file of the room hides", "lockstep/base/text.cpp",
      append("namespace {\ndouble padded(int x) {\n  return x;\n}\n}  // namespace\n"),
      "'padded' is in an anonymous namespace of table.cpp too"),
+    ("a function that another test of the room has", "lockstep/base/text_test.cpp",
+     append("namespace {\nstd::string complaint(std::string_view it, const JsonLimits& bounds) {\n  return {};\n}\n}  // namespace\n"),
+     "'complaint' is in an anonymous namespace of json_reading_test.cpp too"),
     ("a missing licence line", "lockstep/base/bare.h", create("#pragma once\n"), "no licence line"),
 ]
 

@@ -19,6 +19,7 @@
 #include "lockstep/sources/pack/shard_note.h"
 #include "lockstep/sources/pack/sheet.h"
 #include "lockstep/sources/pack/verify.h"
+#include "lockstep/task/vocabulary.h"
 
 namespace lockstep::sources {
 namespace {
@@ -211,6 +212,9 @@ base::Json conclude(const PackRequest& request, const Source& source, const std:
     }
     if (!counted.columns.empty()) {
       base::write_file(request.folder / part_name(part) / kColumnWeights, counted.columns.csv(source.classes()));
+    }
+    if (!counted.words.empty()) {
+      base::write_file(request.folder / part_name(part) / task::kWordCounts, counted.words.csv());
     }
     counted.per_class.resize(source.classes().size());
     if (!counted.objects_per_class.empty()) counted.objects_per_class.resize(source.classes().size());

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <thread>
 
-#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
@@ -14,7 +13,7 @@
 #include "lockstep/image/decode.h"
 #include "lockstep/run/order.h"
 #include "lockstep/site/cores.h"
-#include "lockstep/sources/pack/folder_lock.h"
+#include "lockstep/sources/pack/drawn_set.h"
 #include "lockstep/sources/pack/folder_state.h"
 #include "lockstep/sources/synth.h"
 
@@ -131,51 +130,27 @@ void write_contact_sheet(const ShapesRequest& request, const Plan& plan) {
   place_file(request.folder / "contact.jpg", image::encode_jpeg(image::contact_sheet(rows, 64), 92));
 }
 
-Dataset from_file(const ShapesRequest& request) {
-  const base::Json file = base::read_json(request.folder / kDatasetComplete);
-  Dataset dataset{.folder = request.folder, .classes = shape_names(request.classes)};
-  dataset.num_train = file.at("train").as_int();
-  dataset.num_validate = file.at("validate").as_int();
-  dataset.fingerprint = file.at("fingerprint").as_string();
-  dataset.was_complete = true;
-  return dataset;
-}
-
 }  // namespace
 
 Dataset prepare_shapes(const ShapesRequest& request, const std::function<void(int64_t, int64_t)>& progress) {
-  const double start = base::steady_seconds();
   check(request);
-  if (is_complete(request.folder, description(request))) {
-    remove_work(request.folder);
-    return from_file(request);
-  }
-  const Plan plan(request);
-  base::Json file = description(request);
-  const FolderLock lock(request.folder);
-  mark_begun(request.folder, file);
-  remove_litter(request.folder);
-  for (const char* part : {"train", "validate"}) {
-    for (const auto& name : plan.classes()) base::make_folders(request.folder / part / name);
-  }
-
-  Dataset dataset{.folder = request.folder, .classes = plan.classes()};
-  base::Sha256 all;
-  const int64_t num_threads = request.threads > 0 ? request.threads : site::usable_cores();
-  for (const auto& digest : draw_all(request, plan, num_threads, progress))
-    all.update(std::as_bytes(std::span(digest)));
-  for (int64_t i = 0; i < request.count; ++i) ++(plan.is_for_validation(i) ? dataset.num_validate : dataset.num_train);
-  dataset.fingerprint = all.hex();
-  write_contact_sheet(request, plan);
-
-  sync_file_system(request.folder);
-  file["train"] = dataset.num_train;
-  file["validate"] = dataset.num_validate;
-  file["fingerprint"] = dataset.fingerprint;
-  base::write_json(request.folder / kDatasetComplete, file);
-  remove_work(request.folder);
-  dataset.seconds = base::steady_seconds() - start;
-  return dataset;
+  Dataset dataset{.folder = request.folder, .classes = shape_names(request.classes)};
+  if (auto complete = complete_set(dataset, description(request))) return *complete;
+  return write_set(std::move(dataset), description(request), [&](Dataset& set, base::Json& file) {
+    const Plan plan(request);
+    for (const char* part : {"train", "validate"}) {
+      for (const auto& name : plan.classes()) base::make_folders(request.folder / part / name);
+    }
+    base::Sha256 all;
+    const int64_t num_threads = request.threads > 0 ? request.threads : site::usable_cores();
+    for (const auto& digest : draw_all(request, plan, num_threads, progress))
+      all.update(std::as_bytes(std::span(digest)));
+    for (int64_t i = 0; i < request.count; ++i) ++(plan.is_for_validation(i) ? set.num_validate : set.num_train);
+    set.fingerprint = all.hex();
+    write_contact_sheet(request, plan);
+    file["train"] = set.num_train;
+    file["validate"] = set.num_validate;
+  });
 }
 
 base::Json Dataset::to_json() const {

@@ -98,6 +98,7 @@ void Statistics::add(const FinishedSample& sample, int32_t label, const ObjectCo
   one.most_objects = objects.single;
   one.pairs.add(objects.per_class);
   one.columns.add(objects.columns, objects.per_class);
+  one.words.add(sample);
   one.bad_outlines = objects.bad_outlines;
   one.first_bad_outline = objects.first_bad_outline;
   if (label >= 0) {
@@ -125,6 +126,7 @@ void Statistics::add(const Statistics& other) {
   most_objects = std::max(most_objects, other.most_objects);
   pairs.add(other.pairs);
   columns.add(other.columns);
+  words.add(other.words);
   if (bad_outlines == 0) first_bad_outline = other.first_bad_outline;
   bad_outlines += other.bad_outlines;
   if (other.num_images > 0) {
@@ -151,6 +153,7 @@ base::Json Statistics::to_json() const {
   all["most_objects"] = most_objects;
   all["pairs"] = pairs.to_json();
   if (!columns.empty()) all["columns"] = columns.to_json();
+  if (!words.empty()) all["words"] = words.to_json();
   all["bad_outlines"] = bad_outlines;
   if (bad_outlines > 0) all["first_bad_outline"] = first_bad_outline;
   all["images"] = num_images;
@@ -177,6 +180,7 @@ Statistics Statistics::from_json(const base::Json& value) {
   all.most_objects = value.int_or("most_objects", 0);
   if (const base::Json* pairs = value.find("pairs")) all.pairs = ClassPairs::from_json(*pairs);
   if (const base::Json* columns = value.find("columns")) all.columns = ColumnCounts::from_json(*columns);
+  if (const base::Json* words = value.find("words")) all.words = WordCounts::from_json(*words);
   all.bad_outlines = value.int_or("bad_outlines", 0);
   all.first_bad_outline = value.string_or("first_bad_outline", "");
   all.num_images = value.at("images").as_int();

@@ -10,6 +10,7 @@
 #include "lockstep/sources/image_work.h"
 #include "lockstep/sources/pack/class_pairs.h"
 #include "lockstep/sources/pack/column_counts.h"
+#include "lockstep/sources/pack/word_counts.h"
 
 namespace lockstep::sources {
 
@@ -36,6 +37,7 @@ struct Statistics {
   std::string first_bad_outline;           // why, of the first
   ClassPairs pairs;                        // classes of objects beside each other
   ColumnCounts columns;                    // and on images of which year or place
+  WordCounts words;                        // of captions
   int64_t num_images = 0;
   std::string without_image;  // what the first sample holds that has no image: "array 3x32x32 of u1", ".webp"
   int64_t min_width = 0, max_width = 0, sum_width = 0;

@@ -5,17 +5,19 @@
 #include <cmath>
 #include <cstdio>
 
-#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/image/contact_sheet.h"
 #include "lockstep/image/decode.h"
+#include "lockstep/image/label_image.h"
+#include "lockstep/image/mask.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/sources/kitti_label.h"
-#include "lockstep/sources/pack/folder_lock.h"
+#include "lockstep/sources/pack/drawn_set.h"
 #include "lockstep/sources/pack/folder_state.h"
 #include "lockstep/sources/pack/ordered_work.h"
+#include "lockstep/sources/pack/synthesize_sentences.h"
 #include "lockstep/sources/synth.h"
 
 namespace lockstep::sources {
@@ -165,13 +167,53 @@ class CaptionLayout final : public SceneLayout {
     Json one = Json::object();
     one["image"] = name;
     one["split"] = is_validation(index) ? "val" : "train";
-    one["caption"] = Json::array({base::join(words, ", then "), text("from left to right: ", base::join(words, ", "))});
+    one["caption"] = Json::array_of(scene_captions(words));
     list_.push_back(std::move(one));
   }
   void finish() override { place_file(request_.folder / "captions.json", list_.dump(-1) + "\n"); }
 
  private:
   Json list_ = Json::array();
+};
+
+// As PASCAL VOC has it: a class a pixel, 0 for none, and 255 along the edges.
+class LabelLayout final : public SceneLayout {
+ public:
+  using SceneLayout::SceneLayout;
+  std::vector<Path> folders() const override { return {"JPEGImages", "SegmentationClass", "ImageSets/Segmentation"}; }
+  void take(int64_t index, const DrawnScene& scene) override {
+    const std::string name = number_of(index);
+    place_file(request_.folder / "JPEGImages" / (name + ".jpg"), scene.file);
+    image::Bitmap labels{width(), request_.image_size,
+                         std::vector<uint8_t>(static_cast<size_t>(width() * request_.image_size))};
+    for (const auto& object : scene.objects) {
+      image::Mask mask(labels.width, labels.height);
+      image::add_polygon(mask, object.outline);
+      for (size_t i = 0; i < mask.inside.size(); ++i) {
+        if (mask.inside[i] != 0) labels.pixels[i] = static_cast<uint8_t>(object.label + 1);
+      }
+    }
+    place_file(request_.folder / "SegmentationClass" / (name + ".png"), image::encode_labels(with_edges(labels)));
+    (is_validation(index) ? validate_ : train_) += name + "\n";
+  }
+  void finish() override {
+    place_file(request_.folder / "ImageSets/Segmentation/train.txt", train_);
+    place_file(request_.folder / "ImageSets/Segmentation/val.txt", validate_);
+    place_file(request_.folder / "classes.txt", text("background\n", base::join(names_, "\n"), "\n"));
+  }
+
+ private:
+  static image::Bitmap with_edges(const image::Bitmap& labels) {
+    image::Bitmap shown = labels;
+    for (int64_t y = 0; y + 1 < labels.height; ++y) {
+      for (int64_t x = 0; x + 1 < labels.width; ++x) {
+        const auto i = static_cast<size_t>(y * labels.width + x), below = i + static_cast<size_t>(labels.width);
+        if (labels.pixels[i] != labels.pixels[i + 1] || labels.pixels[i] != labels.pixels[below]) shown.pixels[i] = 255;
+      }
+    }
+    return shown;
+  }
+  std::string train_, validate_;
 };
 
 void check_scenes(const ScenesRequest& request) {
@@ -189,6 +231,7 @@ std::unique_ptr<SceneLayout> layout_of(const ScenesRequest& request) {
   const std::vector<std::string> names = shape_names(request.classes);
   if (request.kind == "kitti") return std::make_unique<KittiLayout>(request, names);
   if (request.kind == "coco") return std::make_unique<CocoLayout>(request, names);
+  if (request.kind == "labels") return std::make_unique<LabelLayout>(request, names);
   base::ensure(request.kind == "captions", "a known kind of scenes");
   return std::make_unique<CaptionLayout>(request, names);
 }
@@ -207,54 +250,41 @@ Json describe_scenes(const ScenesRequest& request) {
 }  // namespace
 
 Dataset prepare_scenes(const ScenesRequest& request, const std::function<void(int64_t, int64_t)>& progress) {
-  const double start = base::steady_seconds();
   check_scenes(request);
   Json file = describe_scenes(request);
   Dataset dataset{.folder = request.folder, .classes = shape_names(request.classes)};
   dataset.num_validate = request.count / kEvery;
   dataset.num_train = request.count - dataset.num_validate;
-  if (is_complete(request.folder, file)) {
-    remove_work(request.folder);
-    dataset.fingerprint = base::read_json(request.folder / kDatasetComplete).at("fingerprint").as_string();
-    dataset.was_complete = true;
-    return dataset;
-  }
+  if (auto complete = complete_set(dataset, file)) return *complete;
   const auto layout = layout_of(request);
-  const FolderLock lock(request.folder);
-  mark_begun(request.folder, file);
-  remove_litter(request.folder);
-  for (const auto& folder : layout->folders()) base::make_folders(request.folder / folder);
-  base::Sha256 all;
-  std::vector<image::SheetRow> rows;
-  const int64_t threads = request.threads > 0 ? request.threads : site::usable_cores();
-  work_in_order<DrawnScene>(
-      request.count, {threads, 16 * threads},
-      [&](int64_t i) {
-        Scene scene = draw_scene(layout->width(), request.image_size, request.classes, request.seed, i);
-        return DrawnScene{
-            request.kind == "kitti" ? image::encode_png(scene.image) : image::encode_jpeg(scene.image, 90),
-            std::move(scene.objects)};
-      },
-      [&](int64_t i, DrawnScene&& scene) {
-        all.update(scene.file);
-        layout->take(i, scene);
-        if (i % 6 == 0 && i < 36) rows.push_back({"", {}});
-        if (i < 36)
-          rows.back().pictures.push_back(
-              image::decode_image(std::as_bytes(std::span(scene.file.data(), scene.file.size()))));
-        if (progress) progress(i + 1, request.count);
-      });
-  layout->finish();
-  place_file(request.folder / "contact.jpg", image::encode_jpeg(image::contact_sheet(rows, 128), 92));
-  dataset.fingerprint = all.hex();
-  sync_file_system(request.folder);
-  file["train"] = dataset.num_train;
-  file["validate"] = dataset.num_validate;
-  file["fingerprint"] = dataset.fingerprint;
-  base::write_json(request.folder / kDatasetComplete, file);
-  remove_work(request.folder);
-  dataset.seconds = base::steady_seconds() - start;
-  return dataset;
+  return write_set(std::move(dataset), std::move(file), [&](Dataset& set, Json& described) {
+    for (const auto& folder : layout->folders()) base::make_folders(request.folder / folder);
+    base::Sha256 all;
+    std::vector<image::SheetRow> rows;
+    const int64_t threads = request.threads > 0 ? request.threads : site::usable_cores();
+    work_in_order<DrawnScene>(
+        request.count, {threads, 16 * threads},
+        [&](int64_t i) {
+          Scene scene = draw_scene(layout->width(), request.image_size, request.classes, request.seed, i);
+          return DrawnScene{
+              request.kind == "kitti" ? image::encode_png(scene.image) : image::encode_jpeg(scene.image, 90),
+              std::move(scene.objects)};
+        },
+        [&](int64_t i, DrawnScene&& scene) {
+          all.update(scene.file);
+          layout->take(i, scene);
+          if (i % 6 == 0 && i < 36) rows.push_back({"", {}});
+          if (i < 36)
+            rows.back().pictures.push_back(
+                image::decode_image(std::as_bytes(std::span(scene.file.data(), scene.file.size()))));
+          if (progress) progress(i + 1, request.count);
+        });
+    layout->finish();
+    place_file(request.folder / "contact.jpg", image::encode_jpeg(image::contact_sheet(rows, 128), 92));
+    described["train"] = set.num_train;
+    described["validate"] = set.num_validate;
+    set.fingerprint = all.hex();
+  });
 }
 
 }  // namespace lockstep::sources

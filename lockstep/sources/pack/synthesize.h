@@ -14,6 +14,7 @@ namespace lockstep::sources {
 // split by seed, when it is prepared); every image has a number of its own over both parts.
 //   kitti     FOLDER/training/{image_2,label_2,calib}/NNNNNN.*: shapes stand for KITTI's types
 //   coco      FOLDER/{train,val}/*.jpg, FOLDER/annotations/instances_{train,val}.json: boxes and polygons
+//   labels    FOLDER/{JPEGImages,SegmentationClass,ImageSets/Segmentation}, classes.txt: PASCAL VOC's label images
 //   captions  FOLDER/images/*.jpg, FOLDER/captions.json: "a star, then a disk"
 struct ScenesRequest {
   std::string kind;

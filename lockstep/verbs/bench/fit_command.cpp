@@ -49,16 +49,6 @@ forecast::Rates rates_asked(const base::Arguments& arguments, const catalogue::C
   throw base::Error(base::Blame::user, "which device were the operators timed on?", "--gpu ID, or --cpu ID --cores N");
 }
 
-double shortest_kernel(const std::vector<forecast::Sample>& samples) {
-  std::vector<double> each;
-  each.reserve(samples.size());
-  for (const auto& sample : samples) {
-    each.push_back(sample.seconds / static_cast<double>(std::max<int64_t>(1, sample.op.launches)));
-  }
-  std::sort(each.begin(), each.end());
-  return each[each.size() / 100];  // the odd one below is a clock's error
-}
-
 void say(const std::string& words) {
   std::fprintf(stderr, "%s\n", words.c_str());
 }
@@ -150,26 +140,17 @@ LOCKSTEP_BENCH(fit)(const std::vector<std::string>& words) {
     throw base::Error(base::Blame::user, "fit what?", "give files of timed operators: bench cells --operators FILE");
   }
   const auto catalogue = catalogue::load_catalogue();
-  forecast::DeviceCalibration device;
-  device.rates = rates_asked(arguments, catalogue);
-  device.rates.notes.clear();
-  device.date = arguments.value_or("--date", "");
-  device.machine = arguments.value_or("--machine", "");
-  device.command = bench_line("fit", words);
-  device.power = {0.55, 0.9};  // of the span above idle; replaced where cells state watts
   base::Json operators = base::Json::array();
   for (const auto& file : arguments.positional) {
     const base::Json rows = base::read_json(file, kRowLimits);
     for (const auto& row : rows.items()) operators.push_back(row);
   }
-  const auto merged = forecast::merge_samples(forecast::parse_rows(operators));
-  device.samples = forecast::thin_samples(merged, device.rates);
-  if (device.samples.empty()) throw base::Error(base::Blame::user, "the files have no timed operator", "");
+  forecast::DeviceCalibration device = forecast::fit_operators(operators, rates_asked(arguments, catalogue));
+  device.date = arguments.value_or("--date", "");
+  device.machine = arguments.value_or("--machine", "");
+  device.command = bench_line("fit", words);
   const bool gpu = device.rates.kind == forecast::DeviceKind::gpu;
-  device.floor = gpu ? shortest_kernel(device.samples) : 0;
-  const auto errors = forecast::leave_one_out(device);
-  device.measured = forecast::estimate_spread(errors);
-  device.carried_over = {std::min(0.8, device.measured.low), std::max(1.25, device.measured.high)};
+  const forecast::Spread operators_alone = device.measured;
   if (const auto cells = arguments.value("--cells"); cells && gpu) {
     const base::Json rows = base::read_json(*cells, kRowLimits);
     for (const auto& row : rows.items()) {
@@ -188,7 +169,6 @@ LOCKSTEP_BENCH(fit)(const std::vector<std::string>& words) {
   row["carried_over_high"] = device.carried_over.high;
   row["command"] = device.command;
   if (base::give_json(arguments, base::Json::array({row}))) return base::kExitDone;
-  const auto operators_alone = forecast::estimate_spread(errors);
   std::printf(
       "%zu samples; an operator left out is foretold within %.2f to %.2f of its time (80 %% of them); a step of "
       "this device within %.2f to %.2f, of others within %.2f to %.2f\n",

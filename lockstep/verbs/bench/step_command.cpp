@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
+#include <utility>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
@@ -21,10 +22,10 @@ base::CommandLine step_line() {
           "[JOB]",
           "our step beside PyTorch's Python, in turns, as a ratio",
           {{"--model", "NAME", "without a job: the network (default resnet18)"},
-           {"--batch", "N", "samples a step (default 16)"},
-           {"--image-size", "N", "pixels (default 224)"},
-           {"--optimizer", "NAME", "sgd (default) or adamw"},
-           {"--precision", "NAME", "fp32 (default), tf32, bf16 or amp"},
+           {"--batch", "N", "without a job: samples a step (default 16)"},
+           {"--image-size", "N", "without a job: pixels (default 224)"},
+           {"--optimizer", "NAME", "without a job: sgd (default) or adamw"},
+           {"--precision", "NAME", "without a job: fp32 (default), tf32, bf16 or amp"},
            {"--threads", "N", "compute threads, ours and the peer's (default: the cores)"},
            {"--steps", "N", "steps of one round (default 4)"},
            {"--rounds", "N", "rounds, ours and the peer's in turns (default 5)"},
@@ -37,8 +38,22 @@ base::CommandLine step_line() {
           "lockstep bench step --model vit_tiny_patch16_224 --peer .deps/oracles/bin/python\n"};
 }
 
+// What describes a job on the command line, and the key that a job's own document has for it.
+constexpr std::pair<const char*, const char*> kWithoutAJob[] = {{"--model", "model.name"},
+                                                                {"--batch", "training.global_batch"},
+                                                                {"--image-size", "data.image_size"},
+                                                                {"--optimizer", "training.optimizer.name"},
+                                                                {"--precision", "training.precision"}};
+
 spec::Job step_job(const base::Arguments& arguments) {
-  if (!arguments.positional.empty()) return weights::load_job(arguments.only("job"), arguments.values("--set")).job;
+  if (!arguments.positional.empty()) {
+    for (const auto& [option, key] : kWithoutAJob) {
+      if (!arguments.has(option)) continue;
+      throw base::Error(base::Blame::user, text(option, " describes a step without a job, and there is one"),
+                        text("--set ", key, "=", arguments.value_or(option, "")));
+    }
+    return weights::load_job(arguments.only("job"), arguments.values("--set")).job;
+  }
   return spec::parse_job(synthetic_job(arguments, 16, 224), arguments.values("--set"));
 }
 

@@ -42,11 +42,14 @@ std::string folder_of(const std::string& data, const spec::Job& job) {
                        : data == "train"  ? job.data.train
                                           : data;
   if (!folder.empty()) return folder;
+  if (base::is_there(data)) return data;  // somebody's own folder is called "test"
   throw Error(Blame::user, text("the job has no data.", data), "add --data FOLDER");
 }
 
 loader::Collection open_collection(const std::string& folder, const training::Trained& trained) {
   if (folder == "synthetic") return loader::synthetic_collection(trained.job.data.samples, trained.job.model.classes);
+  if (const std::string main = trained.task->main_member(); !main.empty())
+    return loader::scan_members(folder, main, trained.classes);
   if (trained.task->classes() == task::Classes::of_samples) return loader::scan_folder(folder, trained.classes);
   return loader::scan_images(folder);
 }
@@ -150,7 +153,8 @@ std::vector<ShownSample> shown_samples(const std::vector<int64_t>& ids, const lo
   std::vector<ShownSample> shown;
   shown.reserve(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
-    const auto file = store ? store->read(ids[i], memory) : std::span<const std::byte>();
+    const bool has_picture = store && collection.main_member.empty();
+    const auto file = has_picture ? store->read(ids[i], memory) : std::span<const std::byte>();
     shown.push_back(
         {store ? store->name(ids[i]) : "", names[i], {reinterpret_cast<const char*>(file.data()), file.size()}});
   }
@@ -345,7 +349,13 @@ void save_evaluation(const EvalResult& result, const training::Trained& trained)
       image::Image shown = thumbnail(image, record ? kDrawnPixels : kThumbnailPixels);
       if (record) trained.task->draw(*record, shown);
       base::write_file(paths.pictures() / picture_name("worst", i), image::encode_jpeg(shown, 80));
+      const std::string moving = record ? trained.task->animation(*record) : "";
       mistake["picture"] = "eval/" + picture_name("worst", i);
+      if (!moving.empty()) {
+        const std::string name = base::Path(picture_name("worst", i)).stem().string() + ".png";
+        base::write_file(paths.pictures() / name, moving);
+        mistake["animation"] = "eval/" + name;
+      }
     }
     if (i < result.heat.size()) {
       const image::Image heat = thumbnail(result.heat[i], kThumbnailPixels);

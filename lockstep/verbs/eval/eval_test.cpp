@@ -67,6 +67,17 @@ TEST(EvalTest, DataThatTheJobDoesNotHaveIsAUserError) {
   EXPECT_THROW(evaluate_small(small, "test"), base::Error);
 }
 
+TEST(EvalTest, AFolderOfThatNameServesWhereTheJobNamesNone) {
+  const training::SmallRun small;
+  const base::Path before = std::filesystem::current_path();
+  base::make_folders(small.root() / "test" / "red");
+  std::filesystem::copy(small.root() / "data" / "red" / "0.jpg", small.root() / "test" / "red" / "0.jpg");
+  std::filesystem::current_path(small.root());
+  const EvalResult result = evaluate_small(small, "test");
+  std::filesystem::current_path(before);
+  EXPECT_EQ(result.score->samples(), 1);
+}
+
 TEST(EvalTest, WritesTheWorstMistakesWithTheirPictures) {
   const training::SmallRun small;
   const training::Trained trained = training::load_trained({small.run()});

@@ -11,6 +11,7 @@
 #include "lockstep/spec/project.h"
 #include "lockstep/spec/schema.h"
 #include "lockstep/spec/study.h"
+#include "lockstep/spec/workflow.h"
 #include "lockstep/verbs/explain/explain.h"
 #include "lockstep/verbs/verb.h"
 #include "lockstep/weights/load_job.h"
@@ -23,10 +24,11 @@ const base::CommandLine& explain_line() {
       "explain",
       "[KEY...]",
       "any key of any document, with type, unit, default and check",
-      {{"--schema", "", "print the JSON Schema of the document KEY: job (default), machine, project, study or plan"},
+      {{"--schema", "",
+        "print the JSON Schema of the document KEY: job (default), machine, project, study, workflow or plan"},
        {"--markdown", "", "print every key of every document as docs/config.md"},
        {"--check", "FILE",
-        "read the job (with KEY machine, project, study or plan: that) in FILE; print it with every default"},
+        "read the job (with KEY machine, project, study, workflow or plan: that) in FILE; print it with every default"},
        {"--set", "KEY=VALUE", "with --check: override a key; may be given more than once"},
        {"--json", "FILE", "write the result as JSON (- = standard output)"}},
       "examples: lockstep explain training.global_batch\n"
@@ -38,6 +40,7 @@ base::Json check_document(const std::string& kind, const base::Path& path, const
   document_section(kind);  // refuses a kind that does not exist
   if (kind == "plan") return spec::to_json(spec::load_plan(path));
   if (kind == "project") return spec::to_json(spec::load_project(path));
+  if (kind == "workflow") return spec::to_json(spec::load_workflow(path, sets));
   if (kind == "study") return spec::to_json(spec::load_study(path, sets));
   if (kind == "machine") {
     const spec::Machine machine = spec::load_machine(path, sets);
@@ -57,7 +60,8 @@ LOCKSTEP_VERB(explain)(const std::vector<std::string>& words) {
   std::string shown;
   if (arguments.has("--schema") || arguments.has("--check")) {
     if (keys.size() > 1)
-      throw base::Error(base::Blame::user, "one document is expected", "job, machine, project, study or plan");
+      throw base::Error(base::Blame::user, "one document is expected",
+                        "job, machine, project, study, workflow or plan");
     const std::string kind = keys.empty() ? "job" : keys[0];
     result = arguments.has("--schema") ? spec::json_schema(document_section(kind))
                                        : check_document(kind, *arguments.value("--check"), arguments.values("--set"));

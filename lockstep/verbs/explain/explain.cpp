@@ -8,10 +8,12 @@
 #include "lockstep/base/text.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/spec/machine.h"
+#include "lockstep/spec/other_names.h"
 #include "lockstep/spec/override.h"
 #include "lockstep/spec/plan.h"
 #include "lockstep/spec/project.h"
 #include "lockstep/spec/study.h"
+#include "lockstep/spec/workflow.h"
 
 namespace lockstep::verbs::explain {
 namespace {
@@ -207,6 +209,10 @@ void section_markdown(const Section& section, const std::string& prefix, const s
 
 [[noreturn]] void refuse_key(const std::string& key, const std::vector<std::string>& all) {
   const std::string last = key.substr(key.rfind('.') + 1);
+  if (const auto meant = spec::key_by_other_name(spec::job_section(), last)) {
+    throw base::Error(base::Blame::user, text("no document has the key '", key, "'"),
+                      text("here it is called ", *meant, ": lockstep explain ", *meant));
+  }
   std::vector<std::string> near = base::nearest(key, all);
   for (const auto& name : all) {  // a slip in the last part alone
     if (near.size() < 3 && !base::nearest(last, {name.substr(name.rfind('.') + 1)}).empty() &&
@@ -220,8 +226,8 @@ void section_markdown(const Section& section, const std::string& prefix, const s
 }
 
 std::vector<const Section*> documents() {
-  return {&spec::job_section(), &spec::machine_section(), &spec::project_section(), &spec::study_section(),
-          &spec::plan_section()};
+  return {&spec::job_section(),   &spec::machine_section(),  &spec::project_section(),
+          &spec::study_section(), &spec::workflow_section(), &spec::plan_section()};
 }
 
 }  // namespace

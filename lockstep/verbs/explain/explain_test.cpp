@@ -59,13 +59,15 @@ TEST(ExplainTest, NamesTheNearestKeyOfATypo) {
   EXPECT_THAT(explain_complaint("training.global_bach"), HasSubstr("did you mean training.global_batch"));
   EXPECT_THAT(explain_complaint("momentun"), HasSubstr("training.optimizer.momentum"));
   EXPECT_THAT(explain_complaint("zzzzzzzz"), HasSubstr("`lockstep explain` lists the documents"));
+  EXPECT_THAT(explain_complaint("learning_rate"), HasSubstr("lockstep explain training.optimizer.lr"));
+  EXPECT_THAT(explain_complaint("training.batch_size"), HasSubstr("here it is called training.global_batch"));
   EXPECT_THROW(document_section("plans"), base::Error);
 }
 
 TEST(ExplainTest, OverviewNamesAllDocuments) {
   EXPECT_THAT(overview_text(), HasSubstr("job: what to train"));
   EXPECT_THAT(overview_text(), HasSubstr("machine: where to train"));
-  EXPECT_EQ(explain_all().size(), 5u);
+  EXPECT_EQ(explain_all().size(), 6u);
   EXPECT_THAT(overview_text(), HasSubstr("plan: what a job needs"));
 }
 

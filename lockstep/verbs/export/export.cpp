@@ -20,23 +20,6 @@ using base::Error;
 using base::Json;
 using base::text;
 
-// What makes answers of the outputs.
-std::string activation_of(spec::Task task) {
-  switch (task) {
-    case spec::Task::classify:
-    case spec::Task::ordinal:
-      return "softmax";
-    case spec::Task::multilabel:
-      return "sigmoid";
-    case spec::Task::regress:
-      return "none";
-    case spec::Task::detect:
-    case spec::Task::instances:
-      break;
-  }
-  return "docs/detection.md";
-}
-
 std::string describe(const std::vector<onnx::Value>& values) {
   std::string words;
   for (const onnx::Value& value : values) {
@@ -127,26 +110,25 @@ FileFormat file_format(const base::Path& file) {
 std::vector<std::pair<std::string, std::string>> metadata_of(const training::Trained& trained,
                                                              const ExportOptions& options) {
   const spec::Data& data = trained.job.data;
+  const task::NetworkWords words = trained.task->network_words();
   std::vector<std::pair<std::string, std::string>> metadata = {
       {"lockstep.version", LOCKSTEP_VERSION},
       {"lockstep.commit", std::string(base::build_commit())},
       {"lockstep.job", trained.job.name},
       {"lockstep.network", trained.network.name()},
       {"lockstep.task", std::string(name_of(trained.job.task))},
-      {"lockstep.activation", activation_of(trained.job.task)},
+      {"lockstep.activation", words.activation},
       {"lockstep.classes", Json::array_of(trained.classes).dump(-1)},
       {"lockstep.image_size", spec::to_json(data.image_size).dump(-1)},
       {"lockstep.center_crop", text(data.center_crop)},
       {"lockstep.mean", Json::array_of(data.mean).dump(-1)},
       {"lockstep.std", Json::array_of(data.std).dump(-1)},
       {"lockstep.normalised",
-       options.preprocess ? "in the graph: give bytes, RGB" : "outside: (RGB / 255 - mean) / std"},
+       options.preprocess ? "in the graph: give bytes, RGB" : text("outside: ", words.normalised)},
       {"lockstep.weights", trained.which},
       {"lockstep.weights_type", options.fp16 ? "fp16" : "fp32"},
       {"lockstep.weights_sha256", model::tensors_sha256(model::all_tensors(trained.network), "")}};
-  if (trained.job.task == spec::Task::multilabel) {
-    metadata.emplace_back("lockstep.threshold", text(trained.job.multilabel.threshold));
-  }
+  if (words.threshold) metadata.emplace_back("lockstep.threshold", text(*words.threshold));
   if (!options.licence.empty()) metadata.emplace_back("lockstep.licence", options.licence);
   return metadata;
 }

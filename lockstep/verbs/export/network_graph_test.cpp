@@ -41,6 +41,47 @@ TEST(NetworkGraphTest, TakesBytesWhereItIsToNormaliseThem) {
   EXPECT_EQ(graph->model().inputs[0].dims, (std::vector<onnx::Dim>{"batch", 16, 24, 3}));
 }
 
+TEST(NetworkGraphTest, GivesMapsOfClasses) {
+  spec::Job job = job_for("fcdensenet56", {36, 50});
+  job.task = spec::Task::segment;
+  job.model.width = 2;
+  const auto graph = network_graph(model::make_network(job), job, {});
+  check(graph->model());
+  EXPECT_EQ(graph->model().outputs[0].name, "logit_map");
+  EXPECT_EQ(graph->model().outputs[0].dims, (std::vector<onnx::Dim>{"batch", 4, 36, 50}));
+}
+
+TEST(NetworkGraphTest, TakesFramesAndGivesThoseThatFollow) {
+  for (const char* name : {"convlstm", "rainnet"}) {
+    spec::Job job = job_for(name, {16, 32});
+    job.task = spec::Task::nowcast;
+    job.nowcast.inputs = 3;
+    job.nowcast.outputs = 2;
+    job.nowcast.widths = {4, 3};
+    if (job.model.name == "rainnet") job.model.width = 4;
+    const model::Network network = model::make_network(job);
+    const auto graph = network_graph(network, job, {});
+    check(graph->model());
+    EXPECT_EQ(graph->model().inputs[0].name, "frames");
+    EXPECT_EQ(graph->model().inputs[0].dims, (std::vector<onnx::Dim>{"batch", 3, 1, 16, 32})) << name;
+    EXPECT_EQ(graph->model().outputs[0].dims, (std::vector<onnx::Dim>{"batch", 2, 1, 16, 32})) << name;
+    EXPECT_THROW(network_graph(network, job, {.preprocess = true}), base::Error) << name;
+  }
+}
+
+TEST(NetworkGraphTest, ACaptionerIsRefusedForWhatItDoes) {
+  spec::Job job = job_for("attend_resnet18", 64);
+  job.task = spec::Task::caption;
+  try {
+    network_graph(model::make_network(job), job, {});
+    ADD_FAILURE() << "exported";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.exit_code(), 2);
+    EXPECT_THAT(error.message(), HasSubstr("it searches for its words one after the other"));
+    EXPECT_THAT(error.fix(), HasSubstr("lockstep serve"));
+  }
+}
+
 TEST(NetworkGraphTest, MaskRcnnIsRefusedWithWhatToDoInstead) {
   spec::Job job = job_for("maskrcnn_resnet18_fpn", 64);
   job.task = spec::Task::instances;

@@ -40,6 +40,7 @@ std::string unary(const PairedCall& call, Graph& graph) {
 constexpr const char* kRelu = "Relu";
 constexpr const char* kFloor = "Floor";
 constexpr const char* kSigmoid = "Sigmoid";
+constexpr const char* kTanh = "Tanh";
 
 std::string same(const PairedCall& call, Graph& graph) {
   return graph.value_as(call.tensor(0), output_type(call));
@@ -59,6 +60,27 @@ std::string conv(const PairedCall& call, Graph& graph) {
                     {"kernel_shape", call.tensor(1).sizes().slice(2).vec()},
                     {"pads", twice(call.two(4))},
                     {"strides", call.two(3)}});
+}
+
+std::string conv_transpose(const PairedCall& call, Graph& graph) {
+  std::vector<std::string> inputs = {graph.value(call.tensor(0)), graph.value(call.tensor(1))};
+  if (const at::Tensor bias = call.tensor(2); bias.defined()) inputs.push_back(graph.value(bias));
+  return graph.add("ConvTranspose", inputs,
+                   {{"dilations", call.two(7)},
+                    {"group", call.integer(6)},
+                    {"kernel_shape", call.tensor(1).sizes().slice(2).vec()},
+                    {"output_padding", call.two(5)},
+                    {"pads", twice(call.two(4))},
+                    {"strides", call.two(3)}});
+}
+
+// By the size, never by a factor: libtorch's rule for nearest pixels is this one whatever the two sizes are.
+std::string nearest(const PairedCall& call, Graph& graph) {
+  return graph.add("Resize", {graph.value(call.tensor(0)), "", "", graph.integers(call.integers(1))},
+                   {{"axes", std::vector<int64_t>{2, 3}},
+                    {"coordinate_transformation_mode", std::string("asymmetric")},
+                    {"mode", std::string("nearest")},
+                    {"nearest_mode", std::string("floor")}});
 }
 
 std::string batch_norm(const PairedCall& call, Graph& graph) {
@@ -185,14 +207,20 @@ std::string select(const PairedCall& call, Graph& graph) {
   return graph.add("Gather", {graph.value(call.tensor(0)), index}, {{"axis", call.integer(1)}});
 }
 
+// Of narrow: where it ends. Both ends may be multiples of the batch: maps of several times lie one after the other.
+Size narrow_end(const Size& start, const Size& length) {
+  base::ensure(start.varies() == length.varies() || start.fixed == 0, "both ends of a part follow the batch, or none");
+  return {start.fixed + length.fixed, start.per_batch + length.per_batch};
+}
+
 std::string slice(const PairedCall& call, Graph& graph) {
   const bool narrow = call.name() == "aten::narrow";
-  const int64_t start = call.has(2) ? call.integer(2) : 0;
-  const int64_t length = call.has(3) ? call.integer(3) : std::numeric_limits<int64_t>::max();
+  const Size start = call.has(2) ? call.size(2) : Size{};
+  Size end = call.has(3) ? call.size(3) : Size{std::numeric_limits<int64_t>::max(), 0};
+  if (narrow) end = narrow_end(start, end);
   const int64_t step = narrow ? 1 : call.integer(4);
-  return graph.add("Slice", {graph.value(call.tensor(0)), graph.integers({start}),
-                             graph.integers({narrow ? start + length : length}), graph.integers({call.integer(1)}),
-                             graph.integers({step})});
+  return graph.add("Slice", {graph.value(call.tensor(0)), graph.shape({start}), graph.shape({end}),
+                             graph.integers({call.integer(1)}), graph.integers({step})});
 }
 
 std::string concat(const PairedCall& call, Graph& graph) {
@@ -233,13 +261,28 @@ std::string arithmetic(const PairedCall& call, Graph& graph) {
   return call.name() == "aten::rsub" ? graph.add(op, {right, left}) : graph.add(op, {left, right});
 }
 
+// input + value x left x right
+std::string addcmul(const PairedCall& call, Graph& graph) {
+  base::ensure(!call.has(3) || call.number(3) == 1, "products are added without a factor");
+  const at::ScalarType type = output_type(call);
+  const std::string product =
+      graph.add("Mul", {graph.value_as(call.tensor(1), type), graph.value_as(call.tensor(2), type)});
+  return graph.add("Add", {graph.value_as(call.tensor(0), type), product});
+}
+
+// All of a tensor is replaced.
+std::string copy(const PairedCall& call, Graph& graph) {
+  base::ensure(call.tensor(0).sizes() == call.tensor(1).sizes(), "what is copied has the shape of its place");
+  return graph.value_as(call.tensor(1), output_type(call));
+}
+
 std::string where(const PairedCall& call, Graph& graph) {
   const at::ScalarType type = output_type(call);
   return graph.add("Where", {graph.value(call.tensor(0)), graph.value_as(call.tensor(1), type),
                              graph.value_as(call.tensor(2), type)});
 }
 
-// Of zeros_like; of empty_like, which a fill follows; of that fill.
+// Of zeros and zeros_like; of empty and empty_like, which a fill or a copy follows; of that fill.
 std::string filled(const PairedCall& call, Graph& graph) {
   const double value = call.name() == "aten::fill_" ? call.number(1) : 0;
   return graph.add("Expand", {graph.number(value, output_type(call)), graph.shape(call.output_sizes())});
@@ -262,6 +305,8 @@ std::string arange(const PairedCall& call, Graph& graph) {
 const std::map<std::string_view, Translation>& translations() {
   static const std::map<std::string_view, Translation> table = {
       {"aten::conv2d", conv},
+      {"aten::conv_transpose2d", conv_transpose},
+      {"aten::upsample_nearest2d", nearest},
       {"aten::batch_norm", batch_norm},
       {"aten::layer_norm", layer_norm},
       {"aten::linear", linear},
@@ -270,6 +315,7 @@ const std::map<std::string_view, Translation>& translations() {
       {"aten::relu_", unary<kRelu>},
       {"aten::floor", unary<kFloor>},
       {"aten::sigmoid", unary<kSigmoid>},
+      {"aten::tanh", unary<kTanh>},
       {"aten::gelu", gelu},
       {"aten::hardtanh", clip},
       {"aten::hardtanh_", clip},
@@ -302,8 +348,13 @@ const std::map<std::string_view, Translation>& translations() {
       {"aten::div", arithmetic},
       {"aten::div_", arithmetic},
       {"aten::eq", arithmetic},
+      {"aten::addcmul", addcmul},
+      {"aten::copy_", copy},
       {"aten::where", where},
+      {"aten::zeros", filled},
+      {"aten::zero_", filled},
       {"aten::zeros_like", filled},
+      {"aten::empty", filled},
       {"aten::empty_like", filled},
       {"aten::fill_", filled},
       {"aten::embedding", embedding},

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 // The nodes for what `work` makes of an input [batch, 4].
 std::vector<onnx::Node> nodes_for(const std::function<void(const at::Tensor&)>& work) {
   const at::Tensor first = at::ones({kFirstBatch, 4}), second = at::ones({kSecondBatch, 4});
-  const auto calls = record_calls([&] { work(first); }), others = record_calls([&] { work(second); });
+  const auto calls = model::record_calls([&] { work(first); }), others = model::record_calls([&] { work(second); });
   Graph graph({}, Graph::Weights::fp32);
   graph.set_input("image");
   graph.bind(first, "image");

@@ -2,11 +2,8 @@
 #include "lockstep/verbs/export/recording.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/operator_name.h>
-#include <ATen/record_function.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -16,53 +13,6 @@ namespace {
 
 using base::text;
 
-// libtorch's callbacks are plain functions: this is how they reach the recording of their thread.
-struct Listening {
-  std::vector<Call> calls;
-  int64_t depth = 0;
-};
-thread_local Listening* listening = nullptr;
-
-struct Inputs : at::ObserverContext {
-  std::vector<c10::IValue> values;
-};
-
-std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
-  if (listening == nullptr || ++listening->depth > 1) return nullptr;
-  auto inputs = std::make_unique<Inputs>();
-  const auto given = function.inputs();
-  inputs->values.assign(given.begin(), given.end());
-  return inputs;
-}
-
-void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
-  if (listening == nullptr || --listening->depth > 0) return;
-  const auto name = function.operator_name();
-  if (context == nullptr || !name) return;
-  listening->calls.push_back(
-      {name->name, name->overload_name, std::move(static_cast<Inputs*>(context)->values), function.outputs()});
-}
-
-class Scope {
- public:
-  explicit Scope(Listening& to) {
-    listening = &to;
-    handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(on_start, on_end)
-                                             .needsInputs(true)
-                                             .needsOutputs(true)
-                                             .scopes({at::RecordScope::FUNCTION}));
-  }
-  ~Scope() {
-    at::removeCallback(handle_);
-    listening = nullptr;
-  }
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
-
- private:
-  at::CallbackHandle handle_;
-};
-
 Size pair_size(int64_t first, int64_t second) {
   if (first == second) return {first, 0};
   const int64_t per_batch = (second - first) / (kSecondBatch - kFirstBatch);
@@ -70,22 +20,7 @@ Size pair_size(int64_t first, int64_t second) {
   return {first, per_batch};
 }
 
-void add_tensors(const c10::IValue& value, std::vector<at::Tensor>& to) {
-  if (value.isTensor() && value.toTensor().defined()) to.push_back(value.toTensor());
-  if (!value.isTensorList()) return;
-  for (const auto& tensor : value.toTensorVector()) to.push_back(tensor);
-}
-
 }  // namespace
-
-std::vector<Call> record_calls(const std::function<void()>& work) {
-  Listening recording;
-  {
-    const Scope scope(recording);
-    work();
-  }
-  return std::move(recording.calls);
-}
 
 Sizes pair_sizes(at::IntArrayRef first, at::IntArrayRef second) {
   base::ensure(first.size() == second.size(), "a shape has as many dims whatever the batch");
@@ -156,21 +91,15 @@ bool PairedCall::flag(size_t i) const {
 }
 
 std::vector<at::Tensor> PairedCall::all_inputs() const {
-  std::vector<at::Tensor> all;
-  for (const auto& value : first_.inputs) add_tensors(value, all);
-  return all;
+  return model::tensors_in(first_.inputs);
 }
 
 std::vector<at::Tensor> PairedCall::outputs() const {
-  std::vector<at::Tensor> all;
-  for (const auto& value : first_.outputs) add_tensors(value, all);
-  return all;
+  return model::tensors_in(first_.outputs);
 }
 
 Sizes PairedCall::output_sizes() const {
-  std::vector<at::Tensor> first, second;
-  for (const auto& value : first_.outputs) add_tensors(value, first);
-  for (const auto& value : second_.outputs) add_tensors(value, second);
+  const auto first = model::tensors_in(first_.outputs), second = model::tensors_in(second_.outputs);
   base::ensure(!first.empty() && !second.empty(), first_.name + " gives a tensor");
   return pair_sizes(first.front().sizes(), second.front().sizes());
 }

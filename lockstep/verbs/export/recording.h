@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <ATen/core/ivalue.h>
-
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "lockstep/model/calls.h"
+
 namespace lockstep::verbs::exporting {
 
-// One call of a libtorch operator, as our own code made it: what it calls in turn is not there.
-struct Call {
-  std::string name;      // "aten::conv2d"
-  std::string overload;  // "Tensor", "dim"; empty: the plain one
-  std::vector<c10::IValue> inputs;
-  std::vector<c10::IValue> outputs;
-};
-
-// Those of `work`, on this thread, in order. The calls hold their tensors, so that each has an address of its own.
-std::vector<Call> record_calls(const std::function<void()>& work);
+using model::Call;
 
 // A number of a shape: the same for every batch, or a multiple of the batch.
 struct Size {

@@ -13,18 +13,7 @@ namespace {
 
 std::vector<Call> calls_of(int64_t batch) {
   const at::Tensor image = at::ones({batch, 3, 8, 8}), weight = at::ones({4, 3, 3, 3});
-  return record_calls([&] { at::conv2d(image, weight, {}, 2, 1).relu_().view({batch * 2, -1}); });
-}
-
-TEST(RecordingTest, KeepsWhatOurCodeCallsAndNotWhatThatCalls) {
-  const auto calls = calls_of(2);
-  ASSERT_EQ(calls.size(), 3U);
-  EXPECT_EQ(calls[0].name, "aten::conv2d");
-  EXPECT_EQ(calls[1].name, "aten::relu_");
-  EXPECT_EQ(calls[2].name, "aten::view");
-  EXPECT_EQ(calls[0].outputs[0].toTensor().unsafeGetTensorImpl(), calls[1].inputs[0].toTensor().unsafeGetTensorImpl());
-  EXPECT_EQ(calls[0].outputs[0].toTensor().unsafeGetTensorImpl(), calls[1].outputs[0].toTensor().unsafeGetTensorImpl());
-  at::ones({1}).relu();  // nobody listens any more
+  return model::record_calls([&] { at::conv2d(image, weight, {}, 2, 1).relu_().view({batch * 2, -1}); });
 }
 
 TEST(RecordingTest, WhatDiffersBetweenTwoBatchesFollowsTheBatch) {
@@ -43,8 +32,8 @@ TEST(RecordingTest, WhatDiffersBetweenTwoBatchesFollowsTheBatch) {
 }
 
 TEST(RecordingTest, OtherCallsForAnotherBatchAreABug) {
-  const auto few = record_calls([] { at::ones({2}).relu(); });
-  const auto others = record_calls([] { at::ones({2}).sigmoid(); });
+  const auto few = model::record_calls([] { at::ones({2}).relu(); });
+  const auto others = model::record_calls([] { at::ones({2}).sigmoid(); });
   EXPECT_THROW(pair_calls(few, others), base::Error);
   EXPECT_THROW(pair_calls(few, {}), base::Error);
 }

@@ -44,14 +44,17 @@ std::string refusal_of_train(const spec::Job& job, int64_t ranks) {
   return "";
 }
 
-planning::Plan plan_on(const spec::Job& job, int64_t gpus) {
+enum class Search { none, levers };
+
+planning::Plan plan_on(const spec::Job& job, int64_t gpus, const std::string& gpu = "h200",
+                       Search search = Search::none) {
   const auto catalogue = catalogue::load_embedded();
   planning::PlanRequest request;
   request.job = job;
   request.lengths = planning::find_lengths(job, 0, 0);
-  request.machine_options = planning::find_machine_options(
-      {.on = {"h200"}, .gpus = {gpus}, .here = [] { return planning::Here{}; }}, catalogue);
-  request.search = false;
+  request.machine_options =
+      planning::find_machine_options({.on = {gpu}, .gpus = {gpus}, .here = [] { return planning::Here{}; }}, catalogue);
+  request.search = search == Search::levers;
   SimulatedTracer tracer;
   request.tracer = &tracer;
   return planning::make_plan(request, catalogue, forecast::load_calibration());
@@ -106,6 +109,30 @@ TEST(RunRulesTest, WhatThePlanCallsFeasibleIsWhatTrainStarts) {
     EXPECT_THAT(base::join(option.why, "; "), HasSubstr("train refuses it: " + refusal));
   }
   EXPECT_EQ(refused, 6);
+}
+
+// "No lever makes it fit" was said of a batch that only the loaders had no room for.
+TEST(RunRulesTest, TheSearchGivesTheLoadersTheMemoryThatTrainAsksFor) {
+  const spec::Job job =
+      job_of(R"("samples": 65536, "image_size": 224)", R"("name": "smallcnn", "width": 4)", R"("global_batch": 32768)");
+  const planning::Plan plan = plan_on(job, 8, "h100", Search::levers);
+  ASSERT_EQ(plan.options.size(), 2U);
+  EXPECT_FALSE(plan.options[0].feasible());
+  const forecast::Option& found = plan.options[1];
+  EXPECT_TRUE(found.feasible());
+  EXPECT_THAT(found.changes, testing::Contains(testing::StartsWith("data.memory=")));
+  EXPECT_TRUE(plan_on(planning::changed_job(plan, found), 8, "h100").options[0].feasible());
+}
+
+// "Needs 16.8 GB at least" was said where a plan with 6.7 GB exists.
+TEST(RunRulesTest, WhatIsNeededAtLeastIsWithEveryLeverAtItsEnd) {
+  const spec::Job job =
+      job_of(R"("samples": 4096, "image_size": 224)", R"("name": "resnet50")", R"("global_batch": 512)");
+  const planning::Plan small = plan_on(job, 1, "1GB", Search::levers);
+  ASSERT_TRUE(small.least);
+  EXPECT_LT(small.least->bytes, small.options[0].trial.memory.total / 10);
+  EXPECT_THAT(small.least->with.changes, testing::Contains("training.micro_batch=1"));
+  EXPECT_FALSE(plan_on(job, 1, "8GB", Search::levers).least) << "it fits there";
 }
 
 TEST(RunRulesTest, TheLoadersHoldWholeSharesWhateverTheMicroBatch) {

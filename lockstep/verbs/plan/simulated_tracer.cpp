@@ -29,7 +29,7 @@ trace::Simulation simulation_of(const planning::SimulatedRank& rank) {
 class Norms {
  public:
   void check(const spec::Job& job, int64_t samples, int64_t ranks) {
-    if (!step::has_passes_of_one(job.training, samples, ranks)) return;
+    if (one_is_enough_ || !step::has_passes_of_one(job.training, samples, ranks)) return;
     // Real work before the first simulation would let torch look for a real GPU.
     const trace::SimulatedDevice simulated(std::make_shared<trace::Recorder>());
     const auto made = [&](at::Device device, model::Values values) { return model::make_network(job, device, values); };
@@ -37,11 +37,13 @@ class Norms {
     if (!*has_norms_) return;
     if (!network_) network_ = std::make_unique<model::Network>(made(at::kCPU, model::Values::fresh));
     step::check_norms_of_phases(job, *network_, at::kCPU, samples, ranks);
+    one_is_enough_ = true;  // for every norm of every phase, whatever the share and the ranks
   }
 
  private:
   std::optional<bool> has_norms_;            // once it is asked for
   std::unique_ptr<model::Network> network_;  // likewise, with values
+  bool one_is_enough_ = false;               // a sample, to all of them
 };
 
 }  // namespace

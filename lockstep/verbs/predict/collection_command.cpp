@@ -2,6 +2,7 @@
 #include "lockstep/verbs/predict/collection_command.h"
 
 #include <unistd.h>
+#include <optional>
 
 #include <charconv>
 #include <cstdio>
@@ -73,9 +74,15 @@ void check_forms(const base::Arguments& arguments) {
 }
 
 // Each image once, however often it is named.
-loader::Collection collection_of(const base::Arguments& arguments) {
-  loader::Collection all = image_collection({arguments.positional.begin() + 1, arguments.positional.end()});
-  if (all.shards) return all;
+loader::Collection collection_of(const base::Arguments& arguments, const training::Trained& trained,
+                                 std::optional<loader::Collection> listed) {
+  loader::Collection all =
+      collection_for(trained, {arguments.positional.begin() + 1, arguments.positional.end()}, std::move(listed));
+  for (const char* option : {"--pictures", "--coco"}) {
+    if (all.main_member.empty() || !arguments.has(option)) continue;
+    throw Error(Blame::user, text(option, ": sentences have no pictures"), "leave it out");
+  }
+  if (all.shards || all.sentences) return all;
   if (arguments.positional.size() == 2 && std::filesystem::is_directory(arguments.positional[1])) {
     all.root = arguments.positional[1];
     return all;
@@ -116,18 +123,18 @@ std::string write_forms(const base::Arguments& arguments, const std::vector<std:
 }
 
 void print_end(const CollectionResult& result, const base::Arguments& arguments, const std::string& forms,
-               const std::vector<std::string>& words) {
+               const std::vector<std::string>& words, const char* what) {
   const ResultPaths paths = paths_of(arguments);
   if (!result.finished()) {
     const int64_t done = result.before + result.predicted;
-    std::printf("stopped (%s) after %lld of %lld images, everything is kept in %s\ngo on with: lockstep predict %s\n",
-                result.stop_reason.c_str(), static_cast<long long>(done), static_cast<long long>(result.images),
+    std::printf("stopped (%s) after %lld of %lld %s, everything is kept in %s\ngo on with: lockstep predict %s\n",
+                result.stop_reason.c_str(), static_cast<long long>(done), static_cast<long long>(result.images), what,
                 paths.files().c_str(), site::shell_words(words).c_str());
     return;
   }
   const std::string before = result.before > 0 ? text(" (", result.before, " of them done before)") : "";
-  std::printf("%s: %lld images%s, model %s\n", paths.to.c_str(), static_cast<long long>(result.images), before.c_str(),
-              result.model.c_str());
+  std::printf("%s: %lld %s%s, model %s\n", paths.to.c_str(), static_cast<long long>(result.images), what,
+              before.c_str(), result.model.c_str());
   if (arguments.has("--pictures")) std::printf("look at them: %s\n", paths.page().c_str());
   std::fputs(forms.c_str(), stdout);
 }
@@ -136,7 +143,7 @@ int enrich_as_rank(const base::Arguments& arguments, const std::vector<std::stri
                    const ranks::Rank& rank) {
   comm::Group& group = rank.group;
   base::Progress progress(base::progress_for_stderr());
-  const loader::Collection collection = collection_of(arguments);
+  auto listed = plain_images({arguments.positional.begin() + 1, arguments.positional.end()});
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   const training::Trained trained =
       training::load_trained({arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"),
@@ -149,6 +156,8 @@ int enrich_as_rank(const base::Arguments& arguments, const std::vector<std::stri
     options.show = [&](std::string_view line) { progress.show(line); };
     if (const auto left = site::seconds_left()) options.seconds_left = static_cast<double>(left->count());
   }
+  const loader::Collection collection = collection_of(arguments, trained, std::move(listed));
+  const char* what = collection.main_member.empty() ? "images" : "sentences";
   const TrustedAnswers trusted(trained, trust_options(arguments));
   const auto ensemble = load_ensemble(trusted.options().ensemble, trained, options.device);
   options.trusted = &trusted;
@@ -164,14 +173,15 @@ int enrich_as_rank(const base::Arguments& arguments, const std::vector<std::stri
   if (group.rank() == 0) {
     const std::string forms =
         result.finished() ? write_forms(arguments, trained.task->told_classes(trained.classes)) : "";
-    if (!base::give_json(arguments, result.to_json())) print_end(result, arguments, forms, words);
+    if (!base::give_json(arguments, result.to_json())) print_end(result, arguments, forms, words, what);
     if (result.finished() && result.failed == result.images) {
-      throw Error(Blame::user, text("none of the ", result.failed, " images could be read"),
+      throw Error(Blame::user, text("none of the ", result.failed, " ", what, " could be read"),
                   text("the reasons stand in ", options.to.string()));
     }
     if (result.failed > 0) {
-      std::fprintf(stderr, "%lld of %lld images could not be read; the reasons stand in %s\n",
-                   static_cast<long long>(result.failed), static_cast<long long>(result.images), options.to.c_str());
+      std::fprintf(stderr, "%lld of %lld %s could not be read; the reasons stand in %s\n",
+                   static_cast<long long>(result.failed), static_cast<long long>(result.images), what,
+                   options.to.c_str());
     }
   }
   group.barrier();

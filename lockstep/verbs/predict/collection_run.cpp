@@ -376,7 +376,10 @@ class CollectionRank {
     put_picture(paths_.thumbnails() / results::thumbnail_name(file.sha256), shrink_to(file.picture, kThumbnailSize),
                 kThumbnailQuality);
     trained_.task->draw(record, file.picture);
-    put_picture(paths_.pictures() / results::picture_name(file.path, collection_.root), file.picture, kPictureQuality);
+    base::Path to = paths_.pictures() / results::picture_name(file.path, collection_.root);
+    put_picture(to, file.picture, kPictureQuality);
+    if (const std::string moving = trained_.task->animation(record); !moving.empty())
+      base::write_file(to.replace_extension(".png"), moving);
   }
 
   void show(run::Range mine, double now) const {

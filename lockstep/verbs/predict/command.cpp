@@ -18,7 +18,7 @@ namespace {
 const base::CommandLine& predict_line_of_words() {
   static const base::CommandLine line{
       "predict",
-      "RUN IMAGE|FOLDER...",
+      "RUN IMAGE|FOLDER|LIST...",
       "what a trained network sees in images, and in whole collections of them",
       {{"--top", "N", "of a classifier: classes per image, most probable first (default 5)"},
        {"--to", "FILE",
@@ -50,6 +50,8 @@ const base::CommandLine& predict_line_of_words() {
       "RUN is a run folder, a version of a store (STORE/NAME:TAG) or a weights file; a folder stands for all .jpg, "
       ".jpeg,\n"
       ".png, .webp, .tif and .tiff files below it.\n"
+      "A run of task text takes sentences: the lines of a .txt, or a table (.csv, .tsv, .json, .jsonl) with a column\n"
+      "'sentence', 'text' or 'caption'.\n"
       "An image that cannot be read is reported and counted; only when all of them fail, the exit code is 2.\n"
       "Confidences are calibrated where `lockstep eval RUN --calibrate` was run.\n"
       "examples: lockstep predict runs/pets cat.jpg --coverage 0.95 --abstain 0.02 --explain heat\n"
@@ -70,7 +72,8 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
   options.top = arguments.int_or("--top", 5);
   const auto table = arguments.value("--to");
   const bool has_all = table && !arguments.has("--top");
-  const auto images = image_collection({arguments.positional.begin() + 1, arguments.positional.end()});
+  const std::vector<std::string> paths(arguments.positional.begin() + 1, arguments.positional.end());
+  auto listed = plain_images(paths);
   options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
   const training::Trained trained =
       training::load_trained({arguments.positional.front(), arguments.value_or("--job", ""), arguments.values("--set"),
@@ -81,6 +84,7 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
     if (!trained.which.empty()) std::fprintf(stderr, "weights: %s\n", trained.which.c_str());
     if (!fewer_threads.empty()) std::fprintf(stderr, "%s\n", fewer_threads.c_str());
   }
+  const auto images = collection_for(trained, paths, std::move(listed));
   if (has_all) options.top = trained.task->num_outputs();
   const TrustedAnswers trusted(trained, trust_options(arguments));
   const auto ensemble = load_ensemble(trusted.options().ensemble, trained, options.device);
@@ -103,13 +107,19 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
     for (const auto& prediction : predictions) {
       if (prediction.failed()) speak(prediction, trained);
     }
-    if (arguments.value("--json") != "-") std::printf("%s: %zu images\n", table->c_str(), predictions.size());
+    if (arguments.value("--json") != "-")
+      std::printf("%s: %zu %s\n", table->c_str(), predictions.size(),
+                  images.main_member.empty() ? "images" : "sentences");
   }
   const int64_t failed = result.at("failed").as_int();
-  if (failed == static_cast<int64_t>(predictions.size())) {
-    throw base::Error(base::Blame::user, base::text("none of the ", failed, " images could be read"));
+  if (const base::Path& folder = trusted.options().explain; !folder.empty()) {
+    std::fprintf(stderr, "%zu heat maps in %s\n", predictions.size() - static_cast<size_t>(failed), folder.c_str());
   }
-  if (failed > 0) std::fprintf(stderr, "%ld of %zu images could not be read\n", failed, predictions.size());
+  const char* what = images.main_member.empty() ? "images" : "sentences";
+  if (failed == static_cast<int64_t>(predictions.size())) {
+    throw base::Error(base::Blame::user, base::text("none of the ", failed, " ", what, " could be read"));
+  }
+  if (failed > 0) std::fprintf(stderr, "%ld of %zu %s could not be read\n", failed, predictions.size(), what);
   return 0;
 }
 

@@ -15,7 +15,9 @@
 #include "lockstep/results/terms.h"
 #include "lockstep/run/evaluation.h"
 #include "lockstep/site/cores.h"
+#include "lockstep/sources/source_sentences.h"
 #include "lockstep/step/evaluate.h"
+#include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
 #include "lockstep/trust/heat_overlay.h"
 
@@ -145,6 +147,31 @@ loader::Collection image_collection(const std::vector<std::string>& paths) {
   return collection;
 }
 
+std::optional<loader::Collection> plain_images(const std::vector<std::string>& paths) {
+  const bool may_be_others = std::any_of(paths.begin(), paths.end(), [](const std::string& path) {
+    return sources::is_sentence_list(path) || loader::is_shard_folder(path);
+  });
+  return may_be_others ? std::nullopt : std::optional(image_collection(paths));
+}
+
+loader::Collection collection_for(const training::Trained& trained, const std::vector<std::string>& paths,
+                                  std::optional<loader::Collection> listed) {
+  const std::string main = trained.task->main_member();
+  if (main.empty()) return listed ? std::move(*listed) : image_collection(paths);
+  std::vector<std::string> places, sentences;
+  for (const auto& path : paths) {
+    if (std::filesystem::is_directory(path)) {
+      if (paths.size() == 1) return loader::scan_images(path, main);
+      throw Error(Blame::user, text(path, ": a folder of shards stands alone"), "give it without other lists");
+    }
+    for (auto& sentence : sources::list_sentences(path)) {
+      places.push_back(std::move(sentence.place));
+      sentences.push_back(std::move(sentence.text));
+    }
+  }
+  return loader::sentence_collection(std::move(places), std::move(sentences));
+}
+
 std::vector<Prediction> predict_images(const training::Trained& trained, const std::vector<std::string>& images,
                                        const PredictOptions& options) {
   loader::Collection collection{.root = ""};
@@ -197,52 +224,45 @@ std::vector<training::Trained> load_ensemble(const std::vector<std::string>& run
 
 BatchPredictor::BatchPredictor(const training::Trained& trained, const loader::Collection& collection,
                                const PredictOptions& options)
-    : trained_(trained),
-      collection_(collection),
-      options_(options),
-      scope_(trained.network, trained.job.training.precision, options.device) {
+    : trained_(trained), collection_(collection), options_(options), inference_(trained, options.device) {
   if (!options.ensemble) return;
-  scopes_.reserve(options.ensemble->size());
+  ensemble_.reserve(options.ensemble->size());
   temperatures_.reserve(options.ensemble->size());
   for (const auto& other : *options.ensemble) {
-    scopes_.push_back(
-        std::make_unique<step::PassPrecision>(other.network, other.job.training.precision, options.device));
+    ensemble_.push_back(std::make_unique<training::Inference>(other, options.device));
     temperatures_.push_back(calibrated_temperature(other));
   }
 }
 
 std::vector<Json> BatchPredictor::records(const loader::Batch& batch, const model::NamedTensors& fields) const {
-  const auto outputs_of = [&](const training::Trained& trained, at::Tensor* features) {
-    return step::evaluate_pass(trained.network, fields, *trained.objective,
-                               {trained.job.training.precision, trained.job.evaluation.views, features});
+  std::vector<Json> all;
+  const auto was_read = [&](int64_t i) { return batch.was_read[static_cast<size_t>(i)] != 0; };
+  const auto add_all = [&](const task::Rows& rows) {
+    for (int64_t i = 0; i < rows.size(); ++i) {
+      all.push_back(was_read(i) ? trained_.task->record(rows, i, options_.top) : Json());
+    }
   };
   const TrustedAnswers* trusted = options_.trusted;
-  at::Tensor features;
-  const auto outputs = outputs_of(trained_, trusted && trusted->needs_features() ? &features : nullptr);
-  std::vector<Json> all;
-  const auto add_all = [&](const task::Rows& rows) {
-    for (int64_t i = 0; i < rows.size(); ++i) all.push_back(trained_.task->record(rows, i, options_.top));
-  };
   if (!trusted || !trusted->is_active()) {
-    const auto host = trained_.objective->predicted(outputs);
+    const auto host = inference_.outputs(fields);
     add_all(step::plain_rows(batch, host));
     return all;
   }
-  const auto scored = trained_.objective->scored(outputs);
+  at::Tensor features;
+  const auto scored =
+      trained_.objective->scored(inference_.evaluated(fields, trusted->needs_features() ? &features : nullptr));
   const task::Rows rows = step::plain_rows(batch, scored);
   const task::OutputValues& logits = rows.output("logits");
   const at::Tensor seen = features.defined() ? objective::host_rows(features) : at::Tensor();
   MeanAnswers mean(logits, trusted->temperature());
-  auto temperature = temperatures_.begin();
-  if (options_.ensemble) {
-    for (const auto& other : *options_.ensemble) {
-      const auto their = other.objective->scored(outputs_of(other, nullptr));
-      mean.add(step::plain_rows(batch, their).output("logits"), *temperature++);
-    }
+  for (size_t i = 0; i < ensemble_.size(); ++i) {
+    const auto their = (*options_.ensemble)[i].objective->scored(ensemble_[i]->evaluated(fields));
+    mean.add(step::plain_rows(batch, their).output("logits"), temperatures_[i]);
   }
   const std::vector<float> shares = mean.shares();
   add_all({rows.sample_ids, rows.fields, {{"probabilities", logits.width, shares}}, rows.annotations});
   for (int64_t i = 0; i < rows.size(); ++i) {
+    if (!was_read(i)) continue;
     Json& record = all[static_cast<size_t>(i)];
     std::span<const float> feature;
     if (seen.defined()) {
@@ -257,10 +277,15 @@ std::vector<Json> BatchPredictor::records(const loader::Batch& batch, const mode
 void BatchPredictor::explain(const loader::Batch& batch, const model::NamedTensors& fields,
                              const std::vector<Json>& records) {
   const TrustOptions& options = options_.trusted->options();
+  const step::PassPrecision scope(trained_.network, trained_.job.training.precision, options_.device, 0);
   const at::Tensor images = fields.at("image").to(step::compute_type(trained_.job.training.precision));
   std::vector<int64_t> said;
   said.reserve(records.size());
   for (const auto& record : records) {
+    if (record.is_null()) {
+      said.push_back(0);
+      continue;
+    }
     const std::string& name = record.at("classes").items().front().at("name").as_string();
     said.push_back(std::find(trained_.classes.begin(), trained_.classes.end(), name) - trained_.classes.begin());
   }

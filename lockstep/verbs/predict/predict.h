@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,8 @@
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
 #include "lockstep/loader/loader.h"
-#include "lockstep/step/precision.h"
 #include "lockstep/task/task.h"
+#include "lockstep/training/inference.h"
 #include "lockstep/training/trained.h"
 #include "lockstep/verbs/predict/trusted.h"
 
@@ -33,6 +34,15 @@ std::vector<std::string> images_of(const std::vector<std::string>& paths);
 
 // The same as a collection without classes; a folder of shards, given alone, with all its images.
 loader::Collection image_collection(const std::vector<std::string>& paths);
+
+// What can be listed, and refused, before a network is loaded: images. None where a list of sentences or shards are
+// among the paths: the network says what they are.
+std::optional<loader::Collection> plain_images(const std::vector<std::string>& paths);
+
+// The samples behind the arguments as the network takes them: images, `listed` where they were before; or sentences,
+// those of shards, or the lines of a .txt and the rows of a .csv, .tsv, .json or .jsonl with a column of sentences.
+loader::Collection collection_for(const training::Trained& trained, const std::vector<std::string>& paths,
+                                  std::optional<loader::Collection> listed);
 
 struct PredictOptions {
   int64_t top = 5;  // answers in a record
@@ -65,7 +75,8 @@ class BatchPredictor {
   std::vector<Prediction> predict(const loader::Batch& batch, const loader::Loader& from);
 
  private:
-  // Of each row, with everything that is asked of it.
+  // Of each row, with everything that is asked of it; null where the image could not be read: a task has nothing to
+  // tell of a size and fields that are not there.
   std::vector<base::Json> records(const loader::Batch& batch, const model::NamedTensors& fields) const;
   void explain(const loader::Batch& batch, const model::NamedTensors& fields, const std::vector<base::Json>& records);
 
@@ -73,9 +84,9 @@ class BatchPredictor {
   const loader::Collection& collection_;
   PredictOptions options_;
   c10::AutoGradMode no_gradients_{false};
-  step::PassPrecision scope_;
-  std::vector<std::unique_ptr<step::PassPrecision>> scopes_;  // of the ensemble
-  std::vector<double> temperatures_;                          // likewise
+  training::Inference inference_;
+  std::vector<std::unique_ptr<training::Inference>> ensemble_;  // the others
+  std::vector<double> temperatures_;                            // of those
 };
 
 // One prediction per image, in order; an image that cannot be read has its reason instead.

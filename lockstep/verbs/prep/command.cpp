@@ -18,6 +18,8 @@
 #include "lockstep/sources/pack/probe.h"
 #include "lockstep/sources/pack/shapes.h"
 #include "lockstep/sources/pack/synthesize.h"
+#include "lockstep/sources/pack/synthesize_radar.h"
+#include "lockstep/sources/pack/synthesize_sentences.h"
 #include "lockstep/sources/pack/verify.h"
 #include "lockstep/verbs/prep/tables.h"
 #include "lockstep/verbs/verb.h"
@@ -58,10 +60,21 @@ base::CommandLine command_line() {
            {"--repair", "", "make damaged and missing shards of a complete set again; SOURCE and options as they were"},
            {"--verify", "DIR", "check every checksum and sample of a prepared set"},
            {"--synthesize", "KIND",
-            "draw a set: shapes (a folder of 10 classes), or scenes laid out as kitti, coco or captions"},
-           {"--count", "N", "images to draw, a fifth of them for validation; 4000"},
+            "draw a set: shapes (a folder of 10 classes), scenes laid out as kitti, coco, labels or captions; "
+            "sentences (captions of such scenes among others); or the files of a made-up radar, radar (Level II) or "
+            "odim"},
+           {"--count", "N", "images to draw, a fifth of them for validation; 4000 (radar: volumes, 720)"},
            {"--classes", "K", "kinds to draw, 2 to 10 (scenes: 8); as many as there are"},
            {"--image-size", "PIXELS", "side of each drawn image; 96"},
+           {"--frames", "N", "of radar: frames of a sequence; 17"},
+           {"--every", "MINUTES", "of radar: from one frame to the next; 5"},
+           {"--stride", "N", "of radar: frames from one sequence to the next; as --frames: none overlap"},
+           {"--grid", "CELLS", "of radar: side of the grid around the site; 128"},
+           {"--cell", "KM", "of radar: side of a cell; 2"},
+           {"--nearest", "", "of radar: the gate nearest to a cell's centre, not the mean of Z over the cell"},
+           {"--composite", "", "of radar: all sites on one grid around their middle, the strongest echo of each cell"},
+           {"--rates", "", "of radar: numbers of plain arrays are mm/h, not dBZ"},
+           {"--rain", "SHARE", "of radar: leave out sequences where it rains (0.5 mm/h) in less of the cells; 0"},
            {"--keep-order", "", "samples as SOURCE lists them: training gives the very weights it gives from SOURCE"},
            {"--seed", "N", "of the split, the order or the drawing; 1"},
            {"--threads", "N", "as many as there are cores"},
@@ -91,6 +104,43 @@ std::optional<double> share_of(const Arguments& arguments, const char* option) {
   return share;
 }
 
+double number_of(const Arguments& arguments, const char* option, double otherwise) {
+  const auto words = arguments.value(option);
+  if (!words) return otherwise;
+  char* end = nullptr;
+  const double number = std::strtod(words->c_str(), &end);
+  if (end == words->c_str() || *end != '\0') {
+    throw Error(Blame::user, text(option, " takes a number, not '", *words, "'"), text("for example ", option, " 5"));
+  }
+  return number;
+}
+
+// Sequences are parted by time, by the source itself: whoever draws lots would find half of a storm in each part.
+sources::RadarOptions radar_options(const Arguments& arguments) {
+  sources::RadarOptions radar;
+  radar.frames = arguments.int_or("--frames", radar.frames);
+  radar.stride = arguments.int_or("--stride", radar.stride);
+  radar.minutes = number_of(arguments, "--every", radar.minutes);
+  radar.grid.side = arguments.int_or("--grid", radar.grid.side);
+  radar.grid.cell = 1000 * number_of(arguments, "--cell", radar.grid.cell / 1000);
+  if (arguments.has("--nearest")) radar.gridding = sources::Gridding::nearest;
+  radar.composite = arguments.has("--composite");
+  radar.rates = arguments.has("--rates");
+  radar.rain = share_of(arguments, "--rain").value_or(radar.rain);
+  radar.validate = share_of(arguments, "--validate").value_or(radar.validate);
+  radar.test = share_of(arguments, "--test").value_or(radar.test);
+  return radar;
+}
+
+void refuse_radar_options(const Arguments& arguments) {
+  for (const char* option :
+       {"--frames", "--every", "--stride", "--grid", "--cell", "--nearest", "--composite", "--rates", "--rain"}) {
+    if (!arguments.has(option)) continue;
+    throw Error(Blame::user, text(option, " is of radar files, and SOURCE holds none"),
+                "leave it out; --format radar for arrays of frames");
+  }
+}
+
 int64_t threads_of(const Arguments& arguments) {
   const int64_t threads = arguments.int_or("--threads", 0);
   const int64_t allowed = site::behave_on_login_node();
@@ -107,8 +157,14 @@ sources::PackRequest pack_request(const Arguments& arguments) {
   request.source.part_column = arguments.value_or("--split-column", "");
   request.source.masks = arguments.has("--masks");
   request.folder = folder_of(arguments);
-  request.validate = share_of(arguments, "--validate");
-  request.test = share_of(arguments, "--test").value_or(0);
+  request.source.radar = radar_options(arguments);
+  if (sources::is_radar(request.source)) {
+    request.source.format = "radar";
+  } else {
+    refuse_radar_options(arguments);
+    request.validate = share_of(arguments, "--validate");
+    request.test = share_of(arguments, "--test").value_or(0);
+  }
   request.image.max_side = arguments.int_or("--max-side", 0);
   request.image.quality = static_cast<int>(arguments.int_or("--quality", request.image.quality));
   request.image.restarts = !arguments.has("--plain");
@@ -219,17 +275,27 @@ sources::Dataset draw(const Arguments& arguments, const std::vector<std::string>
 
 int run_synthesize(const Arguments& arguments, const std::vector<std::string>& words) {
   const std::string kind = *arguments.value("--synthesize");
-  const std::vector<std::string> kinds{"shapes", "kitti", "coco", "captions"};
+  const std::vector<std::string> kinds{"shapes", "kitti", "coco", "labels", "captions", "sentences", "radar", "odim"};
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
     throw Error(Blame::user, text("--synthesize knows no '", kind, "'"), base::did_you_mean(kind, kinds));
   }
-  const bool shapes = kind == "shapes";
+  const bool shapes = kind == "shapes", radar = kind == "radar" || kind == "odim";
+  sources::RadarWorldRequest world;
+  world.kind = kind;
   sources::ScenesRequest scenes;
   scenes.kind = kind;
-  const sources::Dataset dataset = shapes ? draw(arguments, words, sources::ShapesRequest{}, sources::prepare_shapes)
-                                          : draw(arguments, words, scenes, sources::prepare_scenes);
+  const sources::Dataset dataset = shapes  ? draw(arguments, words, sources::ShapesRequest{}, sources::prepare_shapes)
+                                   : radar ? draw(arguments, words, world, sources::prepare_radar_world)
+                                   : kind == "sentences"
+                                       ? draw(arguments, words, sources::SentencesRequest{}, sources::prepare_sentences)
+                                       : draw(arguments, words, scenes, sources::prepare_scenes);
   if (base::give_json(arguments, dataset.to_json())) return 0;
-  std::fputs((shapes ? shapes_text(dataset) : scenes_text(dataset, kind)).c_str(), stdout);
+  std::fputs((shapes                ? shapes_text(dataset)
+              : radar               ? radar_text(dataset)
+              : kind == "sentences" ? sentences_text(dataset)
+                                    : scenes_text(dataset, kind))
+                 .c_str(),
+             stdout);
   return 0;
 }
 

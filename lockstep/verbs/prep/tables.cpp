@@ -19,6 +19,7 @@ using base::format_count;
 using base::Json;
 using base::text;
 
+constexpr const char* kSentenceMember = ".txt";  // of a dataset of sentences: nobody misses images
 constexpr size_t kClassRows = 12, kListed = 5, kDuplicatesListed = 10, kNamesListed = 4;
 
 std::string range_text(const Json& part, const char* name) {
@@ -165,7 +166,7 @@ std::string without_image_text(const Json& parts) {
     count += part.value.int_or("without_image", 0);
     if (first.empty()) first = part.value.string_or("first_without_image", "");
   }
-  if (count == 0) return "";
+  if (count == 0 || first == kSentenceMember) return "";
   return text("\n  ", format_count(count), count == 1 ? " sample holds" : " samples hold",
               " no image (the first: ", first,
               "), kept as it is: images are .jpg, .png, and arrays of bytes, HxW, HxWx1 or HxWx3\n");
@@ -230,9 +231,11 @@ std::string packed_text(const sources::Packed& packed, const base::Path& folder)
   }
   if (turned > 0) out += text("  ", format_count(turned), " images turned upright (EXIF)\n");
   if (shrunk > 0) out += text("  ", format_count(shrunk), " images shrunk\n");
-  out += duplicates_text(dataset.at("duplicates"), folder);
+  // Of sentences no copy was let in: a note says so.
+  if (dataset.at("source_format").as_string() != "sentences") out += duplicates_text(dataset.at("duplicates"), folder);
   out += refused_text(dataset, "unreadable", "samples could not be read and are left out");
   out += refused_text(dataset, "left_out", "files or entries of lists are left out");
+  if (!base::is_there(folder / "contact.jpg")) return out;  // nothing to be seen
   return out + text("  ", (folder / "contact.jpg").string(), ": a look at it\n");
 }
 
@@ -318,6 +321,23 @@ std::string scenes_text(const sources::Dataset& dataset, const std::string& kind
               base::join(dataset.classes, ", "), "\n");
   return out + text("  next: lockstep prep ", base::shell_path(folder + (kind == "captions" ? "/captions.json" : "")),
                     " --to DIR\n");
+}
+
+std::string sentences_text(const sources::Dataset& dataset) {
+  const std::string folder = dataset.folder.string();
+  return text(dataset.was_complete ? text(folder, " is complete already: nothing to do\n")
+                                   : text("written in ", base::duration_text(dataset.seconds), "\n"),
+              "  ", format_count(dataset.num_train + dataset.num_validate),
+              " sentences, captions of drawn scenes among them\n", "  next: lockstep prep ",
+              base::shell_path(folder + "/sentences.csv"), " --to DIR\n");
+}
+
+std::string radar_text(const sources::Dataset& dataset) {
+  const std::string folder = dataset.folder.string();
+  return text(dataset.was_complete ? text(folder, " is complete already: nothing to do\n")
+                                   : text("drawn in ", base::duration_text(dataset.seconds), "\n"),
+              "  ", format_count(dataset.num_train), " volumes of a made-up radar, 5 minutes apart\n",
+              "  next: lockstep prep ", base::shell_path(folder), " --to DIR --grid 64 --stride 4\n");
 }
 
 std::string progress_text(const sources::PackProgress& state) {

@@ -13,6 +13,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/remote/away.h"
 #include "lockstep/site/launch.h"
 #include "lockstep/verbs/report/live.h"
 #include "lockstep/verbs/report/report.h"
@@ -122,6 +123,7 @@ LOCKSTEP_VERB(report)(const std::vector<std::string>& words) {
   const base::Arguments arguments = base::parse_arguments(line, words);
   if (arguments.has("--help")) return std::fputs(base::help_text(line).c_str(), stdout), 0;
   check_live_options(arguments);
+  for (const auto& run : arguments.positional) remote::fetch_if_away(run);
   if (arguments.has("--live")) return serve_live(arguments);
   if (arguments.positional.size() > 1) return report_several(arguments);
   const run::RunPaths paths = run::open_run(arguments.only("run folder"));

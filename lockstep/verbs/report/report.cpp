@@ -5,6 +5,7 @@
 #include <ctime>
 #include <optional>
 
+#include "lockstep/base/base64.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
@@ -21,30 +22,19 @@ using base::Path;
 
 constexpr size_t kMostPoints = 600;
 constexpr size_t kMostClasses = 120;  // of the heat map: more cells than that a screen cannot show
-constexpr uint64_t kMostThumbnailBytes = 64 << 10;
+constexpr uint64_t kMostThumbnailBytes = 64 << 10, kMostAnimationBytes = 1 << 20;
 constexpr base::JsonLimits kLargeJson{.max_bytes = size_t{256} << 20};
-
-std::string base64(std::string_view bytes) {
-  constexpr const char* kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    for (size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0U);
-    }
-    for (size_t k = 0; k < 4; ++k) out += i + k > bytes.size() ? '=' : kDigits[group >> (18 - 6 * k) & 63];
-  }
-  return out;
-}
 
 // The last part of the name only: a hostile eval.json cannot make the report carry another file away.
 std::optional<std::string> thumbnail(const run::RunPaths& paths, const std::string& picture) {
   const Path file = paths.pictures() / Path(picture).filename();
   if (picture.empty() || !std::filesystem::is_regular_file(file)) return std::nullopt;
-  if (std::filesystem::file_size(file) > kMostThumbnailBytes) return std::nullopt;
-  const std::string bytes = base::read_file(file, kMostThumbnailBytes);
-  if (!bytes.starts_with("\xff\xd8")) return std::nullopt;
-  return "data:image/jpeg;base64," + base64(bytes);
+  const bool is_animation = file.extension() == ".png";
+  const uint64_t most = is_animation ? kMostAnimationBytes : kMostThumbnailBytes;
+  if (std::filesystem::file_size(file) > most) return std::nullopt;
+  const std::string bytes = base::read_file(file, most);
+  if (!bytes.starts_with(is_animation ? "\x89PNG" : "\xff\xd8")) return std::nullopt;
+  return base::text("data:image/", is_animation ? "png" : "jpeg", ";base64,", base::to_base64(bytes));
 }
 
 // Names of pictures become the pictures.
@@ -52,7 +42,7 @@ void show_pictures(Json& list, const run::RunPaths& paths) {
   Json pictures = Json::array();
   for (const auto& item : list.items()) {
     Json shown = item;
-    for (const char* key : {"picture", "heat"}) {
+    for (const char* key : {"picture", "heat", "animation"}) {
       if (auto uri = thumbnail(paths, item.string_or(key, ""))) shown[key] = *uri;
     }
     pictures.push_back(std::move(shown));
@@ -124,6 +114,7 @@ Json gather_log(const run::RunPaths& paths) {
   if (!log.promise.is_null()) data["promise"] = log.promise;
   data["steps"] = watching::thin_steps(log, kMostPoints);
   if (const double rate = watching::mean_rate(log); !std::isnan(rate)) data["samples_per_second"] = rate;
+  if (const double joules = watching::total_joules(log); !std::isnan(joules)) data["joules"] = joules;
   data["epochs"] = Json::array(log.epochs);
   data["evaluations"] = Json::array(log.evaluations);
   data["bad_samples"] = Json::array(log.bad_samples);

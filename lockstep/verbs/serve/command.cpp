@@ -42,6 +42,7 @@ const base::CommandLine& serve_line() {
        {"--weights", "WHICH", "of a run: best (default where it has validation), last, or a step with a checkpoint"},
        {"--job", "JOB", "for weights outside a run folder"},
        {"--set", "KEY=VALUE", "override a key of the job"},
+       {"--precision", "NAME", "fp32, or bf16: twice as fast on processors that have it (default: the job's)"},
        {"--top", "N", "of a classifier: classes per image, most probable first (default 5)"},
        {"--batch", "N", "images of a pass at most (default 16)"},
        {"--budget", "TIME", "the longest that an image waits for others to share a pass (default '2 ms')"},
@@ -200,9 +201,11 @@ int serve_command(const base::Arguments& arguments) {
   options.say = [](const std::string& words) { std::fprintf(stderr, "%s\n", words.c_str()); };
   const std::string& source = arguments.only("a run folder, or a name of a store");
   const auto store = arguments.value("--store");
+  std::vector<std::string> sets = arguments.values("--set");
+  if (const auto precision = arguments.value("--precision")) sets.push_back(text("training.precision=", *precision));
+  options.device = step::open_device(arguments.value_or("--device", "cpu"), 0);
   const training::TrainedOptions trained{store ? base::Path(*store) / source : base::Path(source),
-                                         arguments.value_or("--job", ""), arguments.values("--set"),
-                                         step::open_device(arguments.value_or("--device", "cpu"), 0),
+                                         arguments.value_or("--job", ""), std::move(sets), options.device,
                                          arguments.value_or("--weights", "")};
   options.source = model_source(trained, arguments.value_or("--name", ""));
   options.started = [&](const web::Server& server, const serving::ServedModel& model) {

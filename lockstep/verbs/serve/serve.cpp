@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/verbs/serve/serve.h"
 
+#include <ATen/Parallel.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <span>
 #include <thread>
 #include <utility>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/results/terms.h"
@@ -30,6 +33,24 @@ struct LoadedNetwork {
   LoadedNetwork(training::Trained loaded, at::Device device) : trained(std::move(loaded)), inference(trained, device) {}
   training::Trained trained;
   training::Inference inference;
+  std::atomic<int64_t> passes = 0;  // under way
+  int num_threads = 1;              // of a pass that is alone
+};
+
+// A pass has all threads while it is alone; else each has one, since passes beside each other get through more than
+// one pass on several threads, which wait for each other at every layer.
+class PassThreads {
+ public:
+  explicit PassThreads(LoadedNetwork& network) : passes_(network.passes) {
+    const int wanted = ++passes_ == 1 ? network.num_threads : 1;
+    if (at::get_num_threads() != wanted) at::set_num_threads(wanted);  // of this thread
+  }
+  ~PassThreads() { --passes_; }
+  PassThreads(const PassThreads&) = delete;
+  PassThreads& operator=(const PassThreads&) = delete;
+
+ private:
+  std::atomic<int64_t>& passes_;
 };
 
 std::vector<serving::OutputRows> plain_outputs(const objective::HostRows& host) {
@@ -83,7 +104,13 @@ std::shared_ptr<const serving::ServedModel> serve_trained(const training::Traine
                                                           const std::string& name) {
   const auto loaded = std::make_shared<LoadedNetwork>(training::load_trained(options), options.device);
   const training::Trained& trained = loaded->trained;
+  if (!trained.task->main_member().empty()) {
+    throw base::Error(base::Blame::user,
+                      base::text("task ", name_of(trained.job.task), " is not served: serve takes images"),
+                      "lockstep predict RUN list.txt --to said.jsonl");
+  }
   training::use_threads(trained.job);
+  loaded->num_threads = at::get_num_threads();
   serving::ModelOptions model;
   model.name = name.empty() ? trained.job.name : name;
   model.version = version_of(trained.weights);
@@ -95,6 +122,7 @@ std::shared_ptr<const serving::ServedModel> serve_trained(const training::Traine
   const double temperature = temperature_of(trained);
   if (temperature != 1) model.which += text(model.which.empty() ? "" : ", ", "calibrated confidences");
   return std::make_shared<serving::ServedModel>(std::move(model), [loaded, temperature](const loader::Batch& batch) {
+    const PassThreads threads(*loaded);
     auto outputs = plain_outputs(loaded->inference.outputs(batch));
     for (auto& output : outputs) {
       if (temperature != 1 && output.name == "probabilities") calibrate_rows(output, temperature);
@@ -119,7 +147,9 @@ serving::ModelSource model_source(const training::TrainedOptions& options, const
 
 void serve(const ServeOptions& options) {
   serving::ModelSlot slot(options.source, options.look_every, options.say);
-  serving::Service service(slot, options.service);
+  serving::ServiceOptions service_options = options.service;
+  if (options.device.is_cpu()) service_options.batching.runners = at::get_num_threads();
+  serving::Service service(slot, service_options);
   web::ServerOptions server_options = options.server;
   server_options.log = [&](const web::Access& access) {
     service.count(access);

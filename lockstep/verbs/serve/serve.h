@@ -27,6 +27,7 @@ struct ServeOptions {
   serving::ModelSource source = {};
   web::ServerOptions server = {};  // its log is told after ours
   serving::ServiceOptions service = {};
+  at::Device device = at::kCPU;                // there as many passes run at once as the network has threads
   std::chrono::milliseconds look_every{2000};  // whether the source has another model
   std::chrono::milliseconds drain{20000};
   std::function<void(const std::string&)> say = [](const std::string&) {};

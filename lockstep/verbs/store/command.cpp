@@ -128,12 +128,13 @@ void show_command(const Arguments& arguments) {
   Json result = to_json(version);
   result["bytes"] = lockstep::store::bytes_of(version.folder);
   result["about"] = about;
+  const std::string which = about.at("weights").at("which").as_string(), headline = headline_of(about);
   const std::string licence = about.at("licence").is_null() ? "not stated" : about.at("licence").as_string();
   base::give(arguments, result,
              text(line_of(version), ", added ", day(version.added), " UTC, ",
                   base::format_bytes(result.at("bytes").as_double()), ", every checksum right\n",
-                  about.at("network").as_string(), ", ", about.at("task").as_string(), ": ",
-                  about.at("weights").at("which").as_string(), "; ", headline_of(about), "\nlicence: ", licence,
+                  about.at("network").as_string(), ", ", about.at("task").as_string(), ": ", which,
+                  which.ends_with(headline) ? "" : "; " + headline, "\nlicence: ", licence,
                   "\nfolder: ", version.folder.string(), "\nmodel card: ", version.card().string(), "\n"));
 }
 

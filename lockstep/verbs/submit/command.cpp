@@ -15,6 +15,7 @@
 #include "lockstep/chain/link.h"
 #include "lockstep/chain/status.h"
 #include "lockstep/chain/submit.h"
+#include "lockstep/remote/away.h"
 #include "lockstep/site/manners.h"
 #include "lockstep/verbs/verb.h"
 #include "lockstep/weights/load_job.h"
@@ -51,6 +52,12 @@ const base::CommandLine& submit_line() {
        {"--hours", "N=H,...", "run time by nodes where plan cannot say: 1=2.5,2=1.4"},
        {"--no-plan", "", "do not ask lockstep plan how long it takes"},
        {"--dry-run", "", "print the script, submit nothing"},
+       {"--via", "LOGIN",
+        "from a laptop: submit on this login node, by ssh and rsync: user@login, ssh://user@login:2222"},
+       {"--folder", "DIR", "with --via: where job and data go there; default lockstep/<name of the run>"},
+       {"--program", "PATH", "with --via: lockstep there; default: the one on PATH"},
+       {"--most", "BYTES", "with --via: copy data of up to this size; default 2GB"},
+       {"--fetch", "RUN", "of a run elsewhere: bring it here with its weights, without checkpoints"},
        {"--status", "RUN", "where a chain stands; the scheduler is asked once a minute at most"},
        {"--cancel", "RUN", "end a chain: no link goes on, its jobs leave the queue"},
        {"--link", "RUN", "for the script: run the command behind -- as one link of the chain"},
@@ -59,7 +66,9 @@ const base::CommandLine& submit_line() {
       "So does a collection that is predicted; its --status and --cancel take FILE.files for the run; and a study, "
       "whose\n"
       "folder they take. --ranks-per-node says how many of its trials run at once on a node.\n"
+      "With --via the run is there: --status, --cancel, `watch RUN` and `report RUN` here ask or fetch by themselves.\n"
       "examples: lockstep submit job.json --on site.json --nodes 1,2,4 --earliest\n"
+      "          lockstep submit job.json --on site.json --via ada@login.example.org\n"
       "          lockstep submit --status runs/pets\n"
       "          lockstep submit --on site.json --nodes 2 -- predict runs/pets collection --to found.jsonl\n"
       "          lockstep submit --on site.json --walltime 4:00:00 -- tune study.json\n"
@@ -235,7 +244,81 @@ int submit_job(const base::Arguments& arguments) {
   return base::kExitDone;
 }
 
+// What the program there says, as it is.
+int show_relayed(const base::Arguments& arguments, const remote::Away& away, const std::string& option) {
+  const std::vector<std::string> words{"submit", option, away.run};
+  if (arguments.has("--json")) {
+    base::give(arguments, remote::relay_json(away, words), "");
+  } else {
+    std::fputs(remote::relay(away, words).out.c_str(), stdout);
+  }
+  return base::kExitDone;
+}
+
+int fetch_run(const base::Arguments& arguments, const std::string& run) {
+  const auto away = remote::read_away(run);
+  if (!away) throw Error(Blame::user, text(run, " was not submitted with --via: it is here"), "lockstep report RUN");
+  remote::fetch(*away, run, remote::Fetch::everything);
+  base::Json result = base::Json::object();
+  result["run"] = run;
+  result["from"] = remote::there(away->login, away->run);
+  base::give(arguments, result, text(remote::there(away->login, away->run), " is in ", run, ", without checkpoints\n"));
+  return base::kExitDone;
+}
+
+// What submit is told here and does there.
+std::vector<std::string> options_for_there(const base::Arguments& arguments) {
+  std::vector<std::string> words;
+  for (const char* option :
+       {"--nodes", "--ranks-per-node", "--device", "--walltime", "--links", "--max-links", "--patience", "--hours"}) {
+    if (const auto value = arguments.value(option)) words.insert(words.end(), {option, *value});
+  }
+  for (const char* option : {"--earliest", "--no-plan", "--dry-run"}) {
+    if (arguments.has(option)) words.emplace_back(option);
+  }
+  for (const auto& site : arguments.values("--site")) words.insert(words.end(), {"--site", site});
+  return words;
+}
+
+int submit_via(const base::Arguments& arguments, const std::string& login) {
+  if (!arguments.positional.empty() && (arguments.positional[0] == "predict" || arguments.positional[0] == "tune")) {
+    throw Error(Blame::user, text("--via is for a job that is trained, not for ", arguments.positional[0]),
+                "log in there for it");
+  }
+  remote::SendRequest request;
+  request.login = remote::parse_login(login);
+  request.job = weights::load_job(arguments.only("job document"), arguments.values("--set")).job;
+  request.machine = arguments.value_or("--on", "here");
+  request.run = folder_named(arguments.value_or("--run", text("runs/", request.job.name)));
+  request.folder = arguments.value_or("--folder", "");
+  request.program = arguments.value_or("--program", "");
+  request.most = base::parse_bytes(arguments.value_or("--most", "2GB"));
+  request.options = options_for_there(arguments);
+  request.say = [](std::string_view line) {
+    std::fprintf(stderr, "lockstep submit: %.*s\n", static_cast<int>(line.size()), line.data());
+  };
+  const bool dry = arguments.has("--dry-run");
+  const remote::Sent sent = remote::send(request);
+  std::string shown;
+  for (const auto& note : sent.answer.at("notes").items()) shown += text("  ", note.as_string(), "\n");
+  std::vector<std::string> jobs;
+  for (const auto& job : sent.answer.at("jobs").items()) jobs.push_back(job.as_string());
+  const std::string shell_run = base::shell_path(request.run.string());
+  shown += dry ? sent.answer.at("script").as_string()
+               : text("queued job", jobs.size() == 1 ? " " : "s ", base::join(jobs, ", "), " on ",
+                      request.login.destination, ", run ", sent.away.run, "\nwatch: lockstep submit --status ",
+                      shell_run, ", lockstep watch ", shell_run, "\nend:   lockstep submit --cancel ", shell_run,
+                      "\nthen:  lockstep report ", shell_run, ", lockstep submit --fetch ", shell_run, "\n");
+  base::Json result = sent.answer;
+  result["via"] = request.login.destination;
+  result["run_there"] = sent.away.run;
+  result["copied"] = base::Json::array_of(sent.copied);
+  base::give(arguments, result, shown);
+  return base::kExitDone;
+}
+
 int show_status(const base::Arguments& arguments, const std::string& run) {
+  if (const auto away = remote::read_away(run)) return show_relayed(arguments, *away, "--status");
   const double now = base::unix_seconds();
   const chain::ChainStatus status = chain::read_status(std::filesystem::absolute(run), now);
   base::give(arguments, to_json(status, now), to_text(status, now));
@@ -243,6 +326,7 @@ int show_status(const base::Arguments& arguments, const std::string& run) {
 }
 
 int cancel(const base::Arguments& arguments, const std::string& run) {
+  if (const auto away = remote::read_away(run)) return show_relayed(arguments, *away, "--cancel");
   const auto jobs = chain::cancel_chain(folder_named(run));
   base::Json result = base::Json::object();
   result["cancelled"] = base::Json::array_of(jobs);
@@ -272,6 +356,11 @@ LOCKSTEP_VERB(submit)(const std::vector<std::string>& words) {
   if (const auto run = arguments.value("--link")) return link(arguments, *run);
   if (const auto run = arguments.value("--status")) return show_status(arguments, *run);
   if (const auto run = arguments.value("--cancel")) return cancel(arguments, *run);
+  if (const auto run = arguments.value("--fetch")) return fetch_run(arguments, *run);
+  if (const auto login = arguments.value("--via")) return submit_via(arguments, *login);
+  for (const char* option : {"--folder", "--program", "--most"}) {
+    if (arguments.has(option)) throw Error(Blame::user, text(option, " is of --via"), "--via user@login");
+  }
   return submit_job(arguments);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <c10/util/Exception.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -15,6 +16,7 @@
 #include "lockstep/comm/nccl_group.h"
 #include "lockstep/loader/patient_loader.h"
 #include "lockstep/ranks/launch.h"
+#include "lockstep/ranks/rank_error.h"
 #include "lockstep/ranks/rank_life.h"
 #include "lockstep/ranks/supervisor.h"
 #include "lockstep/ranks/worker_slot.h"
@@ -31,6 +33,7 @@
 #include "lockstep/training/find_rate.h"
 #include "lockstep/training/train.h"
 #include "lockstep/verbs/train/check_command.h"
+#include "lockstep/verbs/train/out_of_memory.h"
 #include "lockstep/verbs/verb.h"
 #include "lockstep/weights/load_job.h"
 
@@ -51,6 +54,8 @@ base::CommandLine command_line() {
        {"--patience", "SECONDS", "without progress until ranks count as hung (default 50; longer steps are learnt)"},
        {"--device", "NAME", "cpu (default) or cuda"},
        {"--plan", "FILE", "hold the run to this plan of the job: promise against fact after warm-up and at the end"},
+       {"--profile", "",
+        "write RUN/profile.json: five steps as a trace for ui.perfetto.dev, with every kernel of a GPU"},
        {"--history", "",
         "every rank writes RUN/history/rank-N.jsonl: the samples of each step, a checksum of the weights"},
        {"--check-data", "", "train nothing: decode every sample once on all cores and list those that cannot be used"},
@@ -92,6 +97,11 @@ std::string saving_text(const training::TrainResult& result) {
 
 void print_end(const training::TrainResult& result, const base::Path& run, const std::vector<std::string>& words) {
   if (result.saves > 0) std::fputs(saving_text(result).c_str(), stdout);
+  if (!result.finished && result.total_steps == 0) {
+    std::printf("stopped (%s) before the first step, the run is as it was\ngo on with: lockstep train %s\n",
+                result.stop_reason.c_str(), site::shell_words(words).c_str());
+    return;
+  }
   if (!result.finished) {
     std::printf("stopped (%s) after step %lld of %lld, everything is saved in %s\ngo on with: lockstep train %s\n",
                 result.stop_reason.c_str(), static_cast<long long>(result.step),
@@ -139,7 +149,17 @@ int train_as_rank(const weights::LoadedJob& loaded, const base::Arguments& argum
                       "leave --ranks to the launcher, or start lockstep without one");
   }
   check_ranks(job, group.size());
-  const training::TrainResult result = training::train(job, options, group);
+  const training::TrainResult result = [&] {
+    try {
+      return training::train(job, options, group);
+    } catch (const c10::OutOfMemoryError& error) {
+      const base::Error told = ranks::rank_error(error);
+      progress.end();
+      const std::string fitting =
+          ask_what_would_fit(arguments.only("job file"), arguments.values("--set"), group.size());
+      throw fitting.empty() ? told : base::Error(told.blame(), told.what(), fitting);
+    }
+  }();
   progress.end();  // its last line stands before ours
   if (group.rank() == 0) {
     if (!base::give_json(arguments, result.to_json())) print_end(result, options.run, words);
@@ -158,12 +178,18 @@ int train_here(const weights::LoadedJob& loaded, const base::Arguments& argument
   options.run = run_folder(job, arguments);
   if (const auto plan = arguments.value("--plan")) options.plan = *plan;
   options.history = arguments.has("--history");
+  options.profile = arguments.has("--profile");
   // Before anything of this process computes.
   if (arguments.value_or("--device", "cpu") == "cpu") options.threads = run::choose_threads(job.training);
   options.accept_changes = arguments.has("--accept-changes");
   options.stop = [&] { return ranks::stop_reason(signals.name(), options.run); };
   const auto join = [&] {
-    options.device = step::open_device(arguments.value_or("--device", "cpu"), comm::locality().rank);
+    const std::string device = arguments.value_or("--device", "cpu");
+    if (device == "cuda" && !std::getenv("CUDA_VISIBLE_DEVICES")) {  // before this process itself takes memory there
+      const std::string company = step::gpu_company(site::read_gpus(), static_cast<size_t>(comm::locality().rank));
+      if (!company.empty()) std::fprintf(stderr, "lockstep: note: %s\n", company.c_str());
+    }
+    options.device = step::open_device(device, comm::locality().rank);
     step::keep_freed_memory();
     return options.device.is_cuda() ? comm::join_cuda_group(options.device, options.run) : comm::join_group();
   };

@@ -2,7 +2,6 @@
 #include <cctype>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 
@@ -78,17 +77,9 @@ base::Path study_folder(const spec::Study& study, const base::Arguments& argumen
   return folder.filename().empty() ? folder.parent_path() : folder;
 }
 
-// The GPUs that this process may use, as CUDA_VISIBLE_DEVICES would name them.
-std::vector<std::string> usable_gpus() {
-  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) return base::split(visible, ',');
-  std::vector<std::string> all;
-  for (size_t i = 0; i < site::read_gpus().devices.size(); ++i) all.push_back(text(i));
-  return all;
-}
-
 void choose_workers(const base::Arguments& arguments, StudyOptions& options) {
   const bool cuda = options.device == "cuda";
-  if (cuda) options.gpus = usable_gpus();
+  if (cuda) options.gpus = site::usable_gpus();
   const auto gpus = static_cast<int64_t>(options.gpus.size());
   const int64_t ranks = options.study.ranks;
   if (cuda && gpus < ranks) {

@@ -19,6 +19,7 @@
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/remote/away.h"
 #include "lockstep/verbs/verb.h"
 #include "lockstep/verbs/watch/watch.h"
 #include "lockstep/watching/frame.h"
@@ -106,8 +107,26 @@ Pause pause_for(double seconds) {
   };
 }
 
+void fetch_those_away(const std::vector<std::string>& runs) {
+  for (const auto& run : runs) remote::fetch_if_away(run);
+}
+
+// A run that was submitted with --via is fetched again before each look, a few seconds apart: each time is a login
+// there.
+Pause pause_and_fetch(const Pause& pause, const std::vector<std::string>& runs) {
+  constexpr double kBetweenLogins = 10;
+  return [pause, runs, fetched = base::steady_seconds()]() mutable {
+    if (!pause()) return false;
+    if (base::steady_seconds() - fetched >= kBetweenLogins) {
+      fetch_those_away(runs);
+      fetched = base::steady_seconds();
+    }
+    return true;
+  };
+}
+
 // On a terminal a screen, else lines for a log: one whenever something has changed, and the whole frame at the end.
-int follow(std::vector<watching::RunWatch>& runs, double every, bool quiet, std::vector<Snapshot>& last) {
+int follow(std::vector<watching::RunWatch>& runs, const Pause& pause, bool quiet, std::vector<Snapshot>& last) {
   const bool terminal = !quiet && ::isatty(STDOUT_FILENO) == 1;
   std::unique_ptr<Screen> screen;
   std::vector<std::string> shown(runs.size());
@@ -132,7 +151,7 @@ int follow(std::vector<watching::RunWatch>& runs, double every, bool quiet, std:
         }
         std::fflush(stdout);
       },
-      pause_for(every));
+      pause);
   screen.reset();
   return code;
 }
@@ -183,6 +202,7 @@ LOCKSTEP_VERB(watch)(const std::vector<std::string>& words) {
     throw base::Error(base::Blame::user, "a run folder is expected", "lockstep watch RUN");
   }
   const double every = seconds_of(arguments);
+  fetch_those_away(arguments.positional);
   std::vector<watching::RunWatch> runs;
   runs.reserve(arguments.positional.size());
   for (const auto& folder : arguments.positional) runs.emplace_back(run::open_run(folder));
@@ -192,7 +212,8 @@ LOCKSTEP_VERB(watch)(const std::vector<std::string>& words) {
     last = look_at(runs);
   } else {
     take_signals();
-    code = follow(runs, every, arguments.value_or("--json", "") == "-", last);
+    code = follow(runs, pause_and_fetch(pause_for(every), arguments.positional),
+                  arguments.value_or("--json", "") == "-", last);
   }
   base::give(arguments, json_of(last), last_frame(last));
   return code;

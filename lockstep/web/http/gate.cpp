@@ -66,8 +66,9 @@ Response enter(const Gate& gate, const Head& head) {
 
 Response ask_for_token() {
   Response response = error_response(401,
-                                     "the token of this server is asked for: 'Authorization: Bearer TOKEN', or the "
-                                     "address with ?token= that it printed when it started");
+                                     "the token of this server is asked for: 'Authorization: Bearer TOKEN', or "
+                                     "?token=TOKEN behind the address; it printed the token, or the file that has "
+                                     "it, when it started");
   response.set("WWW-Authenticate", "Bearer");
   return response;
 }

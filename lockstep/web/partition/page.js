@@ -12,7 +12,20 @@ window.addEventListener("error", event => {
 const percent = share => share >= 0.0995 ? `${(100 * share).toFixed(1)} %` : `${Number((100 * share).toPrecision(2))} %`;
 const names = data.parameters.map(parameter => parameter.name);
 const tones = ["blue", "orange", "green", "violet", "cyan", "red", "grey"];
-const toneOf = label => tones[Math.min(tones.length - 1, data.regions.findIndex(region => region.label === label))] || "grey";
+// A shape beside the colour, for whoever cannot tell the colours: disc, square, triangle, diamond, plus, cross, bar.
+const marks = ["M-1.8,0a1.8,1.8 0 1 0 3.6,0a1.8,1.8 0 1 0 -3.6,0Z", "M-1.6,-1.6h3.2v3.2h-3.2Z", "M0,-2.3L2.2,1.6H-2.2Z",
+  "M0,-2.5L2.5,0L0,2.5L-2.5,0Z", "M-.7,-2.2h1.4v1.5h1.5v1.4h-1.5v1.5h-1.4v-1.5h-1.5v-1.4h1.5Z",
+  "M-2,-1.2L-1.2,-2L0,-.8L1.2,-2L2,-1.2L.8,0L2,1.2L1.2,2L0,.8L-1.2,2L-2,1.2L-.8,0Z", "M-2.4,-.8h4.8v1.6h-4.8Z"];
+const rankOf = label => {
+  const at = data.regions.findIndex(region => region.label === label);
+  return at < 0 ? tones.length - 1 : Math.min(tones.length - 1, at);
+};
+const markOf = label => ({d: marks[rankOf(label)], fill: `var(--${tones[rankOf(label)]})`});
+function bigMark(label) {
+  const svg = shape("svg", {width: 14, height: 14, viewBox: "-2.8 -2.8 5.6 5.6", style: "display: inline-block; vertical-align: -2px; margin-right: 6px"});
+  svg.append(shape("path", markOf(label)));
+  return svg;
+}
 const valueText = value => typeof value === "number" ? String(Number(value.toPrecision(4))) : String(value);
 
 function drawHead() {
@@ -32,8 +45,7 @@ function drawTable() {
   const table = element("table", {}, element("thead", {}, element("tr", {}, heads.map(name => element("th", {}, name)))));
   const body = element("tbody", {});
   for (const region of data.regions) {
-    const mark = element("i", {class: "mark", tone: toneOf(region.label)});
-    body.append(element("tr", {}, element("td", {}, mark), [region.label, percent(region.volume), `${percent(region.low)} to ${percent(region.high)}`,
+    body.append(element("tr", {}, element("td", {}, bigMark(region.label)), [region.label, percent(region.volume), `${percent(region.low)} to ${percent(region.high)}`,
       ...region.centre.map(valueText), percent(region.published)].map(cell => element("td", {}, cell))));
   }
   table.append(body);
@@ -48,14 +60,14 @@ function drawMissed() {
   return element("div", {class: "panel"}, element("div", {class: "scroll"}, table));
 }
 
-// Each pair of parameters: uniform points in the colour of their region.
+// Each pair of parameters: uniform points in the colour and shape of their region.
 function drawPair(i, j, width) {
   const size = width, margin = 34;
   const svg = shape("svg", {width: size, height: size, viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": `${names[i]} and ${names[j]}`});
   const x = unit => margin + unit * (size - margin - 6), y = unit => size - margin - unit * (size - margin - 6);
   svg.append(shape("rect", {x: x(0), y: y(1), width: x(1) - x(0), height: y(0) - y(1), fill: "var(--faint)", rx: 4}));
   for (const point of data.points) {
-    svg.append(shape("circle", {cx: x(point[i]).toFixed(1), cy: y(point[j]).toFixed(1), r: 1.8, fill: `var(--${toneOf(point[names.length])})`, "fill-opacity": .75}));
+    svg.append(shape("path", {class: "point", ...markOf(point[names.length]), transform: `translate(${x(point[i]).toFixed(1)} ${y(point[j]).toFixed(1)})`, "fill-opacity": .8}));
   }
   const end = (parameter, which) => parameter.choices ? String(parameter.choices[which ? parameter.choices.length - 1 : 0]) : compact(which ? parameter.high : parameter.low);
   svg.append(shape("text", {x: x(0), y: size - 18, "text-anchor": "start"}, end(data.parameters[i], 0)));
@@ -69,7 +81,7 @@ function drawPair(i, j, width) {
 
 function drawPairs() {
   const legend = element("div", {class: "legend"}, data.regions.slice(0, 7).map((region, i) =>
-    element("span", {}, element("i", {tone: toneOf(region.label)}), i === 6 && data.regions.length > 7 ? "others" : region.label)));
+    element("span", {}, bigMark(region.label), i === 6 && data.regions.length > 7 ? "others" : region.label)));
   const pairs = element("div", {class: "pairs"});
   let drawn = 0;
   for (let i = 0; i < names.length; i++) {

@@ -74,6 +74,7 @@ function drawCards() {
   const spent = Object.values(data.time).reduce((a, b) => a + b, 0);
   if (spent > 0) add("Training time", duration(isNumber(end.seconds) ? end.seconds : spent), lastStep ? `${whole(lastStep.step)} steps` : "");
   if (isNumber(data.samples_per_second)) add("Throughput", `${compact(data.samples_per_second)}/s`, "images, all ranks");
+  if (isNumber(data.joules)) add("Energy", `${compact(data.joules / 3.6e6)}\u00a0kWh`, "GPU of rank 0, its steps and evaluations");
   if (isNumber(start.ranks)) add(start.ranks === 1 ? "Rank" : "Ranks", String(start.ranks), isNumber(start.threads) ? `${start.threads} thread${start.threads === 1 ? "" : "s"} each` : "");
   if (start.seed !== undefined) add("Seed", String(start.seed), isNumber(start.global_batch) ? `global batch ${start.global_batch}` : "");
   if (end.weights_sha256) add("Weights", end.weights_sha256.slice(0, 12), "SHA-256, first 12 digits", true);
@@ -168,22 +169,35 @@ function shortName(name, target) {
   return file === undefined ? folder : folder === target ? file : `${folder}/${file}`;
 }
 
-const isPicture = value => typeof value === "string" && value.startsWith("data:image/jpeg;base64,");
+const isPicture = value => typeof value === "string" && /^data:image\/(jpeg|png);base64,/.test(value);
 
 function gallery() {
-  const all = element("div", {class: evaluation.worst.some(each => each.drawn) ? "gallery wide" : "gallery"});
+  const all = element("div", {class: evaluation.worst.some(each => each.drawn || each.text) ? "gallery wide" : "gallery"});
   const sure = evaluation.worst.every(each => isNumber(each.confidence));
   const worst = sure ? [...evaluation.worst].sort((a, b) => b.confidence - a.confidence) : evaluation.worst;
   for (const each of worst) {
     const name = each.name || each.path || "";
     all.append(element("figure", {title: [name, each.path].filter((each, i, all) => each && all.indexOf(each) === i).join("\n")},
-      isPicture(each.picture) ? element("img", {src: each.picture, alt: name, loading: "lazy"}) : element("div", {class: "blank"}),
+      isPicture(each.animation) ? element("img", {src: each.animation, alt: name, loading: "lazy"})
+        : isPicture(each.picture) ? element("img", {src: each.picture, alt: name, loading: "lazy"})
+        : each.text ? element("blockquote", {}, each.text) : element("div", {class: "blank"}),
       isPicture(each.heat) ? element("img", {src: each.heat, alt: `what the answer for ${name} rests on`, loading: "lazy"}) : null,
       element("figcaption", {}, "is ", element("b", {}, named(each.target)), element("br"), "said ", element("span", {class: "wrong"}, named(each.predicted)),
         isNumber(each.confidence) ? ` ${percent(each.confidence)}` : "", name ? element("div", {class: "name"}, shortName(name, each.target)) : null)));
   }
   return element("div", {class: "panel below", style: {marginTop: "16px"}},
-    element("div", {class: "head"}, element("h3", {}, "Worst mistakes"), element("span", {class: "legend"}, sure ? "surest first: look for mislabelled images" : "largest error first")), all);
+    element("div", {class: "head"}, element("h3", {}, "Worst mistakes"), element("span", {class: "legend"}, sure ? "surest first: look for wrong labels" : "largest error first")), all);
+}
+
+// What a task's score has to show besides: [{title, x, share, higher_is_better, series: [{name, points: [[x, y], ...]}]}].
+function drawScoreCurves() {
+  const curves = evaluation && evaluation.curves;
+  if (!Array.isArray(curves) || !curves.length) return;
+  const tones = ["blue", "grey", "orange", "violet", "green"];
+  section(`${evaluation.curves_of || "Over the lead time"}${part ? `, ${part} data` : ""}`, element("div", {class: "grid"}, curves.map(each => lineChart({
+    title: each.title, xName: each.x, format: each.share ? percent : compact, fromZero: true,
+    ...(each.share ? {axis: value => `${Math.round(100 * value)} %`, top: 1} : {}),
+    series: each.series.map((one, i) => ({name: one.name, tone: tones[i % tones.length], points: one.points, dots: true}))}))));
 }
 
 function drawMistakes() {
@@ -295,5 +309,5 @@ function drawOrigin() {
   page.append(element("footer", {}, `Made by lockstep ${data.version} on ${moment(data.made)}. This file is complete in itself.`));
 }
 
-for (const draw of [drawHead, drawCards, drawRow, drawCurves, drawTime, drawMistakes, drawTrust, drawPromise, drawOrigin]) draw();
+for (const draw of [drawHead, drawCards, drawRow, drawCurves, drawTime, drawScoreCurves, drawMistakes, drawTrust, drawPromise, drawOrigin]) draw();
 document.documentElement.dataset.drawn = "yes";

@@ -12,8 +12,9 @@ window.addEventListener("error", event => {
 const percent = share => `${(100 * share).toFixed(1)} %`;
 
 const input = element("input", {type: "file", id: "file", accept: "image/jpeg,image/png,image/webp,image/tiff"});
-const drop = element("label", {id: "drop", for: "file"}, input, element("b", {}, "Drop an image here"),
-  element("span", {}, "or click, tap or press Enter to choose a file, or paste one. JPEG, PNG, WebP, TIFF."));
+const drop = element("label", {id: "drop", for: "file"}, input, element("b", {}, data.task === "nowcast" ? "Drop frames of a radar here" : "Drop an image here"),
+  element("span", {}, "or click, tap or press Enter to choose a file, or paste one. " + (data.task === "nowcast" ?
+    "A strip of frames, PNG, as lockstep prep makes them." : "JPEG, PNG, WebP, TIFF.")));
 const state = element("p", {id: "state", role: "status", "aria-live": "polite"});
 const picture = element("img", {alt: "the image that was sent"});
 const caption = element("figcaption", {});
@@ -40,12 +41,25 @@ function answersOf(record) {
     const found = record.objects.map(object => answer(object.class, percent(object.score), object.score));
     return found.length ? found : [answer("nothing found", "", null)];
   }
+  if (record.regions)
+    return record.regions.map(region => answer(region.class, `${percent(region.share)} of it`, region.share));
+  if (record.caption !== undefined)
+    return [answer(record.caption || "no words", `${percent(record.confidence)} a word`, null),
+      ...record.words.map(each => answer(each.word, percent(each.probability), each.probability))];
+  if (record.rain_area)
+    return record.minutes.map((minutes, i) => answer(`in ${minutes} min`,
+      `rain on ${percent(record.rain_area[i])}, ${record.peak_dbz[i]} dBZ`, record.rain_area[i]));
   const shares = record.classes || record.labels;
   if (Array.isArray(shares) && shares.every(each => each.name !== undefined))
     return shares.map(each => answer(each.name, percent(each.probability), each.probability));
   return Object.entries(record).filter(([key]) => key !== "model" && key !== "version").map(([key, value]) =>
     answer(key, typeof value === "number" ? value.toPrecision(6) : JSON.stringify(value), null));
 }
+
+// What is drawn by the server, as `lockstep predict --pictures` draws it: boxes, masks, regions, where it looked, frames; and
+// what browsers do not show themselves.
+const isDrawn = (record, file) => ["objects", "regions", "caption", "rain_area"].some(key => record[key] !== undefined) ||
+  file.type === "image/tiff";
 
 // ---------------------------------------------------------------- sending
 let sending = null;  // the newest image counts
@@ -71,8 +85,7 @@ async function send(file) {
   try {
     const record = await (await post(file, "application/json", mine.signal)).json();
     const took = performance.now() - start;
-    // Boxes and masks are drawn by the server, as `lockstep predict --pictures` draws them.
-    const shown = record.objects ? await (await post(file, "image/jpeg", mine.signal)).blob() : file;
+    const shown = isDrawn(record, file) ? await (await post(file, "image/jpeg", mine.signal)).blob() : file;
     show(URL.createObjectURL(shown));
     caption.textContent = file.name || "";
     answers.replaceChildren(...answersOf(record));
@@ -90,7 +103,11 @@ async function send(file) {
 const imageIn = transfer => [...(transfer ? transfer.files : [])][0];
 
 input.addEventListener("change", () => { if (input.files[0]) send(input.files[0]); input.value = ""; });
-input.addEventListener("keydown", event => { if (event.key === "Enter") input.click(); });
+input.addEventListener("keydown", event => {
+  if (event.key !== "Enter") return;
+  event.preventDefault();  // some browsers ask for a file by themselves: once is enough
+  input.click();
+});
 for (const name of ["dragover", "dragleave", "drop"]) {
   document.addEventListener(name, event => {
     event.preventDefault();

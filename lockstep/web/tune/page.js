@@ -77,9 +77,9 @@ function drawCurves() {
   if (!curves.length) return null;
   const ranked = [...curves].filter(trial => isNumber(trial.value)).sort((a, b) => better(a.value, b.value) ? -1 : 1).slice(0, 5);
   const series = curves.filter(trial => !ranked.includes(trial)).slice(-200).map(trial => ({
-    name: `trial ${trial.number}`, tone: trial.state === "pruned" ? "orange" : "grey", points: trial.curve, faint: true}));
+    name: `trial ${trial.number}`, tone: trial.state === "pruned" ? "orange" : "grey", dash: trial.state === "pruned" ? "3 2" : "", points: trial.curve, faint: true}));
   ranked.forEach((trial, i) => series.push({name: `trial ${trial.number}`, tone: tones[i], points: trial.curve}));
-  return lineChart({title: "Learning curves: the best five; pruned ones in orange", xName: "epoch", format: valueText, series});
+  return lineChart({title: "Learning curves: the best five; pruned ones dashed", xName: "epoch", format: valueText, series});
 }
 
 // One line a trial through its value on every axis; the last axis is the objective.
@@ -113,8 +113,10 @@ function drawParallel(width) {
     const anchor = i === 0 ? "start" : i === names.length - 1 ? "end" : "middle";
     const at = i === 0 ? 0 : i === names.length - 1 ? width : x(i);
     svg.append(shape("text", {x: at, y: names.length > 5 ? stagger : 16, "text-anchor": anchor, style: "font-weight: 600"}, name + (parameter && parameter.log ? " (log)" : "")));
-    svg.append(shape("text", {x: x(i), y: top - 4, "text-anchor": "middle"}, ends[1]));
-    svg.append(shape("text", {x: x(i), y: height - 8, "text-anchor": "middle"}, ends[0]));
+    const room = Math.max(6, Math.floor(width / names.length / 8));  // letters between two axes
+    const brief = word => word.length > room ? `${word.slice(0, room - 1)}\u2026` : word;
+    svg.append(shape("text", {x: x(i), y: top - 4, "text-anchor": "middle"}, brief(ends[1])));
+    svg.append(shape("text", {x: x(i), y: height - 8, "text-anchor": "middle"}, brief(ends[0])));
   });
   return svg;
 }

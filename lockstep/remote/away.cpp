@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/remote/away.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
+#include "lockstep/base/text.h"
+#include "lockstep/remote/parcel.h"
+
+namespace lockstep::remote {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::Json;
+using base::shell_word;
+using base::text;
+
+constexpr std::chrono::seconds kPatience{120};
+constexpr std::chrono::seconds kSubmitPatience{900};  // it plans before it submits
+
+base::Path away_file(const base::Path& run) {
+  return run / "via.json";
+}
+
+bool is_document(const std::string& machine) {
+  return machine.ends_with(".json") || machine.find('/') != std::string::npos;
+}
+
+// What one call finds out there: where the folder is, which program, which of the files exist.
+struct Found {
+  std::string folder;
+  std::string program;
+  std::vector<std::string> there;
+};
+
+Found look_there(const SendRequest& request, const std::string& folder, const std::vector<JobFile>& files) {
+  const std::string program = request.program.empty() ? "lockstep" : request.program;
+  // Lines of our own are marked: a site may print a greeting.
+  std::string line = text("cd && mkdir -p -- ", shell_word(folder), " && cd -- ", shell_word(folder),
+                          " && echo \"lockstep-folder $(pwd)\"; p=$(command -v ", shell_word(program),
+                          ") && echo \"lockstep-program $p\"; ");
+  for (size_t i = 0; i < files.size(); ++i) {
+    line += text("[ -e ", shell_word(files[i].path), " ] && echo lockstep-there ", i, "; ");
+  }
+  const site::Answer answer = ask_there(request.login, line + "true", kPatience);
+  Found found;
+  for (const auto& row : base::split(answer.out, '\n')) {
+    if (row.starts_with("lockstep-folder ")) found.folder = row.substr(16);
+    if (row.starts_with("lockstep-program ")) found.program = row.substr(17);
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (row == text("lockstep-there ", i)) found.there.push_back(files[i].path);
+    }
+  }
+  if (!found.folder.starts_with("/")) {
+    throw Error(Blame::machine,
+                text(request.login.destination, ": cannot make the folder ", folder, ": ", base::trim(answer.err)),
+                "--folder names another, from the home folder there");
+  }
+  if (found.program.empty() || !found.program.starts_with("/")) {
+    throw Error(Blame::machine, text(request.login.destination, " has no '", program, "' on the PATH of a command"),
+                "install it there, or say where it is: --program /path/to/lockstep");
+  }
+  return found;
+}
+
+std::vector<std::string> submit_command(const SendRequest& request, const std::string& program,
+                                        const std::string& run) {
+  std::vector<std::string> words{program, "submit", "job.json", "--run", run, "--json", "-", "--on"};
+  words.push_back(is_document(request.machine) ? "machine.json" : request.machine);
+  words.insert(words.end(), request.options.begin(), request.options.end());
+  return words;
+}
+
+// via.json, written before the job is submitted: when the connection is lost meanwhile, or this program is killed,
+// nobody here would know of a job that stands in the queue there.
+class Note {
+ public:
+  Note(const base::Path& run, const Away& away) : run_(run), file_(away_file(run)), new_(!base::is_there(run)) {
+    if (base::is_there(file_)) before_ = base::read_file(file_);
+    write_away(run, away);
+  }
+  // It was not submitted, as is known from there.
+  void take_back() const {
+    if (before_) return base::write_file(file_, *before_);
+    std::error_code gone;
+    std::filesystem::remove(file_, gone);
+    if (new_) std::filesystem::remove(run_, gone);  // an empty folder is no run
+  }
+
+ private:
+  base::Path run_;
+  base::Path file_;
+  bool new_;
+  std::optional<std::string> before_;
+};
+
+// What it says between the lines that a site's start-up files print.
+Json json_in(const std::string& said) {
+  const size_t open = said.find('{');
+  const size_t close = said.rfind('}');
+  if (open == std::string::npos || close == std::string::npos || close < open) {
+    throw Error(Blame::machine, "submit there gave no answer that can be read", "log in there and try the command");
+  }
+  return base::parse_json(said.substr(open, close - open + 1), "the answer of submit there");
+}
+
+// The message of the program there, without its first words.
+Error error_there(const Login& login, const site::Answer& answer) {
+  std::string what;
+  std::string fix;
+  for (const auto& row : base::split(answer.err, '\n')) {
+    if (const size_t at = row.find("error: "); row.starts_with("lockstep: ") && at != std::string::npos) {
+      what = row.substr(at + 7);
+    }
+    if (row.starts_with("  fix: ")) fix = row.substr(7);
+  }
+  if (what.empty()) what = std::string(base::trim(answer.err.empty() ? answer.out : answer.err));
+  const Blame blame = answer.code == 2 ? Blame::user : answer.code == 4 ? Blame::bug : Blame::machine;
+  return {blame, text(login.destination, ": ", what), fix};
+}
+
+}  // namespace
+
+std::optional<Away> read_away(const base::Path& run) {
+  if (!base::is_there(away_file(run))) return std::nullopt;
+  const Json document = base::read_json(away_file(run));
+  Away away;
+  // Read as if the user had typed it: whoever put the file there could name an option of ssh.
+  const int64_t port = document.int_or("port", 0);
+  away.login = parse_login(port > 0 ? text("ssh://", document.at("login").as_string(), ":", port)
+                                    : document.at("login").as_string());
+  away.folder = document.at("folder").as_string();
+  away.run = document.at("run").as_string();
+  away.program = document.at("program").as_string();
+  for (const std::string& path : {away.folder, away.run, away.program}) {
+    if (!path.starts_with("/")) {
+      throw Error(Blame::user, text(away_file(run).string(), ": '", path, "' is no absolute path"),
+                  "submit the job again with --via");
+    }
+  }
+  return away;
+}
+
+void write_away(const base::Path& run, const Away& away) {
+  Json document = Json::object();
+  document["v"] = 1;
+  document["login"] = away.login.destination;
+  document["port"] = away.login.port;
+  document["folder"] = away.folder;
+  document["run"] = away.run;
+  document["program"] = away.program;
+  base::make_folders(run);
+  base::write_json(away_file(run), document);
+}
+
+Sent send(const SendRequest& request) {
+  const std::string name = request.run.filename().string();
+  const std::string folder = request.folder.empty() ? text("lockstep/", name) : request.folder;
+  const auto files = files_of(request.job);
+  const Found found = look_there(request, folder, files);
+  Sent sent;
+  sent.copied = choose_parcel(files, found.there, request.most, request.login.destination);
+  sent.away = {request.login, found.folder, text(found.folder, "/runs/", name), found.program};
+
+  const base::TemporaryFolder documents;
+  base::write_json(documents.path() / "job.json", spec::changed_json(request.job));
+  if (is_document(request.machine))
+    base::write_json(documents.path() / "machine.json", base::read_json(request.machine));
+  auto words = rsync_words(request.login, {"--relative"});
+  words.push_back(text(documents.path().string(), "/./job.json"));
+  if (is_document(request.machine)) words.push_back(text(documents.path().string(), "/./machine.json"));
+  for (const auto& path : sent.copied) words.push_back(text("./", path));
+  words.push_back(there(request.login, found.folder + "/"));
+  if (request.say) {
+    request.say(text("copies job", is_document(request.machine) ? ", machine" : "", sent.copied.empty() ? "" : ", ",
+                     base::join(sent.copied, ", "), " to ", there(request.login, found.folder)));
+  }
+  copy(request.login, words);
+
+  const std::string line = text("cd -- ", shell_word(found.folder), " && exec ",
+                                base::shell_words(submit_command(request, found.program, sent.away.run)));
+  const bool dry = std::count(request.options.begin(), request.options.end(), "--dry-run") > 0;
+  std::optional<Note> note;
+  if (!dry) note.emplace(request.run, sent.away);
+  const site::Answer answer = ask_there(request.login, line, kSubmitPatience);
+  try {
+    if (!answer.good()) throw error_there(request.login, answer);
+    sent.answer = json_in(answer.out);
+  } catch (const Error&) {
+    if (note) note->take_back();
+    throw;
+  }
+  return sent;
+}
+
+site::Answer relay(const Away& away, const std::vector<std::string>& words) {
+  std::vector<std::string> command{away.program};
+  command.insert(command.end(), words.begin(), words.end());
+  site::Answer answer = ask_there(
+      away.login, text("cd -- ", shell_word(away.folder), " && exec ", base::shell_words(command)), kPatience);
+  if (!answer.good()) throw error_there(away.login, answer);
+  return answer;
+}
+
+Json relay_json(const Away& away, std::vector<std::string> words) {
+  words.insert(words.end(), {"--json", "-"});
+  return json_in(relay(away, words).out);
+}
+
+// In place, so that who reads the journal from where he was goes on in the same file.
+void fetch(const Away& away, const base::Path& run, Fetch how) {
+  // What a run folder holds is files and folders: a link from there could lead what is written here anywhere.
+  std::vector<std::string> options{"--inplace",
+                                   "--no-links",
+                                   "--no-devices",
+                                   "--no-specials",
+                                   "--no-perms",
+                                   "--exclude=/via.json",
+                                   "--exclude=/checkpoints/",
+                                   "--exclude=*.tmp-*"};
+  if (how == Fetch::to_look_at) {
+    options.insert(options.end(), {"--exclude=*.safetensors", "--exclude=/events/", "--max-size=64m"});
+  }
+  auto words = rsync_words(away.login, options);
+  words.push_back(there(away.login, away.run + "/"));
+  words.push_back((run / "").string());
+  copy(away.login, words);
+}
+
+void fetch_if_away(const base::Path& run) {
+  if (const auto away = read_away(run)) fetch(*away, run, Fetch::to_look_at);
+}
+
+}  // namespace lockstep::remote

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/remote/login.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/site/fake_scheduler.h"
+
+namespace lockstep::remote {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(LoginTest, ReadsWhatSshTakes) {
+  EXPECT_EQ(parse_login("ada@login"), (Login{"ada@login", 0}));
+  EXPECT_EQ(parse_login("cluster"), (Login{"cluster", 0}));
+  EXPECT_EQ(parse_login("ssh://ada@login:2222"), (Login{"ada@login", 2222}));
+  for (const char* bad : {"", "-oProxyCommand=x", "ada@-x", "a b", "ada@login:/home", "ssh://login:x", "a;b", "$(x)"}) {
+    EXPECT_THROW(parse_login(bad), base::Error) << bad;
+  }
+}
+
+TEST(LoginTest, NothingIsTakenForAnOption) {
+  EXPECT_THAT(ssh_words({"ada@login", 22}, "-x"),
+              ElementsAre("ssh", "-T", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=30", "-p", "22", "--",
+                          "ada@login", "-x"));
+  const auto words = rsync_words({"ada@login", 2222}, {"-R"});
+  EXPECT_EQ(words[4], "ssh -T -o ConnectTimeout=20 -o ServerAliveInterval=30 -p 2222");
+  EXPECT_EQ(words.back(), "--");
+  EXPECT_EQ(there({"ada@login", 0}, "a b"), "ada@login:a b");
+}
+
+TEST(LoginTest, SaysWhatSshSaid) {
+  site::FakeScheduler path;
+  path.install_script("ssh", "echo 'ada@login: Permission denied (publickey).' >&2; exit 255");
+  try {
+    ask_there({"ada@login", 0}, "true", std::chrono::seconds(5));
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.exit_code(), 3);
+    EXPECT_THAT(error.what(), HasSubstr("cannot log in to ada@login: ada@login: Permission denied"));
+  }
+  path.install_script("ssh", "exit 4");  // the line's own exit code
+  EXPECT_EQ(ask_there({"ada@login", 0}, "true", std::chrono::seconds(5)).code, 4);
+  path.install_script("rsync", "echo 'rsync: connection unexpectedly closed' >&2; exit 12");
+  EXPECT_THROW(copy({"ada@login", 0}, {"rsync"}), base::Error);
+}
+
+}  // namespace
+}  // namespace lockstep::remote

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/remote/parcel.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/units.h"
+
+namespace lockstep::remote {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::text;
+
+int64_t bytes_in(const base::Path& path) {
+  if (std::filesystem::is_regular_file(path)) return static_cast<int64_t>(std::filesystem::file_size(path));
+  int64_t sum = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
+    if (entry.is_regular_file()) sum += static_cast<int64_t>(entry.file_size());
+  }
+  return sum;
+}
+
+bool leads_out(const std::string& path) {
+  const base::Path normal = base::Path(path).lexically_normal();
+  return normal.begin() != normal.end() && *normal.begin() == "..";
+}
+
+}  // namespace
+
+std::vector<JobFile> files_of(const spec::Job& job) {
+  std::vector<JobFile> all;
+  const auto add = [&](const char* key, const std::string& path) {
+    if (path.empty() || path == "synthetic") return;
+    for (const auto& one : all) {
+      if (one.path == path) return;
+    }
+    JobFile file{key, path, base::is_there(path), 0};
+    if (file.here) file.bytes = bytes_in(path);
+    all.push_back(std::move(file));
+  };
+  add("data.train", job.data.train);
+  add("data.validate", job.data.validate);
+  add("data.test", job.data.test);
+  add("model.weights", job.model.weights);
+  add("instances.context", job.instances.context);
+  return all;
+}
+
+std::vector<std::string> choose_parcel(const std::vector<JobFile>& files, const std::vector<std::string>& there,
+                                       int64_t most, const std::string& destination) {
+  std::vector<std::string> parcel;
+  int64_t bytes = 0;
+  for (const auto& file : files) {
+    const bool is_there = std::count(there.begin(), there.end(), file.path) > 0;
+    const bool absolute = base::Path(file.path).is_absolute();
+    if (absolute && is_there) continue;
+    if (absolute) {
+      throw Error(Blame::user, text(file.key, ": ", file.path, " is not on ", destination),
+                  "an absolute path is meant as it is there; a relative one is copied");
+    }
+    if (leads_out(file.path)) {
+      throw Error(Blame::user, text(file.key, ": ", file.path, " lies outside this folder, which is what is copied"),
+                  "submit from a folder that holds it, or give the path there, absolute");
+    }
+    if (!file.here && is_there) continue;
+    if (!file.here) {
+      throw Error(Blame::user, text(file.key, ": ", file.path, " is neither here nor on ", destination),
+                  text("correct the path, or copy it there first"));
+    }
+    if (!is_there) bytes += file.bytes;
+    parcel.push_back(base::Path(file.path).lexically_normal().string());
+  }
+  if (bytes > most) {
+    throw Error(Blame::user,
+                text("the job's files are ", base::format_bytes(static_cast<double>(bytes)), ", more than the ",
+                     base::format_bytes(static_cast<double>(most)), " that are copied without asking"),
+                "--most 200GB copies them all the same; or copy them once and give their path there, absolute");
+  }
+  return parcel;
+}
+
+}  // namespace lockstep::remote

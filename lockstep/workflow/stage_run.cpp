@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/workflow/stage_run.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+
+#include "lockstep/base/clock.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/file_tail.h"
+#include "lockstep/base/shell.h"
+#include "lockstep/base/text.h"
+#include "lockstep/run/journal.h"
+#include "lockstep/site/launch.h"
+#include "lockstep/site/scheduler.h"
+#include "lockstep/spec/workflow_rules.h"
+#include "lockstep/version.h"
+
+namespace lockstep::workflow {
+namespace {
+
+using base::Blame;
+using base::Error;
+using base::Json;
+using base::text;
+
+constexpr const char* kTokenVariable = "LOCKSTEP_WORKFLOW_ATTEMPT";
+
+std::string new_token() {
+  std::random_device random;
+  char words[32];
+  std::snprintf(words, sizeof words, "%08x%08x", random(), random());
+  return words;
+}
+
+// With the stage's own folder: a token from the folder of another workflow ends none of its processes.
+std::string mark_of(const base::Path& stage, const std::string& token) {
+  return text(token, "@", std::filesystem::weakly_canonical(stage).string());
+}
+
+void remove_all(const base::Path& path) {
+  std::error_code failed;
+  std::filesystem::remove_all(path, failed);
+  if (failed && failed != std::errc::no_such_file_or_directory) {
+    throw Error(Blame::machine, text("cannot remove ", path.string(), ": ", failed.message()),
+                "remove it by hand, then start again");
+  }
+}
+
+void rename_over(const base::Path& from, const base::Path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0)
+    base::throw_errno(text("cannot rename ", from.string(), " to ", to.string()));
+}
+
+base::Path parent_of(const base::Path& path) {
+  return path.has_parent_path() ? path.parent_path() : base::Path(".");
+}
+
+// All that was written there is on the disk when this returns.
+void sync_file_system(const base::Path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a pipe has no writer
+  if (descriptor < 0) base::throw_errno(text("cannot open ", path.string()));
+  const int failed = ::syncfs(descriptor);
+  const int code = errno;
+  ::close(descriptor);
+  errno = code;
+  if (failed != 0) base::throw_errno(text("the disk did not take ", path.string()));
+}
+
+std::string last_line(const base::Path& log) {
+  constexpr size_t kTail = 4000;
+  std::string tail;
+  try {
+    tail = base::read_tail(log, kTail);
+  } catch (const Error&) {
+    return "";  // somebody has put something else in its place
+  }
+  const auto lines = base::split(base::trim(tail), '\n');
+  // A fix belongs to the message above it.
+  for (size_t i = lines.size(); i-- > 0;) {
+    if (lines[i].find("  fix: ") != 0 && !base::trim(lines[i]).empty() && !lines[i].starts_with("== ")) {
+      const std::string line(base::trim(lines[i]));
+      const size_t own = line.starts_with("lockstep: ") ? line.find("error: ") : std::string::npos;
+      return (own == std::string::npos ? line : line.substr(own + 7)).substr(0, 400);
+    }
+  }
+  return "";
+}
+
+// Where a folder waits to be removed while the new one takes its name.
+std::string old_name(const std::string& path, const std::string& token) {
+  return text(path, ".old-", token.substr(0, 8));
+}
+
+// Where an output is made. Programs go by the end of a file's name: that stays.
+std::string partial_name(const base::Path& path, const std::string& token) {
+  const std::string name = text("partial-", token.substr(0, 8), "-", path.filename().string());
+  return path.has_parent_path() ? (path.parent_path() / name).string() : name;
+}
+
+// Whether an attempt with this token made it, or would have. Others may be able to write to the folder in which the
+// attempt is noted: nothing else that it names is removed.
+bool may_be_half_made(const base::Path& path, const std::string& token, const spec::Stage& stage) {
+  const std::string name = path.filename().string();
+  const std::string mark = token.substr(0, 8);
+  if (mark.size() < 8) return false;
+  if (name.starts_with(text("partial-", mark, "-")) || name.ends_with(text(".old-", mark))) return true;
+  return std::any_of(stage.outputs.begin(), stage.outputs.end(),
+                     [&](const std::string& output) { return path == base::Path(spec::stage_path(output)); });
+}
+
+// What the words leave to the stage: {output} stands in them for the i-th.
+bool names_output(const spec::Stage& stage, size_t index) {
+  for (const auto& word : stage.words()) {
+    if (word.find(text("{outputs[", index, "]}")) != std::string::npos) return true;
+    if (word.find("{outputs}") != std::string::npos) return true;
+    if (index == 0 && word.find("{output}") != std::string::npos) return true;
+  }
+  return !stage.copy.empty();
+}
+
+}  // namespace
+
+int64_t end_left_behind(const base::Path& stage, const std::string& token) {
+  const std::string mark = text(kTokenVariable, "=", mark_of(stage, token));
+  int64_t ended = 0;
+  for (int round = 0; round < 50; ++round) {
+    int64_t found = 0;
+    for (const auto& entry : base::list_folder("/proc")) {
+      const std::string name = entry.filename().string();
+      if (name.find_first_not_of("0123456789") != std::string::npos || name == text(::getpid())) continue;
+      std::string environment;
+      try {
+        environment = base::read_file(entry / "environ");
+      } catch (const Error&) {
+        continue;  // somebody else's, or gone
+      }
+      if (environment.empty() || (environment + '\0').find(mark + '\0') == std::string::npos) continue;
+      ++found;
+      if (::kill(static_cast<pid_t>(std::stol(name)), SIGKILL) == 0) ++ended;
+    }
+    if (found == 0) return ended;
+    ::usleep(20000);
+  }
+  throw Error(Blame::machine, "processes of an earlier attempt of this stage do not end", "look for them: ps -ef");
+}
+
+StageRun::StageRun(const spec::Stage& stage, const StatePaths& paths, const Freshness& freshness,
+                   const StageShare& share, const std::string& program)
+    : stage_(stage),
+      paths_(paths),
+      freshness_(freshness),
+      share_(share),
+      program_(program),
+      held_(paths.stage(stage.name)) {
+  if (!freshness.missing.empty()) {
+    throw Error(Blame::user,
+                text("stage '", stage.name, "': input ", base::join(freshness.missing, ", "), " is missing"),
+                "the stage that should write it does not, or the path is misspelt");
+  }
+  const auto words = make_room();
+  start(words);
+}
+
+std::vector<std::string> StageRun::make_room() {
+  const auto before = read_attempt(paths_, stage_.name);
+  if (before) {
+    if (before->host == site::host_name()) end_left_behind(paths_.stage(stage_.name), before->token);
+    for (const auto& path : before->half_made) {
+      if (may_be_half_made(path, before->token, stage_)) remove_all(path);
+    }
+  }
+  const std::string key = freshness_.basis.key();
+  const bool continues = stage_.goes_on() && before && before->key == key;
+  attempt_.key = key;
+  attempt_.token = new_token();
+  attempt_.host = site::host_name();
+  attempt_.started = base::unix_seconds();
+  attempt_.began = continues ? before->began : attempt_.started;
+  attempt_.seconds = continues ? before->seconds : 0;
+  attempt_.number = before && before->key == key ? before->number + 1 : 1;
+  const bool starts_over = stage_.goes_on() && !continues && (before || freshness_.record);
+  for (const auto& path : starts_over ? spec::state_paths(stage_) : std::vector<std::string>{}) {
+    if (!base::is_there(path)) continue;
+    remove_all(path + ".previous");
+    rename_over(path, path + ".previous");
+  }
+  spec::PlaceholderValues values = spec::placeholder_values(stage_);
+  for (auto& [name, value] : values.numbers) {
+    if (name == "cores" && !share_.cores.empty()) value = text(share_.cores.size());
+  }
+  for (size_t i = 0; i < stage_.outputs.size(); ++i) {
+    const std::string path = spec::stage_path(stage_.outputs[i]);
+    base::make_synced_folders(parent_of(path));
+    if (stage_.goes_on()) {
+      if (starts_over) remove_all(path);
+    } else if (names_output(stage_, i)) {
+      values.outputs[i] = partial_name(path, attempt_.token);
+      attempt_.half_made.insert(attempt_.half_made.end(), {values.outputs[i], old_name(path, attempt_.token)});
+      made_.emplace_back(values.outputs[i], path);
+    } else {
+      attempt_.half_made.push_back(path);
+      remove_all(path);
+    }
+  }
+  if (stage_.copy.empty()) {
+    auto words = spec::fill_placeholders(stage_.words(), values);
+    if (stage_.command.empty()) words.insert(words.begin(), {program_, stage_.kind()});
+    if (share_.here && (!stage_.prep.empty() || !stage_.train.empty())) words.emplace_back("--here");
+    return words;
+  }
+  std::vector<std::string> words{"cp", "-a", "--"};
+  words.insert(words.end(), stage_.copy.begin(), stage_.copy.end());
+  words.push_back(values.outputs.front());
+  if (stage_.copy.size() > 1) base::make_folders(values.outputs.front());
+  return words;
+}
+
+void StageRun::start(const std::vector<std::string>& words) {
+  write_attempt(paths_, stage_.name, attempt_);
+  Json event = Json::object();
+  event["stage"] = stage_.name;
+  event["attempt"] = attempt_.number;
+  event["why"] = base::join(freshness_.reasons, "; ");
+  run::Journal(paths_.journal()).append("begin", event);
+  base::FileWriter(paths_.log(stage_.name), base::FileWriter::Mode::append)
+      .write(text("== attempt ", attempt_.number, ": ", base::shell_words(words), "\n"));
+  tune::ChildOptions options;
+  options.environment = {{kTokenVariable, mark_of(paths_.stage(stage_.name), attempt_.token)},
+                         {"LOCKSTEP_STAGE", stage_.name}};
+  if (!share_.gpus.empty()) options.environment.emplace_back("CUDA_VISIBLE_DEVICES", base::join(share_.gpus, ","));
+  options.cores = share_.cores;
+  options.output = paths_.log(stage_.name).string();
+  options.most_file = 0;
+  started_ = base::steady_seconds();
+  child_ = std::make_unique<tune::Child>(words, options);
+}
+
+bool StageRun::poll(Digests& digests) {
+  if (over_) return true;
+  if (!child_->poll()) return false;
+  over_ = true;
+  code_ = child_->code();
+  seconds_ = base::steady_seconds() - started_;
+  if (code_ != 0) {
+    trouble_ = code_ == base::kExitRequeue ? "stopped in time, to go on later"
+               : code_ > 128               ? text("ended by signal ", code_ - 128)
+                                           : text("exit code ", code_);
+    const std::string words = last_line(paths_.log(stage_.name));
+    if (!words.empty() && code_ != base::kExitRequeue) trouble_ += text(": ", words);
+    fail();
+    return true;
+  }
+  try {
+    complete(digests);
+  } catch (const Error& error) {
+    trouble_ = error.what();
+    code_ = error.exit_code();
+    fail();
+  }
+  return true;
+}
+
+void StageRun::move_outputs() {
+  for (const auto& [made, path] : made_) {
+    if (!base::is_there(made)) continue;
+    sync_file_system(made);
+    if (std::filesystem::is_directory(path) || std::filesystem::is_directory(made)) {
+      // No folder can be renamed over one that has something in it.
+      const std::string old = old_name(path, attempt_.token);
+      if (base::is_there(path)) rename_over(path, old);
+      rename_over(made, path);
+      remove_all(old);
+    } else {
+      rename_over(made, path);
+    }
+    base::fsync_folder(parent_of(path));
+  }
+}
+
+void StageRun::complete(Digests& digests) {
+  for (const auto& [made, path] : made_) {
+    if (!base::is_there(made)) {
+      throw Error(Blame::user, text("it ended well and did not write ", path, " (", made, " in its command)"),
+                  "its outputs are what it writes to {output}");
+    }
+  }
+  move_outputs();
+  Record record;
+  for (const auto& output : stage_.outputs) {
+    const std::string path = spec::stage_path(output);
+    const std::string digest = digests.of(path);
+    if (digest.empty()) throw Error(Blame::user, text("it ended well and did not write ", path), "name what it writes");
+    if (made_.empty()) sync_file_system(path);
+    record.outputs[path] = digest;
+  }
+  record.basis = freshness_.basis;
+  // What it changed itself is no input.
+  std::erase_if(record.basis.files, [&](const auto& file) { return digests.of(file.first) != file.second; });
+  record.began = attempt_.began;
+  record.ended = base::unix_seconds();
+  record.seconds = attempt_.seconds + seconds_;
+  record.attempts = attempt_.number;
+  record.host = attempt_.host;
+  record.version = LOCKSTEP_VERSION;
+  record.job = site::read_scheduler().job_id;
+  write_record(paths_, stage_.name, record);
+  std::error_code gone;
+  std::filesystem::remove(paths_.attempt(stage_.name), gone);
+  Json event = Json::object();
+  event["stage"] = stage_.name;
+  event["seconds"] = seconds_;
+  event["outcome"] = "done";
+  run::Journal(paths_.journal()).append("end", event);
+}
+
+void StageRun::fail() {
+  for (const auto& path : attempt_.half_made) remove_all(path);
+  attempt_.half_made.clear();
+  attempt_.seconds += seconds_;
+  attempt_.trouble = trouble_;
+  write_attempt(paths_, stage_.name, attempt_);
+  Json event = Json::object();
+  event["stage"] = stage_.name;
+  event["seconds"] = seconds_;
+  event["outcome"] = "failed";
+  event["why"] = trouble_;
+  run::Journal(paths_.journal()).append("end", event);
+}
+
+}  // namespace lockstep::workflow
