@@ -81,6 +81,13 @@ def _accumulate(variable, gradient, alone):
         variable.grad = gradient.detach() if alone else gradient.clone()
 
 
+def _by_edge(node, results):
+    """A function's own backward answers for every argument, the graph has edges for tensors alone: the arguments that want
+    a gradient are, in their order, the edges that lead somewhere."""
+    wanted = iter([result for result, needed in zip(results, node.needs_input_grad) if needed])
+    return [None if child is None else next(wanted, None) for child, _ in node.next_functions]
+
+
 class Engine:
     def __init__(self, saved, keep_graph):
         self.saved, self.keep = saved, keep_graph
@@ -109,12 +116,12 @@ class Engine:
             self._push(child)
 
     def _call(self, node, inputs):
-        if isinstance(node, torch.autograd.function.BackwardCFunction):
-            results = node.apply(*inputs)
-        else:
-            results = node(*inputs)
+        own = isinstance(node, torch.autograd.function.BackwardCFunction)
+        results = node.apply(*inputs) if own else node(*inputs)
         inputs.clear()
         results = list(results) if isinstance(results, tuple) else [results]
+        if own:
+            results = _by_edge(node, results)
         for i, (child, slot) in enumerate(node.next_functions):
             if child is not None and slot < len(child._input_metadata):
                 results[i] = _fit(results[i], child._input_metadata[slot])

@@ -36,6 +36,7 @@ PRODUCTS = {"matmul", "convolution", "attention", "attention_gradient", "convolu
             "convolution_weight_gradient"}
 ONLY_WRITES = {"copy_", "zero_", "fill_", "_foreach_copy_", "_foreach_zero_", "uniform_", "normal_", "random_",
                "bernoulli_"}
+CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 TYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32", torch.float64: "fp64"}
 
 
@@ -79,6 +80,7 @@ class Call:
         self.launches = 0 if kind in ("view", "host") else 1
         self.shape = ()
         self.layout = ""  # of a convolution's images, where it can be told
+        self.sides = 0  # of a convolution: 2 for images, 3 for volumes
 
     def by_largest(self, value):
         for tensor in tensors_of(value):
@@ -96,30 +98,65 @@ class Call:
         return (self.name, self.kind, self.type, self.flops, self.bytes, self.launches, self.shape)
 
 
-def _first(value, otherwise):
-    return (value[0] if value else otherwise) if isinstance(value, (list, tuple)) else value
-
-
 def _layout(image, weight):
     """What cuDNN is told: channels last where image or weight is; those of one pixel or channel are both."""
+    channels_last = CHANNELS_LAST[image.dim()]
+    found = ""
     for tensor in (image, weight):
-        last, plain = tensor.is_contiguous(memory_format=torch.channels_last), tensor.is_contiguous()
+        last, plain = tensor.is_contiguous(memory_format=channels_last), tensor.is_contiguous()
         if last != plain:
-            return "channels_last" if last else "contiguous"
-    return ""
+            if last:
+                return "channels_last"
+            found = "contiguous"
+    return found
+
+
+def as_cudnn_lays(name, args, results):
+    """A convolution's results in the layout of a GPU's. The simulation asks for a GPU that computes in bf16, and without one
+    foretells the layout of another library, contiguous, for channels-last images."""
+    if name == "aten::convolution":
+        image, weight = args[:2]
+        results = [results]
+    elif name == "aten::convolution_backward":
+        image, weight = args[1:3]
+    else:
+        return results
+    if image.device.type == "cuda" and image.dim() in CHANNELS_LAST and _layout(image, weight) == "channels_last":
+        form = CHANNELS_LAST[image.dim()]
+        results = [torch.empty_like(t, memory_format=form) if t is not None and t.dim() == image.dim() and
+                   not t.is_contiguous(memory_format=form) else t for t in results]
+    return results[0] if name == "aten::convolution" else tuple(results)
+
+
+def _each(value, sides, otherwise):
+    """One number for each side: lists of one stand for all."""
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    values = values or [otherwise]
+    return values * sides if len(values) == 1 else values
 
 
 def _describe_convolution(call, named, image, weight):
-    if image.dim() != 4 or weight.dim() != 4:
+    """Of one, two or three sides. A volume's depth counts as rows, a line as one row; kernels likewise."""
+    sides = image.dim() - 2
+    if sides < 1 or weight.dim() != image.dim():
         return
-    call.layout = _layout(image, weight)
-    batch, channels, height, width = image.shape
-    out, per_group, kernel_h, kernel_w = weight.shape
-    stride, padding, dilation = (_first(named[k], 1 if k != "padding" else 0) for k in ("stride", "padding", "dilation"))
-    def side(size, kernel):
-        return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
-    flops = 2 * batch * out * side(height, kernel_h) * side(width, kernel_w) * per_group * kernel_h * kernel_w
-    shape = (batch, channels, height, width, out, kernel_h, kernel_w, stride, named["groups"])
+    call.sides = sides
+    if sides in (2, 3):
+        call.layout = _layout(image, weight)
+    batch, channels, *sizes = image.shape
+    kernel, groups = list(weight.shape[2:]), named["groups"]
+    stride, padding, dilation = (_each(named[k], sides, 0 if k == "padding" else 1)
+                                 for k in ("stride", "padding", "dilation"))
+    if named.get("transposed"):  # weight: [in, out of a group, ...]; every pixel of the input meets the whole kernel
+        out, pixels, per_pixel = weight.shape[1] * groups, math.prod(sizes), channels * weight.shape[1]
+    else:
+        out, per_group = weight.shape[:2]
+        pixels = math.prod((size + 2 * p - d * (k - 1) - 1) // s + 1
+                           for size, p, d, k, s in zip(sizes, padding, dilation, kernel, stride))
+        per_pixel = out * per_group
+    flops = 2 * batch * pixels * per_pixel * math.prod(kernel)
+    rows, kernel_rows = math.prod(sizes[:-1]), math.prod(kernel[:-1])
+    shape = (batch, channels, rows, sizes[-1], out, kernel_rows, kernel[-1], stride[0], groups)
     call.product(shape, flops, image, torch.backends.cudnn.allow_tf32)
 
 

@@ -1,297 +1,190 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records a PyTorch training step without a GPU: lockstep.record(build, "mine.rec").
+"""Records the step of an ordinary training script: python -m lockstep.record train.py [--to FILE.rec] [-- ARGUMENTS]
 
-The step runs under FakeTensorMode: tensors have shapes and a device and no values. A dispatch mode sees every operator;
-storages are watched by weak references, so what autograd keeps is seen as well.
+The script runs as it is, on a simulated GPU: torch says that there is one, tensors on it have shapes and no values. Its first
+three steps are recorded: from one optimizer.step() to the next. Then the script is ended. Its data loaders give real samples,
+read in this process. The function lockstep.record(build, path) is for what is not a script.
 """
+import argparse
 import contextlib
 import gc
-import weakref
+import os
+import runpy
+import sys
+import warnings
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.data import dataloader
 
-from . import backward, checks, operators, recording, recurrent, values
-
-ATTENTION = ("flash", "efficient", "math", "cudnn")
-
-
-class _SimulatedGpu(FakeTensorMode):
-    """Never opens a GPU, also where one is."""
-    avoid_device_init = True
+from lockstep import backward, checks, operators, recorder
 
 
-class _Storages:
-    """Births and deaths on the simulated GPU, as events in one list with those of the operators."""
+class Recorded(BaseException):
+    """Ends the script when its steps are recorded; no `except Exception` of a script takes it."""
 
-    def __init__(self, events):
-        self.events, self.ids, self.next_id = events, {}, 0
-        self.memory = {}   # id -> class, where it is known better than by the moment of the birth
-        self.births = {}   # id -> [event index, bytes, default class]
-        self.default = "other"
 
-    def see(self, tensor):
-        if tensor.device.type != "cuda":
+class _Watcher:
+    """Finds the steps: the first begins with the first forward pass that will be learnt from, each ends with the update."""
+
+    def __init__(self, path, recording, steps, about):
+        self.path, self.recorder, self.steps, self.about = path, recording, steps, about
+        self.step = -1  # none has begun
+        self.parameters, self.optimizers, self.header = [], [], None
+        self.backwards = 0
+
+    def before_forward(self, module, inputs):
+        if self.step == 0 and not self.about["micro_batch"]:  # a model that was called by keywords: what it calls tells
+            self._read_sizes(inputs)
+        if self.step >= 0 or not module.training or not torch.is_grad_enabled():
             return
-        storage = tensor.untyped_storage()
-        key = storage._cdata
-        if key in self.ids or storage.nbytes() == 0:
+        if not any(p.device.type == "cuda" and p.requires_grad for p in module.parameters()):
             return
-        number = self.hold(storage.nbytes())
-        self.ids[key] = (number, weakref.ref(storage, lambda _, key=key: self._bury(key)))
-
-    def hold(self, size):
-        number = self.next_id
-        self.next_id += 1
-        self.births[number] = (len(self.events), size, self.default)
-        self.events.append(None)  # written at the end, when the class is known
-        return number
-
-    def _bury(self, key):
-        number, _ = self.ids.pop(key)
-        self.events.append(f"d {number}")
-
-    def knows(self, tensor):
-        return tensor.numel() == 0 or tensor.untyped_storage()._cdata in self.ids
-
-    def name(self, tensor, memory):
-        found = self.ids.get(tensor.untyped_storage()._cdata)
-        if found:
-            self.memory.setdefault(found[0], memory)
-
-    def finish(self):
-        for number, (at, size, default) in self.births.items():
-            letter = recording.MEMORY_CLASSES[self.memory.get(number, default)]
-            self.events[at] = f"b {number} {size} {letter}"
-
-
-class _Recorder(TorchDispatchMode):
-    def __init__(self, attention):
-        super().__init__()
-        self.events = []
-        self.storages = _Storages(self.events)
-        self.table, self.rows = {}, []
-        self.phase, self.attention = "setup", attention
-        self.known = values.KnownValues()
-        self.layouts = {"channels_last": 0, "contiguous": 0}  # FLOPs of the convolutions in each
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        name = func._schema.name
-        if name in ("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero"):
-            self._run(operators.describe(func, args, kwargs, None))
-            return self._number(name, args)
-        if name.startswith("prim::"):  # a question about a tensor (its device): nothing runs on a GPU
-            return func(*args, **kwargs)
-        checks.refuse_operator(name)
-        copies = self._copies(name, args)
-        # Operators that only write into their arguments need no simulation, and some have none.
-        results = func(*args, **kwargs) if func._schema.returns else None
-        # The kernel allocates the gradients of weight and bias first.
-        in_order = results[::-1] if name == "aten::native_batch_norm_backward" else results
-        for tensor in operators.tensors_of(in_order):
-            self.storages.see(tensor)
-        if any(t.device.type == "cuda" for t in operators.tensors_of([args, list(kwargs.values()), results])):
-            self._run(operators.describe(func, args, kwargs, results))
-        self.events.extend(f"d {number}" for number in copies)
-        self.known.follow(func, args, kwargs, results)
-        return results
-
-    def _number(self, name, args):
-        """A number that the script reads off a tensor: its own where it is known, else a plausible one, but never
-        while the network is built, whose sizes may depend on it."""
-        number = self.known.number(args[0]) if name == "aten::_local_scalar_dense" else None
-        if number is not None:
-            return number
-        if self.phase == "setup":
-            checks.refuse_number(name, args[0])
-        if name != "aten::_local_scalar_dense":
-            return False
-        return 1.0 if args[0].dtype.is_floating_point else args[0].dtype == torch.bool or 1
-
-    def _copies(self, name, args):
-        """Kernels that make their input contiguous first, for the time of the call."""
-        if name not in ("aten::native_layer_norm", "aten::native_layer_norm_backward"):
-            return []
-        copies = [t for t in operators.tensors_of(args) if t.device.type == "cuda" and not t.is_contiguous()]
-        return [self.storages.hold(t.numel() * t.element_size()) for t in copies]
-
-    def _run(self, parts):
-        for part in parts:
-            if part.kind == "convolution" and part.layout:
-                self.layouts[part.layout] += part.flops
-            key = (*part.key(), self.phase)
-            if key not in self.table:
-                self.table[key] = len(self.rows)
-                self.rows.append((part.name, part.kind, part.type, self.phase, part.flops, part.bytes, part.launches,
-                                  -1, part.shape))
-            self.events.append(f"r {self.table[key]}")
-
-
-def _attend(choice, original):
-    """scaled_dot_product_attention with the kernel that a GPU takes: the original asks the GPU."""
-    def attend(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-        if torch.is_autocast_enabled("cuda"):
-            query, key, value = (t.to(torch.get_autocast_dtype("cuda")) for t in (query, key, value))
-        half = query.dtype in (torch.float16, torch.bfloat16)
-        kernel = choice or ("flash" if half and attn_mask is None else "efficient")
-        if kernel == "math" or enable_gqa or query.dim() != 4 or query.device.type != "cuda":
-            return original(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-        if kernel == "flash" and half and attn_mask is None:
-            return torch.ops.aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, False,
-                                                                      scale=scale)[0]
-        if kernel == "cudnn" and half and attn_mask is None:
-            return torch.ops.aten._scaled_dot_product_cudnn_attention(query, key, value, None, True, dropout_p, is_causal,
-                                                                      False, scale=scale)[0]
-        grad = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
-        return torch.ops.aten._scaled_dot_product_efficient_attention(query, key, value, attn_mask, grad, dropout_p,
-                                                                      is_causal, scale=scale)[0]
-    return attend
-
-
-def _linear(original):
-    """torch's own adds the bias in place; to tensors of a subclass it does not, which would show as one more storage."""
-    def linear(input, weight, bias=None):
-        if bias is None or input.dim() <= 2 or input.is_contiguous() or torch.is_autocast_enabled("cuda"):
-            return original(input, weight, bias)
-        return torch.matmul(input, weight.t()).add_(bias)
-    return linear
-
-
-def _simple_apply(module, fn, recurse=True):
-    """Module._apply for simulated parameters: the original swaps tensor objects, which weak references forbid."""
-    for child in module.children() if recurse else ():
-        child._apply(fn)
-    for name, parameter in module._parameters.items():
-        if parameter is not None:
-            with torch.no_grad():
-                module._parameters[name] = torch.nn.Parameter(fn(parameter.detach()), parameter.requires_grad)
-    for name, buffer in module._buffers.items():
-        if buffer is not None:
-            module._buffers[name] = fn(buffer)
-    return module
-
-
-@contextlib.contextmanager
-def _patched(saved, recorder):
-    """What of torch asks for a real GPU, or must be seen, while a step is recorded."""
-    def run_backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, **_):
-        tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-        gradients = [grad_tensors] if isinstance(grad_tensors, torch.Tensor) else grad_tensors or [None] * len(tensors)
-        if create_graph:
-            raise RuntimeError("lockstep.record: gradients of gradients (create_graph=True) are not recorded")
-        before, recorder.phase = recorder.phase, "backward"
-        recorder.events.append("t 1")
-        try:
-            backward.run_backward(saved, tensors, list(gradients), bool(retain_graph))
-        finally:
-            recorder.phase = before
-            recorder.events.append("t 0")
-
-    def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        if inputs is not None:
-            raise RuntimeError("lockstep.record: backward(inputs=...) is not recorded")
-        run_backward([self], [gradient], retain_graph, create_graph)
-
-    attend = _attend(recorder.attention, torch.nn.functional.scaled_dot_product_attention)
-    replacements = [(torch.nn.functional, "scaled_dot_product_attention", attend),
-                    (torch.nn.functional, "linear", _linear(torch.nn.functional.linear)),
-                    (torch.Tensor, "backward", tensor_backward), (torch.autograd, "backward", run_backward),
-                    (torch.nn.Module, "_apply", _simple_apply),
-                    (torch.nn.RNNBase, "flatten_parameters", recurrent.check_recurrent),
-                    (torch.nn.Module, "cuda", lambda self, device=None: self.to("cuda")),
-                    (torch.Tensor, "cuda", lambda self, *_, **__: self.to("cuda")),
-                    (torch.cuda.amp.common, "amp_definitely_not_available", lambda: False),
-                    (torch.cuda, "is_bf16_supported", lambda *_, **__: True),
-                    (torch.cuda, "is_available", lambda: True),  # scripts ask before they say "cuda"
-                    (torch._subclasses.fake_tensor, "init_gpu_context", lambda _: None),
-                    (torch.cuda, "is_current_stream_capturing", lambda: False),
-                    (torch.cuda, "synchronize", lambda *_: None)]
-    originals = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
-    for owner, name, value in replacements:
-        setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        for owner, name, value in originals:
-            setattr(owner, name, value)
-
-
-def _watch_optimizers(recorder, seen):
-    def before(optimizer, *_):
-        recorder.phase = "update"
-        if optimizer not in seen:
-            seen.append(optimizer)
-            for parameter in _parameters_of(optimizer):
-                recorder.storages.name(parameter, "weights")
-        for parameter in _parameters_of(optimizer):
-            if parameter.grad is not None:
-                recorder.storages.name(parameter.grad, "gradients")
-
-    def after(optimizer, *_):
-        for state in optimizer.state.values():
-            for tensor in operators.tensors_of(list(state.values())):
-                recorder.storages.name(tensor, "optimizer")
-        recorder.phase = "forward"
-    return [register_optimizer_step_pre_hook(before), register_optimizer_step_post_hook(after)]
-
-
-def _parameters_of(optimizer):
-    return [p for group in optimizer.param_groups for p in group["params"]]
-
-
-def _name_modules(recorder):
-    """Parameters and buffers of every module that lives now are weights. Gives the parameters, each once."""
-    parameters = {}
-    for module in checks.living_modules():
-        for tensor in list(module.parameters(recurse=False)) + list(module.buffers(recurse=False)):
-            if tensor.device.type != "cuda" or not isinstance(tensor, torch._subclasses.FakeTensor):
-                continue
-            recorder.storages.name(tensor, "weights")
-            if isinstance(tensor, torch.nn.Parameter):
-                parameters[id(tensor)] = tensor
-    return list(parameters.values())
-
-
-def record(build, path, *, steps=3, title="", precision="", optimizer="", micro_batch=0, image_size=0, attention=None):
-    """Writes the recording of a training step to `path`.
-
-    build: a function that makes model, optimizer and data as your script does and returns a function that executes one
-    step. Both run on a simulated GPU: new tensors are on "cuda" unless they say otherwise, and have no values.
-    attention: "flash", "cudnn" (what PyTorch takes on Hopper and newer), "efficient" or "math"; by default flash for 16-bit
-    tensors and efficient for others.
-    """
-    recorder, saved, seen = _Recorder(attention), backward.SavedTensors(), []
-    with _SimulatedGpu(allow_non_fake_inputs=True), torch.device("cuda"), _patched(saved, recorder), recorder, \
-            saved.hooks():
-        step = build()
         gc.collect()
-        parameters = _name_modules(recorder)
-        hooks = _watch_optimizers(recorder, seen)
-        try:
-            for i in range(steps):
-                recorder.storages.default, recorder.phase = "activations", "forward"
-                recorder.events.append(f"s {i}")
-                step()
-                recorder.events.append(f"e {i}")
-        finally:
-            for hook in hooks:
-                hook.remove()
-        parameters = checks.check_whole(recorder.storages, parameters, seen)
-        recorder.storages.finish()
-        parameter_bytes = sum(p.numel() * p.element_size() for p in parameters)
-        state = sum(t.untyped_storage().nbytes() for o in seen for s in o.state.values()
-                    for t in operators.tensors_of(list(s.values())))
-        events = list(recorder.events)
-    used = next((row[0] for row in recorder.rows if row[1] == "attention"), "")
-    header = {"source": f"torch {torch.__version__}", "title": title, "precision": precision, "optimizer": optimizer,
-              "attention": next((k for k in ATTENTION if k in used), ""), "micro_batch": micro_batch,
-              "accumulation": 1, "ranks": 1, "image_size": image_size,
-              "layout": max(recorder.layouts, key=recorder.layouts.get), "estimated": [],
-              "parameters": sum(p.numel() for p in parameters),
-              "parameter_bytes": parameter_bytes, "checkpoint_bytes": parameter_bytes + state, "steps": steps,
-              "blocks": []}
-    recording.write_step(path, header, recorder.rows, events)
-    return header
+        self.parameters = recorder.name_modules(self.recorder)
+        self._read_sizes(inputs)
+        self.step = 0
+        self.recorder.begin_step(0)
+
+    def _read_sizes(self, inputs):
+        shapes = [t.shape for t in operators.tensors_of(list(inputs)) if t.dim() > 0]
+        if shapes and not self.about["micro_batch"]:
+            self.about["micro_batch"] = shapes[0][0]
+        if shapes and not self.about["image_size"] and len(shapes[0]) == 4:
+            self.about["image_size"] = shapes[0][-1]
+
+    def before_update(self, optimizer, *_):
+        if self.optimizers and optimizer is not self.optimizers[0]:
+            raise RuntimeError("lockstep.record: the script has several optimizers, whose steps are not told apart: record one step "
+                               "of both with lockstep.record(build, path)")
+
+    def after_update(self, optimizer, *_):
+        if self.step < 0:
+            raise RuntimeError("lockstep.record: optimizer.step() came before any forward pass of a module on \"cuda\": does the script "
+                               "move its model there? torch.cuda.is_available() is True while it is recorded")
+        self.recorder.events.append(f"e {self.step}")
+        self.step += 1
+        if self.step == self.steps:
+            parameters = checks.check_whole(self.recorder.storages, self.parameters, self.optimizers)
+            self.about["optimizer"] = self.about["optimizer"] or type(optimizer).__name__.lower()
+            self.about["accumulation"] = max(1, self.backwards // self.steps)
+            self.header = recorder.write(self.path, self.recorder, parameters, self.optimizers, self.about)
+            raise Recorded
+        self.recorder.begin_step(self.step)
+
+    def count_backward(self, original):
+        def counted(*args, **more):
+            self.backwards += self.step >= 0
+            return original(*args, **more)
+        return counted
+
+
+def _compile(model=None, **_):
+    warnings.warn("lockstep.record: torch.compile is left out: the recording is of the step as it runs without it")
+    return model if model is not None else (lambda found: found)
+
+
+def _real(original):
+    """Data are read outside the simulation: with values, as the script's own transforms need them."""
+    def call(self, *args, **more):
+        with _disable_current_modes():
+            return original(self, *args, **more)
+    return call
+
+
+def _load_here(original):
+    def call(self):
+        self.num_workers, self.pin_memory, self.prefetch_factor = 0, False, None
+        self._DataLoader__initialized, before = False, self._DataLoader__initialized
+        self.persistent_workers = False
+        self._DataLoader__initialized = before
+        with _disable_current_modes():
+            return original(self)
+    return call
+
+
+class _NoStream:
+    """A stream or event of CUDA: the simulated GPU has one queue."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def __getattr__(self, _):
+        return lambda *_, **__: 0
+
+
+def _surroundings(watcher):
+    """What scripts ask of a GPU beside tensors."""
+    cuda = torch.cuda
+    nothing = {name: (lambda *_, **__: None) for name in ("set_device", "empty_cache", "reset_peak_memory_stats", "init",
+                                                         "manual_seed", "manual_seed_all")}
+    zero = {name: (lambda *_, **__: 0) for name in ("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved",
+                                                   "max_memory_reserved")}
+    answers = {"device_count": lambda: 1, "get_device_name": lambda *_: "simulated GPU", "get_device_capability": lambda *_: (9, 0),
+               "Stream": _NoStream, "Event": _NoStream, "current_stream": _NoStream, "stream": lambda *_: contextlib.nullcontext()}
+    iterators = dataloader._BaseDataLoaderIter
+    return [*((cuda, name, value) for name, value in {**nothing, **zero, **answers}.items()),
+            (torch, "compile", _compile), (torch.nn.Module, "compile", lambda *_, **__: _compile(True) and None),
+            (torch.Tensor, "pin_memory", lambda self, *_, **__: self),
+            (torch.Tensor, "backward", watcher.count_backward(torch.Tensor.backward)),
+            (dataloader.DataLoader, "__iter__", _load_here(dataloader.DataLoader.__iter__)),
+            (iterators, "__next__", _real(iterators.__next__))]
+
+
+def record_script(script, arguments, path, *, steps=3, title="", precision="", micro_batch=0, image_size=0, attention=None):
+    """Writes the recording of the first steps of `script` to `path` and gives its header."""
+    about = {"title": title or os.path.splitext(os.path.basename(script))[0], "precision": precision, "optimizer": "",
+             "micro_batch": micro_batch, "accumulation": 1, "image_size": image_size, "steps": steps}
+    recording, saved = recorder.Recorder(attention), backward.SavedTensors()
+    recording.reads_numbers = True
+    watcher = _Watcher(path, recording, steps, about)
+    before, sys.argv = sys.argv, [script, *arguments]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+    hooks = []
+    try:
+        with recorder.simulated_gpu(recording, saved), recorder.replaced(_surroundings(watcher)):
+            hooks = [register_module_forward_pre_hook(watcher.before_forward),
+                     register_optimizer_step_pre_hook(watcher.before_update),
+                     *recorder.watch_optimizers(recording, watcher.optimizers),
+                     register_optimizer_step_post_hook(watcher.after_update)]
+            runpy.run_path(script, run_name="__main__")
+    except Recorded:
+        pass
+    finally:
+        for hook in hooks:
+            hook.remove()
+        sys.argv = before
+        sys.path.pop(0)
+    if watcher.header is None:
+        raise RuntimeError(f"lockstep.record: {script} ended after {max(watcher.step, 0)} steps of an optimizer; {steps} are needed")
+    return watcher.header
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m lockstep.record", description=__doc__.split("\n")[0])
+    parser.add_argument("--to", metavar="FILE", help="the recording; default: the script's name with .rec")
+    parser.add_argument("--title", default="", help="of the recording; default: the script's name")
+    parser.add_argument("--steps", type=int, default=3, help="how many (default 3: the allocator has settled by then)")
+    parser.add_argument("--micro-batch", type=int, default=0, help="samples of a forward pass; default: as the first one has")
+    parser.add_argument("--attention", choices=recorder.ATTENTION, help="the kernel that your GPU takes")
+    parser.add_argument("script", help="what stands behind -- are its arguments")
+    words = sys.argv[1:]
+    at = words.index("--") if "--" in words else len(words)
+    options, arguments = parser.parse_args(words[:at]), words[at + 1:]
+    path = options.to or os.path.splitext(os.path.basename(options.script))[0] + ".rec"
+    try:
+        header = record_script(options.script, arguments, path, steps=options.steps, title=options.title,
+                               micro_batch=options.micro_batch, attention=options.attention)
+    except (RuntimeError, FileNotFoundError) as error:
+        if isinstance(error, RuntimeError) and not str(error).startswith("lockstep.record"):
+            raise
+        sys.exit(str(error))
+    print(f"{path}: {header['steps']} steps of {header['title']}, {header['parameters'] / 1e6:.1f}M parameters, "
+          f"batch {header['micro_batch']}, {header['optimizer']}\n"
+          f"lockstep plan --recording {path} --on all --steps 10000")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headless Chromium driven through a pipe by the DevTools protocol: no port is opened, nothing is installed."""
+import base64
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE = 120  # seconds, against a hang
+
+
+class Browser:
+    def __init__(self, *flags):
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # its children write there to the last
+        to_browser, from_browser = os.pipe(), os.pipe()
+
+        def hand_over():  # the protocol's pipes are descriptors 3 and 4
+            read, write = os.dup(to_browser[0]), os.dup(from_browser[1])
+            os.dup2(read, 3)
+            os.dup2(write, 4)
+
+        self.process = subprocess.Popen(
+            [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe",
+             f"--user-data-dir={self.profile.name}", *flags],
+            preexec_fn=hand_over, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(to_browser[0])
+        os.close(from_browser[1])
+        self.out, self.incoming, self.buffer = to_browser[1], from_browser[0], b""
+        self.number, self.session = 0, None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.errors = []
+        for domain in ("Page", "Runtime", "DOM"):
+            self.call(f"{domain}.enable")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.out)
+        self.process.terminate()
+        self.process.wait(PATIENCE)
+        os.close(self.incoming)
+        self.profile.cleanup()
+
+    def receive(self):
+        while b"\0" not in self.buffer:
+            part = os.read(self.incoming, 1 << 20)
+            assert part, "Chromium ended"
+            self.buffer += part
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, **parameters):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.out, json.dumps(message).encode() + b"\0")
+        while True:
+            said = self.receive()
+            if said.get("method") == "Runtime.exceptionThrown":
+                self.errors.append(said["params"]["exceptionDetails"])
+            if said.get("id") == self.number:
+                assert "error" not in said, (method, said["error"])
+                return said["result"]
+
+    def evaluate(self, code):
+        """The value of an expression; promises are waited for."""
+        said = self.call("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in said, said["exceptionDetails"]
+        return said["result"].get("value")
+
+    def open(self, address, width=1280, height=900, scheme="light", before="", drawn="document.documentElement.dataset.drawn"):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        script = self.call("Page.addScriptToEvaluateOnNewDocument", source=before)["identifier"]
+        self.call("Page.navigate", url=address)
+        self.wait_for(f"document.body && document.documentElement && {drawn}")
+        self.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+    def wait_for(self, expression):
+        start = time.monotonic()
+        while not self.evaluate(f"Boolean({expression})"):
+            assert time.monotonic() - start < PATIENCE, f"never true: {expression}"
+            time.sleep(.02)
+
+    def wait_until_drawn(self):
+        self.wait_for("document.documentElement && document.documentElement.dataset.drawn")
+
+    def drawn_again(self, action):
+        """Does something to the page and waits until it has drawn a plan, or said what is wrong."""
+        self.evaluate("delete document.documentElement.dataset.drawn")
+        action()
+        self.wait_until_drawn()
+
+    def press(self, key):
+        codes = {"Tab": 9, "Enter": 13, "ArrowDown": 40}
+        extra = {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **extra)
+
+    def give_files(self, selector, *files):
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", nodeId=node, files=[str(file) for file in files])
+
+    def screenshot(self, file, whole=True):
+        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole,
+                         **({"clip": self.whole_page()} if whole else {}))["data"]
+        pathlib.Path(file).write_bytes(base64.b64decode(data))
+
+    def whole_page(self):
+        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+        return {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
