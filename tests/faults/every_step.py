@@ -12,7 +12,8 @@ Without a WAY these four, 50 steps each. Detectors go the same ways by name, `fa
 `-pieces` as pieces, with `-virtual` as virtual; `detectors` stands for all six.
 
 A checkpoint follows every step. When step k is saved for the first time, the kill comes at a seeded moment of the step
-behind it. Every step must have had its kill. The SHA-256 of the weights and of all state must be that of the run that
+behind it. Every step must have had its kill: what ended before its kill came is tried in another run, in which no later
+checkpoint gets its name before that. The SHA-256 of the weights and of all state must be that of the run that
 nobody disturbed, and what every rank wrote down (train --history) shows that each step took the samples of that run,
 none lost and none repeated.
 """
@@ -26,7 +27,7 @@ import sys
 import time
 
 import check_history
-from supervised import Run, folder_for, process, seed_from, send, until, verdict, watching_closely
+from supervised import Run, build_hold, folder_for, process, seed_from, send, until, verdict, watching_closely
 
 JOB = {
     "name": "every_step",
@@ -78,8 +79,8 @@ def ways_of(words):
 class Killer:
     """Watches one run and kills it in each step that is wanted."""
 
-    def __init__(self, run, wanted, rng, step_seconds, ranks):
-        self.run, self.wanted, self.rng, self.step_seconds = run, set(wanted), rng, step_seconds
+    def __init__(self, run, wanted, rng, step_seconds, ranks, holds):
+        self.run, self.wanted, self.rng, self.step_seconds, self.holds = run, set(wanted), rng, step_seconds, holds
         self.ranks = itertools.cycle(ranks[1:] + ranks[:1]) if len(ranks) > 1 else None
         self.journal, self.read, self.begun, self.saved = run.path / "journal.jsonl", 0, False, 0
         self.hit, self.kills, self.dead_worlds = set(), 0, set()
@@ -108,6 +109,15 @@ class Killer:
         if self.ranks is None:
             until(lambda: len(self.living()) == self.run.ranks or not self.run.running(), 120)
         return self.run.running()
+
+    def hold(self):
+        """It waits for the kill behind the last step that wants one, since a rank that is about to end cannot be killed; with
+        `holds` behind each of them."""
+        ahead = [step for step in self.wanted - self.hit if step >= self.saved]
+        if ahead:
+            self.run.hold(min(ahead) if self.holds else max(ahead))
+        else:
+            self.run.let_go()
 
     def await_step(self):
         """False when the run has ended before a step that is wanted."""
@@ -138,6 +148,7 @@ class Killer:
 
     def kill_through(self):
         while self.wanted - self.hit and self.await_ranks():
+            self.hold()
             with watching_closely():
                 struck = self.await_step() and self.strike()
             if struck:
@@ -146,6 +157,7 @@ class Killer:
                 self.hit.add(self.saved)
                 if self.ranks is not None:
                     self.run.start(next(self.ranks))
+        self.run.let_go()
 
 
 def weights(run):
@@ -178,12 +190,14 @@ def check(run, straight, way, kills):
     return wrong
 
 
-def one_pass(folder, name, wanted, rng, step_seconds, straight, way):
+def one_pass(folder, name, wanted, rng, step_seconds, straight, way, holds):
     """(steps hit, kills, what went wrong)"""
     words = ["--history"] + (["--restarts", "1000"] if len(way.ranks) == 1 else [])
-    run = Run(folder, name, way.ranks[0], words, straight.job).start()
+    run = Run(folder, name, way.ranks[0], words, straight.job, preload=folder / "hold.so")
+    killer = Killer(run, wanted, rng, step_seconds, way.ranks, holds)
+    killer.hold()
+    run.start()
     try:
-        killer = Killer(run, wanted, rng, step_seconds, way.ranks)
         killer.kill_through()
         code = run.wait(300)
         wrong = [f"exit code {code}"] if code != 0 else check(run, straight, way, killer.kills)
@@ -201,8 +215,8 @@ def try_way(folder, name, steps, rng):
     missed, kills, wrong = set(range(steps)), 0, ""
     times = [row["t"] for row in straight.events("save")]
     step_seconds = (times[-1] - times[0]) / (len(times) - 1)
-    for number in range(8):  # a step that ended before the kill came is tried again in another run, and struck sooner
-        hit, more, wrong = one_pass(folder, f"{name}-killed{number}", missed, rng, step_seconds / 2**number, straight, way)
+    for number in range(8):
+        hit, more, wrong = one_pass(folder, f"{name}-killed{number}", missed, rng, step_seconds, straight, way, holds=number > 0)
         missed, kills = missed - hit, kills + more
         if wrong or not missed:
             break
@@ -219,6 +233,7 @@ def main():
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     rng = random.Random(seed_from(sys.argv, 2))
     with folder_for("every-step") as folder:
+        build_hold(folder)
         results = [try_way(folder, name, steps, rng) for name in ways_of(sys.argv[3:])]
     passed = sum(good for good, _ in results)
     return verdict("every_step", passed, len(results) - passed, sum(kills for _, kills in results))

@@ -94,7 +94,7 @@ def main():
             sys.exit("the undisturbed run failed")
         expected = digest(folder, "straight")
         for rank, at, how in scattered(kills):
-            if time.monotonic() > end:
+            if time.monotonic() > end and passed + failed > 0:  # a slow machine has one, too
                 left_out += 1
                 continue
             wrong = one_kill(folder, shim, f"{how}{rank}-{at}", rank, how, at, expected)

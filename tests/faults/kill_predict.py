@@ -19,7 +19,8 @@ import subprocess
 import sys
 import time
 
-from supervised import FAULTS_OF_A_CALL, LOCKSTEP, build_shim, faults_at_calls, folder_for, rounds_until, seed_from, verdict
+from supervised import (FAULTS_OF_A_CALL, GONE, LOCKSTEP, build_shim, faults_at_calls, folder_for, members, rounds_until, seed_from, until,
+                        verdict)
 
 
 def predict(where, images, to, *words, **variables):
@@ -31,7 +32,7 @@ def predict(where, images, to, *words, **variables):
 def run(*arguments, **variables):
     """Exit code and what it said."""
     process = predict(*arguments, **variables)
-    said = process.communicate(timeout=120)[1]
+    said = process.communicate(timeout=300)[1]
     return process.returncode, said
 
 
@@ -87,8 +88,10 @@ def one_round(where, to, rng, length, whole):
         try:
             said = process.communicate(timeout=rng.uniform(0.3, 1.1) * length if kills < 12 else 120)[1]
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # those that left the group are ended by their watchdogs
+            os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
+            if not until(lambda: not members(process.pid), GONE):  # those that left the group are ended by their watchdogs
+                return f"processes {members(process.pid)} are left"
             continue
         if process.returncode != 0:
             return f"exit code {process.returncode}\n{said}"

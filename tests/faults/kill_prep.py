@@ -39,7 +39,7 @@ def prep(where, words, **variables):
 def run(where, words, **variables):
     """Exit code and what it said."""
     process = prep(where, words, **variables)
-    said = process.communicate(timeout=120)[1]
+    said = process.communicate(timeout=300)[1]
     return process.returncode, said
 
 

@@ -59,6 +59,20 @@ def calls_by_save(folder, shim):
     return calls
 
 
+def whole_lines(trace):
+    """strace's lines, with those put together that the call of another thread has cut into two: where, is luck."""
+    begun, lines = {}, []
+    for line in trace.splitlines():
+        pid, _, rest = line.partition(" ")
+        if rest.endswith("<unfinished ...>"):
+            begun[pid] = line.removesuffix("<unfinished ...>")
+        elif "resumed>" in rest and pid in begun:
+            lines.append(begun.pop(pid) + rest.partition("resumed>")[2])
+        else:
+            lines.append(line)
+    return lines + list(begun.values())
+
+
 def traced_calls(folder):
     """How many calls change something below checkpoints/ in two epochs, as the kernel sees them; None: cannot be told."""
     if not shutil.which("strace") or subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode:
@@ -68,7 +82,7 @@ def traced_calls(folder):
     done = train(folder, "traced", before=("strace", "-f", "-qq", "-y", "-s", "0", "-e", f"trace={TRACED}", "-o", str(trace)))
     if done.returncode != 0:
         sys.exit("under strace: " + done.stdout + done.stderr)
-    lines = [line for line in trace.read_text().splitlines() if "/checkpoints" in line and "resumed>" not in line]
+    lines = [line for line in whole_lines(trace.read_text()) if "/checkpoints" in line]
     # remove(3) of a folder is one call of the program: an unlink that is refused, then a rmdir.
     harmless = re.compile(r" open(at)?\((?!.*O_(CREAT|TRUNC))| = -1 EISDIR")
     return sum(not harmless.search(line) for line in lines)

@@ -32,7 +32,7 @@ def start(where, store, words, **variables):
 def run(where, store, words, **variables):
     """Exit code, what it gave and what it said."""
     process = start(where, store, words, **variables)
-    gave, said = process.communicate(timeout=120)
+    gave, said = process.communicate(timeout=300)
     return process.returncode, gave, said
 
 

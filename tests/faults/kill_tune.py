@@ -60,6 +60,7 @@ def main():
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
     trials, workers = (numbers + [1000, 8][len(numbers):])[:2]
     chance, kills = random.Random(trials), 0
+    most_kills = trials // 2  # where a worker's start takes as long as it lives, nobody would ever come to the end
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         study = folder / "study.json"
@@ -69,15 +70,16 @@ def main():
         while True:
             time.sleep(chance.uniform(0.02, 0.15))
             victim = chance.randrange(workers)
-            if running[victim].poll() is None:
+            if running[victim].poll() is None and kills < most_kills:
                 running[victim].send_signal(signal.SIGKILL)
                 running[victim].wait()
                 kills += 1
-            elif running[victim].returncode not in (0, -9):
+            elif running[victim].returncode not in (None, 0, -9):
                 sys.exit(f"a worker ended with {running[victim].returncode}: {(folder / 'errors').read_text()[-2000:]}")
             if any(each.poll() == 0 for each in running):
                 break
-            running[victim] = start(folder, study)
+            if running[victim].returncode is not None:
+                running[victim] = start(folder, study)
         for each in running:
             assert each.wait(timeout=300) in (0, -9), each.returncode
         if any(each.returncode == 0 for each in running) is False:

@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 
-from supervised import LOCKSTEP, Run, folder_for, until, verdict, watching_closely
+from supervised import LOCKSTEP, Run, build_hold, folder_for, until, verdict
 
 SAMPLES = 64 * 3 + 50  # to train with: a last batch of 50
 DRAWN = 302  # of which a fifth is set aside for validation
@@ -26,7 +26,7 @@ JOBS = {
 
 
 def job(model, optimizer, more):
-    epochs = 6 if model["name"] == "resnet18" else 14  # seconds of training, in which two kills must find their moment
+    epochs = 6 if model["name"] == "resnet18" else 14
     training = {"global_batch": 64, "virtual_ranks": 8, "epochs": epochs, "optimizer": optimizer, "clip_norm": 1.0}
     return {
         "name": "virtual",
@@ -39,12 +39,13 @@ def job(model, optimizer, more):
 
 def kill_after(run, ranks, saves):
     """Goes on with so many ranks until these have saved so often: what others saved before may have been more or less."""
+    run.hold(run.saved() + 2 * (saves + 2))  # a save every two steps: enough of them, and it does not end before the kill
     run.start(ranks)
-    with watching_closely():
-        until(lambda: not run.running() or len(run.since_start("save")) >= saves, 300, 0.01)
+    until(lambda: not run.running() or len(run.since_start("save")) >= saves, 300, 0.01)
     if not run.running():
         sys.exit("ended before the kill:\n" + run.tail())
     run.kill()
+    run.let_go()
 
 
 def state(run, ranks):
@@ -60,9 +61,10 @@ def main():
         found = len(list((folder / "set/train").rglob("*.*")))
         if found != SAMPLES:
             sys.exit(f"{found} images to train with, {SAMPLES} are expected")
+        library = build_hold(folder)
         for name in sys.argv[1:] or JOBS:
             (folder / f"{name}.json").write_text(json.dumps(job(*JOBS[name])))
-            named = lambda what: Run(folder, f"{name}-{what}", 1, job=f"{name}.json")
+            named = lambda what: Run(folder, f"{name}-{what}", 1, job=f"{name}.json", preload=library)
             hashes = {f"{ranks} ranks": state(named(ranks), ranks) for ranks in (1, 2, 3, 4)}
             killed = named("killed")
             kill_after(killed, 4, 2)

@@ -76,7 +76,7 @@ def check(folder, group):
     run.start()
     try:
         ranks = until(lambda: run.descendants(), 60)
-        code = run.wait(120)
+        code = run.wait(300)
         said = run.log.read_text(errors="replace")
         if code != 3:
             return f"exit code {code}\n{run.tail()}"
@@ -85,7 +85,7 @@ def check(folder, group):
         for regex in (wanted, r"fix: use fewer ranks on a host, a smaller training.global_batch, or training.recompute"):
             if not re.search(regex, said):
                 return f"not said: {regex}\n{run.tail()}"
-        return None if ranks and gone(ranks, 5) else "processes are left"
+        return None if ranks and gone(ranks) else "processes are left"
     finally:
         run.end()
 

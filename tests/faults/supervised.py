@@ -17,6 +17,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
 LOCKSTEP = str(BUILD / "bin/lockstep")
+GONE = 60  # seconds for processes to end: only one that never does needs them, whatever else the machine has to do
 
 
 def process(pid):
@@ -32,6 +33,11 @@ def processes():
     """pid -> (parent's pid, session) of every process that is not a zombie."""
     found = {int(entry): process(entry) for entry in os.listdir("/proc") if entry.isdigit()}
     return {pid: row for pid, row in found.items() if row}
+
+
+def members(session):
+    """The processes of a session."""
+    return [pid for pid, (_, its_session) in processes().items() if its_session == session]
 
 
 def parents():
@@ -72,10 +78,12 @@ class Run:
     """`lockstep train job.json --ranks N` in `folder`, started as often as needed, also on other numbers of ranks;
     everything it says is in one log. One rank is a process without a supervisor."""
 
-    def __init__(self, folder, name, ranks, words=(), job="job.json"):
+    def __init__(self, folder, name, ranks, words=(), job="job.json", preload=None):
         self.folder, self.name, self.path, self.ranks = folder, name, folder / name, ranks
         self.job, self.log = job, folder / f"{name}.log"
         self.words = [LOCKSTEP, "train", job, "--run", name, *words]
+        self.env = own_environment(folder) | ({"LD_PRELOAD": str(preload)} if preload else {})
+        self.gate = folder / f"{name}.gate"
         self.process, self.sessions_before = None, 0
         STARTED.append(self)
 
@@ -84,9 +92,16 @@ class Run:
         words = self.words + (["--ranks", str(self.ranks)] if self.ranks > 1 else [])
         self.sessions_before = len(self.events("start", "resume"))
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(words, cwd=self.folder, env=own_environment(self.folder), stdout=log, stderr=log,
-                                            start_new_session=True)
+            self.process = subprocess.Popen(words, cwd=self.folder, env=self.env, stdout=log, stderr=log, start_new_session=True)
         return self
+
+    def hold(self, step):
+        """With build_hold()'s library preloaded: no checkpoint of a later step gets its name, and the run waits for it at its next
+        save, until this is called again or let_go()."""
+        self.gate.write_text(str(step))
+
+    def let_go(self):
+        self.gate.unlink(missing_ok=True)
 
     def finish(self, ranks=None, seconds=600):
         """From a start to the end; a run that does not get there ends the test."""
@@ -173,9 +188,8 @@ class Run:
     def kill(self):
         """SIGKILL to all of its session, supervisor, launcher and ranks alike, as when a node loses its power."""
         def left():
-            members = [pid for pid, (_, session) in processes().items() if session == self.process.pid]
-            return [pid for pid in members if send(pid, signal.SIGKILL)]
-        if not until(lambda: not left(), 10, 0.005):
+            return [pid for pid in members(self.process.pid) if send(pid, signal.SIGKILL)]
+        if not until(lambda: not left(), GONE, 0.005):
             sys.exit(f"{self.name}: processes {left()} outlive SIGKILL")
         self.process.wait()
 
@@ -205,7 +219,7 @@ def until(condition, seconds, pause=0.02):
     return None
 
 
-def gone(pids, seconds):
+def gone(pids, seconds=GONE):
     """Whether all these processes have ended within that time."""
     return until(lambda: not (set(pids) & parents().keys()), seconds) is not None
 
@@ -242,6 +256,13 @@ def build_shim(folder):
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", shim, ROOT / "tests/faults/disk_shim.c",
                     "-ldl", "-lpthread"], check=True)
     return shim
+
+
+def build_hold(folder):
+    """hold.c as a library to preload, so that the test decides how far a run comes, not the processor's speed."""
+    library = folder / "hold.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, ROOT / "tests/slurm/hold.c", "-ldl"], check=True)
+    return library
 
 
 FAULTS_OF_A_CALL = ("kill", "torn", "enospc", "eio")  # disk_shim.c

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A login node without root: `make build PREFIX=...` with none of libjpeg, libpng, libwebp, libtiff, OpenSSL, MPI
+# A login node without root: `make install PREFIX=...` with none of libjpeg, libpng, libwebp, libtiff, OpenSSL, MPI
 # and libtorch.
 # The doors are left out by name, nothing is installed by a package manager, and what needs none of them works.
 set -euo pipefail
@@ -14,7 +14,7 @@ for name in apt-get apt pip pip3; do
   printf '#!/bin/sh\necho "$0 $*" >> %s/called\nexit 1\n' "$work" > "$work/path/$name"
   chmod +x "$work/path/$name"
 done
-PATH="$work/path:$PATH" make --no-print-directory build BUILD="$work/build" PREFIX="$work/prefix" \
+PATH="$work/path:$PATH" make --no-print-directory install BUILD="$work/build" PREFIX="$work/prefix" \
   CMAKE_FLAGS="-DLOCKSTEP_TORCH=$work/absent -DMPI_CXX_WORKS=OFF -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON" > "$work/log" 2>&1 \
   || { tail -40 "$work/log"; exit 1; }
 
@@ -30,6 +30,19 @@ says "$work/log" "libtorch not found"
 
 # An empty entry of a search path is the current folder.
 if readelf -d "$work"/prefix/bin/* "$work"/prefix/lib/*.so | grep -E '(RPATH|RUNPATH).*(\[:|::|:\]|\[\])'; then exit 1; fi
+
+# What shells, man and module systems read.
+share=$work/prefix/share
+man --warnings -l "$share/man/man1/lockstep.1" "$share/man/man5/lockstep-job.5" > "$work/out.man" 2> "$work/err.man" || { cat "$work/err.man"; exit 1; }
+bash -n "$share/bash-completion/completions/lockstep"
+says "$share/modulefiles/lockstep/0.1.0.lua" "$work/prefix"
+says "$share/modulefiles-tcl/lockstep/0.1.0" "$work/prefix"
+if [ -e /usr/share/lmod/lmod/libexec/lmod ]; then
+  for kind in modulefiles modulefiles-tcl; do
+    MODULEPATH=$share/$kind /usr/share/lmod/lmod/libexec/lmod bash load lockstep > "$work/loaded"
+    says "$work/loaded" "$work/prefix/bin"
+  done
+fi
 
 lockstep=$work/prefix/bin/lockstep
 cd "$work"

@@ -24,6 +24,7 @@ MADE_BY = {  # make commands and scripts of the front page -> the test that runs
     "make test": "scripts/test.sh",
     "make build PREFIX=$HOME/lockstep": "tests/house/bare_build.sh",
     "scripts/deps.sh torch": "scripts/test.sh",
+    "make planner-page": "tests/planner/page.py",
 }
 
 wrong = []

@@ -61,7 +61,7 @@ class CheckTest(unittest.TestCase):
         rooms = ["sources", "sources/pack", "verbs/plan"]
         self.assertEqual(check.rooms_of(["lockstep/sources/pack/pack.cpp", "lockstep/verbs/plan/x.h", "README.md"], rooms),
                          ["sources/pack", "verbs/plan"])
-        self.assertEqual(sorted(check.naming(["model"], "oracles/*.py")), ["fastbox", "maskrcnn", "onnx", "zoo"])
+        self.assertEqual(sorted(check.naming(["model"], "oracles/*.py")), ["fastbox", "maskrcnn", "onnx", "segment", "zoo"])
         self.assertIn("front_page", check.naming(["verbs/plan"], "scenarios/*.txt"))
 
     def test_a_scenario_that_expects_a_message_which_is_gone_is_run(self):

@@ -8,14 +8,13 @@ the training objects best, in the places where most of them are, sorted by how o
 `lockstep eval --coco`, as is what `predict` records of the trained network, which must agree with the run's own score.
 """
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
+from shared.lesson import program
+
+lockstep = program(*sys.argv[1:2])
 LEAST_AP50 = 0.8  # of masks, on images that training never saw
 JOB = {
     "name": "scenes", "task": "instances",
@@ -27,13 +26,6 @@ JOB = {
                  "optimizer": {"name": "adamw", "lr": 0.001}, "schedule": {"name": "cosine", "warmup_epochs": 0.5}},
     "evaluation": {"every_epochs": 0},
 }
-
-
-def lockstep(*words, **options):
-    done = subprocess.run([str(BUILD / "bin/lockstep"), *words], capture_output=True, text=True, **options)
-    if done.returncode != 0:
-        sys.exit(f"lockstep {' '.join(words)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def overlap(a, b):

@@ -37,6 +37,21 @@ def check(what, ours, theirs, tolerance):
     return good
 
 
+class LasagneRmsprop:
+    """lasagne.updates.rmsprop: epsilon below the root."""
+
+    def __init__(self, groups, lr, rho=0.9, epsilon=1e-2):
+        self.rows = [(each, torch.zeros_like(each), group["weight_decay"]) for group in groups for each in group["params"]]
+        self.lr, self.rho, self.epsilon = lr, rho, epsilon
+
+    def step(self):
+        with torch.no_grad():
+            for parameter, square, decay in self.rows:
+                gradient = parameter.grad + decay * parameter
+                square.mul_(self.rho).add_((1 - self.rho) * gradient ** 2)
+                parameter.sub_(self.lr * gradient / (square + self.epsilon).sqrt())
+
+
 def optimizer_case(name, lr, momentum, nesterov, decay, decay_all):
     weight = wave((7, 11), 0.3).requires_grad_()
     bias = wave((11,), 0.9).requires_grad_()
@@ -49,6 +64,10 @@ def optimizer_case(name, lr, momentum, nesterov, decay, decay_all):
         optimizer = timm.optim.Lars(groups, lr=lr, momentum=momentum, nesterov=nesterov)
     elif name == "lamb":
         optimizer = timm.optim.Lamb(groups, lr=lr, eps=1e-8, max_grad_norm=None)
+    elif name == "rmsprop":
+        optimizer = torch.optim.RMSprop(groups, lr=lr, alpha=0.9, eps=1e-2)
+    elif name == "rmsprop_in_root":
+        optimizer = LasagneRmsprop(groups, lr)
     else:
         optimizer = torch.optim.SGD(groups, lr=lr, momentum=momentum, nesterov=nesterov)
     for step in range(STEPS):
@@ -81,7 +100,9 @@ def main():
         ("adamw", 1e-2, 0, False, 0, False), ("adamw", 1e-2, 0, False, 0.1, True),
         ("adamw", 3e-3, 0, False, 0.05, False),
         ("lars", 0.2, 0.9, False, 1e-2, False), ("lars", 0.2, 0.9, True, 1e-2, False), ("lars", 0.2, 0, False, 0, False),
-        ("lamb", 1e-2, 0, False, 1e-2, False), ("lamb", 1e-2, 0, False, 0, False))]
+        ("lamb", 1e-2, 0, False, 1e-2, False), ("lamb", 1e-2, 0, False, 0, False),
+        ("rmsprop", 1e-2, 0, False, 1e-2, False), ("rmsprop", 1e-2, 0, False, 1e-2, True),
+        ("rmsprop_in_root", 1e-2, 0, False, 2e-4, False))]
     good += [
         schedule_case("constant", {"name": "constant"}, lambda o: lr.ConstantLR(o, factor=1)),
         schedule_case("step", {"name": "step", "step_epochs": [2, 4], "gamma": 0.2},

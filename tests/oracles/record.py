@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # rooms: forecast
-"""Holds python/lockstep/record.py to a real GPU: record.py [--all] [--json FILE]
+"""Holds python/lockstep/recorder.py to a real GPU: record.py [--all] [--json FILE]
 
 Steps of torchvision models, recorded here without a GPU, against what an H200's allocator did with the same steps
 (results/recordings). Every storage of a step must be in the GPU's stream, as often as there are steps; what the GPU has

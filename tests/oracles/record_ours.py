@@ -3,7 +3,7 @@
 # rooms: trace
 """The same network recorded in Python and traced in C++ has the same storages: record_ours.py
 
-torchvision's ResNets and GoogLeNet (without its auxiliary heads) under python/lockstep/record.py against our own step (`lockstep plan --save-recording`), batch 16,
+torchvision's ResNets and GoogLeNet (without its auxiliary heads) under python/lockstep/recorder.py against our own step (`lockstep plan --save-recording`), batch 16,
 fp32, SGD. Compared is how often each size is born in the third step, from 512 bytes on. What may differ is listed.
 """
 import collections

@@ -52,7 +52,7 @@ def explain(*words):
 def main():
     wrong = total = 0
     checkers = {}
-    for kind in ("job", "machine", "project", "study", "plan"):
+    for kind in ("job", "machine", "project", "study", "workflow", "plan"):
         schema = json.loads(explain("--schema", kind).stdout)
         jsonschema.Draft202012Validator.check_schema(schema)
         checkers[kind] = jsonschema.Draft202012Validator(schema)
@@ -100,6 +100,12 @@ def main():
                              ("x", {"range": ["0", 1]}, False), ("x", {"range": [0, 1], "log": [1, 2]}, False), ("x", 3, False)]:
         check(f"study {key}={value!r}", "study", {**study, "space": {**study["space"], key: value}}, good)
 
+    stage = {"command": ["x"], "outputs": ["f"], "scaling": {"8": 205.4}}
+    check("workflow", "workflow", {"stages": {"a": stage}}, True)
+    for key, value, good in [("comand", ["x"], False), ("eval", ["y"], False), ("retries", -1, False), ("outputs", "f", True),
+                             ("expected", "13 h", True), ("expected", 13, False), ("resources", {"gpus": 1.5}, False)]:
+        check(f"workflow {key}={value!r}", "workflow", {"stages": {"a": {**stage, key: value}}}, good)
+
     plan = json.loads(subprocess.run([LOCKSTEP, "plan", str(ROOT / "examples/shapes.json"), "--on", "t4,mi100,i7-8700",
                                       "--samples", "1000", "--json", "-"], capture_output=True, text=True).stdout)
     check("plan", "plan", plan, True)
@@ -111,7 +117,8 @@ def main():
         changed["options"][0][key] = value
         check(f"plan {key}={value!r}", "plan", changed, good)
 
-    kinds = {"machine.json": "machine", "project.json": "project", "branin.json": "study", "regions.json": "study"}
+    kinds = {"machine.json": "machine", "project.json": "project", "branin.json": "study", "regions.json": "study",
+             "workflow.json": "workflow", "shapes_workflow.json": "workflow", "nowcast_workflow.json": "workflow"}
     unschemed = ("table.json", "beside.json")  # measured tables and figures: docs/formats
     examples = [p for p in sorted((ROOT / "examples").rglob("*.json")) if p.name not in unschemed]
     for path in examples:  # comments go through our own reader first

@@ -238,7 +238,7 @@ def compare(probe, folder, row, autocast):
     with torch.no_grad():  # deep random networks blow up; bring the logits to about one
         model.eval()
         scale = model(images).abs().max().clamp(min=1.0)
-        last = [m for m in model.modules() if isinstance(m, torch.nn.Linear)][-1]
+        last = [m for m in model.modules() if isinstance(m, (torch.nn.Linear, torch.nn.Conv2d))][-1]  # the classifier
         last.weight /= scale
     state = {key: value.contiguous() for key, value in rename(model, model.state_dict()).items()}
     save_file(state, folder / "weights.safetensors")

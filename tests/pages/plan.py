@@ -6,6 +6,7 @@ plan.py [--keep DIR]: also writes screenshots (1280 and 390 wide, light and dark
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,22 @@ def check_nowhere(folder):
     print("plan.py: a plan that fits nowhere: drawn")
 
 
+def check_advice(folder):
+    """A table of many columns is whole in a window of 1,100 pixels; on paper it is printed smaller."""
+    page = folder / "kitti.html"
+    subprocess.run([LOCKSTEP, "plan", "--advise", "table", ROOT / "examples/documents/kitti/table.json", "--report", page],
+                   stdout=subprocess.DEVNULL, check=True)
+    measuring = ("<script>document.title = JSON.stringify([...document.querySelectorAll('table')].map("
+                 "t => [t.rows[0].cells.length, t.scrollWidth, t.parentElement.clientWidth]))</script></body>")
+    page.write_text(page.read_text().replace("</body>", measuring))
+    dom = chromium("--window-size=1100,900", "--dump-dom", page.as_uri())
+    tables = json.loads(re.search(r"<title>(.*?)</title>", dom)[1])
+    assert max(columns for columns, _, _ in tables) >= 12, tables
+    for columns, wide, room in tables:
+        assert wide <= room, (columns, wide, room)
+    print(f"plan.py: {len(tables)} tables of an advice, up to {max(tables)[0]} columns: none is cut off at 1,100 pixels")
+
+
 def screenshots(page, keep):
     keep.mkdir(parents=True, exist_ok=True)
     for width, height in ((1280, 4200), (390, 7000)):
@@ -78,6 +95,7 @@ def main():
             screenshots(page, keep)
         check_all(folder)
         check_nowhere(folder)
+        check_advice(folder)
 
 
 if __name__ == "__main__":

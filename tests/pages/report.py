@@ -20,6 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
 LOCKSTEP = BUILD / "bin" / "lockstep"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# A profile of its own: one in the home folder may be held, also by a lock that a killed browser left there.
+PROFILE = tempfile.TemporaryDirectory(prefix="lockstep-chromium-", ignore_cleanup_errors=True)
 HOSTILE = "</script><img src=x onerror=\"document.title='pwned'\">&lt;b&gt; @[data] \u2028'\""
 # An 8 x 8 grey JPEG: what a thumbnail looks like to the page.
 JPEG = base64.b64decode(
@@ -59,10 +61,23 @@ class Dom(html.parser.HTMLParser):
 
 def chromium(*arguments):
     done = subprocess.run([CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                           "--virtual-time-budget=3000", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=120, text=True)
+                           "--virtual-time-budget=3000", f"--user-data-dir={PROFILE.name}", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=600, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def look(page, keep, name, wanted, height=2000):
+    """The page, which must show all that is wanted and have taken no text for markup; screenshots of it into `keep`."""
+    dom = Dom(chromium("--dump-dom", f"file://{page}"))
+    assert "problem" not in dom.ids, f"{name}: the page failed"
+    assert not dom.tags.get("img") and "pwned" not in dom.text, f"{name}: hostile text became markup"
+    for words in wanted:
+        assert dom.shows(words), f"{name}: '{words}' is not shown"
+    if keep:
+        for width in (1280, 390):
+            chromium(f"--window-size={width},{height}", f"--screenshot={keep}/{name}-{width}.png", f"file://{page}")
+    return dom
 
 
 def write_run(folder, classes, epochs=6, evaluated=True, crash=True, plan=False):

@@ -5,15 +5,13 @@
 tune.py [--keep DIR]: also writes screenshots (1280 and 390 wide) for people to look at.
 """
 import json
-import os
 import pathlib
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
 
-from report import CHROMIUM, HOSTILE, LOCKSTEP, Dom, chromium
+from report import CHROMIUM, HOSTILE, LOCKSTEP, look
 
 
 def write_study(folder):
@@ -38,18 +36,6 @@ def write_study(folder):
     (folder / "study.json").write_text(json.dumps(study))
 
 
-def look(page, keep, name, wanted):
-    dom = Dom(chromium("--dump-dom", f"file://{page}"))
-    assert "problem" not in dom.ids, f"{name}: the page failed"
-    assert not dom.tags.get("img") and "pwned" not in dom.text, f"{name}: hostile text became markup"
-    for words in wanted:
-        assert dom.shows(words), f"{name}: '{words}' is not shown"
-    if keep:
-        for width in (1280, 390):
-            chromium(f"--window-size={width},2200", f"--screenshot={keep}/{name}-{width}.png", f"file://{page}")
-    return dom
-
-
 def main():
     if not CHROMIUM:
         sys.exit("chromium is not installed: scripts/deps.sh test")
@@ -58,14 +44,14 @@ def main():
         folder = pathlib.Path(name)
         write_study(folder / "s")
         subprocess.run([LOCKSTEP, "tune", folder / "s", "--report"], check=True, stdout=subprocess.DEVNULL)
-        dom = look(folder / "s" / "report.html", keep, "tune", ["Best so far", "Importance", "Parallel coordinates", "Learning curves", "The next trial", "Could not fit"])
+        dom = look(folder / "s" / "report.html", keep, "tune", ["Best so far", "Importance", "Parallel coordinates", "Learning curves", "The next trial", "Could not fit"], 2200)
         assert dom.tags["svg"] >= 3 and dom.tags["path"] > 60, dom.tags
         study = {"name": "p", "space": {"a": {"range": [0, 1]}, "b": {"log": [0.1, 10]}, "c": {"range": [0, 1]}}, "partition": {"starts": 64, "chains": 2, "points": 600}}
         (folder / "p.json").write_text(json.dumps(study))
         program = "while read a b c; do case $a in 0.[0-4]*) echo calm;; *) case $c in 0.[89]*) echo rare;; *) echo 'wild <b>';; esac;; esac; done"
         subprocess.run([LOCKSTEP, "tune", "--partition", folder / "p.json", "--to", folder / "p", "--here", "--", "sh", "-c", program], check=True, stdout=subprocess.DEVNULL)
-        dom = look(folder / "p" / "partition.html", keep, "partition", ["3 regions", "wild <b>", "Pairs of parameters", "What may have been missed"])
-        assert dom.tags["svg"] == 3 and dom.tags["circle"] > 300, dom.tags
+        dom = look(folder / "p" / "partition.html", keep, "partition", ["3 regions", "wild <b>", "Pairs of parameters", "What may have been missed"], 2200)
+        assert dom.tags["svg"] >= 3 and dom.classes["point"] > 300, dom.tags
     print("pages/tune: study and partition are drawn")
 
 

@@ -45,7 +45,7 @@ def check_comparison(folder, keep):
 
 def fetch(url, **headers):
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=120) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
@@ -74,7 +74,7 @@ def check_live(folder, keep):
         cursor = "&".join(f"{key}={value}" for key, value in first["cursor"].items())
         with (run / "journal.jsonl").open("a") as journal:  # write_run leaves a torn line at the end
             journal.write('\n{"v":1,"t":1.9e9,"event":"step","step":221,"epoch":4.01,"loss":0.5,"samples":60,"seconds":1}\n')
-        for _ in range(50):  # the server looks at the folder twice a second
+        for _ in range(1200):  # the server looks at the folder twice a second
             news = json.loads(fetch(f"{root}/run.json?{cursor}", **bearer)[1])
             if news["steps"]:
                 break
@@ -85,13 +85,13 @@ def check_live(folder, keep):
         for words in ("Chain of jobs", "node042", "<b>not markup</b>", "Promise against fact", "Why is it not faster?", "Throughput"):
             assert dom.shows(words), words
         assert dom.tags.get("button") == 1 and dom.classes.get("curve", 0) >= 5, dom.classes
-        taken = subprocess.run([LOCKSTEP, "report", run, "--live", "--port", root.rsplit(":", 1)[1]], capture_output=True, text=True, timeout=60)
+        taken = subprocess.run([LOCKSTEP, "report", run, "--live", "--port", root.rsplit(":", 1)[1]], capture_output=True, text=True, timeout=600)
         assert taken.returncode == 3 and "in use" in taken.stderr, taken.stderr
         if keep:
             screenshots(address, "live", keep)
     finally:
         server.send_signal(signal.SIGINT)
-        assert server.wait(timeout=30) == 0
+        assert server.wait(timeout=600) == 0
 
 
 def main():

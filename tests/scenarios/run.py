@@ -14,6 +14,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
-TIMEOUT_SECONDS = 300
+TIMEOUT_SECONDS = 900  # for a hang, not for a slow machine
 
 
 def parse(path):
@@ -83,7 +84,8 @@ def run_file(path, env):
     """What a file has to say, and its counts: passed, failed, skipped."""
     started, said = time.monotonic(), []
     passed = failed = skipped = 0
-    with tempfile.TemporaryDirectory(prefix="lockstep-scenario-") as folder:
+    # What a command that was ended has left behind may still write: that decides nothing.
+    with tempfile.TemporaryDirectory(prefix="lockstep-scenario-", ignore_cleanup_errors=True) as folder:
         skipping = None
         for number, kind, payload in parse(path):
             if kind == "skip-unless":
@@ -103,7 +105,19 @@ def run_file(path, env):
     return "\n".join(said), (passed, failed, skipped)
 
 
+def heed_signals():
+    """Commands start with every signal as a terminal would give it, however this suite was started: nohup and a shell's `&`
+    leave some ignored, and who ignores a signal hands that down. One with a handler is given to a program as new; this
+    process goes on not heeding it."""
+    for one in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
+        if signal.getsignal(one) == signal.SIG_IGN:
+            signal.signal(one, lambda *_: None)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
 def main():
+    heed_signals()
     files = [pathlib.Path(name) for name in sys.argv[1:]] or sorted(HERE.glob("*.txt"))
     # The long ones first, so that none is left alone at the end: ranks and runs that are killed take the time.
     files.sort(key=lambda path: -len(re.findall(r"lockstep train|--ranks|kill ", path.read_text())))

@@ -5,6 +5,7 @@
 COMMAND is run by bash with URL, PORT, TOKEN and SERVER_PID in its environment. Then the server gets SIGTERM; what it said
 and its exit code are printed, and the exit code is the command's, or 1 when the server's is not 0.
 """
+import json
 import os
 import pathlib
 import re
@@ -21,13 +22,24 @@ LOCKSTEP = shutil.which("lockstep") or str(ROOT / os.environ.get("LOCKSTEP_BUILD
 PATIENCE = 120  # seconds, against a hang
 
 
+def record(what, rows):
+    """Puts rows into results/serve.json, in the place of those about the same."""
+    sys.path.insert(0, str(ROOT / "tests/faults"))
+    from supervised import commit, machine
+    path = ROOT / "results/serve.json"
+    known = json.loads(path.read_text()) if path.exists() else []
+    rows = [{"what": what, **row, "commit": commit(), "machine": machine()} for row in rows]
+    path.write_text(json.dumps([row for row in known if row["what"] != what] + rows, indent=1) + "\n")
+
+
 class Served:
     """The server runs inside the `with`; `end()` before its end gives the exit code."""
 
     name = "lockstep"
 
     def __init__(self, *arguments, env=None):
-        self.arguments, self.env = [str(word) for word in arguments], env
+        # What else runs here must not decide how many threads compute.
+        self.arguments, self.env = [str(word) for word in arguments], dict(env or os.environ, LOCKSTEP_BUSY_CORES="0")
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="lockstep-serve-")

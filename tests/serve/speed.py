@@ -1,32 +1,34 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`lockstep serve` beside onnxruntime behind FastAPI and in LitServe, in one run: speed.py [--rounds N] [--to FILE].
+"""`lockstep serve` beside onnxruntime behind FastAPI and in LitServe, in one run: speed.py [--rounds N] [--record].
 
 The same JPEG, the same network with the same weights, the same machine; `hey` asks over 1, 4, 16 and 32 connections. Of each
 server and each number of connections the median over the rounds counts; servers take turns within a round, so that what
 else the machine does meets all of them. The ratio is that of the highest rates at which p99 stays within what the peer
-has at its own best. Needs `scripts/deps.sh servers`.
+has at its own best. Ours answers in fp32, as theirs do, and with --precision bf16, which onnxruntime's CPU kernels do not
+have. --record: rows of results/serve.json. Needs `scripts/deps.sh servers`.
 """
 import argparse
 import base64
+import csv
+import io
 import json
 import os
 import pathlib
-import platform
 import re
 import socket
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
-from served import LOCKSTEP, ROOT, Served
+from served import LOCKSTEP, ROOT, Served, record
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ROOT / ".deps/servers/bin/python"
 ORACLES = ROOT / ".deps/oracles/bin/python"
 SIZE, CONNECTIONS = 224, (1, 4, 16, 32)
+PEER_NAMES = {"fastapi": "FastAPI 0.162 on uvicorn, onnxruntime 1.31", "litserve": "LitServe 0.2.19, onnxruntime 1.31"}
 NETWORKS = {"mobilenet_v2": "mobilenet_v2", "resnet18": "resnet18"}  # torchvision's name -> ours
 
 EXPORT = """
@@ -79,19 +81,20 @@ class Peer:
 def ask(server, image, connections, seconds):
     """(requests a second, p50, p99 in ms) of one round; every answer must be 200."""
     file, kind = (image.with_suffix(".json"), "application/json") if "litserve" in server.name else (image, "image/jpeg")
-    done = subprocess.run(["hey", "-z", f"{seconds}s", "-c", str(connections), "-m", "POST", "-D", file, "-T", kind,
+    done = subprocess.run(["hey", "-z", f"{seconds}s", "-c", str(connections), "-m", "POST", "-D", file, "-T", kind, "-o", "csv",
                            "-H", f"Authorization: Bearer {server.token}", f"{server.url}/predict"],
                           check=True, capture_output=True, text=True).stdout
-    statuses = re.findall(r"\[(\d+)\]\s+(\d+) responses", done)
-    assert [status for status, _ in statuses] == ["200"] and "Error distribution" not in done, done
-    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", done).group(1))
-    p50, p99 = (1e3 * float(re.search(rf"{share}% in ([\d.]+) secs", done).group(1)) for share in (50, 99))
-    return rate, p50, p99
+    answers = list(csv.DictReader(io.StringIO(done)))
+    assert answers and {answer["status-code"] for answer in answers} == {"200"}, done[:2000]
+    times = sorted(float(answer["response-time"]) for answer in answers)
+    length = max(float(answer["offset"]) + float(answer["response-time"]) for answer in answers)
+    at = lambda share: 1e3 * times[min(len(times) - 1, int(share * len(times)))]
+    return len(times) / length, at(0.5), at(0.99)
 
 
 def best_within(table, limit):
-    """The highest rate whose p99 stays within the limit."""
-    return max((row["rate"] for row in table if row["p99_ms"] <= limit), default=0.0)
+    """The row of the highest rate whose p99 stays within the limit."""
+    return max((row for row in table if row["p99_ms"] <= limit), key=lambda row: row["rate"], default=None)
 
 
 def measure(servers, image, rounds, seconds):
@@ -116,7 +119,7 @@ def http_overhead(folder, rounds):
     pixel = folder / "pixel.png"
     subprocess.run([ORACLES, "-c", "import sys; from PIL import Image; Image.new('RGB', (8, 8)).save(sys.argv[1])", pixel], check=True)
     with Served(folder / "tiny") as server:
-        whole = statistics.median(ask(server, pixel, 1, 2)[1] for _ in range(rounds))
+        whole = statistics.median(1e3 / ask(server, pixel, 1, 2)[0] for _ in range(rounds))  # its percentiles have steps of 0.1 ms
         metrics = subprocess.run(["curl", "-sS", "-H", f"Authorization: Bearer {server.token}", f"{server.url}/metrics"],
                                  check=True, capture_output=True, text=True).stdout
         spent = float(re.search(r"^lockstep_network_seconds_total (\S+)", metrics, re.M).group(1))
@@ -125,39 +128,49 @@ def http_overhead(folder, rounds):
             "overhead_ms": round(whole - 1e3 * spent / passes, 3)}
 
 
+def compare(folder, theirs, ours, given):
+    """Rows of one network."""
+    onnx, weights = folder / f"{theirs}.onnx", folder / f"{theirs}.safetensors"
+    subprocess.run([ORACLES, "-c", EXPORT, theirs, onnx, weights, str(SIZE)], check=True, stderr=subprocess.DEVNULL)
+    job = {"name": ours, "data": {"train": "synthetic", "samples": 16, "image_size": SIZE}, "model": {"name": ours, "classes": 1000},
+           "training": {"steps": 1}}
+    (folder / f"{ours}.json").write_text(json.dumps(job))
+    words = [weights, "--job", folder / f"{ours}.json"]
+    with Served(*words) as fp32, Served(*words, "--precision", "bf16") as bf16, Peer("fastapi", onnx) as fastapi, Peer("litserve", onnx) as litserve:
+        tables = measure({"fp32": fp32, "bf16": bf16, "fastapi": fastapi, "litserve": litserve}, folder / "photo.jpg", given.rounds, given.seconds)
+    rows = []
+    for precision in ("fp32", "bf16"):
+        for peer, name in PEER_NAMES.items():
+            best = max(tables[peer], key=lambda row: row["rate"])
+            mine = best_within(tables[precision], best["p99_ms"])
+            rows.append({"model": theirs, "precision": precision, "peer": name, "ratio": round((mine["rate"] if mine else 0) / best["rate"], 3),
+                         **{f"ours_{key}": value for key, value in (mine or {}).items()}, **{f"peer_{key}": value for key, value in best.items()}})
+    for name, table in tables.items():
+        print(theirs, name, " | ".join(f"{row['connections']}: {row['rate']:.1f}/s p50 {row['p50_ms']:.1f} p99 {row['p99_ms']:.1f}" for row in table), flush=True)
+    for row in rows:
+        print(f"{theirs} {row['precision']} beside {row['peer']}: {row['ratio']}", flush=True)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=5)
-    parser.add_argument("--to", type=pathlib.Path)
+    parser.add_argument("--record", action="store_true")
     given = parser.parse_args()
-    result = {"command": "python3 tests/serve/speed.py " + " ".join(sys.argv[1:]), "host": platform.processor() or platform.machine(),
-              "cores": os.cpu_count(), "rounds": given.rounds, "seconds": given.seconds, "networks": {}}
+    command = f"tests/serve/speed.py --rounds {given.rounds} --seconds {given.seconds} --record"
     with tempfile.TemporaryDirectory(prefix="lockstep-speed-") as name:
         folder = pathlib.Path(name)
         subprocess.run([ORACLES, "-c", PHOTO, folder / "photo.jpg"], check=True)
         encoded = base64.b64encode((folder / "photo.jpg").read_bytes()).decode()
         (folder / "photo.json").write_text(json.dumps({"image": encoded}))  # LitServe takes JSON
-        result["http"] = http_overhead(folder, given.rounds)
-        print(result["http"], flush=True)
-        for theirs, ours in NETWORKS.items():
-            onnx, weights = folder / f"{theirs}.onnx", folder / f"{theirs}.safetensors"
-            subprocess.run([ORACLES, "-c", EXPORT, theirs, onnx, weights, str(SIZE)], check=True, stderr=subprocess.DEVNULL)
-            job = {"name": ours, "data": {"train": "synthetic", "samples": 16, "image_size": SIZE}, "model": {"name": ours, "classes": 1000},
-                   "training": {"steps": 1}}
-            (folder / f"{ours}.json").write_text(json.dumps(job))
-            with Served(weights, "--job", folder / f"{ours}.json") as lockstep, Peer("fastapi", onnx) as fastapi, \
-                    Peer("litserve", onnx) as litserve:
-                tables = measure({"lockstep": lockstep, "fastapi": fastapi, "litserve": litserve}, folder / "photo.jpg",
-                                 given.rounds, given.seconds)
-            ratios = {}
-            for peer in ("fastapi", "litserve"):
-                best = max(tables[peer], key=lambda row: row["rate"])
-                ratios[peer] = round(best_within(tables["lockstep"], best["p99_ms"]) / best["rate"], 3)
-            result["networks"][theirs] = {"tables": tables, "ratio_at_equal_p99": ratios}
-            print(theirs, json.dumps(result["networks"][theirs]), flush=True)
-    if given.to:
-        given.to.write_text(json.dumps(result, indent=1) + "\n")
+        http = http_overhead(folder, given.rounds)
+        print(http, flush=True)
+        rows = [row for theirs, ours in NETWORKS.items() for row in compare(folder, theirs, ours, given)]
+    if given.record:
+        record("what HTTP, queue and threads cost around a network that costs next to nothing", [http | {"command": command}])
+        record("requests a second at the peer's own p99, where the peer is at its best", [row | {"command": command} for row in rows])
+    print("speed.py: HTTP", http["overhead_ms"], "ms;", ", ".join(f"{row['model']} {row['precision']} {row['ratio']} x {row['peer'].split()[0]}" for row in rows))
 
 
 if __name__ == "__main__":

@@ -10,41 +10,15 @@
 set -uo pipefail
 HERE=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 TREE=$(cd "$HERE/../.." && pwd)
-LIMIT=560
+LIMIT=2400
 [ "${1:-}" = record ] && LIMIT=$((900 + 180 * $2))
 [ -n "${LOCKSTEP_VIRTUAL_SLURM:-}" ] || exec timeout --kill-after=5 $LIMIT "$HERE/slurm.sh" run "$HERE/chain.sh" "$@"
 
-# Within the view there is loopback alone, which Open MPI passes over unless told.
-export OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
-PATH=${LOCKSTEP_BUILD:-$TREE/build}/bin:$PATH
-cd "$(mktemp -d /var/tmp/chain-XXXXXX)" || exit 1
-failures=0
+# A save takes a second: how long a run lasts is the number of its saves, however fast or busy the processor is.
+pace=HOLD_PACE=1
+[ "${1:-}" = record ] && pace=HOLD_PACE=0
+. "$HERE/common.sh" chain $pace
 
-ok() { echo "ok   $1 (at $SECONDS s)"; }
-fail() { echo "FAIL $1"; [ -z "${2:-}" ] || sed 's/^/     /' "$2"; failures=$((failures + 1)); }
-check() { local name=$1; shift; if "$@" > check.txt 2>&1; then ok "$name"; else fail "$name: $*" check.txt; fi; }
-# expect NAME REGEX COMMAND...: its output (both streams, exit code appended) holds the regex.
-expect() {
-  local name=$1 regex=$2; shift 2
-  "$@" > said.txt 2>&1; echo "exit $?" >> said.txt
-  if tr '\n' ' ' < said.txt | grep -qE -- "$regex"; then ok "$name"; else fail "$name: not found: $regex" said.txt; fi
-}
-# field RUN EXPRESSION: of the chain's events, as Python sees them.
-field() {
-  python3 - "$1/chain.jsonl" "$2" << 'PY'
-import json, os, sys
-events = [json.loads(line) for line in open(sys.argv[1])] if os.path.exists(sys.argv[1]) else []
-def of(name): return [e for e in events if e["event"] == name]
-print(eval(sys.argv[2]))
-PY
-}
-wait_for() { # wait_for SECONDS COMMAND...
-  local until=$((SECONDS + $1)); shift
-  until "$@" > waited.txt 2>&1; do [ $SECONDS -lt $until ] || { cat waited.txt; return 1; }; sleep 1; done
-}
-links() { field "$1" 'len({e["job"] for e in of("begin")})'; }
-over() { [ "$(field "$1" 'of("close")[-1]["why"] if of("close") else ""')" = "${2:-done}" ]; }
-begun() { [ "$(links "$1")" -ge "$2" ]; }
 saved_in_link() { # saved_in_link RUN N: link N has begun, and something was saved since
   python3 - "$1" "$2" << 'PY'
 import json, sys
@@ -54,17 +28,10 @@ saves = [json.loads(l)["t"] for l in open(sys.argv[1] + "/journal.jsonl") if '"e
 sys.exit(0 if begun and any(t > begun[-1]["t"] + 2 for t in saves) else 1)
 PY
 }
-queue_empty() { squeue -h; [ -z "$(squeue -h)" ]; }
 
-cat > lab.json << 'MACHINE'
-{"name": "lab", "nodes": 4, "cores_per_node": 2, "sockets_per_node": 1, "cpu": "epyc-7742", "memory_per_node": "2 GB",
- "scheduler": {"kind": "slurm", "partition": "main", "walltime": "24:00:00", "environment":
-   ["OMPI_MCA_btl_tcp_if_include=lo", "OMPI_MCA_oob_tcp_if_include=lo", "OMPI_MCA_btl_base_warn_component_unused=0"]}}
-MACHINE
-
-make_job() { # make_job NAME STEPS
-  printf '{"name": "%s", "data": {"train": "synthetic", "samples": 2000, "image_size": 32, "threads": 1}, %s %s' \
-    "$1" '"model": {"name": "smallcnn", "classes": 4, "width": 8}, "evaluation": {"every_epochs": 0},' \
+make_job() { # make_job NAME STEPS [STEPS BETWEEN SAVES]
+  printf '{"name": "%s", "data": {"train": "synthetic", "samples": %s, "image_size": 32, "threads": 1}, %s %s' \
+    "$1" $((40 * ${3:-50})) '"model": {"name": "smallcnn", "classes": 4, "width": 8}, "evaluation": {"every_epochs": 0},' \
     "\"checkpoint\": {\"every_epochs\": 1}, \"training\": {\"global_batch\": 40, \"steps\": $2, \"threads\": 1}}" > "$1.json"
 }
 # steps_for SECONDS RUNS: how many steps a run takes in that time while so many runs share this machine, by short ones.
@@ -94,10 +61,10 @@ record() {
   # Without a chain: Slurm counts every waiting job, a successor of 4 h too, when it tells when the next could start.
   sbatch --wait --nodes=1 --exclusive --time=240 --output=straight.txt \
     --wrap "lockstep train straight.json --ranks 2 --run straight" > /dev/null & straight=$!
-  wait_for 30 test -e straight/journal.jsonl
+  wait_for test -e straight/journal.jsonl
   lockstep submit long.json --on lab.json --ranks-per-node 2 --walltime 1min --hours "1=$hours" --max-links $((3 * wanted)) \
     --run long
-  wait_for $((180 * wanted)) over long || fail "the long chain is done" long/chain.jsonl
+  most_seconds=$((180 * wanted)) wait_for over long || fail "the long chain is done" long/chain.jsonl
   wait $straight || fail "the undisturbed run is done" straight.txt
   check "same bits as undisturbed" cmp long/weights.safetensors straight/weights.safetensors
   lockstep submit --status long
@@ -138,21 +105,22 @@ fi
 
 # --- everything -------------------------------------------------------------------------------------------------------
 
-steps=$(steps_for 130 3)  # three to five jobs of a minute, one cut short; three still where a busy machine gets idle
-echo "     $steps steps (at $SECONDS s)"
-for run in straight queued login; do make_job $run "$steps"; done
+for run in straight queued login; do make_job $run 1300 10; done  # 130 saves of a second: more than two jobs of a minute
 submit="lockstep submit --on lab.json --ranks-per-node 2 --no-plan"
+nodes_in() { [ "$(sinfo -h -N -o %T | grep -cxE "$1")" = "$2" ]; }  # a state with a * is of a node that does not answer
+runs() { [ "$(squeue -h -o %T -j "$(field "$1" 'of("queued")[0]["job"]')")" = RUNNING ]; }
+echo 1200 > straight.gate  # it does not end before --earliest has found its node taken
 expect "the undisturbed run is submitted" 'queued job [0-9]+' \
   $submit straight.json --run straight --walltime 15min --site 'scheduler.extra=["--nodelist=n4"]'
-expect "a chain that queues itself" 'queued job [0-9]+; each queues the next, 12 at most' \
-  $submit queued.json --run queued --walltime 1min --max-links 12 --site 'scheduler.extra=["--exclude=n4"]'
-expect "a chain queued at once" 'queued jobs [0-9]+(, [0-9]+){8}; those left over' \
-  $submit login.json --run login --walltime 1min --links 9 --site submit_from=login --site 'scheduler.extra=["--exclude=n4"]'
+check "the undisturbed run has its node" wait_for runs straight
+check "the other three are free" wait_for nodes_in idle 3
 
-# The scheduler is asked once a minute, whoever asks how often.
-check "its first link begins" wait_for 60 begun queued 1
-for _ in 1 2 3 4 5; do lockstep submit --status queued > status.txt 2>&1; sleep 1; done
-expect "status tells the age of its answer" 'link 1 of at most 12.*RUNNING.*asked [1-9][0-9]* s ago' cat status.txt
+# --earliest: four nodes are free when the 15 minutes of the undisturbed run are over, one is free now. Asked while nothing
+# else is in the queue: what Slurm expects then does not depend on how far others have come.
+make_job soon 20
+expect "--earliest takes the shape that ends first" '4 +8 .* 1 +2 .*<- ends first.*queued job' \
+  $submit soon.json --run soon --nodes 4,1 --earliest --hours 4=0.01,1=0.02 --walltime 2min
+rm straight.gate
 
 # What is refused, each with its fix.
 expect "unknown partition" "no partition 'mian'.*did you mean 'main'.*exit 2" \
@@ -164,26 +132,34 @@ expect "unknown constraint" 'Invalid feature specification.*scheduler.constraint
   $submit straight.json --run x --walltime 5min --site scheduler.constraint=v900
 expect "unknown reservation" 'Requested reservation is invalid.*scheduler.reservation.*exit 2' \
   $submit straight.json --run x --walltime 5min --site scheduler.reservation=course
-check "the undisturbed run begins" wait_for 60 test -e straight/job.json
+check "the undisturbed run begins" wait_for test -e straight/job.json
 expect "another job's run folder" 'is the run of another job: training.seed was 1, now 7.*exit 2' \
   $submit straight.json --run straight --walltime 5min --set training.seed=7
+
+expect "a chain queued at once" 'queued jobs [0-9]+(, [0-9]+){19}; those left over' \
+  $submit login.json --run login --walltime 1min --links 20 --site submit_from=login --site 'scheduler.extra=["--exclude=n4"]'
+# Nothing slow stands between this one and the restart of the controller, which falls into the minute of its first link: a
+# link that begins while nobody answers would have no successor.
+expect "a chain that queues itself" 'queued job [0-9]+; each queues the next, 30 at most' \
+  $submit queued.json --run queued --walltime 1min --max-links 30 --site 'scheduler.extra=["--exclude=n4"]'
+check "its first link begins" wait_for begun queued 1
+check "and that of the other chain" wait_for begun login 1
 expect "a chain that lives" 'its chain lives, job [0-9]+ is (RUNNING|PENDING).*--cancel.*exit 2' \
   $submit queued.json --run queued --walltime 1min
 
+# The scheduler is asked once a minute, whoever asks how often.
+aged() { lockstep submit --status queued > status.txt 2>&1; grep -q 'asked [1-9][0-9]* s ago' status.txt; }
+check "an answer is used again" wait_for aged
+expect "status tells its age" 'link [0-9]+ of at most 30.*(RUNNING|PENDING).*asked [1-9][0-9]* s ago' cat status.txt
+
 # The controller dies and comes back: jobs do not notice.
 check "controller restarted" "$HERE/slurm.sh" restart
-nodes_back() { ! sinfo -h -o %T | grep -q unknown; }
-check "and knows its nodes again" wait_for 60 nodes_back
+check "and knows its nodes again" wait_for nodes_in 'idle|mixed|allocated|completing|planned' 4
 
 # A rank per task by srun, found through PMIx.
 make_job pmix 20
 expect "srun --mpi=pmix is submitted" 'queued job' \
   $submit pmix.json --run pmix --walltime 5min --site scheduler.launcher=srun --site 'scheduler.extra=["--exclude=n4"]'
-
-# --earliest: four nodes are free only when the undisturbed run ends, one is free soon.
-make_job soon 20
-expect "--earliest takes the shape that ends first" '4 +8 .* 1 +2 .*<- ends first.*queued job' \
-  $submit soon.json --run soon --nodes 4,1 --earliest --hours 4=0.01,1=0.02 --walltime 2min
 
 # A PBS script, through Slurm's own qsub, qstat and qdel.
 make_job pbs 20
@@ -193,11 +169,11 @@ expect "a PBS script is submitted" 'queued job' \
 # Power off the node of each chain's second link, once that link has saved.
 pull_plug() { # pull_plug RUN
   local run=$1 host
-  wait_for 150 saved_in_link "$run" 2 || { fail "$run: a second link" "$run/chain.jsonl"; return; }
+  wait_for saved_in_link "$run" 2 || { fail "$run: a second link" "$run/chain.jsonl"; return; }
   host=$(field "$run" 'of("begin")[-1]["host"]')
   "$HERE/slurm.sh" crash "$host"; local at=$SECONDS
   echo "     $run: $host lost its power"
-  wait_for 100 begun "$run" 3 && ok "$run: node power-off recovered by itself after $((SECONDS - at)) s" \
+  wait_for begun "$run" 3 && ok "$run: node power-off recovered by itself after $((SECONDS - at)) s" \
     || fail "$run: nobody went on after the power-off" "$run/chain.jsonl"
   "$HERE/slurm.sh" start "$host"
 }
@@ -206,22 +182,23 @@ wait; cat plug-*.txt
 failures=$((failures + $(cat plug-*.txt | grep -c ^FAIL)))
 
 for run in straight queued login pmix soon pbs; do
-  wait_for 240 over $run && ok "$run is done after $(links $run) links" || fail "$run is done" $run/chain.jsonl
+  wait_for over $run && ok "$run is done after $(links $run) links" || fail "$run is done" $run/chain.jsonl
 done
 check "chained over at least 3 jobs" test "$(links queued)" -ge 3
 check "so is the other" test "$(links login)" -ge 3
 for run in queued login; do
   check "$run has the bits of the undisturbed run" cmp $run/weights.safetensors straight/weights.safetensors
 done
-check "nothing is left in the queue" wait_for 30 queue_empty
+check "nothing is left in the queue" wait_for queue_empty
 expect "srun found its ranks" '"ranks":2' cat pmix/journal.jsonl
 expect "PBS's variables were there" 'link 1 of at most .* after step 0' bash -c 'cat pbs/link-*.out'
 expect "promised and real end are told" 'promised end .* real end .* (later|earlier)' lockstep submit --status soon
 
 # A node on which every rank dies: its link gives up, the next one is kept away from it.
-make_job bad $((steps / 3))
+make_job bad 400 10
+echo 50 > bad.gate  # saves of five seconds, then no further: neither before the kills nor, by ranks that live, between them
 expect "a chain that meets a bad node" 'queued job' $submit bad.json --run bad --walltime 5min
-check "and trains" wait_for 60 saved_in_link bad 1
+check "and trains" wait_for saved_in_link bad 1
 bad=$(field bad 'of("begin")[0]["host"]')
 kill_ranks_of() { # kill_ranks_of HOST RUN: those of that node alone; the supervisor, which names the run too, is no rank
   local pid
@@ -231,18 +208,19 @@ kill_ranks_of() { # kill_ranks_of HOST RUN: those of that node alone; the superv
   done
 }
 moved() { kill_ranks_of "$bad" bad; begun bad 2; }
-check "goes on with another link" wait_for 120 moved
+check "goes on with another link" wait_for moved
+rm bad.gate
 expect "which was kept away from it" "\"event\":\"exclude\".*\"$bad\"" cat bad/chain.jsonl
 expect "by the scheduler" "job [0-9]+ will not run on $bad" bash -c 'cat bad/link-*.out'
 check "and runs elsewhere" test "$(field bad 'of("begin")[1]["host"]')" != "$bad"
-check "to its end" wait_for 120 over bad
+check "to its end" wait_for over bad
 
 make_job gone 100000
 expect "a chain to be cancelled" 'queued job' $submit gone.json --run gone --walltime 5min
 two_queued() { [ "$(field gone 'len(of("queued"))')" -ge 2 ]; }
-check "and queues its second link" wait_for 60 two_queued
+check "and queues its second link" wait_for two_queued
 expect "is cancelled" 'cancelled [0-9]+, [0-9]+.*exit 0' lockstep submit --cancel gone
-check "and leaves the queue" wait_for 30 queue_empty
+check "and leaves the queue" wait_for queue_empty
 
 [ "$failures" = 0 ] || for file in */link-*.out; do echo "== $file"; tail -5 "$file"; done
 echo "faults injected: $(($(cat plug-*.txt | grep -c 'lost its power') + 1))"  # and the controller

@@ -7,7 +7,7 @@
 #                             as on a login node, gives its exit code; 77 when this machine cannot do it
 #   slurm.sh crash nX         within COMMAND: power off one node
 #   slurm.sh start nX         within COMMAND: power it on again
-#   slurm.sh restart          within COMMAND: kill -9 of the controller, and a new one
+#   slurm.sh restart          within COMMAND: kill -9 of the controller when its state is on its disk, and a new one
 set -euo pipefail
 
 NODES=${LOCKSTEP_SLURM_NODES:-4}  # at most 9: the port pattern below has one digit
@@ -51,12 +51,12 @@ enter_view() {
 # --- inside: install, start, run --------------------------------------------------------------------------------------
 
 install_packages() {
-  command -v slurmctld > /dev/null && command -v munged > /dev/null && return
+  command -v slurmctld > /dev/null && command -v munged > /dev/null && [ -x /usr/sbin/sshd ] && command -v rsync > /dev/null && return
   printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d  # packages must not start their daemons: we do
   chmod +x /usr/sbin/policy-rc.d
   local log=/tmp/apt.log
   apt-cache show slurm-wlm > /dev/null 2>&1 || apt-get update > "$log" 2>&1 || { cat "$log"; cannot "apt-get update failed"; }
-  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends slurm-wlm munge libpmix2 slurm-wlm-torque iproute2 \
+  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends slurm-wlm munge libpmix2 slurm-wlm-torque iproute2 openssh-server rsync \
     > "$log" 2>&1 || { tail -20 "$log"; cannot "apt-get install failed"; }
 }
 
@@ -94,7 +94,8 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 GresTypes=gpu
 ReturnToService=2
-SlurmdTimeout=10
+# A node that is silent for so long is down: far above what a busy machine needs, since it would take the node's jobs along.
+SlurmdTimeout=20
 SlurmctldTimeout=30
 KillWait=5
 JobRequeue=1
@@ -128,13 +129,39 @@ start_slurm() {
   slurmctld
   local node
   for node in $(seq "$NODES"); do start_node "n$node"; done
-  for _ in $(seq 300); do
+  for _ in $(seq 1200); do
     [ "$(sinfo -h -t idle -o %D 2> /dev/null || true)" = "$NODES" ] && return
     sleep 0.1
   done
   sinfo -N -l || true
   tail -n 5 "$LAB"/log/*
-  cannot "the nodes did not come up in 30 s"
+  cannot "the nodes did not come up in 120 s"
+}
+
+# The controller writes down every few seconds what has changed: killed before that it forgets jobs that it has just taken or
+# started. A change of ours tells when all before it is written.
+save_state() {
+  local job
+  touch "$LAB/restart"
+  for _ in $(seq 240); do
+    [ "$LAB/state/job_state" -nt "$LAB/restart" ] && return
+    for job in $(squeue -h -t PENDING,RUNNING -o %A); do
+      scontrol update "JobId=$job" "Comment=$SECONDS" > /dev/null 2>&1 && break  # unless it has just ended
+    done
+    sleep 0.5
+  done
+  say "the controller does not write down its state"
+  return 1
+}
+
+restart_controller() {
+  local old
+  save_state
+  old=$(cat "$LAB/slurmctld.pid")
+  kill -9 "$old"
+  sleep 1
+  while [ -e "/proc/$old" ]; do sleep 0.1; done
+  slurmctld
 }
 
 case ${1:-} in
@@ -158,6 +185,6 @@ case ${1:-} in
     exit "$code" ;;
   crash) kill -9 "$(cat "$LAB/$2.pid")" ;;
   start) start_node "$2" ;;
-  restart) kill -9 "$(cat "$LAB/slurmctld.pid")"; sleep 1; slurmctld ;;
+  restart) restart_controller ;;
   *) sed -n '3,12p' "$SELF"; exit 2 ;;
 esac

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A made-up radar learnt from its files: nowcast.py [FOLDER].
+
+40 events of rain as Level II files become sequences, a ConvLSTM learns them, and its forecasts of the last events, which it
+has never seen, are held against the two ways to forecast without learning: better than persistence at every lead time,
+by the critical success index at 0.5 mm/h and by the squared error, and than optical flow from 30 minutes on by the index.
+"""
+import json
+import pathlib
+import sys
+import tempfile
+
+from shared.lesson import program
+
+lockstep = program()
+JOB = {
+    "name": "nowcast", "task": "nowcast",
+    "nowcast": {"inputs": 5, "outputs": 12, "widths": [32, 32], "thresholds": [0.5, 2, 5], "scales": [5]},
+    "data": {"train": "rain/train", "validate": "rain/validate", "image_size": 32},
+    "model": {"name": "convlstm", "patch": 2},
+    "training": {"global_batch": 8, "epochs": 16, "optimizer": {"name": "adamw", "lr": 0.003}, "schedule": {"name": "cosine", "warmup_epochs": 0.5},
+                 "clip_norm": 1, "seed": 1},
+    "evaluation": {"every_epochs": 4, "worst": 6},
+}
+
+
+def learn(folder):
+    lockstep("prep", "--synthesize", "radar", "--count", "1440", "--to", "world", cwd=folder)
+    lockstep("prep", "world", "--to", "rain", "--grid", "32", "--cell", "4", "--stride", "2", "--validate", "0.1", cwd=folder)
+    (folder / "job.json").write_text(json.dumps(JOB))
+    lockstep("train", "job.json", "--run", "run", cwd=folder)
+    print(lockstep("eval", "run", "--json", "eval.json", cwd=folder))
+    lockstep("report", "run", cwd=folder)
+    return json.loads((folder / "eval.json").read_text())
+
+
+def main():
+    with tempfile.TemporaryDirectory() as made:
+        folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else made)
+        folder.mkdir(parents=True, exist_ok=True)
+        found = learn(folder)
+    network, still, flow = (found["methods"][name] for name in ("network", "persistence", "flow"))
+    wrong = []
+    for i, minutes in enumerate(found["minutes"]):
+        if not (network["csi"][0][i] > still["csi"][0][i] and network["mse"][i] < still["mse"][i]):
+            wrong.append(f"{minutes} min: no better than persistence")
+        if minutes >= 30 and not network["csi"][0][i] > flow["csi"][0][i]:
+            wrong.append(f"{minutes} min: no better than optical flow")
+    print("\n".join(wrong) or f"better than persistence at every lead time, than optical flow from 30 minutes on ({found['samples']} sequences)")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
