@@ -29,7 +29,8 @@ Tensor beside_maps(const Tensor& vector) {  // [channels] beside maps
   return vector.to(at::kFloat).view({1, -1, 1, 1});
 }
 
-// libtorch's own operators, on any device.
+// libtorch's own operators, on any device. They write in place: a library takes those arguments by value.
+// NOLINTBEGIN(performance-unnecessary-value-param)
 void gates_plain(const MaybeTensor& input_sums, const MaybeTensor& state_sums, const MaybeTensor& bias,
                  const Tensor& cells, const Tensor& peepholes, Tensor hidden, Tensor cells_out, MaybeTensor gates) {
   const int64_t channels = cells.size(1);
@@ -73,6 +74,7 @@ void gates_meta(const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, cons
                 Tensor, MaybeTensor) {}
 void gates_backward_meta(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Tensor, Tensor,
                          Tensor) {}
+// NOLINTEND(performance-unnecessary-value-param)
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 """The loss of a Mask R-CNN step by step, beside torchvision's from the same weights over the same samples.
 
 loss_curves.py [--steps N] [--size HEIGHT] [--batch N] [--network NAME] [--rate R] [--device cpu|cuda] [--folder DIR] [--prepare]
-               [--json FILE]
+               [--starts N] [--json FILE]
 
 Both start from one file of torchvision's weights, with the batch norms held, and take the first candidates wherever a
 sampler would draw (instances.sampler=first; torch.randperm replaced). `train --history` says which samples each step took
@@ -11,12 +11,17 @@ and what its loss was; torchvision takes the same ones, an image at a time, the 
 the masks of a batch weighs images by their objects. Scenes are drawn in the size that the network sees: no pixel is
 resampled. --prepare draws and rasterises them into DIR (which needs pycocotools) and ends; with such a DIR the rest runs
 where that is missing. On a GPU torchvision runs twice: how far it is from itself is the measure of what is chance.
+
+Rounding grows from step to step, and once it tips a choice (which candidates are kept) the curves go their own ways. So
+the long curves are held against each other by means, and the step itself by short runs from other weights and samples:
+of --starts such runs more than half must agree over their first steps.
 """
 import argparse
 import io
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tarfile
@@ -30,7 +35,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOCKSTEP = os.environ.get("LOCKSTEP_BIN") or str(pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve() / "bin/lockstep")
 CLASSES = 3
 MOMENTUM, DECAY = 0.9, 1e-4
-FIRST, FIRST_BOUND = 5, 1e-3  # of the first steps the relative difference of any loss: later another choice tips the scale
+FIRST, FIRST_BOUND = 3, 1e-3  # of the first steps the relative difference of any loss: median over the starts
 WINDOW, WINDOW_BOUND = 20, 0.05  # of the means of so many steps in a row, anywhere
 SIZES = {"proposals": 300, "evaluated_proposals": 150, "anchor_samples": 64, "roi_slots": 48, "detections": 30}
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -88,9 +93,9 @@ def reference(network):
                     rpn_batch_size_per_image=SIZES["anchor_samples"], box_batch_size_per_image=SIZES["roi_slots"])
 
 
-def write_weights(folder, network, samples):
+def write_weights(folder, network, samples, start):
     """Fresh ones, whose held norms give the pyramid values of about 1."""
-    torch.manual_seed(11)
+    torch.manual_seed(11 + start)
     model = reference(network).eval()
     with torch.no_grad():
         for module in model.backbone.body.modules():
@@ -103,22 +108,26 @@ def write_weights(folder, network, samples):
     torch.save(model.state_dict(), folder / "start.pth")
 
 
-def ours(folder, args, wide):
+def ours(folder, args, wide, start, num_steps):
     steps_per_epoch = -(-args.count // args.batch)
     job = {"name": "curves", "task": "instances",
            "data": {"train": "set/train", "image_size": [args.size, wide], "augment": "none", "order": "full", "threads": 1},
            "model": {"name": args.network, "weights": "start.pth"},
            "instances": {"slots": 8, "min_size": args.size, "max_size": wide, "mask_size": min(512, wide), "sampler": "first", **SIZES},
-           "training": {"global_batch": args.batch, "precision": "fp32", "seed": 5,
-                        "phases": [{"epochs": args.steps / steps_per_epoch, "freeze_norm": True}],
+           "training": {"global_batch": args.batch, "precision": "fp32", "seed": 5 + start,
+                        "phases": [{"epochs": num_steps / steps_per_epoch, "freeze_norm": True}],
                         "optimizer": {"name": "sgd", "lr": args.rate, "momentum": MOMENTUM, "weight_decay": DECAY, "decay_norm_and_bias": True},
                         "schedule": {"name": "constant"}},
            "evaluation": {"every_epochs": 0}}
     (folder / "job.json").write_text(json.dumps(job))
     words = ["--device", "cuda"] if args.device == "cuda" else []
-    lockstep(folder, "train", "job.json", "--run", "run", "--history", *words)
-    lines = [json.loads(line) for line in (folder / "run/history/rank-0.jsonl").read_text().splitlines()]
-    return [line for line in lines if "samples" in line]
+    run = f"run-{start}-{num_steps}"
+    lockstep(folder, "train", "job.json", "--run", run, "--history", *words)
+    lines = [json.loads(line) for line in (folder / run / "history/rank-0.jsonl").read_text().splitlines()]
+    steps = [line for line in lines if "samples" in line]
+    if len(steps) != num_steps:
+        sys.exit(f"{len(steps)} steps, {num_steps} are expected")
+    return steps
 
 
 def theirs(folder, args, steps, samples):
@@ -149,16 +158,30 @@ def theirs(folder, args, steps, samples):
     return losses
 
 
+def relative_differences(ours, theirs):
+    return [abs(a - b) / max(abs(b), 1e-6) for a, b in zip(ours, theirs)]
+
+
+def first_steps(folder, args, samples):
+    """Of each start the largest relative difference over its first steps."""
+    found = []
+    for start in range(args.starts):
+        write_weights(folder, args.network, samples, start)
+        steps = ours(folder, args, samples["0.pixels"].shape[1], start, FIRST)
+        found.append(max(relative_differences([step["loss"] for step in steps], theirs(folder, args, steps, samples))))
+    return found
+
+
 def differences(ours, theirs):
-    relative = [abs(a - b) / max(abs(b), 1e-6) for a, b in zip(ours, theirs)]
+    relative = relative_differences(ours, theirs)
     means = [[sum(curve[i:i + WINDOW]) / WINDOW for i in range(len(curve) - WINDOW + 1)] for curve in (ours, theirs)]
-    return {"first": max(relative[:FIRST]), "largest": max(relative),
+    return {"largest": max(relative),
             "means": max((abs(a - b) / b for a, b in zip(*means)), default=0.0)}
 
 
 def main():
     parser = argparse.ArgumentParser()
-    for name, default in (("steps", 20), ("size", 96), ("batch", 2), ("count", 16)):
+    for name, default in (("steps", 20), ("size", 96), ("batch", 2), ("count", 16), ("starts", 9)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--rate", type=float, default=0.002)
     parser.add_argument("--network", default="maskrcnn_resnet18_fpn")
@@ -174,10 +197,9 @@ def main():
             return 0
         samples = dict(numpy.load(folder / "samples.npz"))
         args.count = len(samples) // 4  # of those drawn, some are for validation
-        write_weights(folder, args.network, samples)
-        steps = ours(folder, args, samples["0.pixels"].shape[1])
-        if len(steps) != args.steps:
-            sys.exit(f"{len(steps)} steps, {args.steps} are expected")
+        starts = first_steps(folder, args, samples)
+        write_weights(folder, args.network, samples, 0)
+        steps = ours(folder, args, samples["0.pixels"].shape[1], 0, args.steps)
         here = [step["loss"] for step in steps]
         runs = [theirs(folder, args, steps, samples) for _ in range(2 if args.device == "cuda" else 1)]
     found = differences(here, runs[0])
@@ -186,18 +208,21 @@ def main():
         if at < args.steps:
             print(f"{at + 1:4}  {here[at]:.6f}  " + "  ".join(f"{run[at]:.6f}" for run in runs))
     words = lambda row: ", ".join(f"{key} {value:.1e}" for key, value in row.items())
-    print(f"relative differences to torchvision: {words(found)}")
+    first = statistics.median(starts)
+    print(f"relative differences to torchvision: {words(found)}; of the first {FIRST} steps from {len(starts)} starts: "
+          f"median {first:.1e} ({', '.join(f'{value:.1e}' for value in sorted(starts))})")
     row = {"what": "loss curves from the same weights and samples", "model": args.network, "batch": args.batch, "precision": "fp32",
            "learning_rate": args.rate, "steps": args.steps, "image_height": args.size, "device": args.device, "peer": f"torchvision, PyTorch {torch.__version__}",
-           "relative_difference": found, "losses": here, "peer_losses": runs[0]}
+           "relative_difference": {"first": first, **found}, "first_of_starts": starts, "losses": here, "peer_losses": runs[0]}
     if len(runs) > 1:
         row["peer_to_itself"] = differences(runs[1], runs[0])
         row["peer_losses_again"] = runs[1]
         print(f"torchvision to itself: {words(row['peer_to_itself'])}")
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps([row], indent=1))
-    if found["first"] > FIRST_BOUND or found["means"] > WINDOW_BOUND or here[-1] >= here[0]:
-        sys.exit(f"the curves part: {FIRST_BOUND} of the first {FIRST} steps and {WINDOW_BOUND} of means of {WINDOW} are allowed, and a loss that falls")
+    if first > FIRST_BOUND or found["means"] > WINDOW_BOUND or here[-1] >= here[0]:
+        sys.exit(f"the curves part: {FIRST_BOUND} of the first {FIRST} steps (median of the starts) and {WINDOW_BOUND} of means of {WINDOW} "
+                 "are allowed, and a loss that falls")
     return 0
 
 
