@@ -35,7 +35,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOCKSTEP = os.environ.get("LOCKSTEP_BIN") or str(pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve() / "bin/lockstep")
 CLASSES = 3
 MOMENTUM, DECAY = 0.9, 1e-4
-FIRST, FIRST_BOUND = 3, 1e-3  # of the first steps the relative difference of any loss: median over the starts
+FIRST, FIRST_BOUND = 3, 1e-4  # of the first steps the relative difference of any loss: median over the starts
 WINDOW, WINDOW_BOUND = 20, 0.05  # of the means of so many steps in a row, anywhere
 SIZES = {"proposals": 300, "evaluated_proposals": 150, "anchor_samples": 64, "roi_slots": 48, "detections": 30}
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -181,7 +181,7 @@ def differences(ours, theirs):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name, default in (("steps", 20), ("size", 96), ("batch", 2), ("count", 16), ("starts", 9)):
+    for name, default in (("steps", 20), ("size", 96), ("batch", 2), ("count", 16), ("starts", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--rate", type=float, default=0.002)
     parser.add_argument("--network", default="maskrcnn_resnet18_fpn")
