@@ -32,13 +32,16 @@ ip -n $B addr add 10.77.0.2/24 dev cutB && ip -n $B link set cutB up && ip -n $B
 printf '127.0.0.1 localhost\n10.77.0.1 noda\n10.77.0.2 nodb\n' > "$LAB/hosts"
 printf 'noda\nnoda\nnodb\nnodb\n' > "$LAB/nodes"
 
-# What mpirun takes for ssh: node HOST COMMAND... runs it there, with the node's own name, network and /tmp.
+# What mpirun takes for ssh: node HOST COMMAND... runs it there, with the node's own name, network and /tmp. This tree stays
+# visible, which may itself lie in /tmp.
+mkdir "$LAB/tree"
 cat > "$LAB/node" << AGENT
 #!/bin/bash
 host=\$1; shift
 case \$host in noda) space=$A ;; nodb) space=$B ;; *) exit 1 ;; esac
 exec nsenter --net=/run/netns/\$space unshare --mount --uts --propagation private /bin/bash -c '
-  hostname "\$0"; mount --bind $LAB/hosts /etc/hosts; mount -t tmpfs -o mode=1777 tmpfs /tmp
+  hostname "\$0"; mount --bind $LAB/hosts /etc/hosts; mount --bind $TREE $LAB/tree
+  mount -t tmpfs -o mode=1777 tmpfs /tmp; mkdir -p $TREE; mount --bind $LAB/tree $TREE
   mount -t tmpfs -o mode=1777 tmpfs /dev/shm; cd $LAB; eval "exec \$*"' "\$host" "\$@"
 AGENT
 chmod +x "$LAB/node"
