@@ -97,8 +97,9 @@ float dbz_at(const std::vector<Bump>& bumps, double x, double y) {
 }  // namespace
 
 double RainWorld::seconds_at(int64_t index) const {
-  const double event = static_cast<double>(index / frames), frame = static_cast<double>(index % frames);
-  return kWorldStart + 60 * (event * (static_cast<double>(frames) * minutes + pause) + frame * minutes);
+  const int64_t event = index / frames, frame = index % frames;
+  const double event_minutes = static_cast<double>(frames) * minutes + pause;
+  return kWorldStart + 60 * (static_cast<double>(event) * event_minutes + static_cast<double>(frame) * minutes);
 }
 
 RadarVolume RainWorld::volume(int64_t index, int64_t range) const {
