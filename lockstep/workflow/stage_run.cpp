@@ -59,6 +59,11 @@ void rename_over(const base::Path& from, const base::Path& to) {
     base::throw_errno(text("cannot rename ", from.string(), " to ", to.string()));
 }
 
+// A link that leads nowhere, too.
+bool is_something(const base::Path& path) {
+  return std::filesystem::is_symlink(path) || base::is_there(path);
+}
+
 base::Path parent_of(const base::Path& path) {
   return path.has_parent_path() ? path.parent_path() : base::Path(".");
 }
@@ -94,7 +99,7 @@ std::string last_line(const base::Path& log) {
   return "";
 }
 
-// Where a folder waits to be removed while the new one takes its name.
+// Where the previous output waits until the new one has its name: it is put back when that comes to nothing.
 std::string old_name(const std::string& path, const std::string& token) {
   return text(path, ".old-", token.substr(0, 8));
 }
@@ -111,9 +116,33 @@ bool may_be_half_made(const base::Path& path, const std::string& token, const sp
   const std::string name = path.filename().string();
   const std::string mark = token.substr(0, 8);
   if (mark.size() < 8) return false;
-  if (name.starts_with(text("partial-", mark, "-")) || name.ends_with(text(".old-", mark))) return true;
+  if (name.starts_with(text("partial-", mark, "-"))) return true;
   return std::any_of(stage.outputs.begin(), stage.outputs.end(),
                      [&](const std::string& output) { return path == base::Path(spec::stage_path(output)); });
+}
+
+// Undoes an attempt that came to nothing: what it half made goes, the outputs that it put aside are back in their
+// places. A kill meanwhile lets the next one do it again: what was put aside is whole until it is renamed.
+void take_back(const Attempt& attempt, const spec::Stage& stage) {
+  for (const auto& path : attempt.half_made) {
+    if (may_be_half_made(path, attempt.token, stage)) remove_all(path);
+  }
+  if (attempt.token.size() < 8) return;
+  for (const auto& output : stage.outputs) {
+    const std::string path = spec::stage_path(output);
+    const std::string old = old_name(path, attempt.token);
+    if (!is_something(old)) continue;
+    remove_all(path);
+    rename_over(old, path);
+    base::fsync_folder(parent_of(path));
+  }
+}
+
+// What would have been gone on from stays for a person to look at.
+void put_aside_for_good(const std::string& path) {
+  if (!is_something(path)) return;
+  remove_all(path + ".previous");
+  rename_over(path, path + ".previous");
 }
 
 // What the words leave to the stage: {output} stands in them for the i-th.
@@ -166,16 +195,20 @@ StageRun::StageRun(const spec::Stage& stage, const StatePaths& paths, const Fres
                 "the stage that should write it does not, or the path is misspelt");
   }
   const auto words = make_room();
-  start(words);
+  try {
+    start(words);
+  } catch (const Error& error) {
+    trouble_ = error.what();
+    fail();
+    throw;
+  }
 }
 
 std::vector<std::string> StageRun::make_room() {
   const auto before = read_attempt(paths_, stage_.name);
   if (before) {
     if (before->host == site::host_name()) end_left_behind(paths_.stage(stage_.name), before->token);
-    for (const auto& path : before->half_made) {
-      if (may_be_half_made(path, before->token, stage_)) remove_all(path);
-    }
+    take_back(*before, stage_);
   }
   const std::string key = freshness_.basis.key();
   const bool continues = stage_.goes_on() && before && before->key == key;
@@ -188,9 +221,7 @@ std::vector<std::string> StageRun::make_room() {
   attempt_.number = before && before->key == key ? before->number + 1 : 1;
   const bool starts_over = stage_.goes_on() && !continues && (before || freshness_.record);
   for (const auto& path : starts_over ? spec::state_paths(stage_) : std::vector<std::string>{}) {
-    if (!base::is_there(path)) continue;
-    remove_all(path + ".previous");
-    rename_over(path, path + ".previous");
+    put_aside_for_good(path);
   }
   spec::PlaceholderValues values = spec::placeholder_values(stage_);
   for (auto& [name, value] : values.numbers) {
@@ -200,14 +231,17 @@ std::vector<std::string> StageRun::make_room() {
     const std::string path = spec::stage_path(stage_.outputs[i]);
     base::make_synced_folders(parent_of(path));
     if (stage_.goes_on()) {
-      if (starts_over) remove_all(path);
-    } else if (names_output(stage_, i)) {
+      if (starts_over) put_aside_for_good(path);
+      continue;
+    }
+    attempt_.half_made.push_back(partial_name(path, attempt_.token));
+    if (names_output(stage_, i)) {
       values.outputs[i] = partial_name(path, attempt_.token);
-      attempt_.half_made.insert(attempt_.half_made.end(), {values.outputs[i], old_name(path, attempt_.token)});
       made_.emplace_back(values.outputs[i], path);
+    } else if (is_something(path)) {
+      aside_.push_back(path);
     } else {
       attempt_.half_made.push_back(path);
-      remove_all(path);
     }
   }
   if (stage_.copy.empty()) {
@@ -224,7 +258,8 @@ std::vector<std::string> StageRun::make_room() {
 }
 
 void StageRun::start(const std::vector<std::string>& words) {
-  write_attempt(paths_, stage_.name, attempt_);
+  write_attempt(paths_, stage_.name, attempt_);  // before anything is put aside: its token finds that again
+  for (const auto& path : aside_) rename_over(path, old_name(path, attempt_.token));
   Json event = Json::object();
   event["stage"] = stage_.name;
   event["attempt"] = attempt_.number;
@@ -270,18 +305,24 @@ bool StageRun::poll(Digests& digests) {
 
 void StageRun::move_outputs() {
   for (const auto& [made, path] : made_) {
-    if (!base::is_there(made)) continue;
     sync_file_system(made);
-    if (std::filesystem::is_directory(path) || std::filesystem::is_directory(made)) {
-      // No folder can be renamed over one that has something in it.
-      const std::string old = old_name(path, attempt_.token);
-      if (base::is_there(path)) rename_over(path, old);
-      rename_over(made, path);
-      remove_all(old);
-    } else {
-      rename_over(made, path);
+    // No folder can be renamed over one that has something in it.
+    const bool folder = std::filesystem::is_directory(path) || std::filesystem::is_directory(made);
+    if (folder && is_something(path)) {
+      rename_over(path, old_name(path, attempt_.token));
+      aside_.push_back(path);
     }
+    rename_over(made, path);
     base::fsync_folder(parent_of(path));
+  }
+}
+
+// By a name that says so first: what a kill leaves of it is not put back.
+void StageRun::remove_put_aside() {
+  for (const auto& path : aside_) {
+    const std::string partial = partial_name(path, attempt_.token);
+    rename_over(old_name(path, attempt_.token), partial);
+    remove_all(partial);
   }
 }
 
@@ -301,6 +342,7 @@ void StageRun::complete(Digests& digests) {
     if (made_.empty()) sync_file_system(path);
     record.outputs[path] = digest;
   }
+  remove_put_aside();
   record.basis = freshness_.basis;
   // What it changed itself is no input.
   std::erase_if(record.basis.files, [&](const auto& file) { return digests.of(file.first) != file.second; });
@@ -311,6 +353,8 @@ void StageRun::complete(Digests& digests) {
   record.host = attempt_.host;
   record.version = LOCKSTEP_VERSION;
   record.job = site::read_scheduler().job_id;
+  attempt_.half_made.clear();  // killed behind the record, it has made nothing that must go
+  write_attempt(paths_, stage_.name, attempt_);
   write_record(paths_, stage_.name, record);
   std::error_code gone;
   std::filesystem::remove(paths_.attempt(stage_.name), gone);
@@ -322,7 +366,7 @@ void StageRun::complete(Digests& digests) {
 }
 
 void StageRun::fail() {
-  for (const auto& path : attempt_.half_made) remove_all(path);
+  take_back(attempt_, stage_);
   attempt_.half_made.clear();
   attempt_.seconds += seconds_;
   attempt_.trouble = trouble_;

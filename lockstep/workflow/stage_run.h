@@ -23,8 +23,9 @@ struct StageShare {
 };
 
 // One stage under way, on this node. Outputs that the command names by {output} are made under another name and renamed
-// when all are there; others are removed before it starts and when it fails. A stage that goes on writes in place, and
-// what it went on from is put aside (PATH.previous) when it has to start over. The record is written last.
+// when all are there; others that are there are put aside before it starts. The previous outputs go when the new ones
+// are in their places, and are put back when it fails. A stage that goes on writes in place; what it went on from and
+// wrote is put aside (PATH.previous) when it has to start over. The record is written last.
 class StageRun {
  public:
   // Ends what an earlier attempt left behind, then starts. User error when an input is missing or another process works
@@ -48,6 +49,7 @@ class StageRun {
   void start(const std::vector<std::string>& words);
   void complete(Digests& digests);
   void move_outputs();
+  void remove_put_aside();
   void fail();
 
   spec::Stage stage_;
@@ -58,6 +60,7 @@ class StageRun {
   run::RunFolder held_;
   Attempt attempt_;
   std::vector<std::pair<std::string, std::string>> made_;  // where an output is made, and where it belongs
+  std::vector<std::string> aside_;                         // outputs whose previous content has another name
   double started_ = 0;                                     // steady seconds
   std::unique_ptr<tune::Child> child_;
   bool over_ = false;

@@ -49,6 +49,73 @@ TEST(StageRunTest, AFolderTakesThePlaceOfTheOldOne) {
   EXPECT_THAT(half_made_files(), IsEmpty());
 }
 
+// A kill between the two renames: what was put aside is the only whole output, and the next attempt fails as well.
+TEST(StageRunTest, PutsBackTheFolderThatAKilledAttemptPutAside) {
+  SmallWorkflow small(R"("a": {"command": ["sh", "-c", ": {output}; exit 1"], "outputs": ["d"]})");
+  for (const char* folder : {"d.old-0badcafe", "partial-0badcafe-d"}) base::make_folders(folder);
+  base::write_file("d.old-0badcafe/one", "1");
+  Attempt killed;
+  killed.token = "0badcafe12345678";
+  killed.half_made = {"partial-0badcafe-d", "d.old-0badcafe"};
+  base::make_folders(small.paths().stage("a"));
+  write_attempt(small.paths(), "a", killed);
+  EXPECT_EQ(small.run().stages[0].what, What::failed);
+  EXPECT_EQ(base::read_file("d/one"), "1");
+  EXPECT_THAT(half_made_files(), IsEmpty());
+}
+
+// One behind them: the new folder has its place and no record.
+TEST(StageRunTest, PutsBackTheFolderWhoseSuccessorHasNoRecord) {
+  SmallWorkflow small(R"("a": {"command": ["sh", "-c", ": {output}; exit 1"], "outputs": ["d"]})");
+  for (const char* folder : {"d.old-0badcafe", "d"}) base::make_folders(folder);
+  base::write_file("d.old-0badcafe/one", "1");
+  base::write_file("d/two", "2");
+  Attempt killed;
+  killed.token = "0badcafe12345678";
+  base::make_folders(small.paths().stage("a"));
+  write_attempt(small.paths(), "a", killed);
+  EXPECT_EQ(small.run().stages[0].what, What::failed);
+  EXPECT_EQ(base::read_file("d/one"), "1");
+  EXPECT_FALSE(base::is_there("d/two"));
+  EXPECT_THAT(half_made_files(), IsEmpty());
+}
+
+// That an output is missing is seen when the new folder has its place.
+TEST(StageRunTest, AFolderThatIsNotTakenLeavesTheOldOne) {
+  SmallWorkflow small(
+      R"("a": {"command": ["sh", "-c", "mkdir {output} && echo 2 > {output}/two && rm -f other"], "outputs": ["d", "other"]})");
+  base::make_folders("d");
+  base::write_file("d/one", "1");
+  base::write_file("other", "3");
+  EXPECT_EQ(small.run().stages[0].what, What::failed);
+  EXPECT_EQ(base::read_file("d/one"), "1");
+  EXPECT_FALSE(base::is_there("d/two"));
+  EXPECT_EQ(base::read_file("other"), "3");
+  EXPECT_THAT(half_made_files(), IsEmpty());
+}
+
+TEST(StageRunTest, AnOutputWrittenByItsOwnNameIsPutBackWhenItFails) {
+  SmallWorkflow small(R"("a": {"command": ["sh", "-c", "mkdir d; echo 2 > d/two; test -e good"], "outputs": ["d"]})");
+  base::write_file("good", "");
+  EXPECT_EQ(small.run().stages[0].what, What::ran);
+  base::write_file("d/one", "1");
+  std::filesystem::remove("good");
+  EXPECT_EQ(small.run().stages[0].what, What::failed);
+  EXPECT_EQ(base::read_file("d/one"), "1");
+  base::write_file("good", "");
+  EXPECT_EQ(small.run().stages[0].what, What::ran);
+  EXPECT_FALSE(base::is_there("d/one"));
+  EXPECT_THAT(half_made_files(), IsEmpty());
+}
+
+TEST(StageRunTest, ACommandThatCannotBeStartedLeavesTheOutput) {
+  SmallWorkflow small(R"("a": {"command": ["./absent"], "outputs": ["out"]})");
+  base::write_file("out", "old");
+  EXPECT_EQ(small.run().stages[0].what, What::failed);
+  EXPECT_EQ(base::read_file("out"), "old");
+  EXPECT_THAT(half_made_files(), IsEmpty());
+}
+
 TEST(StageRunTest, NamesAnOutputThatWasNotWritten) {
   SmallWorkflow small(R"("a": {"command": ["true"], "outputs": ["out"]},
                          "b": {"command": ["sh", "-c", ": {output}"], "outputs": ["other"]})");
@@ -81,6 +148,7 @@ TEST(StageRunTest, ARestartableStageGoesOnAndStartsOverWhenItsInputChanged) {
   EXPECT_EQ(small.run().stages[0].what, What::failed);
   EXPECT_EQ(base::read_file("state"), "2\n");
   EXPECT_EQ(base::read_file("state.previous"), "1\n1\n");
+  EXPECT_EQ(base::read_file("out.previous"), "1\n1\n");
   EXPECT_EQ(small.run().stages[0].what, What::ran);
   EXPECT_EQ(base::read_file("out"), "2\n2\n");
 }

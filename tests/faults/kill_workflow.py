@@ -4,8 +4,9 @@
 
 Each round makes a workflow with an input of its own (a copy, two stages at the same time, one that goes on where it was, one
 that reads them all), kills `workflow run` with SIGKILL at random moments, and looks at the folder after each kill: every
-output is absent, the old one or the new one as a whole. In the end everything is there with the right content, nothing half-made
-is left, no process lives, and stages that were done were not run again.
+output is absent, the old one or the new one as a whole, and a folder stays somewhere until the new one is in its place. In the
+end everything is there with the right content, nothing half-made is left, no process lives, and stages that were done were not
+run again.
 """
 import json
 import os
@@ -58,6 +59,9 @@ def check_whole(folder, versions):
             continue
         content = path.read_text()
         assert any(content == version[name] for version in versions), f"{name} is half-written: {len(content)} bytes"
+    if len(versions) > 1:
+        kept = [path.read_text() for path in [folder / "joined/all", *folder.glob("joined.old-*/all")] if path.exists()]
+        assert any(content == version["joined/all"] for content in kept for version in versions), "the folder joined is lost"
 
 
 def leftovers(folder):
