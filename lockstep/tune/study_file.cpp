@@ -37,27 +37,28 @@ bool remove_lock(const base::Path& lock) {
   return ::unlink(away.c_str()) == 0;
 }
 
-// Whether the lock is that of a worker that is dead by now.
-bool is_of_the_dead(const base::Path& file, const base::Path& lock) {
+// Whether the lock is that of a process that is dead by now. One that leads through our own folder is: of whoever held
+// that before us.
+bool is_of_the_dead(const base::Path& folder, const base::Path& lock) {
   std::error_code gone;
   const std::string target = std::filesystem::read_symlink(lock, gone).string();
-  const std::string marker = "/workers/";
+  const std::string marker = text("/", folder.parent_path().filename().string(), "/");
   const size_t at = target.rfind(marker);
   if (gone || at == std::string::npos) return false;
   const size_t begin = at + marker.size();
   const size_t end = target.find("/../../", begin);
   if (end == std::string::npos) return false;  // Optuna's, in a folder of that name
-  const std::string worker = target.substr(begin, end - begin);
-  return !run::read_holder(worker_folder(file, worker));
+  const std::string holder = target.substr(begin, end - begin);
+  return holder == folder.filename() || !run::read_holder(folder.parent_path() / holder);
 }
 
 // One at a time, so that none takes away the lock of whoever came after the dead one.
-bool remove_lock_of_the_dead(const base::Path& file, const base::Path& lock) {
+bool remove_lock_of_the_dead(const base::Path& folder, const base::Path& lock) {
   const std::string guard = lock.string() + ".breaking";
   const int descriptor = ::open(guard.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
   if (descriptor < 0) return false;
   ::close(descriptor);
-  const bool removed = is_of_the_dead(file, lock) && remove_lock(lock);
+  const bool removed = is_of_the_dead(folder, lock) && remove_lock(lock);
   ::unlink(guard.c_str());
   return removed;
 }
@@ -83,11 +84,12 @@ std::string read_from(const base::Path& path, uint64_t offset) {
 
 }  // namespace
 
-LinkLock::LinkLock(const base::Path& file, const std::string& worker, double grace) : lock_(file.string() + ".lock") {
+LinkLock::LinkLock(const base::Path& file, const base::Path& folder, double grace) : lock_(file.string() + ".lock") {
   // Absolute, since a waiter's stat() follows the link.
   std::string target = std::filesystem::absolute(file).string();
-  const base::Path folder = std::filesystem::absolute(worker_folder(file, worker));
-  if (!worker.empty() && std::filesystem::is_directory(folder)) target = (folder / "../.." / file.filename()).string();
+  if (folder.has_filename() && std::filesystem::is_directory(folder)) {
+    target = (std::filesystem::absolute(folder) / "../.." / file.filename()).string();
+  }
   double wait = 0.001;
   double since = base::steady_seconds();
   double looked = since;
@@ -105,7 +107,7 @@ LinkLock::LinkLock(const base::Path& file, const std::string& worker, double gra
     }
     if (base::steady_seconds() - looked > kLookAgain) {
       looked = base::steady_seconds();
-      if (is_of_the_dead(file, lock_) && remove_lock_of_the_dead(file, lock_)) continue;
+      if (!folder.empty() && is_of_the_dead(folder, lock_) && remove_lock_of_the_dead(folder, lock_)) continue;
     }
     if (base::steady_seconds() - since > grace && remove_lock(lock_)) {
       since = base::steady_seconds();
@@ -123,7 +125,7 @@ void LinkLock::ensure_held() const {
   struct stat now {};
   if (::lstat(lock_.c_str(), &now) == 0 && now.st_ino == inode_) return;
   throw Error(Blame::machine, text(lock_.string(), ": another process broke this lock, since nothing came for long"),
-              "start `lockstep tune` again: nothing is lost");
+              "start the same command again: nothing is lost");
 }
 
 LinkLock::~LinkLock() {
@@ -189,7 +191,7 @@ void StudyFile::Update::add(int64_t operation, const std::string& fields) {
 }
 
 void StudyFile::update(const std::function<void(Update&)>& work) {
-  const LinkLock lock(path_, worker_);
+  const LinkLock lock(path_, worker_folder(path_, worker_));
   read();
   Update update(*this);
   work(update);

@@ -66,13 +66,14 @@ inline base::Path worker_folder(const base::Path& journal, const std::string& wo
   return journal.parent_path() / "workers" / worker;
 }
 
-// The lock of a file between processes and hosts, as Optuna takes it. Where the worker has its folder, the link leads
-// through it: nobody waits for the lock of a worker that is known to be dead.
+// The lock of a file between processes and hosts, as Optuna takes it. `folder`, two levels below the file's own, is
+// what this process holds (run::RunFolder) while it lives; where it is there, the link leads through it: nobody waits
+// for the lock of a process that is known to be dead. A process takes one at a time.
 class LinkLock {
  public:
   static constexpr double kGraceSeconds = 30;
 
-  explicit LinkLock(const base::Path& file, const std::string& worker = "", double grace = kGraceSeconds);
+  explicit LinkLock(const base::Path& file, const base::Path& folder = {}, double grace = kGraceSeconds);
   ~LinkLock();
   LinkLock(const LinkLock&) = delete;
   LinkLock& operator=(const LinkLock&) = delete;

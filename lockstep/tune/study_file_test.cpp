@@ -101,7 +101,7 @@ TEST_F(StudyFileTest, BreaksTheLockOfADeadProcess) {
   base::write_file(path_, kOptunas);
   std::filesystem::create_symlink(std::filesystem::absolute(path_), path_.string() + ".lock");
   const double before = base::steady_seconds();
-  const LinkLock lock(path_, "", 0.1);
+  const LinkLock lock(path_, {}, 0.1);
   lock.ensure_held();
   EXPECT_GE(base::steady_seconds() - before, 0.1);
 }
@@ -113,7 +113,7 @@ TEST_F(StudyFileTest, DoesNotWaitForTheLockOfADeadWorker) {
                                   path_.string() + ".lock");
   EXPECT_TRUE(std::filesystem::exists(path_.string() + ".lock"));  // as Optuna's waiters look at it
   const double before = base::steady_seconds();
-  LinkLock(path_, "me").ensure_held();
+  LinkLock(path_, worker_folder(path_, "me")).ensure_held();
   EXPECT_LT(base::steady_seconds() - before, LinkLock::kGraceSeconds / 2);
 }
 

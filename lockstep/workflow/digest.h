@@ -14,7 +14,9 @@ namespace lockstep::workflow {
 // again; one that was young when it was read is, because its clock may be another machine's. One thread.
 class Digests {
  public:
-  explicit Digests(const base::Path& cache);  // a file of lines that other processes may append to as well
+  // A file of lines that other processes may append to as well, without a lock: over NFS one may lie in the middle of
+  // another's. A line begins with its brace and ends with its own, so that no mixture is one: that file is read again.
+  explicit Digests(const base::Path& cache);
 
   // "" when there is nothing at the path. Of a folder: names and contents of all that is in it, whatever the order.
   // User error when something cannot be read.

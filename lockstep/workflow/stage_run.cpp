@@ -21,6 +21,7 @@
 #include "lockstep/site/launch.h"
 #include "lockstep/site/scheduler.h"
 #include "lockstep/spec/workflow_rules.h"
+#include "lockstep/tune/study_file.h"
 #include "lockstep/version.h"
 
 namespace lockstep::workflow {
@@ -264,7 +265,7 @@ void StageRun::start(const std::vector<std::string>& words) {
   event["stage"] = stage_.name;
   event["attempt"] = attempt_.number;
   event["why"] = base::join(freshness_.reasons, "; ");
-  run::Journal(paths_.journal()).append("begin", event);
+  note("begin", event);
   base::FileWriter(paths_.log(stage_.name), base::FileWriter::Mode::append)
       .write(text("== attempt ", attempt_.number, ": ", base::shell_words(words), "\n"));
   tune::ChildOptions options;
@@ -362,7 +363,14 @@ void StageRun::complete(Digests& digests) {
   event["stage"] = stage_.name;
   event["seconds"] = seconds_;
   event["outcome"] = "done";
-  run::Journal(paths_.journal()).append("end", event);
+  note("end", event);
+}
+
+// Stages that run as jobs write to it from several nodes, and NFS does not append at the end that another client has
+// just made: one after the other, as the workers of a study.
+void StageRun::note(std::string_view event, const Json& fields) const {
+  const tune::LinkLock lock(paths_.journal(), paths_.stage(stage_.name));
+  run::Journal(paths_.journal()).append(event, fields);
 }
 
 void StageRun::fail() {
@@ -376,7 +384,7 @@ void StageRun::fail() {
   event["seconds"] = seconds_;
   event["outcome"] = "failed";
   event["why"] = trouble_;
-  run::Journal(paths_.journal()).append("end", event);
+  note("end", event);
 }
 
 }  // namespace lockstep::workflow

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,7 @@ class StageRun {
   void complete(Digests& digests);
   void move_outputs();
   void remove_put_aside();
+  void note(std::string_view event, const base::Json& fields) const;  // in the workflow's journal
   void fail();
 
   spec::Stage stage_;

@@ -7,8 +7,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/journal.h"
+#include "lockstep/tune/study_file.h"
 #include "lockstep/workflow/small_workflow.h"
 
 namespace lockstep::workflow {
@@ -151,6 +158,37 @@ TEST(StageRunTest, ARestartableStageGoesOnAndStartsOverWhenItsInputChanged) {
   EXPECT_EQ(base::read_file("out.previous"), "1\n1\n");
   EXPECT_EQ(small.run().stages[0].what, What::ran);
   EXPECT_EQ(base::read_file("out"), "2\n2\n");
+}
+
+// Jobs on other nodes append to it as well, where NFS does not append at the end that another client has made.
+TEST(StageRunTest, WritesToTheJournalUnderItsLock) {
+  SmallWorkflow small(R"("a": {"command": ["sh", "-c", "echo x > {output}"], "outputs": ["out"]})");
+  base::make_folders(small.paths().root);
+  std::optional<tune::LinkLock> other(std::in_place, small.paths().journal());
+  std::atomic<bool> waited = false;
+  std::jthread release([&] {
+    ::usleep(300000);
+    waited = !base::is_there(small.paths().journal());
+    other.reset();
+  });
+  EXPECT_EQ(small.run().stages[0].what, What::ran);
+  EXPECT_TRUE(waited);
+  EXPECT_EQ(run::read_journal(small.paths().journal()).events.size(), 2U);
+  EXPECT_FALSE(std::filesystem::is_symlink(small.paths().journal().string() + ".lock"));
+}
+
+TEST(StageRunTest, DoesNotWaitForTheJournalsLockOfAKilledStage) {
+  SmallWorkflow small(R"("a": {"command": ["sh", "-c", "echo x > {output}"], "outputs": ["out"]})");
+  const std::string lock = small.paths().journal().string() + ".lock";
+  for (const char* stage : {"a", "b"}) {  // its own, which it holds again, and one that nobody holds
+    base::make_folders(small.paths().stage(stage));
+    std::filesystem::create_symlink(small.paths().stage(stage) / "../../journal.jsonl", lock);
+    const double before = base::steady_seconds();
+    RunOptions again = small.options();
+    again.again = {"a"};
+    EXPECT_EQ(run_workflow(again).stages[0].what, What::ran);
+    EXPECT_LT(base::steady_seconds() - before, tune::LinkLock::kGraceSeconds / 2);
+  }
 }
 
 // The shell's child does not die with the shell: the next attempt ends it by its token.
