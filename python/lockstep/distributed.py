@@ -2,6 +2,7 @@
 """A script of several processes, recorded as one of them: its groups do nothing, and DistributedDataParallel has its buckets
 and no peers. What the ranks say to each other is no part of the recording."""
 import contextlib
+import inspect
 
 import torch
 
@@ -37,14 +38,46 @@ def buckets_of(modules):
             for bucket in module.lockstep_buckets]
 
 
+class _Done:
+    """What a collective with async_op=True gives back, over before anybody waits for it."""
+
+    def __init__(self, tensors):
+        self._tensors = tensors
+
+    def wait(self, timeout=None):
+        return True
+
+    def is_completed(self):
+        return True
+
+    def is_success(self):
+        return True
+
+    def result(self):
+        return self._tensors
+
+
+def _alone(collective):
+    """This collective among one rank, which leaves its tensor as it is. Takes what torch's own takes."""
+    signature = inspect.signature(collective)
+
+    def leave(*inputs, **named):
+        given = signature.bind(*inputs, **named).arguments
+        if given.get("async_op"):
+            return _Done([given["tensor"]] if "tensor" in given else [])
+        return None
+
+    return leave
+
+
 def replacements():
     """(owner, name, value) as the recorder patches them: one rank of one, once the script has made its group."""
     distributed, groups = torch.distributed, []
     nothing = {"init_process_group": lambda *_, **__: groups.append(1), "destroy_process_group": lambda *_, **__: groups.clear(),
-               "barrier": lambda *_, **__: None, "all_reduce": lambda *_, **__: None, "broadcast": lambda *_, **__: None,
-               "reduce": lambda *_, **__: None, "is_initialized": lambda: bool(groups), "get_rank": lambda *_: 0,
-               "get_world_size": lambda *_: 1}
+               "is_initialized": lambda: bool(groups), "get_rank": lambda *_: 0, "get_world_size": lambda *_: 1}
     found = [(distributed, name, value) for name, value in nothing.items() if hasattr(distributed, name)]
+    found += [(distributed, name, _alone(getattr(distributed, name))) for name in ("barrier", "all_reduce", "broadcast", "reduce")
+              if hasattr(distributed, name)]
     # Its methods, not its name: scripts have that already.
     wrapper = torch.nn.parallel.DistributedDataParallel
     return found + [(wrapper, "__init__", _make_replica), (wrapper, "no_sync", _no_sync),

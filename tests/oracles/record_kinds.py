@@ -130,6 +130,20 @@ def cases(folder):
         return step_of(mlp(), vectors())
     get(ask_for_groups)
     yield "a group is there once it is made", asked, [False, True]
+    done = []
+
+    def reduce_beside():
+        group, step = torch.distributed, step_of(mlp(), vectors())
+        loss = torch.ones(3, device="cuda")
+
+        def step_and_reduce():
+            step()
+            works = [group.all_reduce(loss, async_op=True), group.all_reduce(loss, group.ReduceOp.MAX, None, True),
+                     group.broadcast(loss, 0, async_op=True), group.reduce(loss, dst=0, async_op=True), group.barrier(async_op=True)]
+            done[:] = [(work.wait(), work.is_completed(), len(work.result())) for work in works] + [group.all_reduce(loss)]
+        return step_and_reduce
+    get(reduce_beside)
+    yield "what is reduced beside the step is done", done, [(True, True, 1)] * 4 + [(True, True, 0), None]
     for name, layer, shape, operations in (
             ("Conv1d", lambda: nn.Conv1d(3, 4, 3), (4, 3, 18), 2 * 4 * 4 * 16 * 3 * 3),
             ("Conv3d", lambda: nn.Conv3d(2, 4, 3, padding=1), (4, 2, 6, 8, 8), 2 * 4 * 4 * 6 * 8 * 8 * 2 * 27),
