@@ -66,7 +66,8 @@ void count_saves(Course course, Pace pace, Length& length) {
 // By the run's own rule of when to stop.
 void count_jobs(const Course& course, Pace pace, Length& length) {
   pace.restore += pace.refill;
-  length.shortest_walltime = pace.start_up + pace.restore + least_time({.save = pace.save, .step = course.step});
+  const double least = least_time({.save = pace.save, .step = course.step});
+  length.shortest_walltime = pace.start_up + pace.restore + std::max(least, pace.finish);
   const SessionCount all = count_sessions(course, pace);
   length.jobs = all.jobs;
   if (all.jobs > 0) length.total = all.seconds;
@@ -127,7 +128,6 @@ std::optional<Length> estimate_length(const RunAmount& work, const Pace& pace) {
   count_saves(course, pace, length);
   length.useful = stepping + length.features + length.evaluations + length.saves + pace.finish;
   count_jobs(course, pace, length);
-  if (length.jobs > 0) length.total += pace.finish;
   return length;
 }
 

@@ -66,7 +66,7 @@ struct Length {
   double total = 0;              // seconds with them, without waiting in the queue
   int64_t jobs = 0;              // under the walltime; 0: no job would make progress
   bool loader_bound = false;     // the decoding threads are slower than the step
-  double shortest_walltime = 0;  // below it no job takes a single step
+  double shortest_walltime = 0;  // below it no job takes a single step, or none can finish
 };
 
 // The length of the run, or nothing when neither steps nor samples say how long it is.

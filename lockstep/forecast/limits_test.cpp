@@ -65,6 +65,18 @@ TEST(LimitsTest, TheEndOfARunIsCountedOnce) {
   EXPECT_DOUBLE_EQ(estimate_length(kRun, pace)->useful, estimate_length(kRun, without)->useful + 7);
 }
 
+TEST(LimitsTest, AFinishForWhichNoTimeIsLeftTakesAJobMore) {
+  Pace pace{.step = 2, .start_up = 60, .restore = 10, .save = 5, .walltime = 250};
+  const auto before = estimate_length(kRun, pace);
+  ASSERT_EQ(before->jobs, 1);
+  pace.finish = pace.walltime - before->total + 1;
+  EXPECT_EQ(estimate_length(kRun, pace)->jobs, 2);
+  EXPECT_DOUBLE_EQ(estimate_length(kRun, pace)->total, 250 + 60 + 10 + pace.finish);
+  pace.finish = 200;  // in no job of 250 s
+  EXPECT_EQ(estimate_length(kRun, pace)->jobs, 0);
+  EXPECT_DOUBLE_EQ(estimate_length(kRun, pace)->shortest_walltime, 60 + 10 + 200);
+}
+
 TEST(LimitsTest, SavesByTheClockAsOftenAsItStrikes) {
   RunAmount work = kRun;
   work.save_every = 0;

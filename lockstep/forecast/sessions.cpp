@@ -25,10 +25,21 @@ class Walk {
       sit();
       result_.seconds += now_;
     }
+    finish();
     return result_;
   }
 
  private:
+  // A job that the walltime ends meanwhile has saved its last step: one more does nothing but this.
+  void finish() {
+    result_.seconds += pace_.finish;
+    if (now_ + pace_.finish <= limit()) return;
+    result_.seconds += limit() - now_;
+    now_ = pace_.start_up + pace_.restore;
+    result_.seconds += now_;
+    result_.jobs = now_ + pace_.finish > limit() ? 0 : result_.jobs + 1;
+  }
+
   void sit() {
     saved_ = -kNever;
     strike_ = course_.save_every == 0 && pace_.save_interval > 0 ? now_ + pace_.first_save : kNever;

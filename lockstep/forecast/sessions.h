@@ -23,7 +23,7 @@ struct Course {
 struct SessionCount {
   int64_t jobs = 0;    // 0: none would make progress
   int64_t saves = 0;   // those that end a job too
-  double seconds = 0;  // with start-ups and restores
+  double seconds = 0;  // with start-ups, restores and the finish
   double waits = 0;    // of the steps, for saves
 };
 
@@ -40,7 +40,7 @@ double least_time(const Keeping& keeping);
 
 // Counts one session after another, event by event, by the run's own rules: it stops when no more than the reserve is
 // left, and the next session makes up for an evaluation that the stop came before. Of pace: start_up, restore, save,
-// stall, the clock and walltime.
+// stall, finish, the clock and walltime.
 SessionCount count_sessions(const Course& course, const Pace& pace);
 
 }  // namespace lockstep::forecast

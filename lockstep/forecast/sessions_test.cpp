@@ -14,8 +14,9 @@ SessionCount step_by_step(const Course& course, const Pace& pace) {
   SessionCount result;
   int64_t done = 0;
   bool owed = false;
+  double now = 0;
   while (done < course.steps) {
-    double now = pace.start_up + (done > 0 ? pace.restore : 0);
+    now = pace.start_up + (done > 0 ? pace.restore : 0);
     if (pace.walltime > 0 && now + course.step + 2 * pace.save > pace.walltime) return {0, result.saves, 0, 0};
     ++result.jobs;
     double last_save = -1e300, clock = now, interval = pace.first_save;
@@ -51,6 +52,13 @@ SessionCount step_by_step(const Course& course, const Pace& pace) {
     }
     result.seconds += now;
   }
+  if (pace.walltime > 0 && now + pace.finish > pace.walltime) {  // killed, with its last step saved
+    const double again = pace.start_up + pace.restore;
+    if (again + pace.finish > pace.walltime) return {0, result.saves, 0, 0};
+    ++result.jobs;
+    result.seconds += pace.walltime - now + again;
+  }
+  result.seconds += pace.finish;
   return result;
 }
 
@@ -78,6 +86,7 @@ TEST(SessionsTest, AreThoseOfTheRunsOwnRule) {
     pace.stall = draw(0, pace.save);
     pace.first_save = draw(5, 60);
     pace.save_interval = whole(0, 3) == 0 ? 0 : draw(5, 80);
+    pace.finish = draw(0, 20);
     pace.walltime = whole(0, 3) == 0 ? 0 : draw(20, 300);
     const SessionCount counted = count_sessions(course, pace);
     const SessionCount walked = step_by_step(course, pace);
