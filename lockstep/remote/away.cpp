@@ -163,20 +163,22 @@ Sent send(const SendRequest& request) {
   const Found found = look_there(request, folder, files);
   Sent sent;
   sent.copied = choose_parcel(files, found.there, request.most, request.login.destination);
+  check_links(sent.copied);
   sent.away = {request.login, found.folder, text(found.folder, "/runs/", name), found.program};
 
   const base::TemporaryFolder documents;
   base::write_json(documents.path() / "job.json", spec::changed_json(request.job));
   if (is_document(request.machine))
     base::write_json(documents.path() / "machine.json", base::read_json(request.machine));
-  auto words = rsync_words(request.login, {"--relative"});
+  auto words = rsync_words(request.login, {"--relative", "--copy-links"});
   words.push_back(text(documents.path().string(), "/./job.json"));
   if (is_document(request.machine)) words.push_back(text(documents.path().string(), "/./machine.json"));
   for (const auto& path : sent.copied) words.push_back(text("./", path));
   words.push_back(there(request.login, found.folder + "/"));
   if (request.say) {
-    request.say(text("copies job", is_document(request.machine) ? ", machine" : "", sent.copied.empty() ? "" : ", ",
-                     base::join(sent.copied, ", "), " to ", there(request.login, found.folder)));
+    std::string all = text("job", is_document(request.machine) ? ", machine" : "");
+    for (const auto& path : sent.copied) all += text(", ", parcel_words(path));
+    request.say(text("copies ", all, " to ", there(request.login, found.folder)));
   }
   copy(request.login, words);
 

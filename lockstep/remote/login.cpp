@@ -58,7 +58,7 @@ Login parse_login(const std::string& word) {
 
 std::vector<std::string> ssh_words(const Login& login, const std::string& line) {
   auto words = ssh_options(login);
-  words.insert(words.end(), {"--", login.destination, line});
+  words.insert(words.end(), {"--", login.destination, text("/bin/sh -c ", base::shell_word(line))});
   return words;
 }
 

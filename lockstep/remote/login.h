@@ -20,7 +20,8 @@ struct Login {
 // "user@login", "login", "ssh://user@login:2222". User error for what ssh would take for an option.
 Login parse_login(const std::string& word);
 
-// The words that run this line in a shell there, and those by which rsync gets there.
+// The words that run this line in a POSIX shell there, whatever the user's own is (csh, fish), and those by which rsync
+// gets there.
 std::vector<std::string> ssh_words(const Login& login, const std::string& line);
 std::vector<std::string> rsync_words(const Login& login, const std::vector<std::string>& options);
 // "user@login:PATH" as rsync takes it.

@@ -23,9 +23,9 @@ TEST(LoginTest, ReadsWhatSshTakes) {
 }
 
 TEST(LoginTest, NothingIsTakenForAnOption) {
-  EXPECT_THAT(ssh_words({"ada@login", 22}, "-x"),
+  EXPECT_THAT(ssh_words({"ada@login", 22}, "p=$(pwd); cd 'it' && x"),
               ElementsAre("ssh", "-T", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=30", "-p", "22", "--",
-                          "ada@login", "-x"));
+                          "ada@login", R"(/bin/sh -c 'p=$(pwd); cd '\''it'\'' && x')"));
   const auto words = rsync_words({"ada@login", 2222}, {"-R"});
   EXPECT_EQ(words[4], "ssh -T -o ConnectTimeout=20 -o ServerAliveInterval=30 -p 2222");
   EXPECT_EQ(words.back(), "--");

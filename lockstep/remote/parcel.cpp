@@ -29,7 +29,63 @@ bool leads_out(const std::string& path) {
   return normal.begin() != normal.end() && *normal.begin() == "..";
 }
 
+bool lies_in(const base::Path& path, const base::Path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+}
+
+// Goes where rsync --copy-links goes.
+class LinkWalk {
+ public:
+  explicit LinkWalk(const std::vector<std::string>& parcel) {
+    for (const auto& path : parcel) copied_.push_back(std::filesystem::canonical(path));
+  }
+
+  void look_at(const base::Path& folder) {
+    way_.push_back(std::filesystem::canonical(folder));
+    for (const auto& entry : base::list_folder(folder)) {
+      if (std::filesystem::is_symlink(entry)) check(entry);
+      if (std::filesystem::is_directory(entry)) look_at(entry);
+    }
+    way_.pop_back();
+  }
+
+ private:
+  void check(const base::Path& link) const {
+    std::error_code broken;
+    const base::Path target = std::filesystem::canonical(link, broken);
+    const auto refuse = [&](const std::string& what, const std::string& fix) {
+      return Error(Blame::user, text(link.string(), " is a link to ", read_symlink(link).string(), what), fix);
+    };
+    if (broken) throw refuse(", which is not there", "remove the link, or put the file there");
+    const auto holds = [&](const base::Path& folder) { return lies_in(target, folder); };
+    if (std::none_of(copied_.begin(), copied_.end(), holds)) {
+      throw refuse(", outside of what is copied",
+                   "put the file itself there (cp -rL); or copy all of it to the login node and give its path there, "
+                   "absolute");
+    }
+    if (std::any_of(way_.begin(), way_.end(), [&](const base::Path& folder) { return lies_in(folder, target); })) {
+      throw refuse(", a folder that it lies in: there would be no end", "remove the link");
+    }
+  }
+
+  std::vector<base::Path> copied_;
+  std::vector<base::Path> way_;  // to the folder that is looked at
+};
+
 }  // namespace
+
+void check_links(const std::vector<std::string>& parcel) {
+  LinkWalk walk(parcel);
+  for (const auto& path : parcel) {
+    if (std::filesystem::is_directory(path)) walk.look_at(path);
+  }
+}
+
+std::string parcel_words(const std::string& path) {
+  const base::Path plain = (std::filesystem::canonical(".") / path / "").lexically_normal();
+  const base::Path real = std::filesystem::canonical(path);
+  return real / "" == plain ? path : text(path, " (", real.string(), ")");
+}
 
 std::vector<JobFile> files_of(const spec::Job& job) {
   std::vector<JobFile> all;

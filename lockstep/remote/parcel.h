@@ -27,4 +27,11 @@ std::vector<JobFile> files_of(const spec::Job& job);
 std::vector<std::string> choose_parcel(const std::vector<JobFile>& files, const std::vector<std::string>& there,
                                        int64_t most, const std::string& destination);
 
+// REQUIRES: these paths are here. Links in them are copied as what they lead to: user error that names one which leads
+// out of all of them, nowhere, or round in a circle. What the job names itself may be a link.
+void check_links(const std::vector<std::string>& parcel);
+
+// For people: the path, and where it leads when it is a link.
+std::string parcel_words(const std::string& path);
+
 }  // namespace lockstep::remote

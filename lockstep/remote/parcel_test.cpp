@@ -53,5 +53,55 @@ TEST(ParcelTest, CopiesWhatIsHereAndNamesWhatIsNowhere) {
   EXPECT_THAT(parcel_complaint({"data.train", "d", true, 101}, {}), HasSubstr("--most 200GB"));
 }
 
+class LinksTest : public testing::Test {
+ protected:
+  LinksTest() : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(folder_.path());
+    for (const char* folder : {"d/train", "d/validate", "elsewhere"}) base::make_folders(folder);
+    for (const char* file : {"d/train/a", "elsewhere/b"}) base::write_file(file, "1");
+  }
+  ~LinksTest() override { std::filesystem::current_path(before_); }
+  static std::string complaint(const std::vector<std::string>& parcel) {
+    try {
+      check_links(parcel);
+    } catch (const base::Error& error) {
+      EXPECT_EQ(error.exit_code(), 2);
+      return base::text(error.what(), " | ", error.fix());
+    }
+    return "";
+  }
+  base::TemporaryFolder folder_;
+  base::Path before_;
+};
+
+TEST_F(LinksTest, ThoseWithinWhatIsCopiedAreFollowed) {
+  std::filesystem::create_symlink("../train/a", "d/validate/a");
+  std::filesystem::create_symlink(folder_.path() / "d/train", "d/validate/all");
+  EXPECT_EQ(complaint({"d"}), "");
+  EXPECT_EQ(complaint({"d/train/", "d/validate"}), "");
+  EXPECT_THAT(complaint({"d/validate"}), HasSubstr("d/validate/a"));
+}
+
+TEST_F(LinksTest, OneThatLeadsOutIsNamed) {
+  std::filesystem::create_symlink("../../elsewhere/b", "d/train/b");
+  EXPECT_THAT(complaint({"d/train"}),
+              HasSubstr("d/train/b is a link to ../../elsewhere/b, outside of what is copied | put the file itself"));
+  std::filesystem::remove("d/train/b");
+  std::filesystem::create_symlink("absent", "d/train/b");
+  EXPECT_THAT(complaint({"d/train"}), HasSubstr("d/train/b is a link to absent, which is not there"));
+  std::filesystem::remove("d/train/b");
+  std::filesystem::create_symlink("..", "d/train/b");
+  EXPECT_THAT(complaint({"d"}), HasSubstr("there would be no end"));
+}
+
+// As people keep their data: the job's folder has a link to it.
+TEST_F(LinksTest, WhatTheJobNamesMayBeOne) {
+  std::filesystem::create_symlink(folder_.path() / "elsewhere", "data");
+  EXPECT_EQ(complaint({"data"}), "");
+  EXPECT_EQ(parcel_words("data"), base::text("data (", (folder_.path() / "elsewhere").string(), ")"));
+  EXPECT_EQ(parcel_words("d/train/"), "d/train/");
+  EXPECT_EQ(parcel_words("d/train/a"), "d/train/a");
+}
+
 }  // namespace
 }  // namespace lockstep::remote
