@@ -126,10 +126,9 @@ StepTimes bench_step(const StepBench& bench) {
 }
 
 std::string machine_name(at::Device device) {
-  const auto gpus = device.is_cuda() ? site::read_gpus().devices : std::vector<site::GpuDevice>{};
-  const auto index = static_cast<size_t>(std::max<int>(0, device.index()));
-  return index < gpus.size() ? gpus[index].name
-                             : text(site::read_processor().model, ", ", site::usable_cores(), " cores");
+  if (!device.is_cuda()) return text(site::read_processor().model, ", ", site::usable_cores(), " cores");
+  const auto gpu = site::read_cuda_gpu(std::max<int>(0, device.index()));
+  return gpu ? gpu->name : "a GPU that the driver does not name";
 }
 
 base::Json result_row(const StepBench& bench, const StepTimes& times, const std::string& command) {

@@ -144,8 +144,8 @@ class CellMeasure {
     row["device_total_bytes"] = free.total;
     row["device_used_bytes"] = free.total - free.free;
     row["context_bytes"] = free.total - free.free - memory.now.reserved;
-    row["used_before_bytes"] = used_before_;
-    row["driver_used_bytes"] = used_bytes();
+    if (used_before_) row["used_before_bytes"] = *used_before_;
+    if (const auto used = used_bytes()) row["driver_used_bytes"] = *used;
   }
 
   Json operators(Json& row) {
@@ -197,17 +197,16 @@ class CellMeasure {
     ++batch_.step;
   }
 
-  int64_t used_bytes() const {
-    const auto devices = site::read_gpus().devices;
-    const auto index = static_cast<size_t>(std::max<int>(0, how_.device.index()));
-    return index < devices.size() ? static_cast<int64_t>(devices[index].used_bytes) : 0;
+  std::optional<uint64_t> used_bytes() const {
+    const auto gpu = site::read_cuda_gpu(std::max<int>(0, how_.device.index()));
+    return gpu ? std::optional(gpu->used_bytes) : std::nullopt;
   }
 
   const Cell& cell_;
   const CellRun& how_;
   loader::Batch batch_;
   std::unique_ptr<comm::Group> group_;
-  int64_t used_before_ = 0;
+  std::optional<uint64_t> used_before_;
   std::unique_ptr<step::Gpu> gpu_;
   std::unique_ptr<model::Network> network_;
   std::unique_ptr<step::Step> step_;

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -73,7 +75,54 @@ GpuDevice read_device(const Nvml& nvml, unsigned index) {
   nvml.call("nvmlDeviceGetCudaComputeCapability", handle, &device.capability_major, &device.capability_minor);
   unsigned milliwatts = 0;
   if (nvml.call("nvmlDeviceGetPowerManagementLimit", handle, &milliwatts)) device.power_limit_w = milliwatts / 1000.0;
+  char uuid[96] = "";
+  if (nvml.call("nvmlDeviceGetUUID", handle, &uuid[0], static_cast<unsigned>(sizeof uuid))) device.uuid = uuid;
+  unsigned cut = 0;
+  unsigned pending = 0;
+  if (nvml.call("nvmlDeviceGetMigMode", handle, &cut, &pending)) device.is_cut = cut != 0;
   return device;
+}
+
+std::vector<GpuDevice> read_devices(const Nvml& nvml) {
+  unsigned count = 0;
+  nvml.call("nvmlDeviceGetCount_v2", &count);
+  std::vector<GpuDevice> all;
+  for (unsigned i = 0; i < count; ++i) all.push_back(read_device(nvml, i));
+  return all;
+}
+
+// CUDA's list ends with the first that is none. "NoDevFiles" is what Slurm gives a job without a GPU.
+std::vector<std::string> names_in(const std::string& visible) {
+  std::vector<std::string> all;
+  for (const auto& word : base::split(visible, ',')) {
+    const std::string name(base::trim(word));
+    if (name.empty() || name.front() == '-' || name == "NoDevFiles") break;
+    all.push_back(name);
+  }
+  return all;
+}
+
+// CUDA counts as the driver does where it is told so or all are alike.
+std::optional<size_t> find_by_number(const std::vector<GpuDevice>& devices, const std::string& order,
+                                     std::string_view number) {
+  size_t index = 0;
+  const auto [end, error] = std::from_chars(number.begin(), number.end(), index);
+  if (error != std::errc() || end != number.end() || index >= devices.size()) return std::nullopt;
+  const bool cut = std::any_of(devices.begin(), devices.end(), [](const GpuDevice& one) { return one.is_cut; });
+  const bool alike = std::all_of(devices.begin(), devices.end(),
+                                 [&](const GpuDevice& one) { return one.name == devices.front().name; });
+  return !cut && (alike || order == "PCI_BUS_ID") ? std::optional(index) : std::nullopt;
+}
+
+// By the first letters of the UUID, of which there must be one.
+std::optional<size_t> find_by_uuid(const std::vector<GpuDevice>& devices, const std::string& name) {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (!devices[i].uuid.starts_with(name)) continue;
+    if (found || devices[i].is_cut) return std::nullopt;
+    found = i;
+  }
+  return found;
 }
 
 // Counts by PCI class: 0x03.... display and 3D controllers; 0x12.... processing accelerators.
@@ -107,31 +156,46 @@ GpuReport read_gpus() {
     report.cuda_major = cuda / 1000;
     report.cuda_minor = cuda % 1000 / 10;
   }
-  unsigned count = 0;
-  nvml.call("nvmlDeviceGetCount_v2", &count);
-  for (unsigned i = 0; i < count; ++i) report.devices.push_back(read_device(nvml, i));
-  if (count == 0) report.absent = "the NVIDIA driver is here and sees no GPU";
+  report.devices = read_devices(nvml);
+  if (report.devices.empty()) report.absent = "the NVIDIA driver is here and sees no GPU";
   return report;
 }
 
+CudaVariables read_cuda_variables() {
+  CudaVariables variables;
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) variables.visible = visible;
+  if (const char* order = std::getenv("CUDA_DEVICE_ORDER")) variables.order = order;
+  return variables;
+}
+
+std::optional<size_t> find_cuda_gpu(const std::vector<GpuDevice>& devices, const CudaVariables& variables,
+                                    int64_t ordinal) {
+  if (ordinal < 0) return std::nullopt;
+  if (!variables.visible) return find_by_number(devices, variables.order, base::text(ordinal));
+  const auto names = names_in(*variables.visible);
+  if (static_cast<size_t>(ordinal) >= names.size()) return std::nullopt;
+  const std::string& name = names[static_cast<size_t>(ordinal)];
+  return name.starts_with("GPU-") ? find_by_uuid(devices, name) : find_by_number(devices, variables.order, name);
+}
+
+std::optional<GpuDevice> read_cuda_gpu(int64_t ordinal) {
+  const auto devices = read_gpus().devices;
+  const auto index = find_cuda_gpu(devices, read_cuda_variables(), ordinal);
+  return index ? std::optional(devices[*index]) : std::nullopt;
+}
+
 std::vector<std::string> usable_gpus() {
+  if (const auto visible = read_cuda_variables().visible) return names_in(*visible);
   std::vector<std::string> all;
-  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
-    for (const auto& word : base::split(visible, ',')) {
-      const std::string name(base::trim(word));
-      // CUDA's list ends with the first that is none. "NoDevFiles" is what Slurm gives a job without a GPU.
-      if (name.empty() || name.front() == '-' || name == "NoDevFiles") break;
-      all.push_back(name);
-    }
-    return all;
-  }
   const size_t gpus = read_gpus().devices.size();
   for (size_t i = 0; i < gpus; ++i) all.push_back(base::text(i));
   return all;
 }
 
-PowerMeter::PowerMeter(int64_t index) : nvml_(std::make_unique<Nvml>()) {
-  if (nvml_->works()) nvml_->call("nvmlDeviceGetHandleByIndex_v2", static_cast<unsigned>(index), &handle_);
+PowerMeter::PowerMeter(int64_t ordinal) : nvml_(std::make_unique<Nvml>()) {
+  if (!nvml_->works()) return;
+  const auto index = find_cuda_gpu(read_devices(*nvml_), read_cuda_variables(), ordinal);
+  if (index) nvml_->call("nvmlDeviceGetHandleByIndex_v2", static_cast<unsigned>(*index), &handle_);
 }
 
 PowerMeter::~PowerMeter() = default;

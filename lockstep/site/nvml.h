@@ -16,6 +16,8 @@ struct GpuDevice {
   int capability_major = 0;   // compute capability
   int capability_minor = 0;
   double power_limit_w = 0;
+  std::string uuid = {};  // "GPU-8f1c..."
+  bool is_cut = false;    // into MIG instances: what it draws is not what one of them does
 
   bool operator==(const GpuDevice&) const = default;
 };
@@ -36,12 +38,26 @@ GpuReport read_gpus();
 // The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them.
 std::vector<std::string> usable_gpus();
 
+// What tells CUDA how to count the GPUs.
+struct CudaVariables {
+  std::optional<std::string> visible = {};  // CUDA_VISIBLE_DEVICES; nothing: all
+  std::string order = {};                   // CUDA_DEVICE_ORDER
+};
+CudaVariables read_cuda_variables();
+
+// Which of the driver's devices is CUDA's `ordinal`-th. Nothing where that cannot be told: an instance of MIG, a name
+// that fits several, a number where they differ and CUDA may count the fastest first.
+std::optional<size_t> find_cuda_gpu(const std::vector<GpuDevice>& devices, const CudaVariables& variables,
+                                    int64_t ordinal);
+// That of this process; nothing likewise.
+std::optional<GpuDevice> read_cuda_gpu(int64_t ordinal);
+
 class Nvml;  // the library, opened
 
-// What one GPU draws. Nothing where the driver does not say.
+// What one GPU draws. Nothing where the driver does not say, or which one it is cannot be told (find_cuda_gpu).
 class PowerMeter {
  public:
-  explicit PowerMeter(int64_t index);
+  explicit PowerMeter(int64_t ordinal);  // as CUDA counts
   ~PowerMeter();
   PowerMeter(const PowerMeter&) = delete;
   PowerMeter& operator=(const PowerMeter&) = delete;

@@ -36,6 +36,49 @@ TEST(NvmlTest, TheUsableGpusAreThoseThatCudaSees) {
   if (before) ::setenv("CUDA_VISIBLE_DEVICES", kept.c_str(), 1);
 }
 
+std::vector<GpuDevice> four_gpus() {
+  std::vector<GpuDevice> all(4);
+  const char* uuids[] = {"GPU-8f1c0000-1", "GPU-8f2d0000-2", "GPU-77aa0000-3", "GPU-77ab0000-4"};
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].name = "NVIDIA A100";
+    all[i].uuid = uuids[i];
+  }
+  return all;
+}
+
+TEST(NvmlTest, TheGpuOfCudaIsThatOfItsVariable) {
+  const auto found = [](const char* visible, int64_t ordinal) {
+    return find_cuda_gpu(four_gpus(), {.visible = visible}, ordinal);
+  };
+  EXPECT_EQ(find_cuda_gpu(four_gpus(), {}, 3), 3U);
+  EXPECT_EQ(find_cuda_gpu(four_gpus(), {}, 4), std::nullopt);
+  EXPECT_EQ(find_cuda_gpu({}, {}, 0), std::nullopt);
+  EXPECT_EQ(found("2,0", 0), 2U);
+  EXPECT_EQ(found("2, 0", 1), 0U);
+  EXPECT_EQ(found("GPU-77ab0000-4,GPU-8f2", 0), 3U);
+  EXPECT_EQ(found("GPU-77ab0000-4,GPU-8f2", 1), 1U);
+  for (const char* none : {"", "-1", "NoDevFiles", "4", "GPU-8f", "GPU-9", "MIG-8f1c0000-1", "MIG-GPU-8f1c0000-1/1/0",
+                           "2x", "99999999999999999999", "gpu-8f1c"}) {
+    EXPECT_EQ(found(none, 0), std::nullopt) << none;
+  }
+  EXPECT_EQ(found("1,-1,0", 1), std::nullopt);
+  EXPECT_EQ(found("1", -1), std::nullopt);
+}
+
+TEST(NvmlTest, WhereCudaCountsAnotherWayANumberSaysNothing) {
+  auto devices = four_gpus();
+  devices[3].name = "NVIDIA T4";
+  EXPECT_EQ(find_cuda_gpu(devices, {}, 0), std::nullopt);  // the fastest comes first
+  EXPECT_EQ(find_cuda_gpu(devices, {.visible = "3"}, 0), std::nullopt);
+  EXPECT_EQ(find_cuda_gpu(devices, {.visible = "3", .order = "PCI_BUS_ID"}, 0), 3U);
+  EXPECT_EQ(find_cuda_gpu(devices, {.visible = "GPU-77ab"}, 0), 3U);
+  devices = four_gpus();
+  devices[1].is_cut = true;
+  EXPECT_EQ(find_cuda_gpu(devices, {.visible = "1"}, 0), std::nullopt);
+  EXPECT_EQ(find_cuda_gpu(devices, {.visible = "GPU-8f2d"}, 0), std::nullopt);
+  EXPECT_EQ(find_cuda_gpu(devices, {.visible = "GPU-8f1c"}, 0), 0U);
+}
+
 TEST(NvmlTest, APowerMeterReadsOrKnowsNothing) {
   const PowerMeter meter(0);
   const bool gpus = !read_gpus().devices.empty();

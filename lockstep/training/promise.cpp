@@ -122,8 +122,7 @@ Standing standing_here(const std::string& device, int64_t index, int64_t ranks) 
     if (const auto* row = catalogue.cpu_by_model_name(standing.name)) standing.id = row->id;
     return standing;
   }
-  const auto gpus = site::read_gpus().devices;
-  if (static_cast<size_t>(index) < gpus.size()) standing.name = gpus[static_cast<size_t>(index)].name;
+  if (const auto gpu = site::read_cuda_gpu(index)) standing.name = gpu->name;
   if (const auto* row = catalogue.gpu_by_driver_name(standing.name)) standing.id = row->id;
   return standing;
 }

@@ -18,7 +18,6 @@
 #include "lockstep/planning/machine_options.h"
 #include "lockstep/planning/request.h"
 #include "lockstep/site/cores.h"
-#include "lockstep/site/nvml.h"
 #include "lockstep/site/probe.h"
 #include "lockstep/step/device.h"
 #include "lockstep/step/memory.h"
@@ -67,8 +66,7 @@ forecast::Rates rates_here(at::Device device) {
     const catalogue::Cpu* known = catalogue.cpu_by_model_name(here.processor.name);
     return forecast::rates_of(known ? *known : here.processor, at::get_num_threads());
   }
-  const auto gpus = site::read_gpus().devices;
-  const std::string name = gpus.empty() ? measure::machine_name(device) : gpus.front().name;
+  const std::string name = measure::machine_name(device);
   if (const auto* row = catalogue.gpu_by_driver_name(name)) return forecast::rates_of(*row);
   throw base::Error(
       base::Blame::user, base::text("the catalogue has no GPU '", name, "': its rates are not known"),
