@@ -76,32 +76,26 @@ double bandwidth_share(const Option& option) {
   return option.trial.time ? 1 - option.trial.time->compute_bound_share : 0;
 }
 
-// What a sample's way forward and back moves and computes, from the traced step.
-struct Work {
-  double bytes = 0;
+// What a sample's way forward and back computes, from the traced step.
+double operations_of_step(const planning::Plan& plan) {
   double flops = 0;
-};
-Work work_of_step(const planning::Plan& plan) {
-  Work work;
   const auto& recording = *plan.recording;
-  for (const auto* op : forecast::last_step_operators(recording)) {
-    work.bytes += op->bytes;
-    work.flops += op->flops;
-  }
+  for (const auto* op : forecast::last_step_operators(recording)) flops += op->flops;
   const auto traced = static_cast<double>(recording.micro_batch * recording.accumulation);
-  const double scale = traced > 0 ? static_cast<double>(plan.workload.work.global_batch) / traced : 1;
-  return {work.bytes * scale, work.flops * scale};
+  return traced > 0 ? flops * static_cast<double>(plan.workload.work.global_batch) / traced : flops;
 }
 
 void tell_bandwidth(const Sides& sides, Paper& paper, Json& document) {
-  const Work work = work_of_step(sides.plan);
+  const double operations = operations_of_step(sides.plan);
   paper.heading("Memory bandwidth");
-  paper.say(text("A step of ", sides.plan.workload.work.global_batch, " samples moves ", base::format_bytes(work.bytes),
-                 " and takes ", base::format_short_count(work.flops),
-                 " operations. What a device can move decides how long the first takes at least."));
+  paper.say(text("A step of ", sides.plan.workload.work.global_batch, " samples takes ",
+                 base::format_short_count(operations),
+                 " operations. What it moves, in the precision of its row, cannot take less than the memory bandwidth "
+                 "allows."));
   Paper::Grid grid{{{"device"},
                     {"memory bandwidth", Align::right},
-                    {"bytes take at least", Align::right},
+                    {"a step moves", Align::right},
+                    {"which takes at least", Align::right},
                     {"a step", Align::right},
                     {"bound by bandwidth", Align::right}},
                    {},
@@ -110,13 +104,13 @@ void tell_bandwidth(const Sides& sides, Paper& paper, Json& document) {
     const double rate = bandwidth_of(*option);
     const bool known = option->trial.time.has_value();
     grid.rows.push_back({named(*option), rate > 0 ? base::format_rate(rate) : "not stated",
-                         rate > 0 ? base::format_duration(work.bytes / rate) : "-",
+                         known ? base::format_bytes(option->trial.time->bytes) : "-",
+                         known && rate > 0 ? base::format_duration(option->trial.time->bytes / rate) : "-",
                          known ? base::format_duration(option->trial.time->step.value) : "-",
                          known ? base::percent(bandwidth_share(*option), 0) : "-"});
   }
   paper.table(std::move(grid));
-  document["step_bytes"] = work.bytes;
-  document["step_flops"] = work.flops;
+  document["step_flops"] = operations;
 }
 
 std::string cores_there(const Option& option) {
@@ -215,6 +209,8 @@ void tell_optimization(const Sides& sides, Paper& paper, Json& document) {
     row["speed_up"] = ends ? Json(sides.speed_up(*option)) : Json();
     row["jobs"] = option->length ? option->length->jobs : 0;
     row["kwh"] = option->energy ? Json(option->costs.kwh) : Json();
+    row["step_bytes"] = option->trial.time ? Json(option->trial.time->bytes) : Json();
+    row["step_seconds"] = option->trial.time ? Json(option->trial.time->step.value) : Json();
     row["bandwidth_bound_share"] = bandwidth_share(*option);
     row["loader_bound"] = option->length && option->length->loader_bound;
     rows.push_back(std::move(row));

@@ -17,7 +17,18 @@ TEST(CpuOrGpuTest, SaysGpuWithTheFactorOfTheWholeRun) {
   ASSERT_GT(gain, 3);
   EXPECT_TRUE(advice.document.at("verdict").as_string().starts_with("GPU: a100-80 takes "));
   EXPECT_DOUBLE_EQ(advice.document.at("devices").items()[1].at("speed_up").as_double(), gain);
-  EXPECT_GT(advice.document.at("step_bytes").as_double(), 0);
+}
+
+// A step in another precision moves other bytes.
+TEST(CpuOrGpuTest, CountsTheBytesOfEachDevicesOwnStep) {
+  planning::Plan plan = planning::invented_plan({"i7-8700", "a100-80"});
+  const double bytes = plan.options[0].trial.time->bytes;
+  EXPECT_GT(bytes, 0);
+  EXPECT_EQ(plan.options[1].trial.time->bytes, bytes);
+  plan.options[1].trial.time->bytes = bytes / 2;
+  const Advice advice = cpu_or_gpu(plan, {});
+  EXPECT_EQ(advice.document.at("devices").items()[0].at("step_bytes").as_double(), bytes);
+  EXPECT_EQ(advice.document.at("devices").items()[1].at("step_bytes").as_double(), bytes / 2);
 }
 
 TEST(CpuOrGpuTest, SaysThatTheCpuIsEnoughWhenTheGpuGainsLittle) {

@@ -19,6 +19,7 @@ void add(const TimeForecast& time, double share, TimeForecast& mean) {
   mean.exposed += share * time.exposed;
   mean.skew += share * time.skew;
   mean.roofline += share * time.roofline;
+  mean.bytes += share * time.bytes;
   mean.compute_bound_share += share * time.device * time.compute_bound_share;  // seconds, until the end
   for (const auto& note : time.notes) {
     if (std::find(mean.notes.begin(), mean.notes.end(), note) == mean.notes.end()) mean.notes.push_back(note);

@@ -140,6 +140,7 @@ void add_classes(TimeForecast& forecast, const Recording& recording, std::span<c
     if (event.kind != EventKind::run) continue;
     const auto& op = recording.operators[static_cast<size_t>(event.id)];
     const double work = seconds[static_cast<size_t>(event.id)];
+    forecast.bytes += op.bytes;
     if (work <= 0) continue;
     const Roofline bound = roofline(op, rates);
     by_class[static_cast<size_t>(op.kind)] += work;

@@ -43,6 +43,7 @@ struct TimeForecast {
   double skew = 0;                           // seconds waited for the slowest of the ranks
   double compute_bound_share = 0;            // of `device`: what the power draw depends on
   double roofline = 0;                       // seconds of `device` if every operator ran at the device's rates
+  double bytes = 0;                          // that its operators read and write, on one rank
   bool host_bound = false;
   std::vector<std::string> notes;  // what the device lacks and how it was counted
 };

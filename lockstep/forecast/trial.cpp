@@ -40,6 +40,7 @@ TimeForecast with_passes(const TimeForecast& one, const TimeForecast& two, doubl
   all.step.low = extrapolate(one.step.low, two.step.low);
   all.step.high = extrapolate(one.step.high, two.step.high);
   all.device = extrapolate(one.device, two.device);
+  all.bytes = extrapolate(one.bytes, two.bytes);
   all.host = extrapolate(one.host, two.host);
   const bool every_pass = two.communication > 1.5 * one.communication;
   all.communication = every_pass ? extrapolate(one.communication, two.communication) : one.communication;
@@ -233,6 +234,7 @@ void add_replays(const ForecastContext& context, TimeForecast& time) {
   const double times = 1 + 1 / static_cast<double>(context.workload.replay_every);
   for (double* seconds : {&time.step.value, &time.step.low, &time.step.high}) *seconds *= times;
   for (double* seconds : {&time.device, &time.host, &time.communication, &time.exposed}) *seconds *= times;
+  time.bytes *= times;
   for (auto& [kind, seconds] : time.by_class) seconds *= times;
 }
 
