@@ -44,7 +44,8 @@ int64_t partial_sum_bytes(const Operator& call) {
     return kFloat * TokenGrid(numel / shape.back(), shape.back()).sums();
   }
   const bool over_rows = call.name == "lockstep::fused_batch_norm" ||
-                         call.name == "lockstep::fused_batch_norm_backward" || call.name == "lockstep::column_sums";
+                         call.name == "lockstep::fused_batch_norm_backward" || call.name == "lockstep::column_sums" ||
+                         call.name == "lockstep::gelu_backward";
   if (!over_rows || shape.size() < 2 || shape[1] < BatchNormGrid::kVector) return 0;
   return kFloat * BatchNormGrid(numel / shape[1], shape[1]).sums();
 }
