@@ -107,24 +107,26 @@ class ZooRecorder {
         add({.precision = precision, .attention = attention, .ranks = ranks, .passes = passes});
       }
     }
-    for (const auto& blocks : recompute_sets(entries_[first].members.front())) {
+    for (const auto& blocks : recompute_sets(entries_[first].members)) {
       for (const int64_t passes : {1, 2}) {
         add({.precision = precision, .recompute = blocks, .attention = attention, .passes = passes});
       }
     }
   }
 
-  // Those that the search asks for: a quarter of the blocks, two, three, and all.
+  // Those that the search asks for, whatever the batch: all blocks, a quarter of them, two, three.
+  std::vector<std::vector<std::string>> recompute_sets(const std::vector<forecast::Recording>& members) const {
+    const auto sets = recompute_sets(members.front());
+    if (sets == recompute_sets(members.back())) return sets;
+    throw Error(Blame::bug,
+                text(job_.model.name, ": other blocks are recomputed at a batch of ", kSmall, " than at ", kLarge),
+                "see block_savings() in lockstep/forecast/search.h");
+  }
   static std::vector<std::vector<std::string>> recompute_sets(const forecast::Recording& recording) {
     std::vector<std::vector<std::string>> sets{{"all"}};
-    const auto order = forecast::recompute_order(forecast::block_savings(recording));
-    for (size_t i = 1; i <= order.size(); ++i) {
-      double bytes = 0;
-      for (size_t k = 0; k < i; ++k) bytes += order[k].bytes;
-      auto blocks = forecast::enough_blocks(order, bytes, 1);
-      if (blocks.size() == order.size() || blocks.empty()) continue;
-      std::sort(blocks.begin(), blocks.end());  // as a ZooKey has them
-      if (std::find(sets.begin(), sets.end(), blocks) == sets.end()) sets.push_back(std::move(blocks));
+    for (auto& set : forecast::recompute_sets(forecast::block_savings(recording))) {
+      std::sort(set.blocks.begin(), set.blocks.end());  // as a ZooKey has them
+      sets.push_back(std::move(set.blocks));
     }
     return sets;
   }

@@ -31,13 +31,6 @@ LastStep bounds_of_last_step(const Recording& recording) {
   return step;
 }
 
-// A GPU's balance of operations and bytes, the same for every block: only the order matters.
-double work_of(const Operator& call) {
-  constexpr double kOperations = 300e12;
-  constexpr double kBytes = 2e12;
-  return std::max(call.flops / kOperations, call.bytes / kBytes);
-}
-
 std::optional<Found> better(std::optional<Found> a, std::optional<Found> b) {
   if (!a || !b) return a ? std::move(a) : std::move(b);
   if (!a->trial.time || !b->trial.time) return a->trial.time ? std::move(a) : std::move(b);
@@ -59,29 +52,34 @@ bool is_small(const std::optional<Found>& found, int64_t rows) {
   return !found || found->trial.micro_batch < std::min(kSmallPass, rows);
 }
 
-// As many blocks as the whole pass lacks bytes; or all of them, and a smaller pass.
+// The fewest blocks with which the whole pass fits; or all of them, and a smaller pass.
 std::optional<Found> with_recomputation(Levers levers, int64_t rows, const Reach& reach,
-                                        const std::vector<BlockSaving>& order, const TryLevers& try_levers) {
+                                        const FindSavings& find_savings, const TryLevers& try_levers) {
   std::optional<Found> best;
   const Trial without = try_levers(levers);
-  levers.recompute =
-      enough_blocks(order, 1.1 * static_cast<double>(without.memory.total - without.capacity), without.micro_batch);
-  if (!levers.recompute.empty() && levers.recompute.size() < order.size()) {
-    Trial trial = try_levers(levers);
-    if (trial.fits) best = Found{levers, std::move(trial)};
+  const double lacking = 1.1 * static_cast<double>(without.memory.total - without.capacity);
+  if (lacking > 0) {
+    for (auto& set : recompute_sets(find_savings(without.trace_key))) {
+      if (set.bytes * static_cast<double>(without.micro_batch) < lacking) continue;
+      levers.recompute = std::move(set.blocks);
+      Trial trial = try_levers(levers);
+      if (!trial.fits) continue;
+      best = Found{levers, std::move(trial)};
+      break;
+    }
   }
   levers.recompute = {"all"};
   return better(std::move(best), largest_pass(levers, rows, reach, try_levers));
 }
 
 // The first level with which a pass of some size fits: each further one communicates more, or earlier.
-std::optional<Found> with_parts(Levers levers, int64_t rows, const Reach& reach, const std::vector<BlockSaving>& order,
+std::optional<Found> with_parts(Levers levers, int64_t rows, const Reach& reach, const FindSavings& find_savings,
                                 const TryLevers& try_levers) {
   std::optional<Found> best;
   for (levers.zero = 1; levers.zero <= reach.zero; ++levers.zero) {
     std::optional<Found> found = largest_pass(levers, rows, reach, try_levers);
     if (levers.zero < 3 && reach.recompute && levers.recompute.empty() && is_small(found, rows)) {
-      found = better(std::move(found), with_recomputation(levers, rows, reach, order, try_levers));
+      found = better(std::move(found), with_recomputation(levers, rows, reach, find_savings, try_levers));
     }
     const bool enough = !is_small(found, rows);
     best = better(std::move(best), std::move(found));
@@ -110,7 +108,7 @@ std::string times(double ratio) {
 std::vector<BlockSaving> block_savings(const Recording& recording) {
   const LastStep step = bounds_of_last_step(recording);
   std::vector<BlockSaving> savings;
-  for (const auto& name : recording.blocks) savings.push_back({name, 0, 0});
+  for (const auto& name : recording.blocks) savings.push_back({name, 0});
   std::map<int64_t, std::pair<int64_t, int64_t>> kept;  // storage -> bytes, block
   std::vector<std::pair<int64_t, int64_t>> born;        // storages whose operator has not run yet
   bool backward = false;
@@ -122,7 +120,6 @@ std::vector<BlockSaving> block_savings(const Recording& recording) {
       const Operator& call = recording.operators[static_cast<size_t>(event.id)];
       backward = call.phase == Phase::backward;
       const bool forward = call.phase == Phase::forward && call.block >= 0;
-      if (forward) savings[static_cast<size_t>(call.block)].seconds += work_of(call);
       for (const auto& [storage, bytes] : born) {
         if (forward) kept[storage] = {bytes, call.block};
       }
@@ -135,32 +132,26 @@ std::vector<BlockSaving> block_savings(const Recording& recording) {
       kept.erase(found);
     }
   }
-  for (auto& saving : savings) saving.bytes /= static_cast<double>(std::max<int64_t>(1, recording.micro_batch));
-  return savings;
-}
-
-std::vector<BlockSaving> recompute_order(std::vector<BlockSaving> savings) {
   std::erase_if(savings, [](const BlockSaving& saving) { return saving.bytes <= 0; });
-  std::stable_sort(savings.begin(), savings.end(), [](const BlockSaving& a, const BlockSaving& b) {
-    return a.bytes * b.seconds > b.bytes * a.seconds;
-  });
+  const auto samples = static_cast<double>(std::max<int64_t>(1, recording.micro_batch * recording.accumulation));
+  for (auto& saving : savings) saving.bytes /= samples;
   return savings;
 }
 
-std::vector<std::string> enough_blocks(const std::vector<BlockSaving>& order, double bytes, int64_t samples) {
-  double saved = 0;
-  size_t count = 0;
-  while (saved < bytes && count < order.size()) saved += order[count++].bytes * static_cast<double>(samples);
-  if (saved < bytes || count == 0) return {};
+std::vector<RecomputeSet> recompute_sets(const std::vector<BlockSaving>& order) {
   const size_t quarter = (order.size() + 3) / 4;
-  count = std::min(order.size(), (count + quarter - 1) / quarter * quarter);
-  std::vector<std::string> names;
-  for (size_t i = 0; i < count; ++i) names.push_back(order[i].block);
-  return names;
+  std::vector<RecomputeSet> sets;
+  RecomputeSet set;
+  for (size_t i = 0; i + 1 < order.size(); ++i) {
+    set.blocks.push_back(order[i].block);
+    set.bytes += order[i].bytes;
+    if (set.blocks.size() % quarter == 0) sets.push_back(set);
+  }
+  return sets;
 }
 
-std::optional<Found> search(const Levers& written, int64_t rows, const Reach& reach,
-                            const std::vector<BlockSaving>& order, const TryLevers& try_levers) {
+std::optional<Found> search(const Levers& written, int64_t rows, const Reach& reach, const FindSavings& find_savings,
+                            const TryLevers& try_levers) {
   std::optional<Found> best;
   for (const auto& precision : reach.precisions) {
     Levers levers = written;
@@ -168,10 +159,10 @@ std::optional<Found> search(const Levers& written, int64_t rows, const Reach& re
     std::optional<Found> plain;
     if (reach.plain) plain = largest_pass(levers, rows, reach, try_levers);
     if (reach.plain && is_small(plain, rows) && reach.recompute && written.recompute.empty()) {
-      plain = better(std::move(plain), with_recomputation(levers, rows, reach, order, try_levers));
+      plain = better(std::move(plain), with_recomputation(levers, rows, reach, find_savings, try_levers));
     }
     if (is_small(plain, rows) && written.zero == 0) {
-      plain = better(std::move(plain), with_parts(levers, rows, reach, order, try_levers));
+      plain = better(std::move(plain), with_parts(levers, rows, reach, find_savings, try_levers));
     }
     const bool fits = plain.has_value();
     best = better(std::move(best), std::move(plain));

@@ -20,29 +20,34 @@ struct Reach {
   bool plain = true;  // false: what each rank keeps whole does not fit; only partitioned it may
 };
 
-// What recomputing one block gives and costs.
+// What recomputing one block gives.
 struct BlockSaving {
   std::string block = {};
-  double bytes = 0;    // of activations that need not be kept, for each sample of a pass
-  double seconds = 0;  // of forward work done twice, in any unit that is the same for all blocks
+  double bytes = 0;  // of activations that need not be kept, for each sample of a pass
 };
-// From the trace: the activations that live from a block's forward to its backward, and its forward work.
+// From the trace: the activations that live from a block's forward to its backward. In the order of the network, in
+// which they are recomputed too: what comes first is needed again last, when the activations of the others are gone,
+// and no precision, GPU or batch changes that order. Blocks that save nothing are left out.
 std::vector<BlockSaving> block_savings(const Recording& recording);
-// In the order in which to recompute them: most bytes saved per second first; blocks that save nothing are left out.
-std::vector<BlockSaving> recompute_order(std::vector<BlockSaving> savings);
-// The first of them that save `bytes` with passes of that many samples, rounded up to a quarter of all, so that GPUs of
-// nearly the same size share a trace; nothing when all of them together do not.
-std::vector<std::string> enough_blocks(const std::vector<BlockSaving>& order, double bytes, int64_t samples);
+// Blocks that are recomputed together: the first quarter of them, two, three. So few, so that GPUs and batches share
+// traces. All of them are "all", and not among these.
+struct RecomputeSet {
+  std::vector<std::string> blocks = {};
+  double bytes = 0;  // that they save, for each sample of a pass
+};
+std::vector<RecomputeSet> recompute_sets(const std::vector<BlockSaving>& order);
 
 struct Found {
   Levers levers = {};
   Trial trial = {};
 };
 // The fastest levers with which the job fits the machine option, the job's own included; nothing when none does.
-// `try_levers` tries one set (it is asked some dozens of times).
+// `try_levers` tries one set (it is asked some dozens of times), `find_savings` has block_savings() of a step that was
+// tried.
 using TryLevers = std::function<Trial(const Levers&)>;
-std::optional<Found> search(const Levers& written, int64_t rows, const Reach& reach,
-                            const std::vector<BlockSaving>& order, const TryLevers& try_levers);
+using FindSavings = std::function<std::vector<BlockSaving>(const TraceKey&)>;
+std::optional<Found> search(const Levers& written, int64_t rows, const Reach& reach, const FindSavings& find_savings,
+                            const TryLevers& try_levers);
 
 // The precisions worth trying on that GPU: those the step has and the GPU computes in.
 std::vector<std::string> precisions_for(const catalogue::Gpu* gpu, const std::vector<std::string>& of_the_step);

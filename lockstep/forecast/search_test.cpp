@@ -27,11 +27,15 @@ TryLevers trial_below(int64_t rows, double most) {
 
 const Reach kFp32Only{.precisions = {"fp32"}, .recompute = true};
 
-const std::vector<BlockSaving> kOrder{{"late", 4, 1}, {"early", 3, 1}, {"stem", 2, 1}, {"head", 1, 1}};
+const std::vector<BlockSaving> kOrder{{"stem", 4}, {"early", 3}, {"late", 2}, {"head", 1}};
+
+std::vector<BlockSaving> no_savings(const TraceKey& /*trace_key*/) {
+  return {};
+}
 
 TEST(SearchTest, KeepsTheJobAsWrittenWhenItFitsAndNothingIsFaster) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
-  const auto found = search(written, 256, kFp32Only, kOrder, trial_below(256, 300));
+  const auto found = search(written, 256, kFp32Only, no_savings, trial_below(256, 300));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->levers, written);
   EXPECT_TRUE(list_changes(written, found->levers).empty());
@@ -39,14 +43,14 @@ TEST(SearchTest, KeepsTheJobAsWrittenWhenItFitsAndNothingIsFaster) {
 
 TEST(SearchTest, HalvesThePassUntilItFits) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
-  const auto found = search(written, 256, kFp32Only, kOrder, trial_below(256, 70));
+  const auto found = search(written, 256, kFp32Only, no_savings, trial_below(256, 70));
   ASSERT_TRUE(found);
   EXPECT_EQ(list_changes(written, found->levers), std::vector<std::string>{"training.micro_batch=64"});
 }
 
 TEST(SearchTest, GivesUpSavingMemoryWhereThereIsEnough) {
   const Levers written{.precision = "fp32", .recompute = {"all"}, .micro_batch = 8};
-  const auto found = search(written, 256, kFp32Only, kOrder, trial_below(256, 128));
+  const auto found = search(written, 256, kFp32Only, no_savings, trial_below(256, 128));
   ASSERT_TRUE(found);
   EXPECT_EQ(list_changes(written, found->levers),
             (std::vector<std::string>{"training.micro_batch=128", "training.recompute=[]"}));
@@ -54,12 +58,12 @@ TEST(SearchTest, GivesUpSavingMemoryWhereThereIsEnough) {
 
 TEST(SearchTest, RecomputesWhereNotEvenASmallPassFits) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
-  const auto found = search(written, 256, kFp32Only, kOrder, trial_below(256, 0.5));
+  const auto found = search(written, 256, kFp32Only, no_savings, trial_below(256, 0.5));
   ASSERT_TRUE(found);
   EXPECT_EQ(list_changes(written, found->levers),
             (std::vector<std::string>{"training.micro_batch=2", "training.recompute=[\"all\"]"}));
-  EXPECT_FALSE(search(written, 256, kFp32Only, {}, trial_below(256, 0.1)));
-  EXPECT_FALSE(search(written, 256, {.precisions = {"fp32"}}, {}, trial_below(256, 0.5)));
+  EXPECT_FALSE(search(written, 256, kFp32Only, no_savings, trial_below(256, 0.1)));
+  EXPECT_FALSE(search(written, 256, {.precisions = {"fp32"}}, no_savings, trial_below(256, 0.5)));
 }
 
 // Fits cut at level `least` or above only; each level costs time.
@@ -80,24 +84,24 @@ TEST(SearchTest, CutsOverTheRanksAsLittleAsIsEnough) {
   const Levers written{.precision = "fp32"};
   const Reach reach{.precisions = {"fp32"}, .recompute = true, .zero = 3};
   for (const int64_t least : {1, 2, 3}) {
-    const auto found = search(written, 64, reach, kOrder, trial_from_level(64, least));
+    const auto found = search(written, 64, reach, no_savings, trial_from_level(64, least));
     ASSERT_TRUE(found);
     EXPECT_EQ(list_changes(written, found->levers),
               (std::vector<std::string>{"training.zero=" + std::to_string(least)}));
   }
-  EXPECT_FALSE(search(written, 64, {.precisions = {"fp32"}, .zero = 2}, {}, trial_from_level(64, 3)));
-  EXPECT_FALSE(search(written, 64, {.precisions = {"fp32"}}, {}, trial_from_level(64, 1)));
+  EXPECT_FALSE(search(written, 64, {.precisions = {"fp32"}, .zero = 2}, no_savings, trial_from_level(64, 3)));
+  EXPECT_FALSE(search(written, 64, {.precisions = {"fp32"}}, no_savings, trial_from_level(64, 1)));
 }
 
 TEST(SearchTest, CutsNothingWhereAPassOfSomeSizeFitsWhole) {
   const Levers written{.precision = "fp32"};
   const Reach reach{.precisions = {"fp32"}, .recompute = true, .zero = 3};
-  EXPECT_EQ(search(written, 256, reach, kOrder, trial_below(256, 70))->levers.zero, 0);
+  EXPECT_EQ(search(written, 256, reach, no_savings, trial_below(256, 70))->levers.zero, 0);
 }
 
 TEST(SearchTest, TakesFewerBitsWhereTheyAreFaster) {
   const Levers written{.precision = "fp32", .recompute = {}, .micro_batch = 0};
-  const auto found = search(written, 256, {.precisions = {"fp32", "bf16"}}, {}, trial_below(256, 300));
+  const auto found = search(written, 256, {.precisions = {"fp32", "bf16"}}, no_savings, trial_below(256, 300));
   EXPECT_EQ(list_changes(written, found->levers), std::vector<std::string>{"training.precision=bf16"});
 }
 
@@ -111,23 +115,62 @@ TEST(SearchTest, OffersOnlyWhatTheStepAndTheGpuHave) {
   EXPECT_EQ(precisions_for(nullptr, step), std::vector<std::string>{"fp32"});
 }
 
-TEST(SearchTest, RanksBlocksByBytesSavedPerSecondOfRecomputation) {
-  const auto savings = block_savings(invented_step({.precision = "fp32", .micro_batch = 4}));
-  ASSERT_EQ(savings.size(), 2U);
-  EXPECT_EQ(savings[0].bytes, 40e6);  // a sample's
-  EXPECT_EQ(savings[1].bytes, 20e6);
-  EXPECT_GT(savings[0].seconds, 0);
-  EXPECT_EQ(recompute_order(savings)[0].block, "early");
-  const auto order = recompute_order({{"costly", 10, 5}, {"cheap", 10, 1}, {"nothing", 0, 1}});
-  ASSERT_EQ(order.size(), 2U);
-  EXPECT_EQ(order[0].block, "cheap");
+TEST(SearchTest, CountsWhatABlockKeepsOfASampleWhateverThePasses) {
+  for (const int64_t passes : {1, 2}) {
+    const auto savings = block_savings(invented_step({.precision = "fp32", .micro_batch = 4, .passes = passes}));
+    ASSERT_EQ(savings.size(), 2U);
+    EXPECT_EQ(savings[0].block, "early");
+    EXPECT_EQ(savings[0].bytes, 40e6);
+    EXPECT_EQ(savings[1].bytes, 20e6);
+  }
 }
 
-TEST(SearchTest, RecomputesAsManyBlocksAsBytesAreMissing) {
-  EXPECT_EQ(enough_blocks(kOrder, 30, 10), std::vector<std::string>{"late"});
-  EXPECT_EQ(enough_blocks(kOrder, 60, 10), (std::vector<std::string>{"late", "early"}));
-  EXPECT_EQ(enough_blocks(kOrder, 100, 10).size(), 4U);
-  EXPECT_TRUE(enough_blocks(kOrder, 101, 10).empty());
+TEST(SearchTest, LeavesOutBlocksThatSaveNothing) {
+  Recording recording = invented_step({.precision = "fp32", .micro_batch = 4});
+  for (Event& event : recording.events) {
+    if (event.bytes == int64_t{4} * 40'000'000) event.bytes = 0;
+  }
+  const auto savings = block_savings(recording);
+  ASSERT_EQ(savings.size(), 1U);
+  EXPECT_EQ(savings[0].block, "late");
+}
+
+TEST(SearchTest, RecomputesAQuarterOfTheBlocksTwoOrThree) {
+  const auto sets = recompute_sets(kOrder);
+  ASSERT_EQ(sets.size(), 3U);
+  EXPECT_EQ(sets[0].blocks, std::vector<std::string>{"stem"});
+  EXPECT_EQ(sets[1].blocks, (std::vector<std::string>{"stem", "early"}));
+  EXPECT_EQ(sets[2].bytes, 9);
+  EXPECT_EQ(recompute_sets({kOrder[0], kOrder[1]}).size(), 1U);
+  EXPECT_TRUE(recompute_sets({kOrder[0]}).empty());
+  EXPECT_TRUE(recompute_sets({}).empty());
+}
+
+// A whole pass of 10 samples keeps 100 bytes, 65 may be kept; of a smaller pass, and with all blocks recomputed, 70
+// are.
+TEST(SearchTest, RecomputesAsFewBlocksOfTheStepThatWasTriedAsAreEnough) {
+  for (const int64_t enough : {1, 3}) {
+    const auto try_levers = [&](const Levers& levers) {
+      Trial trial;
+      trial.rows = 10;
+      trial.micro_batch = levers.micro_batch > 0 ? levers.micro_batch : 10;
+      trial.capacity = 65;
+      trial.trace_key.precision = levers.precision;
+      const auto blocks = levers.recompute == std::vector<std::string>{"all"} ? 0 : std::ssize(levers.recompute);
+      trial.memory.total = blocks >= enough ? 60 : levers == Levers{.precision = "bf16"} ? 100 : 70;
+      trial.fits = trial.memory.total <= trial.capacity;
+      trial.time = TimeForecast{};
+      return trial;
+    };
+    const auto find_savings = [](const TraceKey& trace_key) {
+      EXPECT_EQ(trace_key.precision, "bf16");
+      return kOrder;
+    };
+    const Reach reach{.precisions = {"bf16"}, .recompute = true};
+    const auto found = search({.precision = "fp32"}, 10, reach, find_savings, try_levers);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(std::ssize(found->levers.recompute), enough);
+  }
 }
 
 Option option_of(const std::string& name, double seconds, double rent, int64_t capacity) {

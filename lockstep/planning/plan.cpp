@@ -268,15 +268,17 @@ class Planner {
     // Larger loaders are no lever of the step: where train asks for them they are given.
     Levers start = written;
     start.data_memory = context_.workload.rules->requirements(machine_option, written).data_memory;
-    auto found =
-        forecast::search(start, options.back().trial.rows, reach, order(machine_option), [&](const Levers& levers) {
-          if (context_.workload.rules->requirements(machine_option, levers).refusal)
-            return forecast::Trial{};  // before anything is traced
-          if (levers == written) return options.back().trial;
-          auto trial = forecast::try_levers(context_, machine_option, levers, forecast::Depth::time_if_it_fits);
-          if (machine_option.gpu) trial.fits = forecast::fits_safely(trial);
-          return trial;
-        });
+    const auto find_savings = [&](const TraceKey& trace_key) {
+      return forecast::block_savings(context_.recordings.of(trace_key));
+    };
+    auto found = forecast::search(start, options.back().trial.rows, reach, find_savings, [&](const Levers& levers) {
+      if (context_.workload.rules->requirements(machine_option, levers).refusal)
+        return forecast::Trial{};  // before anything is traced
+      if (levers == written) return options.back().trial;
+      auto trial = forecast::try_levers(context_, machine_option, levers, forecast::Depth::time_if_it_fits);
+      if (machine_option.gpu) trial.fits = forecast::fits_safely(trial);
+      return trial;
+    });
     Option& as_written = options.back();
     if (!found) {
       if (!as_written.trial.fits && request_.levers.size() < choices_of(forecast::Lever{}).size()) {
@@ -341,27 +343,8 @@ class Planner {
     return reach;
   }
 
-  const std::vector<forecast::BlockSaving>& order(const MachineOption& machine_option) {
-    if (order_.empty() && machine_option.gpu) {
-      const Levers& levers = context_.workload.levers;
-      MachineOption alone = machine_option;
-      alone.gpus = 1;
-      const TraceKey trace_key{
-          .precision = levers.precision,
-          .recompute = levers.recompute,
-          .attention = forecast::choose_attention(&*machine_option.gpu, levers.precision),
-          .micro_batch = levers.micro_batch > 0 ? levers.micro_batch : context_.workload.work.global_batch,
-          .passes = 1,
-          .evaluation_rows = forecast::evaluation_rows(context_, alone, levers),
-          .phase = forecast::phases_of(context_.workload).back().trace};
-      order_ = forecast::recompute_order(forecast::block_savings(context_.recordings.of(trace_key)));
-    }
-    return order_;
-  }
-
   const PlanRequest& request_;
   const forecast::ForecastContext& context_;
-  std::vector<forecast::BlockSaving> order_;
 };
 
 bool has_convolutions(const Recording& recording) {
