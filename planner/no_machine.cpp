@@ -35,6 +35,10 @@ const dirent* sources::next_entry(DIR* /*entries*/, const base::Path& /*folder*/
   refuse_samples();
 }
 
+std::string sources::extension_of(std::string_view /*name*/) {
+  refuse_samples();
+}
+
 bool sources::has_image_name(std::string_view /*name*/) {
   refuse_samples();
 }
