@@ -125,6 +125,11 @@ class Tree:
         for name in sorted(set(self.verbs) & folders):
             if not re.search(rf"\blockstep {name}\b", scenarios):
                 self.complain(table, 1, f"no scenario runs `lockstep {name}`", "add one under tests/scenarios")
+        page = self.root / "README.md"
+        first_cells = "".join(re.findall(r"^\|([^|]*)\|", page.read_text(), re.M))
+        for name in sorted(self.verbs):
+            if f"`{name}`" not in first_cells:
+                self.complain(page, 1, f"no table has a row of the verb '{name}'", "add one to the table of the verbs")
 
     def check_includes(self):
         for path in self.sources(".h", ".cpp"):

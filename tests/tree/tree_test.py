@@ -36,6 +36,8 @@ BREAKS = [  # what, file, how, what the complaint says
     ("torch in a core room", "lockstep/spec/job.h", append("#include <ATen/core/Tensor.h>\n"), "outside its door"),
     ("a verb without a folder", "lockstep/verbs/verbs.def", append('VERB(fly, core, "x")\n'), "has no folder"),
     ("a folder without a verb", "lockstep/verbs/fly/command.cpp", create(), "has no row"),
+    ("a verb that the front page leaves out", "README.md",
+     lambda path: path.write_text(path.read_text().replace("| `doctor` |", "| doctor |")), "no table has a row of the verb"),
     ("a room outside the table", "lockstep/attic/x.h",
      create('// SPDX-License-Identifier: Apache-2.0\n#include "lockstep/base/text.h"\n'), "not in lockstep/ROOMS"),
     ("a verb that uses another", "lockstep/verbs/report/report.cpp",
@@ -66,6 +68,7 @@ def main():
         for part in ("lockstep", "plugins", "tests"):
             if (ROOT / part).exists():
                 shutil.copytree(ROOT / part, clean / part)
+        shutil.copy(ROOT / "README.md", clean)
         baseline = set(Tree(clean).check())
         for number, (what, file, breaks, says) in enumerate(BREAKS):
             copy = pathlib.Path(folder) / str(number)
