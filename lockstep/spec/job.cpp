@@ -312,24 +312,17 @@ const Section& limits_section() {
 }  // namespace
 
 const Section& job_section() {
-  static const Section section = Table<Job>("job", "what to train: data, network, schedule")
-                                     .add("name", &Job::name, "", required, "names the job and its run folder")
-                                     .add("task", &Job::task, "", anything, "what the network learns to do")
-                                     .nest("data", &Job::data, data_section())
-                                     .nest("model", &Job::model, model_section())
-                                     .nest("training", &Job::training, training_section())
-                                     .nest("evaluation", &Job::evaluation, evaluation_section())
-                                     .nest("checkpoint", &Job::checkpoint, checkpoint_section())
-                                     .nest("limits", &Job::limits, limits_section())
-                                     .nest("regress", &Job::regress, regress_section())
-                                     .nest("multilabel", &Job::multilabel, multilabel_section())
-                                     .nest("detect", &Job::detect, detect_section())
-                                     .nest("instances", &Job::instances, instances_section())
-                                     .nest("nowcast", &Job::nowcast, nowcast_section())
-                                     .nest("segment", &Job::segment, segment_section())
-                                     .nest("caption", &Job::caption, caption_section())
-                                     .nest("text", &Job::text, text_section())
-                                     .done();
+  static const Section section =
+      nest_task_sections(Table<Job>("job", "what to train: data, network, schedule")
+                             .add("name", &Job::name, "", required, "names the job and its run folder")
+                             .add("task", &Job::task, "", anything, "what the network learns to do")
+                             .nest("data", &Job::data, data_section())
+                             .nest("model", &Job::model, model_section())
+                             .nest("training", &Job::training, training_section())
+                             .nest("evaluation", &Job::evaluation, evaluation_section())
+                             .nest("checkpoint", &Job::checkpoint, checkpoint_section())
+                             .nest("limits", &Job::limits, limits_section()))
+          .done();
   return section;
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/spec/task_sections.h"
 
-#include "lockstep/spec/fields.h"
-#include "lockstep/spec/job.h"
-
 namespace lockstep::spec {
+namespace {
 
 const Section& regress_section() {
   static const Section section =
@@ -170,6 +168,19 @@ const Section& text_section() {
                "where the data have it, else their last")
           .done();
   return section;
+}
+
+}  // namespace
+
+Table<Job>& nest_task_sections(Table<Job>& table) {
+  return table.nest("regress", &Job::regress, regress_section())
+      .nest("multilabel", &Job::multilabel, multilabel_section())
+      .nest("detect", &Job::detect, detect_section())
+      .nest("instances", &Job::instances, instances_section())
+      .nest("nowcast", &Job::nowcast, nowcast_section())
+      .nest("segment", &Job::segment, segment_section())
+      .nest("caption", &Job::caption, caption_section())
+      .nest("text", &Job::text, text_section());
 }
 
 }  // namespace lockstep::spec
