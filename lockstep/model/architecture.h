@@ -74,6 +74,7 @@ Blocks googlenet_blocks(const Request& request);
 Blocks vit_blocks(const Request& request);
 Blocks efficientnet_blocks(const Request& request);
 Blocks mobilenet_blocks(const Request& request);
+Blocks squeezenet_blocks(const Request& request);
 Blocks fastbox_blocks(const Request& request);
 Blocks convnext_blocks(const Request& request);
 Blocks rcnn_blocks(const Request& request);

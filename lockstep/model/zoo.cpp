@@ -54,6 +54,7 @@ const std::vector<Family>& families() {
        {"width", "depth", "heads", "patch", "mlp_ratio", "dropout", "drop_path"}},
       {efficientnet_blocks, {"efficientnet_lite0"}, {"dropout", "drop_path"}},
       {mobilenet_blocks, {"mobilenet_v2"}, {"dropout"}},
+      {squeezenet_blocks, {"squeezenet1_0", "squeezenet1_1"}, {"dropout"}},
       {fastbox_blocks, {"fastbox_resnet18", "fastbox_resnet50"}, {"width", "dropout"}, kFastBox},
       {fastbox_blocks, {"fastbox_vgg16", "fastbox_googlenet"}, {"dropout"}, kFastBox},
       {convnext_blocks, {"convnext_tiny", "convnext_small", "convnext_base", "convnext_large"}, {"drop_path"}},

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 #include "lockstep/model/network.h"
 #include "lockstep/spec/recipe.h"
 
@@ -106,12 +107,16 @@ TEST(ZooTest, AnImageThatPatchesDoNotTileIsAnError) {
 }
 
 TEST(ZooTest, AnImageThatVanishesBeforeTheLastBlocksIsAnError) {
-  try {
-    make_network(named("convnext_tiny"), {64, 31}, 1);
-    FAIL();
-  } catch (const base::Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("data.image_size: 31 leaves nothing for the last blocks of"));
-    EXPECT_THAT(error.fix(), testing::HasSubstr("use 32 or more"));
+  for (const auto& [name, least] : {std::pair{"convnext_tiny", 32}, {"squeezenet1_0", 21}, {"squeezenet1_1", 17}}) {
+    const Network network = make_network(named(name), least, 1);
+    EXPECT_EQ(network.forward({{"image", at::ones({1, 3, least, least})}}, Mode::evaluate).at("output").size(1), 10);
+    try {
+      make_network(named(name), {64, least - 1}, 1);
+      FAIL();
+    } catch (const base::Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(base::text("data.image_size: ", least - 1, " leaves nothing for")));
+      EXPECT_EQ(error.fix(), base::text("use ", least, " or more"));
+    }
   }
 }
 

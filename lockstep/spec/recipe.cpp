@@ -107,7 +107,8 @@ bool takes_any_size(const Json& document) {
   const Json* model = member(document, "model");
   const Json* name = model ? member(*model, "name") : nullptr;
   if (!name || !name->is_string()) return false;
-  for (const char* family : {"resnet", "densenet", "googlenet", "efficientnet", "mobilenet", "convnext"}) {
+  for (const char* family :
+       {"resnet", "densenet", "googlenet", "efficientnet", "mobilenet", "convnext", "squeezenet"}) {
     if (name->as_string().starts_with(family)) return true;
   }
   return false;

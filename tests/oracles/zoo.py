@@ -90,17 +90,19 @@ FULL = [
     ("efficientnet_lite0", 64, {"dropout": NEVER, "drop_path": NEVER}, lite0),
     ("efficientnet_lite0", 75, {"dropout": NEVER, "drop_path": NEVER}, lite0),
     ("mobilenet_v2", 75, {"dropout": NEVER}, lambda: vision("mobilenet_v2", dropout=0)),
+    ("squeezenet1_0", 75, {"dropout": NEVER}, lambda: vision("squeezenet1_0", dropout=0)),
+    ("squeezenet1_1", 64, {"dropout": NEVER}, lambda: vision("squeezenet1_1", dropout=0)),
     ("convnext_tiny", 75, {"drop_path": NEVER}, lambda: vision("convnext_tiny", stochastic_depth_prob=0)),
 ]
 # Those of FULL that also run under the CPU's bf16 autocast. Not GoogLeNet: gradients of its branches are added in another
 # order, 4e-6 in fp32 and 3e-2 in bf16.
-AUTOCAST = ["resnet18", "densenet121", "vit_tiny_patch16_224", "efficientnet_lite0", "convnext_tiny"]
+AUTOCAST = ["resnet18", "densenet121", "vit_tiny_patch16_224", "efficientnet_lite0", "convnext_tiny", "squeezenet1_1"]
 OTHER_START = ["efficientnet_lite0"]  # its head starts as torch's linear layer does, timm's in a range of its own
 COUNTED = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "densenet121", "densenet161", "densenet169", "densenet201",
            "googlenet", "vit_tiny_patch16_224", "vit_small_patch32_224", "vit_small_patch16_224",
            "vit_base_patch32_224", "vit_base_patch16_224", "vit_large_patch32_224", "vit_large_patch16_224",
            "vit_huge_patch14_224", "vit_giant_patch14_224", "efficientnet_lite0", "mobilenet_v2",
-           "convnext_tiny", "convnext_small", "convnext_base", "convnext_large"]
+           "squeezenet1_0", "squeezenet1_1", "convnext_tiny", "convnext_small", "convnext_base", "convnext_large"]
 
 
 def count_reference(name):
