@@ -64,6 +64,20 @@ void record_claim(StudyFile::Update& update, int64_t trial, const Space& space, 
   }
 }
 
+void record_pause(StudyFile::Update& update, int64_t trial) {
+  record_attr(update, trial, Attr::system, kPausedAttr, true);
+}
+
+void record_release(StudyFile::Update& update, int64_t trial) {
+  record_attr(update, trial, Attr::system, kWorkerAttr, "");
+}
+
+// In this order: between the two lines it is the paused trial of a worker that is dead, which is released again.
+void record_promotion(StudyFile::Update& update, int64_t trial) {
+  record_attr(update, trial, Attr::system, kWorkerAttr, update.worker());
+  record_attr(update, trial, Attr::system, kPausedAttr, false);
+}
+
 void record_end(StudyFile::Update& update, int64_t trial, TrialState state, std::optional<double> value) {
   update.add(6, text("\"trial_id\":", trial, ",\"state\":", static_cast<int>(state), ",\"values\":",
                      value ? text("[", number_text(*value), "]") : "null", ",\"datetime_complete\":", now_text()));

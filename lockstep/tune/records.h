@@ -10,8 +10,6 @@
 namespace lockstep::tune {
 
 // What our own records are in Optuna's terms: trials are its trials, all else stands in attributes.
-inline constexpr const char* kWorkerAttr = "lockstep:worker";  // system: who runs it
-
 enum class Attr { user, system };
 void record_attr(StudyFile::Update& update, int64_t trial, Attr kind, const std::string& key, const base::Json& value);
 
@@ -21,6 +19,11 @@ void record_new(StudyFile::Update& update, const Space& space, const Values& val
 // Makes a waiting trial (Optuna's enqueue_trial) a running one of this worker. Values that it names itself are fixed,
 // the others are those given.
 void record_claim(StudyFile::Update& update, int64_t trial, const Space& space, Values values);
+
+// A trial that is stopped behind a rung, under way until its training has ended; then nobody's; then this worker's.
+void record_pause(StudyFile::Update& update, int64_t trial);
+void record_release(StudyFile::Update& update, int64_t trial);
+void record_promotion(StudyFile::Update& update, int64_t trial);
 
 void record_end(StudyFile::Update& update, int64_t trial, TrialState state, std::optional<double> value);
 

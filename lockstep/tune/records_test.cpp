@@ -32,5 +32,28 @@ TEST(RecordsTest, AnEnqueuedTrialKeepsTheValuesThatItNames) {
   EXPECT_EQ(trial.system_attrs.at(kWorkerAttr).as_string(), "w");
 }
 
+TEST(RecordsTest, APausedTrialRunsForOptunaUntilItIsPruned) {
+  const base::TemporaryFolder folder;
+  StudyFile file(folder.path() / "study.log", "s", "w");
+  file.make_study(false);
+  file.update([&](StudyFile::Update& update) {
+    const Trial& trial = (record_new(update, {}, {}), update.trials().by_id(0));
+    record_pause(update, 0);
+    EXPECT_TRUE(trial.is_paused());
+    EXPECT_EQ(trial.worker(), "w");
+    record_release(update, 0);
+    EXPECT_TRUE(trial.is_paused());
+    EXPECT_EQ(trial.worker(), "");
+    EXPECT_EQ(trial.state, TrialState::running);
+    record_promotion(update, 0);
+    EXPECT_FALSE(trial.is_paused());
+    EXPECT_EQ(trial.worker(), "w");
+    record_pause(update, 0);
+    record_end(update, 0, TrialState::pruned, 0.5);
+    EXPECT_FALSE(trial.is_paused());
+    EXPECT_EQ(trial.objective, 0.5);
+  });
+}
+
 }  // namespace
 }  // namespace lockstep::tune

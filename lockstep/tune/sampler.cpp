@@ -104,9 +104,8 @@ std::optional<Values> sample(const SamplerOrder& order, const Space& space, cons
     return at_point(space, sobol.point(static_cast<uint64_t>(number)));
   }
   if (order.sampler == spec::StudySampler::tpe) {
-    const auto judged = std::count_if(trials.begin(), trials.end(), [](const Trial& trial) {
-      return trial.state == TrialState::complete || trial.state == TrialState::pruned;
-    });
+    const auto judged =
+        std::count_if(trials.begin(), trials.end(), [](const Trial& trial) { return trial.is_judged(); });
     if (judged >= order.startup && judged > 0) return draw_tpe(space, trials, order.maximize, order.seed, number);
   }
   return draw_uniform(space, order.seed, number);

@@ -51,7 +51,7 @@ struct Slot {
   Share share = {};
   std::unique_ptr<TrialRun> run = nullptr;
   int64_t trial = -1;                                    // its id
-  bool pruned = false;                                   // told to stop because others are better
+  bool outdone = false;                                  // told to stop because others are better
   bool starting = false;                                 // chosen, and not yet started
   double begun = 0;                                      // steady seconds
   double before = 0;                                     // node-hours of earlier sessions
@@ -89,6 +89,7 @@ class Session {
     for (auto& share : share_out(options.workers, study_.ranks, own_cores(), options.gpus)) {
       slots_.emplace_back().share = std::move(share);
     }
+    least_ = least_at_first();
     begun_ = base::steady_seconds();
   }
 
@@ -157,21 +158,39 @@ class Session {
     }
     if (none) refused_ = base::steady_seconds();
     is_over_ = none && !others_may_leave_work(update.trials());
+    if (is_over_) end_paused(update);
+  }
+
+  // Nothing will promote them any more.
+  static void end_paused(StudyFile::Update& update) {
+    for (const auto& trial : update.trials().all()) {
+      if (!trial.is_paused()) continue;
+      const double last = trial.intermediate.empty() ? NAN : trial.intermediate.rbegin()->second;
+      record_end(update, trial.id, TrialState::pruned, std::isfinite(last) ? std::optional(last) : std::nullopt);
+    }
+  }
+
+  // A program that goes on starts over, and prints again what it was judged by.
+  bool is_known(const Trial& trial, int64_t step) const {
+    return study_.scheduler == spec::StudyScheduler::asha && !trial.intermediate.empty() &&
+           step <= trial.intermediate.rbegin()->first;
   }
 
   void report(Slot& slot, StudyFile::Update& update) {
     for (const auto& [step, value] : std::exchange(slot.reports, {})) {
+      if (is_known(update.trials().by_id(slot.trial), step)) continue;
       update.add(7,
                  text("\"trial_id\":", slot.trial, ",\"step\":", step, ",\"intermediate_value\":", number_text(value)));
-      if (slot.pruned || slot.run->child().ended()) continue;
+      if (slot.outdone || slot.run->child().ended()) continue;
       const Pruning pruning =
-          judge(study_, update.trials().all(), update.trials().by_id(slot.trial), update.trials().maximize());
+          judge(study_, update.trials().all(), update.trials().by_id(slot.trial), update.trials().maximize(), least_);
       for (const int64_t rung : pruning.rungs) {
         update.add(9, text("\"trial_id\":", slot.trial, ",\"system_attr\":{\"completed_rung_", rung,
                            "\":", number_text(value), "}"));
       }
       if (!pruning.stop) continue;
-      slot.pruned = true;
+      if (study_.scheduler == spec::StudyScheduler::asha) record_pause(update, slot.trial);
+      slot.outdone = true;
       slot.run->stop();
     }
   }
@@ -183,7 +202,10 @@ class Session {
     slot.run.reset();
     record_attr(update, slot.trial, Attr::user, "node_hours", node_hours);
     const Trial& trial = update.trials().by_id(slot.trial);
-    if (slot.pruned && end.how != TrialEnd::How::crashed) {
+    if (trial.is_paused() && end.how != TrialEnd::How::complete) {
+      record_release(update, slot.trial);  // what went wrong while it saved, if so, shows when it goes on
+      ++done_;
+    } else if (slot.outdone && !trial.is_paused() && end.how != TrialEnd::How::crashed) {
       record_end(update, slot.trial, TrialState::pruned, std::nullopt);
     } else if (end.how == TrialEnd::How::complete) {
       record_end(update, slot.trial, TrialState::complete, end.value);
@@ -197,7 +219,7 @@ class Session {
       record_attr(update, slot.trial, Attr::system, kAttemptsAttr, trial.system_attrs.int_or(kAttemptsAttr, 0) + 1);
       slot.starting = true;
       slot.before = node_hours;
-      slot.pruned = false;
+      slot.outdone = false;
       return;
     } else {
       fail(update, trial, end.trouble);
@@ -212,7 +234,9 @@ class Session {
     ++failures_;
     // A program or job that cannot work at all shall not be tried a thousand times.
     constexpr int64_t kMostAtFirst = 5;
-    if (done_ == 0 && failures_ >= kMostAtFirst && !best_of(update.trials().all(), false)) given_up_ = trouble;
+    const auto& trials = update.trials().all();
+    const bool none = std::none_of(trials.begin(), trials.end(), [](const Trial& one) { return one.is_paused(); });
+    if (done_ == 0 && failures_ >= kMostAtFirst && none && !best_of(trials, false)) given_up_ = trouble;
   }
 
   [[noreturn]] void give_up() const {
@@ -240,31 +264,61 @@ class Session {
 
   bool is_orphan(const Trial& trial) {
     if (trial.state != TrialState::running) return false;
-    const std::string worker = trial.system_attrs.string_or(kWorkerAttr, "");
+    const std::string worker = trial.worker();
     return !worker.empty() && is_dead(worker);
   }
 
-  // The next trial for a free slot: one that somebody enqueued, one that a dead worker left, a new one. False: none.
+  // The next trial for a free slot: one that somebody enqueued, one that a dead worker left, one that is paused and
+  // among the best of its rung by now, a new one; when there are no new ones, one of the best `factor` of a rung.
+  // False: none.
   bool choose(Slot& slot, StudyFile::Update& update) {
     const auto& trials = update.trials().all();
     for (size_t i = first_open_; i < trials.size(); ++i) {
       if (trials[i].state == TrialState::waiting) return claim(slot, trials[i], update);
-      if (is_orphan(trials[i]) && take_over(slot, trials[i], update)) return true;
+      if (is_orphan(trials[i]) && trials[i].is_paused()) {
+        record_release(update, trials[i].id);
+      } else if (is_orphan(trials[i]) && take_over(slot, trials[i], update)) {
+        return true;
+      }
       if (i == first_open_ && is_finished(trials[i].state)) closed_.add(trials[first_open_++]);
     }
-    if (!wants_more(update.trials())) return false;
-    const auto number = static_cast<int64_t>(trials.size());
-    const auto values = sample(order_, space_, trials, number);
+    const Totals totals = total(trials);
+    const bool maximize = update.trials().maximize();
+    if (const Trial* next = promotable(study_, trials, maximize, least_at_first())) return promote(slot, *next, update);
+    if (wants_more(totals, static_cast<int64_t>(trials.size())) && make_new(slot, update)) return true;
+    least_ = study_.asha.factor;
+    const Trial* next = promotable(study_, trials, maximize, least_);
+    return next && promote(slot, *next, update);
+  }
+
+  // With a budget the best of each rung goes on at once: a study that is cut short shall have a complete trial.
+  int64_t least_at_first() const { return std::isfinite(budget_left(0)) ? 1 : 0; }
+
+  bool make_new(Slot& slot, StudyFile::Update& update) {
+    const auto& trials = update.trials().all();
+    const auto values = sample(order_, space_, trials, static_cast<int64_t>(trials.size()));
     if (!values) return false;
     assign(slot, update.trials().next_trial_id(), 0);
     record_new(update, space_, *values);
     return true;
   }
 
+  // To the next rung, which is `factor` times as far.
+  bool promote(Slot& slot, const Trial& trial, StudyFile::Update& update) {
+    const double before = trial.user_attrs.double_or("node_hours", 0);
+    if (before * static_cast<double>(study_.asha.factor - 1) > left_) {
+      say_once("the budget is used up");
+      return false;
+    }
+    assign(slot, trial.id, before);
+    record_promotion(update, trial.id);
+    return true;
+  }
+
   static void assign(Slot& slot, int64_t trial, double before) {
     slot.trial = trial;
     slot.before = before;
-    slot.pruned = false;
+    slot.outdone = false;
     slot.starting = true;
   }
 
@@ -289,15 +343,19 @@ class Session {
     return true;
   }
 
-  bool wants_more(const Trials& trials) {
+  // Also what is left of the budget.
+  Totals total(const std::vector<Trial>& trials) {
     Totals totals = closed_;
-    for (size_t i = first_open_; i < trials.all().size(); ++i) totals.add(trials.all()[i]);
-    const auto all = static_cast<int64_t>(trials.all().size());
+    for (size_t i = first_open_; i < trials.size(); ++i) totals.add(trials[i]);
+    left_ = budget_left(totals.node_hours);
+    return totals;
+  }
+
+  bool wants_more(const Totals& totals, int64_t all) {
     // What could not be started costs nothing; a space in which nothing fits comes to an end all the same.
     if (all - totals.infeasible >= study_.trials || totals.infeasible > study_.trials + study_.startup) return false;
-    mean_cost_ = totals.measured > 0 ? totals.node_hours / static_cast<double>(totals.measured) : 0;
-    left_ = budget_left(totals.node_hours);
-    if (left_ > mean_cost_) return true;
+    const double mean = totals.measured > 0 ? totals.node_hours / static_cast<double>(totals.measured) : 0;
+    if (left_ > mean) return true;
     say_once("the budget is used up");
     return false;
   }
@@ -315,10 +373,9 @@ class Session {
 
   // Whether a worker that still runs might die and leave a trial that this one would have to do.
   bool others_may_leave_work(const Trials& trials) {
-    return std::any_of(trials.all().begin() + static_cast<long>(std::min(first_open_, trials.all().size())),
-                       trials.all().end(), [&](const Trial& trial) {
-                         return trial.state == TrialState::running && trial.system_attrs.contains(kWorkerAttr);
-                       });
+    return std::any_of(
+        trials.all().begin() + static_cast<long>(std::min(first_open_, trials.all().size())), trials.all().end(),
+        [&](const Trial& trial) { return trial.state == TrialState::running && !trial.worker().empty(); });
   }
 
   void start(Slot& slot) {
@@ -372,14 +429,20 @@ class Session {
     if (base::steady_seconds() - told_ > 10) tell_chain();
   }
 
-  // For whoever watches over a chain of jobs: a finished trial is what a step is to a training.
+  // For whoever watches over a chain of jobs: a finished trial is what a step is to a training, and so is a rung that
+  // one has reached, since a trial may be paused for as long as the study lasts.
   void tell_chain() {
     told_ = base::steady_seconds();
-    const auto finished = std::count_if(file_.trials().all().begin(), file_.trials().all().end(),
-                                        [](const Trial& trial) { return is_finished(trial.state); });
+    int64_t steps = 0;
+    for (const auto& trial : file_.trials().all()) {
+      steps += is_finished(trial.state) ? 1 : 0;
+      const auto& attrs = trial.system_attrs.members();
+      steps += std::count_if(attrs.begin(), attrs.end(),
+                             [](const auto& attr) { return attr.key.starts_with("completed_rung_"); });
+    }
     run::Journal journal(paths_.journal());
     Json fields = Json::object();
-    fields["step"] = finished;
+    fields["step"] = steps;
     journal.append("save", fields);
   }
 
@@ -394,6 +457,9 @@ class Session {
   std::vector<Slot> slots_;
   std::string stopped_;
   bool is_over_ = false;
+  // asha: so many go on from a rung however few are there. When no more trials are made several, since early values are
+  // a poor guide to the last one.
+  int64_t least_ = 0;
   size_t first_open_ = 0;  // trials before it are finished
   Totals closed_;          // of those: they change no more
   std::set<std::string> alive_;
@@ -404,7 +470,6 @@ class Session {
   double refused_ = -1e300;  // when there was no trial to start
   double told_ = -1e300;
   double begun_ = 0;
-  double mean_cost_ = 0;
   double left_ = std::numeric_limits<double>::infinity();
   int64_t done_ = 0;
   int64_t failures_ = 0;
@@ -420,7 +485,8 @@ StudyResult summarise(const Trials& trials) {
     result.complete += trial.state == TrialState::complete ? 1 : 0;
     result.pruned += trial.state == TrialState::pruned && !infeasible ? 1 : 0;
     result.failed += trial.state == TrialState::failed ? 1 : 0;
-    result.running += trial.state == TrialState::running ? 1 : 0;
+    result.paused += trial.is_paused() ? 1 : 0;
+    result.running += trial.state == TrialState::running && !trial.is_paused() ? 1 : 0;
     result.node_hours += trial.user_attrs.double_or("node_hours", 0);
   }
   if (const Trial* best = best_of(trials.all(), trials.maximize())) result.best = *best;

@@ -56,6 +56,7 @@ struct StudyResult {
   int64_t infeasible = 0;  // never started
   int64_t failed = 0;
   int64_t running = 0;
+  int64_t paused = 0;  // behind a rung of asha
   double node_hours = 0;
   std::string stopped = {};  // why this session ended before the study; empty: the study is over
   std::optional<Trial> best = {};

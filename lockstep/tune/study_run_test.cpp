@@ -78,6 +78,85 @@ TEST_F(StudyRunTest, PrunesWithMedian) {
   ASSERT_TRUE(result.best);
 }
 
+// A trial's first run hangs behind its first number until it is paused; promoted, it starts over and comes to its end.
+std::string hangs_at_first(const base::Path& folder) {
+  return base::text("if mkdir ", (folder / "begun").string(), "-$2; then echo $1; sleep 600; fi; echo $1; echo $1");
+}
+
+constexpr const char* kAshaStudy = R"({"space": {"x": {"choice": [0.5, 0.25, 0.75, 1.0, 1.25, 1.5]}}, "trials": 6,
+                                       "sampler": "grid", "scheduler": "asha", "asha": {"factor": 3}})";
+
+TEST_F(StudyRunTest, PromotesTheBestAndPrunesTheOthersAtTheEnd) {
+  const auto asked = options(kAshaStudy, hangs_at_first(folder_.path()));
+  const StudyResult result = run_study(asked);
+  EXPECT_EQ(result.complete, 3);  // two of six, then the best three
+  EXPECT_EQ(result.pruned, 3);
+  EXPECT_EQ(result.paused + result.running, 0);
+  ASSERT_TRUE(result.best);
+  EXPECT_EQ(result.best->number, 1);
+  EXPECT_EQ(result.best->intermediate, (std::map<int64_t, double>{{1, 0.25}, {2, 0.25}}));
+  const Trials trials = read();
+  EXPECT_EQ(trials.all()[2].state, TrialState::complete);
+  EXPECT_EQ(trials.all()[3].state, TrialState::pruned);
+  EXPECT_EQ(trials.all()[3].objective, 1.0);  // its last value
+  EXPECT_EQ(run_study(asked).pruned, 3);      // it is over
+}
+
+TEST_F(StudyRunTest, PausedTrialsOutliveTheSession) {
+  auto asked = options(kAshaStudy, hangs_at_first(folder_.path()));
+  asked.stop = [&] { return summarise(read()).paused == 2 ? std::string("SIGTERM") : std::string(); };
+  const StudyResult stopped = run_study(asked);
+  EXPECT_EQ(stopped.paused, 2);
+  EXPECT_EQ(stopped.pruned, 0);
+  const std::string chain = base::read_file(StudyPaths{asked.folder}.journal());
+  EXPECT_NE(chain.rfind("\"step\":2"), std::string::npos) << chain;  // rungs reached: the chain makes progress
+  asked.stop = [] { return std::string(); };
+  const StudyResult result = run_study(asked);
+  EXPECT_EQ(result.complete, 3);
+  EXPECT_EQ(result.pruned, 3);
+}
+
+// Trials of a worker that was killed while they saved, or between the two lines of a promotion; the last is the best.
+void leave_paused(const StudyOptions& asked, int64_t count, double node_hours) {
+  base::make_folders(asked.folder);
+  StudyFile file(StudyPaths{asked.folder}.log(), "study", "nobody-1-2");
+  file.make_study(false);
+  file.update([&](StudyFile::Update& update) {
+    for (int64_t i = 0; i < count; ++i) {
+      record_new(update, make_space(asked.study, nullptr), {{"x", static_cast<double>(i)}});
+      update.add(7, base::text("\"trial_id\":", i, ",\"step\":1,\"intermediate_value\":", count - i, ".0"));
+      record_attr(update, i, Attr::user, "node_hours", node_hours);
+      record_pause(update, i);
+    }
+  });
+}
+
+TEST_F(StudyRunTest, APausedTrialOfADeadWorkerIsNobodys) {
+  const auto asked = options(kAshaStudy, "echo $1");
+  leave_paused(asked, 6, 1);
+  const StudyResult result = run_study(asked);
+  EXPECT_EQ(result.complete, 3);
+  EXPECT_EQ(result.pruned, 3);
+  const Trials trials = read();
+  EXPECT_EQ(trials.all()[5].state, TrialState::complete);
+  EXPECT_EQ(trials.all()[5].system_attrs.int_or("lockstep:takeovers", 0), 0);
+}
+
+TEST_F(StudyRunTest, PromotesNothingThatTheBudgetCannotPay) {
+  auto asked = options(kAshaStudy, "echo $1");
+  leave_paused(asked, 6, 1);
+  asked.study.budget.node_hours = 7.5;  // the next rung is 3 times as far: 2 node-hours more
+  EXPECT_EQ(run_study(asked).pruned, 6);
+}
+
+TEST_F(StudyRunTest, AStudyWithABudgetHasACompleteTrialEarly) {
+  auto asked = options(kAshaStudy, "for i in 1 2 3 4 5; do echo $1; sleep 0.1; done");
+  asked.study.trials = 1;
+  asked.study.budget.node_hours = 1;
+  EXPECT_EQ(run_study(asked).complete, 1);
+  EXPECT_EQ(base::read_file(StudyPaths{asked.folder}.log()).find(kPausedAttr), std::string::npos);
+}
+
 TEST_F(StudyRunTest, StopsAndGoesOnWithTheSameTrial) {
   auto asked = options(R"({"space": {"x": {"range": [0, 1]}}, "trials": 2, "sampler": "random"})", "sleep 60; echo 1");
   int asks = 0;

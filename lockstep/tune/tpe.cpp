@@ -121,15 +121,15 @@ Groups split_trials(const std::vector<Trial>& trials, bool maximize) {
   const double sign = maximize ? -1 : 1;
   struct Ranked {
     const Trial* trial;
-    int group;  // complete, pruned, infeasible
+    int group;  // complete, pruned or paused, infeasible
     double first;
     double second;
   };
   std::vector<Ranked> ranked;
   Groups groups;
   for (const auto& trial : trials) {
-    const bool judged = trial.state == TrialState::complete || trial.state == TrialState::pruned;
-    if (trial.state == TrialState::running) groups.bad.push_back(&trial);
+    const bool judged = trial.is_judged();
+    if (trial.state == TrialState::running && !judged) groups.bad.push_back(&trial);
     if (!judged) continue;
     if (const double violation = trial.violation(); violation > 0) {
       ranked.push_back({&trial, 2, violation, 0});

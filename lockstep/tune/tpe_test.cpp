@@ -67,6 +67,20 @@ TEST(TpeTest, PutsTheBestTenthIntoTheFirstGroup) {
   EXPECT_EQ(split_trials(trials, true).good[1]->number, 21);
 }
 
+TEST(TpeTest, APausedTrialCountsAsAPrunedOne) {
+  std::vector<Trial> trials(11);
+  for (size_t i = 0; i < trials.size(); ++i) {
+    trials[i].number = static_cast<int64_t>(i);
+    trials[i].intermediate[4] = static_cast<double>(i);
+    trials[i].system_attrs[kPausedAttr] = true;
+  }
+  trials[0].system_attrs[kPausedAttr] = false;  // under way
+  const Groups groups = split_trials(trials, false);
+  ASSERT_EQ(groups.good.size(), 1U);
+  EXPECT_EQ(groups.good[0]->number, 1);
+  EXPECT_EQ(groups.bad.size(), 10U);
+}
+
 TEST(TpeTest, DrawsOnlyValuesOfTheSpace) {
   const Space space = space_from(R"({"o": {"choice": ["sgd", "adam"]}, "b": {"log": [8, 512], "integer": true},
       "m": {"range": [0, 1], "step": 0.25, "when": {"o": "sgd"}}})");

@@ -109,6 +109,12 @@ const char* name_of(TrialState state) {
   return "";
 }
 
+bool Trial::is_paused() const {
+  if (state != TrialState::running) return false;
+  const Json* paused = system_attrs.find(kPausedAttr);
+  return paused && *paused == Json(true);
+}
+
 double Trial::violation() const {
   double sum = 0;
   const auto add = [&](const Json& value) { sum += value.is_number() ? std::max(0.0, value.as_double()) : 0; };

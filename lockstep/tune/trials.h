@@ -20,13 +20,16 @@ inline bool is_finished(TrialState state) {
   return state != TrialState::running && state != TrialState::waiting;
 }
 
+inline constexpr const char* kWorkerAttr = "lockstep:worker";  // system: who runs it
+inline constexpr const char* kPausedAttr = "lockstep:paused";  // system: true while it waits behind a rung
+
 struct Trial {
   int64_t id = 0;      // over all studies of the file
   int64_t number = 0;  // within its study
   TrialState state = TrialState::running;
   Values values = {};  // of the parameters, internal
   std::map<std::string, Distribution> distributions = {};
-  std::optional<double> objective = {};         // of a complete trial
+  std::optional<double> objective = {};         // of a complete trial; of a pruned one perhaps its last value
   std::map<int64_t, double> intermediate = {};  // by step
   base::Json user_attrs = base::Json::object();
   base::Json system_attrs = base::Json::object();
@@ -35,6 +38,12 @@ struct Trial {
 
   // The sum of what its constraints are violated by; 0: feasible.
   double violation() const;
+  // Stopped behind a rung of asha, to go on once it is among the best of it. A running trial to Optuna, which cannot
+  // open a finished one again.
+  bool is_paused() const;
+  std::string worker() const { return system_attrs.string_or(kWorkerAttr, ""); }  // empty: nobody's, or Optuna's
+  // Its training says something, and it is not under way: complete, pruned or paused.
+  bool is_judged() const { return state == TrialState::complete || state == TrialState::pruned || is_paused(); }
 };
 
 // What the lines of a journal come to for one study: Optuna's JournalStorageReplayResult.

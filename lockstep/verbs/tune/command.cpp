@@ -132,6 +132,7 @@ Json result_json(const StudyResult& result, const lockstep::tune::Space& space, 
   all["infeasible"] = result.infeasible;
   all["failed"] = result.failed;
   all["running"] = result.running;
+  all["paused"] = result.paused;
   all["node_hours"] = result.node_hours;
   all["stopped"] = result.stopped;
   all["best"] = Json();
@@ -153,6 +154,7 @@ std::string result_text(const StudyResult& result, const lockstep::tune::Space& 
   add(result.infeasible, "that could not fit");
   add(result.failed, "failed");
   add(result.running, "not ended");
+  add(result.paused, "paused");
   words += text("; ", base::fixed(result.node_hours, 3), " node-hours\n");
   if (result.best) {
     words += text("best: trial ", result.best->number, ", ", *result.best->objective, "\n");

@@ -40,8 +40,11 @@ Json parameters_json(const Space& space) {
 Json trial_json(const Space& space, const Trial& trial) {
   Json one = Json::object();
   one["number"] = trial.number;
-  one["state"] = trial.system_attrs.contains("constraints:memory") ? "infeasible" : name_of(trial.state);
-  one["value"] = trial.objective ? Json(*trial.objective) : Json();
+  one["state"] = trial.system_attrs.contains("constraints:memory") ? "infeasible"
+                 : trial.is_paused()                               ? "paused"
+                                                                   : name_of(trial.state);
+  const bool complete = trial.state == TrialState::complete && trial.objective;
+  one["value"] = complete ? Json(*trial.objective) : Json();
   one["node_hours"] = trial.user_attrs.double_or("node_hours", 0);
   one["planned_node_hours"] = trial.user_attrs.double_or("planned_node_hours", 0);
   one["error"] = trial.user_attrs.string_or("error", trial.user_attrs.string_or("infeasible", ""));

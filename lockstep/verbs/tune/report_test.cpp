@@ -15,7 +15,9 @@ TEST(TuneReportTest, ShowsTrialsAndNoMarkupOfTheirs) {
       const char* line :
       {R"({"op_code":0,"worker_id":"w","study_name":"</script>","directions":[2]})",
        R"({"op_code":4,"worker_id":"w","study_id":0,"datetime_start":null,"state":1,"value":3.5,"params":{"x":1.0,"o":1},"distributions":{"x":"{\"name\":\"FloatDistribution\",\"attributes\":{\"low\":0.0,\"high\":2.0,\"log\":false,\"step\":null}}","o":"{\"name\":\"CategoricalDistribution\",\"attributes\":{\"choices\":[\"a\",\"b\"]}}"},"user_attrs":{"node_hours":0.5},"system_attrs":{},"intermediate_values":{"1":1.0,"2":NaN}})",
-       R"({"op_code":4,"worker_id":"w","study_id":0,"datetime_start":null,"state":2,"system_attrs":{"constraints:memory":1.0}})"}) {
+       R"({"op_code":4,"worker_id":"w","study_id":0,"datetime_start":null,"state":2,"system_attrs":{"constraints:memory":1.0}})",
+       R"({"op_code":4,"worker_id":"w","study_id":0,"datetime_start":null,"state":0,"system_attrs":{"lockstep:paused":true}})",
+       R"({"op_code":4,"worker_id":"w","study_id":0,"datetime_start":null,"state":2,"value":9.5})"}) {
     trials.apply(line, "test");
   }
   const base::Json data = gather_study(study, space, trials);
@@ -23,6 +25,8 @@ TEST(TuneReportTest, ShowsTrialsAndNoMarkupOfTheirs) {
   EXPECT_EQ(data.at("trials").items()[0].at("units").items()[0].as_double(), 0.5);
   EXPECT_EQ(data.at("trials").items()[0].at("curve").size(), 1U);
   EXPECT_EQ(data.at("trials").items()[1].at("state").as_string(), "infeasible");
+  EXPECT_EQ(data.at("trials").items()[2].at("state").as_string(), "paused");
+  EXPECT_TRUE(data.at("trials").items()[3].at("value").is_null());  // of complete trials alone
   EXPECT_EQ(data.at("next_node_hours").as_double(), 0.5);
   const std::string page = render_study(data);
   EXPECT_EQ(page.find("@["), std::string::npos);

@@ -23,7 +23,7 @@ function section(title, ...content) {
 }
 
 function drawHead() {
-  const running = data.trials.some(trial => trial.state === "running");
+  const running = data.trials.some(trial => trial.state === "running" || trial.state === "paused");
   page.append(element("div", {class: "top"}, element("h1", {}, data.name),
     element("span", {class: "pill", tone: running ? "blue" : "green"}, running ? "running" : "ended")));
   page.append(element("p", {class: "lead"}, [`sampler ${data.sampler}`, `scheduler ${data.scheduler}`,
@@ -34,6 +34,7 @@ function drawHead() {
   const count = state => data.trials.filter(trial => trial.state === state).length;
   add("Best", best ? valueText(best.value) : "-", best ? `trial ${best.number}` : "no trial is complete");
   add("Complete", whole(count("complete")), `of ${whole(data.wanted)} wanted`);
+  if (count("paused")) add("Paused", whole(count("paused")), "go on once among the best of their rung");
   add("Pruned", whole(count("pruned")), "stopped early");
   add("Could not fit", whole(count("infeasible")), "never started");
   add("Failed", whole(count("failed")), "");
@@ -73,13 +74,14 @@ function drawImportance() {
 const tones = ["blue", "green", "orange", "violet", "cyan", "red"];
 
 function drawCurves() {
-  const curves = data.trials.filter(trial => trial.curve.length > 1 || (trial.curve.length && trial.state === "pruned"));
+  const early = trial => trial.state === "pruned" || trial.state === "paused";
+  const curves = data.trials.filter(trial => trial.curve.length > 1 || (trial.curve.length && early(trial)));
   if (!curves.length) return null;
   const ranked = [...curves].filter(trial => isNumber(trial.value)).sort((a, b) => better(a.value, b.value) ? -1 : 1).slice(0, 5);
   const series = curves.filter(trial => !ranked.includes(trial)).slice(-200).map(trial => ({
-    name: `trial ${trial.number}`, tone: trial.state === "pruned" ? "orange" : "grey", dash: trial.state === "pruned" ? "3 2" : "", points: trial.curve, faint: true}));
+    name: `trial ${trial.number}`, tone: early(trial) ? "orange" : "grey", dash: early(trial) ? "3 2" : "", points: trial.curve, faint: true}));
   ranked.forEach((trial, i) => series.push({name: `trial ${trial.number}`, tone: tones[i], points: trial.curve}));
-  return lineChart({title: "Learning curves: the best five; pruned ones dashed", xName: "epoch", format: valueText, series});
+  return lineChart({title: "Learning curves: the best five; pruned and paused ones dashed", xName: "epoch", format: valueText, series});
 }
 
 // One line a trial through its value on every axis; the last axis is the objective.
