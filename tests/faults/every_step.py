@@ -96,7 +96,8 @@ class Killer:
         self.read += sum(len(line) + 1 for line in lines[:-1])
         for line in lines[:-1]:
             self.begun = self.begun or b'"event":"start"' in line
-            if b'"event":"save"' in line:
+            # A rank that was killed between a checkpoint and its line is followed by one that goes on from there.
+            if b'"event":"save"' in line or b'"event":"resume"' in line:
                 self.saved = json.loads(line)["step"]
 
     def living(self):
