@@ -16,7 +16,8 @@ class LaneThreads {
   ~LaneThreads();
 
   int64_t lanes() const;
-  // Returns when work(0) .. work(lanes - 1) are all done; throws the error of the lowest lane that had one.
+  // Returns when work(0) .. work(lanes - 1) are all done; throws the error of the lowest lane that had one. The first
+  // call goes lane by lane.
   void run(const std::function<void(int64_t lane)>& work);
 
  private:

@@ -4,7 +4,10 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <barrier>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -20,6 +23,19 @@ TEST(LaneThreadsTest, EveryLaneWorksOnceARoundOnItsOwnThread) {
   EXPECT_EQ(first[0], std::this_thread::get_id());
   EXPECT_NE(first[1], first[2]);
   EXPECT_EQ(first, second);
+}
+
+TEST(LaneThreadsTest, TheFirstRoundGoesLaneByLaneAndTheOthersAtOnce) {
+  LaneThreads lanes(3, 1);
+  std::atomic<int> inside = 0, most = 0;
+  lanes.run([&](int64_t) {
+    most = std::max<int>(most, ++inside);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // time for another to come in, if it could
+    --inside;
+  });
+  EXPECT_EQ(most, 1);
+  std::barrier together(3);
+  lanes.run([&](int64_t) { together.arrive_and_wait(); });
 }
 
 TEST(LaneThreadsTest, LanesComputeWithTheThreadsTheyWereGiven) {
