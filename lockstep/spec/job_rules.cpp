@@ -57,6 +57,14 @@ class JobRules {
     if (has_places) check_places();
     if (has_places || job_.task == Task::instances) check_augment();
     if (job_.task == Task::segment) check_segment();
+    if (job_.task == Task::caption) refuse_cached_features("each epoch draws one of an image's captions");
+  }
+
+  void refuse_cached_features(const char* reason) {
+    for (size_t i = 0; i < job_.training.phases.size(); ++i) {
+      if (!job_.training.phases[i].cache_features) continue;
+      complain(base::text("training.phases[", i, "].cache_features"), reason, "leave it out");
+    }
   }
 
   // Of a task that says where something is: another view of the image needs another answer.
@@ -123,11 +131,7 @@ class JobRules {
     if (job_.evaluation.views != Views::center) {
       complain("evaluation.views", "detections of several views cannot be averaged", "leave it out");
     }
-    for (size_t i = 0; i < job_.training.phases.size(); ++i) {
-      if (!job_.training.phases[i].cache_features) continue;
-      complain(base::text("training.phases[", i, "].cache_features"),
-               "maps for objects are too large to keep, and their samples change with the boxes", "leave it out");
-    }
+    refuse_cached_features("maps for objects are too large to keep, and their samples change with the boxes");
   }
 
   void check_nowcast() {
@@ -169,11 +173,7 @@ class JobRules {
       complain("data.augment", base::text("is ", name_of(job_.data.augment), ", which changes colours"),
                "none, or standard (half of the sequences are mirrored)");
     }
-    for (size_t i = 0; i < job_.training.phases.size(); ++i) {
-      if (!job_.training.phases[i].cache_features) continue;
-      complain(base::text("training.phases[", i, "].cache_features"), "states of sequences are too large to keep",
-               "leave it out");
-    }
+    refuse_cached_features("states of sequences are too large to keep");
   }
 
   void check_text() {
@@ -193,10 +193,7 @@ class JobRules {
     if (job_.evaluation.views != Views::center) {
       complain("evaluation.views", "a sentence has one view", "leave it out");
     }
-    for (size_t i = 0; i < job_.training.phases.size(); ++i) {
-      if (!job_.training.phases[i].cache_flips) continue;
-      complain(base::text("training.phases[", i, "].cache_flips"), "sentences are not mirrored", "leave it out");
-    }
+    refuse_cached_features("a sentence is read faster than its features");
   }
 
   void check_canvases() {
@@ -332,11 +329,7 @@ class JobRules {
       complain("training.zero", base::text("is ", training.zero, ": virtual_ranks add up whole gradients in one order"),
                "training.zero=1 cuts the optimizer's state and keeps the bits");
     }
-    for (size_t i = 0; i < training.phases.size(); ++i) {
-      if (!training.phases[i].cache_features) continue;
-      complain(base::text("training.phases[", i, "].cache_features"),
-               "the bits of cached features depend on the ranks, those of virtual_ranks shall not", "leave it out");
-    }
+    refuse_cached_features("the bits of cached features depend on the ranks, those of virtual_ranks shall not");
   }
 
   void check_schedule() {

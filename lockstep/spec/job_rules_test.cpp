@@ -19,6 +19,8 @@ TEST(JobRulesTest, SentencesAndImagesHaveNetworksOfTheirOwn) {
   };
   EXPECT_THAT(complaint("text.shortest=6"), HasSubstr("text.shortest: is 6, more than text.longest, 5"));
   EXPECT_THAT(complaint("evaluation.views=flip"), HasSubstr("a sentence has one view"));
+  EXPECT_THAT(complaint(R"(training.phases=[{"epochs": 1, "train_from": "head", "cache_features": true}])"),
+              HasSubstr("training.phases[0].cache_features: a sentence is read faster"));
   EXPECT_THAT(complaint("training.mixup=0.2"), HasSubstr("training.mixup: is of task classify"));
   EXPECT_NO_THROW(job_of(kSmallJob, {"task=text", "model.name=hashed_linear", "training.label_smoothing=0.1",
                                      "training.class_balance=1"}));

@@ -19,6 +19,8 @@ constexpr double kWholeRateScale = 0.03;
 constexpr double kWeightDecay = 0.01;
 constexpr double kLabelSmoothing = 0.1;
 constexpr double kSmallestCrop = 0.6;
+// Tasks without a measured recipe: slow enough to keep what trained weights know.
+constexpr double kGentleRate = 1e-4;
 
 const Json* member(const Json& object, std::string_view key) {
   return object.is_object() ? object.find(key) : nullptr;
@@ -62,6 +64,21 @@ bool has_own_recipe(const Json& training) {
   return !optimizer->is_object() || !is_adamw || training.contains("epochs");
 }
 
+// The measured recipe is of an answer for a whole image, which may be mirrored and whose features may be kept.
+bool answers_for_an_image(const std::string& task) {
+  return task == "classify" || task == "ordinal" || task == "multilabel" || task == "regress";
+}
+
+// adamw at `rate`, where the job says nothing else. Gives the rate.
+double add_optimizer(Json& training, double rate) {
+  if (!training.contains("optimizer")) training["optimizer"] = Json::object();
+  Json& optimizer = training["optimizer"];
+  add_unless_stated(optimizer, "name", "adamw");
+  add_unless_stated(optimizer, "lr", rate);
+  add_unless_stated(optimizer, "weight_decay", kWeightDecay);
+  return optimizer.at("lr").is_number() ? optimizer.at("lr").as_double() : rate;  // else the parser says
+}
+
 }  // namespace
 
 std::string add_recipe(Json& document) {
@@ -70,6 +87,12 @@ std::string add_recipe(Json& document) {
   Json& training = document["training"];
   if (!training.is_object()) return "";  // the parser says so
   if (has_own_recipe(training)) return "";
+  const std::string task = document.string_or("task", "classify");
+  if (!answers_for_an_image(task)) {
+    const double rate = add_optimizer(training, kGentleRate);
+    return text("recipe: the whole network by adamw at ", rate,
+                ", which keeps what the weights know; none was measured for ", "task ", task);
+  }
   const Json* epochs = training.find("epochs");
   if (epochs && (!epochs->is_number() || epochs->as_double() <= 0)) return "";
   const double whole_epochs = epochs ? epochs->as_double() : kWholeEpochs;
@@ -80,14 +103,8 @@ std::string add_recipe(Json& document) {
   const bool caches = !slices || !slices->is_integer() || slices->as_int() == 0;
   const Json* data = document.find("data");
   const bool flips = !data || is_true(*data, "flip", true);
-  if (!training.contains("optimizer")) training["optimizer"] = Json::object();
-  Json& optimizer = training["optimizer"];
-  add_unless_stated(optimizer, "name", "adamw");
-  add_unless_stated(optimizer, "lr", kRate);
-  add_unless_stated(optimizer, "weight_decay", kWeightDecay);
-  const double rate = optimizer.at("lr").is_number() ? optimizer.at("lr").as_double() : kRate;  // else the parser says
+  const double rate = add_optimizer(training, kRate);
   training["phases"] = phases(whole_epochs, caches, flips);
-  const std::string task = document.string_or("task", "classify");
   if (task == "classify") add_unless_stated(training, "label_smoothing", kLabelSmoothing);
   if (document["model"].string_or("name", "") == "googlenet") {  // held norms leave its extra heads without a gradient
     add_unless_stated(document["model"], "auxiliary_heads", false);

@@ -61,6 +61,28 @@ TEST(RecipeTest, KeepsWhatTheJobSaysBesides) {
   EXPECT_EQ(parsed.evaluation.views, Views::center);
 }
 
+TEST(RecipeTest, EveryTaskFromWeightsNeedsNoMoreThanALength) {
+  for (const auto& [task, network, more] : {std::tuple("classify", "resnet18", ""),
+                                            {"ordinal", "resnet18", R"("classes": 3)"},
+                                            {"multilabel", "resnet18", R"("classes": 3)"},
+                                            {"regress", "resnet18", ""},
+                                            {"detect", "fastbox_vgg16", ""},
+                                            {"instances", "maskrcnn_resnet18_fpn", ""},
+                                            {"segment", "fcdensenet56", ""},
+                                            {"nowcast", "convlstm", ""},
+                                            {"caption", "attend_resnet18", ""},
+                                            {"text", "hashed_linear", ""}}) {
+    Json job = document(R"("epochs": 2)");
+    job["task"] = task;
+    job["model"]["name"] = network;
+    if (*more) job["model"]["classes"] = 3;
+    EXPECT_THAT(add_recipe(job), HasSubstr("recipe: ")) << task;
+    const Job parsed = parse_job(job);
+    EXPECT_EQ(parsed.training.optimizer.name, OptimizerName::adamw) << task;
+    EXPECT_EQ(parsed.training.optimizer.lr, std::string_view(network) == "resnet18" ? 1e-3 : 1e-4) << task;
+  }
+}
+
 TEST(RecipeTest, ALearningRateAloneIsThatOfTheRecipe) {
   Json job = document(R"("optimizer": {"lr": 0.002})");
   EXPECT_THAT(add_recipe(job), HasSubstr("adamw at 0.002, then 6e-05"));
