@@ -82,7 +82,8 @@ class LabelSource final : public Source {
         if (!folders_.is_voc || (has_lists_ && part))
           refused_.push_back({file.name, text("has no label image ", label_file(file.name))});
       } else if (part) {
-        samples_.push_back({std::move(file.name), shards::kNoLabel, *part, file.size});
+        const int64_t bytes = file.size + tree_.size_of(label_file(file.name));
+        samples_.push_back({std::move(file.name), shards::kNoLabel, *part, bytes});
       }
     }
     for (const auto& [stem, part] : parts_) {

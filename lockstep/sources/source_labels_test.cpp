@@ -69,6 +69,13 @@ TEST_F(LabelSourceTest, FoldersOfImagesAndLabelsMayHaveParts) {
   EXPECT_THAT(opened.source->refused()[0].reason, HasSubstr("no label image labels/val/b.png"));
 }
 
+TEST_F(LabelSourceTest, ACorrectedLabelImageMakesAnotherSet) {
+  put_pair("images", "labels", "a");
+  const auto before = open().source->samples();
+  put_pair("images", "labels", "a", 300);
+  EXPECT_NE(open().source->samples(), before);
+}
+
 TEST_F(LabelSourceTest, ALabelImageOfAnotherSizeIsNamed) {
   put_pair("images", "labels", "a", 3);
   try {

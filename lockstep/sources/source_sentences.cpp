@@ -25,6 +25,7 @@ const std::vector<std::string> kLabelNames = {"label", "class", "category", "tar
 const std::vector<std::string> kPictureColumns = {"path",  "file",      "filename",  "filepath",
                                                   "image", "imagepath", "imagename", "img"};
 constexpr int64_t kMaxSentenceList = int64_t{8} << 30;
+constexpr int64_t kMostSingle = 20;  // labels of one sentence that are named each
 constexpr int64_t kAllEntries = std::numeric_limits<int64_t>::max();
 
 struct SentenceRow {
@@ -185,6 +186,17 @@ class SentenceSource final : public Source {
                   classes_.empty() ? "no training sentence has a label"
                                    : text("every training sentence has the label '", classes_.front(), "'"),
                   "two labels at least, such as caption and other");
+    }
+    note_single(counts);
+  }
+
+  void note_single(const std::map<std::string, int64_t>& counts) {
+    const auto single = std::count_if(counts.begin(), counts.end(), [](const auto& one) { return one.second == 1; });
+    if (single > kMostSingle) {
+      notes_.push_back(
+          text(single, " of ", counts.size(),
+               " labels stand at one sentence alone: is it the column of labels? --label-column names it"));
+      return;
     }
     for (const auto& [name, count] : counts) {
       if (count > 1) continue;

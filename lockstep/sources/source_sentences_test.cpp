@@ -100,6 +100,14 @@ TEST_F(SourceSentencesTest, WhatCannotBeLearntIsNamedAndLeftOut) {
                         "another part (leakage), 1 with another label"));
 }
 
+TEST_F(SourceSentencesTest, ManyLabelsOfOneSentenceAreToldInOne) {
+  std::string rows = "sentence,label\n";
+  for (int i = 0; i < 30; ++i) rows += "words " + std::to_string(i) + ",free text " + std::to_string(i) + "\n";
+  const auto opened = open_source(list("a.csv", rows));
+  ASSERT_EQ(opened.source->notes().size(), 1U);
+  EXPECT_THAT(opened.source->notes()[0], HasSubstr("30 of 30 labels stand at one sentence alone"));
+}
+
 TEST_F(SourceSentencesTest, ListsThatAreNoneAreNamed) {
   EXPECT_THAT(complaint(list("a.csv", "sentence,label\na disk,caption\na star,caption\n")),
               HasSubstr("every training sentence has the label 'caption'"));

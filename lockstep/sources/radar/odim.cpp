@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <optional>
@@ -20,6 +21,7 @@ using base::text;
 
 constexpr double kOdimGain = 0.5, kOdimOffset = -33;
 constexpr uint8_t kOdimNodata = 255, kOdimUndetect = 0;
+constexpr int64_t kMostOdimValues = int64_t{1} << 26;  // of a volume, as of Level II
 
 [[noreturn]] void fail_odim(const std::string& source, const std::string& what) {
   throw Error(Blame::user, text(source, ": ", what), "h5dump -A tells what it holds; docs/nowcasting.md what is read");
@@ -131,6 +133,17 @@ Coding coding_of(const Hdf5File& file, const FoundData& data) {
           number_at(file, groups, "nodata"), number_at(file, groups, "undetect")};
 }
 
+// Version 2.4 counts rstart in metres, those before it in kilometres.
+bool has_metres(const Hdf5File& file) {
+  const std::string words = file.words("", "Conventions").value_or(file.words("what", "version").value_or(""));
+  const size_t digit = words.find_first_of("0123456789", words.starts_with("H5rad") ? 5 : words.find("/V"));
+  if (digit == std::string::npos) return false;
+  char* end = nullptr;
+  const int64_t major = std::strtol(words.c_str() + digit, &end, 10);
+  const int64_t minor = *end == '_' || *end == '.' ? std::strtol(end + 1, nullptr, 10) : 0;
+  return major > 2 || (major == 2 && minor >= 4);
+}
+
 PolarSweep read_odim_sweep(const Hdf5File& file, const FoundData& data, const std::string& source) {
   constexpr int64_t kMostRays = 4096, kMostBins = 16384;
   const std::vector<std::string> where{data.dataset + "/where", data.group + "/where", "where"};
@@ -148,8 +161,8 @@ PolarSweep read_odim_sweep(const Hdf5File& file, const FoundData& data, const st
   sweep.elevation = needed_number(file, where, "elangle", source);
   sweep.gate_spacing = needed_number(file, where, "rscale", source);
   if (!(sweep.gate_spacing > 0)) fail_odim(source, text(where[0], "/rscale is no length"));
-  const double start = number_at(file, where, "rstart").value_or(0);  // km, where the first gate begins
-  sweep.first_gate = start * 1000 + sweep.gate_spacing / 2;
+  const double start = number_at(file, where, "rstart").value_or(0);  // where the first gate begins
+  sweep.first_gate = start * (has_metres(file) ? 1 : 1000) + sweep.gate_spacing / 2;
   sweep.gates = bins;
   sweep.seconds = moment_at(file, data.dataset + "/what", "startdate", "starttime");
   const Coding coding = coding_of(file, data);
@@ -185,7 +198,12 @@ RadarVolume read_odim(const Hdf5File& file, const std::string& source) {
   auto found = data_of(file, "DBZH");
   if (found.empty()) found = data_of(file, "TH");
   if (found.empty()) fail_odim(source, "no reflectivity in it: no data of quantity DBZH or TH");
+  int64_t values = 0;
   for (const FoundData& data : found) {
+    // What is packed well takes few bytes of a file: memory is bounded by what comes out.
+    if (data.array->item_bytes > 0)
+      values += data.array->count() * (data.array->slice_bytes() / data.array->item_bytes);
+    if (values > kMostOdimValues) fail_odim(source, text("more than ", kMostOdimValues, " values in its sweeps"));
     volume.sweeps.push_back(read_odim_sweep(file, data, source));
     if (std::isnan(volume.sweeps.back().seconds)) volume.sweeps.back().seconds = volume.seconds;
   }

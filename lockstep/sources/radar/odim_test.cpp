@@ -41,6 +41,30 @@ TEST(OdimTest, ReadsWhatItsWriterWrote) {
   EXPECT_EQ(base::read_file(folder.path() / "a.h5"), base::read_file(folder.path() / "b.h5"));
 }
 
+TEST(OdimTest, RangesBeginInKilometresBeforeVersion24AndInMetresFromThenOn) {
+  const base::TemporaryFolder folder;
+  const base::Path path = folder.path() / "a.h5";
+  const auto first_gate = [&](const Hdf5Attribute& version, double start) {
+    write_hdf5(path, {{"dataset1/data1/data", {2, 3}, "abcdef"}},
+               {version,
+                {"what", "object", "PVOL"},
+                {"what", "date", "20240521"},
+                {"what", "time", "120000"},
+                {"dataset1/data1/what", "quantity", "DBZH"},
+                {"dataset1/where", "nrays", "", 2},
+                {"dataset1/where", "nbins", "", 3},
+                {"dataset1/where", "elangle", "", 0.5},
+                {"dataset1/where", "rscale", "", 500},
+                {"dataset1/where", "rstart", "", start}});
+    return read_odim(Hdf5File(path), "a.h5").sweeps.at(0).first_gate;
+  };
+  EXPECT_EQ(first_gate({"", "Conventions", "ODIM_H5/V2_2"}, 0.5), 750);
+  EXPECT_EQ(first_gate({"", "Conventions", "ODIM_H5/V2_4"}, 500), 750);
+  EXPECT_EQ(first_gate({"what", "version", "H5rad 2.3"}, 0.5), 750);
+  EXPECT_EQ(first_gate({"what", "version", "H5rad 2.4"}, 500), 750);
+  EXPECT_EQ(first_gate({"what", "version", "?"}, 0.5), 750);
+}
+
 TEST(OdimTest, WhatIsMissingIsNamed) {
   const base::TemporaryFolder folder;
   const base::Path path = folder.path() / "a.h5";

@@ -11,6 +11,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
+#include "lockstep/image/decode.h"
 #include "lockstep/sources/file_tree.h"
 #include "lockstep/sources/radar/scan.h"
 #include "lockstep/sources/radar/timeline.h"
@@ -74,6 +75,8 @@ void check_options(const RadarOptions& options) {
   within("--grid", static_cast<double>(options.grid.side), 4, 4096);
   within("--cell", options.grid.cell / 1000, 0.05, 100);
   within("--rain", options.rain, 0, 1);
+  within("--validate", options.validate, 0, 0.95);
+  within("--test", options.test, 0, 0.95);
   within("--validate and --test together", options.validate + options.test, 0, 0.95);
 }
 
@@ -105,6 +108,7 @@ class RadarSource final : public Source {
                           window.part, options_.frames * options_.grid.side * options_.grid.side / 8});
     }
     note_list(describe_options());
+    note_list(sizes_);  // a volume that was fetched again in whole is another one
   }
 
   std::vector<SourceMember> load(int64_t i) const override {
@@ -119,6 +123,7 @@ class RadarSource final : public Source {
       if (k == window.first) {
         frames.height = grid.height;
         frames.width = grid.width;
+        check_strip(frames);
       }
       if (grid.height != frames.height || grid.width != frames.width) {
         throw Error(Blame::user, text("wrong grid: ", path_of(run.frames[k]), " has ", grid.width, " x ", grid.height,
@@ -162,6 +167,8 @@ class RadarSource final : public Source {
           if (!is_new) refused_.push_back({name, text("has the name of ", first->second.string(), ": rename it")});
         }
         scans_.insert(scans_.end(), found.begin(), found.end());
+        std::error_code error;
+        sizes_ += text(name, " ", std::filesystem::file_size(file, error), "\n");
       } catch (const Error& fault) {
         if (fault.blame() != Blame::user) throw;
         refused_.push_back({name, fault.what()});
@@ -178,6 +185,15 @@ class RadarSource final : public Source {
     return grid_composite(all, options_);
   }
   std::string path_of(const FrameAt& frame) const { return scans_[frame.scans.front()].path.string(); }
+
+  // Asked before the other frames are read.
+  static void check_strip(const task::Frames& frames) {
+    if (frames.count <= image::kMaxPixels / (frames.height * frames.width)) return;
+    throw Error(Blame::user,
+                text("a sequence of ", frames.count, " frames of ", frames.width, " x ", frames.height,
+                     " cells has more than ", image::kMaxPixels, " pixels"),
+                "fewer --frames, or a smaller --grid");
+  }
 
   void check_rain(const task::Frames& frames) const {
     if (options_.rain <= 0) return;
@@ -197,6 +213,7 @@ class RadarSource final : public Source {
   }
 
   RadarOptions options_;
+  std::string sizes_;  // of the files that are read
   std::vector<Scan> scans_;
   std::vector<Run> runs_;
   std::vector<Window> windows_;

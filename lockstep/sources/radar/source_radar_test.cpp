@@ -71,6 +71,40 @@ TEST(SourceRadarTest, ATruncatedVolumeIsNamedWithItsFile) {
   }
 }
 
+TEST(SourceRadarTest, AVolumeFetchedAgainMakesAnotherSet) {
+  const base::TemporaryFolder folder;
+  write_world(folder.path(), true);
+  const std::string before = open_radar(options_for(folder.path()))->list_sums();
+  EXPECT_EQ(open_radar(options_for(folder.path()))->list_sums(), before);
+  write_world(folder.path(), false);
+  EXPECT_NE(open_radar(options_for(folder.path()))->list_sums(), before);
+}
+
+TEST(SourceRadarTest, WhatWouldBeNoStripIsRefusedAtItsFirstFrame) {
+  const base::TemporaryFolder folder;
+  base::write_file(folder.path() / "wide.npy",
+                   npy_file("u1", std::vector<int64_t>{3, 8192, 8192}, std::string(size_t{3} << 26, 'a')));
+  SourceOptions options = options_for(folder.path());
+  options.radar.frames = 3;
+  options.radar.validate = 0;
+  const auto source = open_radar(options);
+  ASSERT_EQ(source->samples().size(), 1U);
+  try {
+    (void)source->load(0);
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a sequence of 3 frames of 8192 x 8192 cells has more than 134217728 pixels"));
+  }
+}
+
+TEST(SourceRadarTest, SharesAreBetweenNothingAndNearlyAll) {
+  const base::TemporaryFolder folder;
+  write_world(folder.path(), false);
+  SourceOptions options = options_for(folder.path());
+  options.radar.test = -0.1;
+  EXPECT_THROW(open_radar(options), base::Error);
+}
+
 TEST(SourceRadarTest, DrySequencesAreLeftOut) {
   const base::TemporaryFolder folder;
   write_world(folder.path(), false);

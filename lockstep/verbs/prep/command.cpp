@@ -160,6 +160,10 @@ sources::PackRequest pack_request(const Arguments& arguments) {
   request.source.radar = radar_options(arguments);
   if (sources::is_radar(request.source)) {
     request.source.format = "radar";
+    if (arguments.has("--max-side")) {
+      throw Error(Blame::user, "--max-side shrinks images, and frames of radars are codes",
+                  "leave it out; --grid says how many cells a frame has");
+    }
   } else {
     refuse_radar_options(arguments);
     request.validate = share_of(arguments, "--validate");
