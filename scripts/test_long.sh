@@ -28,7 +28,7 @@ part() {
     skipped=$((skipped + 1)); results+=("skip  $name: needs $needs s, $((box - SECONDS)) s of the box left"); return
   fi
   printf '\n== %s (about %s s)\n' "$name" "$needs"
-  local limit=$((4 * needs + 120)) left=$((box + 250 - SECONDS)) cut=
+  local limit=$((10 * needs + 120)) left=$((box + 250 - SECONDS)) cut=
   [ "$limit" -lt "$left" ] || { limit=$left cut=yes; }
   timeout -k 10 "$limit" bash -c '"$@"' part "$@" 2>&1 | tee "$said"  # a function of this script, too
   code=${PIPESTATUS[0]} took="$((SECONDS - start)) s of about $needs"
@@ -69,7 +69,7 @@ turns=("every-step 320 python3 tests/faults/every_step.py"
   "ranks 40 python3 tests/faults/kill_ranks.py"
   "campaign 225 python3 tests/faults/campaign.py 200" "fuzz 270 fuzz" "bare 100 tests/house/bare_build.sh"
   "predict-faults 90 python3 tests/faults/kill_predict.py 60" "soak 120 python3 tests/faults/loader_soak.py"
-  "fastbox 80 python3 tests/learning/fastbox.py" "unity-off 280 unity_off core_rooms"
+  "fastbox 80 python3 tests/learning/fastbox.py" "unity-off 500 unity_off core_rooms"
   "parts 80 python3 tests/faults/kill_parts.py 60"
   "instances 60 python3 tests/learning/instances.py" "loss-curves 80 .deps/oracles/bin/python tests/learning/loss_curves.py"
   "unity-off-torch 520 unity_off torch_rooms"

@@ -43,7 +43,7 @@ void forget_the_highest() {
 // Waits until the loader has all it may have ahead; gives the time at which it had. Memory is compared from epoch to
 // epoch in this state, which is the fullest; what happens to be under way at an epoch's end differs by megabytes.
 double let_it_fill() {
-  constexpr int kMostLooks = 500, kQuietLooks = 5;
+  constexpr int kMostLooks = 500, kQuietLooks = 50;
   double full = base::steady_seconds();
   for (int look = 0, quiet = 0; look < kMostLooks && quiet < kQuietLooks; ++look) {
     const double before = base::process_processor_seconds();

@@ -46,6 +46,10 @@ exec nsenter --net=/run/netns/\$space unshare --mount --uts --propagation privat
 AGENT
 chmod +x "$LAB/node"
 
+# Held at its third checkpoint until the cable is cut, so that no machine is too fast for the cut.
+cc -shared -fPIC -O1 -o "$LAB/hold.so" "$TREE/tests/slurm/hold.c" -ldl || exit 1
+echo 20 > "$LAB/run.gate"
+
 cat > "$LAB/job.json" << 'JOB'
 {"name": "cut", "data": {"train": "synthetic", "samples": 160, "image_size": 64},
  "model": {"name": "smallcnn", "classes": 3},
@@ -54,7 +58,7 @@ cat > "$LAB/job.json" << 'JOB'
 JOB
 
 # An allocation of two nodes, as PBS describes it.
-PBS_JOBID=1.lab PBS_NODEFILE=$LAB/nodes OMPI_MCA_plm_rsh_agent=$LAB/node OMPI_MCA_btl=tcp,self \
+LD_PRELOAD=$LAB/hold.so PBS_JOBID=1.lab PBS_NODEFILE=$LAB/nodes OMPI_MCA_plm_rsh_agent=$LAB/node OMPI_MCA_btl=tcp,self \
   OMPI_MCA_btl_tcp_if_include=10.77.0.0/24 OMPI_MCA_oob_tcp_if_include=10.77.0.0/24 \
   "$LAB/node" noda "$LOCKSTEP train job.json --run run --ranks 4 --patience 10" > "$LAB/log" 2>&1 &
 run=$!
@@ -71,6 +75,7 @@ lost=$(ip netns pids $B | tr '\n' ' ')
 expect "ranks on both nodes train" "$LAB/run/ranks/3.heartbeat" '"host":"nodb"'
 cut=$(date +%s)
 ip -n $B link set cutB down
+rm "$LAB/run.gate"
 for _ in $(seq 600); do grep -q '"event":"restart"' "$LAB/run/journal.jsonl" && break; kill -0 $run 2> /dev/null || break; sleep 0.2; done
 echo "     restarted $(($(date +%s) - cut)) s after the cut"
 wait $run; code=$?

@@ -118,13 +118,14 @@ def one_round(folder, chance):
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 40
     seed = int(os.environ.get("SEED", time.time()))
+    print(f"kill_workflow: seed {seed}", flush=True)
     chance, kills, rounds = random.Random(seed), 0, 0
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         with tempfile.TemporaryDirectory() as name:
             kills += one_round(pathlib.Path(name).resolve(), chance)
         rounds += 1
-    print(f"kill_workflow: seed {seed}, {rounds} workflows changed and run twice, {kills} kills: nothing half-written, nothing lost")
+    print(f"kill_workflow: {rounds} workflows changed and run twice, {kills} kills: nothing half-written, nothing lost")
     print(f"faults injected: {kills}")
     if kills == 0:
         sys.exit("no kill fell into a run")

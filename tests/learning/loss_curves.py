@@ -13,8 +13,8 @@ resampled. --prepare draws and rasterises them into DIR (which needs pycocotools
 where that is missing. On a GPU torchvision runs twice: how far it is from itself is the measure of what is chance.
 
 Rounding grows from step to step, and once it tips a choice (which candidates are kept) the curves go their own ways. So
-the long curves are held against each other by means, and the step itself by short runs from other weights and samples:
-of --starts such runs more than half must agree over their first steps.
+the step itself is judged by the median of --starts short runs from other weights and samples, and one long curve by means:
+of five starts on a CPU these differed by 2.5e-4 to 2.3e-3 over 20 steps.
 """
 import argparse
 import io
@@ -162,21 +162,18 @@ def relative_differences(ours, theirs):
     return [abs(a - b) / max(abs(b), 1e-6) for a, b in zip(ours, theirs)]
 
 
-def first_steps(folder, args, samples):
-    """Of each start the largest relative difference over its first steps."""
-    found = []
-    for start in range(args.starts):
-        write_weights(folder, args.network, samples, start)
-        steps = ours(folder, args, samples["0.pixels"].shape[1], start, FIRST)
-        found.append(max(relative_differences([step["loss"] for step in steps], theirs(folder, args, steps, samples))))
-    return found
+def follow(folder, args, samples, start, num_steps, repeats=1):
+    """The losses here, and `repeats` times there."""
+    write_weights(folder, args.network, samples, start)
+    steps = ours(folder, args, samples["0.pixels"].shape[1], start, num_steps)
+    return [step["loss"] for step in steps], [theirs(folder, args, steps, samples) for _ in range(repeats)]
 
 
 def differences(ours, theirs):
     relative = relative_differences(ours, theirs)
     means = [[sum(curve[i:i + WINDOW]) / WINDOW for i in range(len(curve) - WINDOW + 1)] for curve in (ours, theirs)]
-    return {"largest": max(relative),
-            "means": max((abs(a - b) / b for a, b in zip(*means)), default=0.0)}
+    found = {"first": max(relative[:FIRST]), "largest": max(relative)}
+    return found | ({"means": max(abs(a - b) / b for a, b in zip(*means))} if means[0] else {})
 
 
 def main():
@@ -197,32 +194,31 @@ def main():
             return 0
         samples = dict(numpy.load(folder / "samples.npz"))
         args.count = len(samples) // 4  # of those drawn, some are for validation
-        starts = first_steps(folder, args, samples)
-        write_weights(folder, args.network, samples, 0)
-        steps = ours(folder, args, samples["0.pixels"].shape[1], 0, args.steps)
-        here = [step["loss"] for step in steps]
-        runs = [theirs(folder, args, steps, samples) for _ in range(2 if args.device == "cuda" else 1)]
-    found = differences(here, runs[0])
+        here, runs = follow(folder, args, samples, 0, args.steps, repeats=2 if args.device == "cuda" else 1)
+        found = [differences(here, runs[0])]
+        for start in range(1, args.starts):
+            others, peers = follow(folder, args, samples, start, FIRST)
+            found.append(differences(others, peers[0]))
     print("step  ours       torchvision")
     for at in sorted({0, 1, 2, 4, 9, 19, 49, 99, 149, args.steps - 1}):
         if at < args.steps:
             print(f"{at + 1:4}  {here[at]:.6f}  " + "  ".join(f"{run[at]:.6f}" for run in runs))
-    words = lambda row: ", ".join(f"{key} {value:.1e}" for key, value in row.items())
-    first = statistics.median(starts)
-    print(f"relative differences to torchvision: {words(found)}; of the first {FIRST} steps from {len(starts)} starts: "
-          f"median {first:.1e} ({', '.join(f'{value:.1e}' for value in sorted(starts))})")
+    first, means = statistics.median(row["first"] for row in found), found[0].get("means", 0.0)
+    for start, row in enumerate(found):
+        print(f"start {start}, relative differences to torchvision: " + ", ".join(f"{key} {value:.1e}" for key, value in row.items()))
+    print(f"median of the first {FIRST} steps: {first:.1e}")
     row = {"what": "loss curves from the same weights and samples", "model": args.network, "batch": args.batch, "precision": "fp32",
            "learning_rate": args.rate, "steps": args.steps, "image_height": args.size, "device": args.device, "peer": f"torchvision, PyTorch {torch.__version__}",
-           "relative_difference": {"first": first, **found}, "first_of_starts": starts, "losses": here, "peer_losses": runs[0]}
+           "relative_difference": {"first": first, "means": means}, "of_starts": found, "losses": here, "peer_losses": runs[0]}
     if len(runs) > 1:
         row["peer_to_itself"] = differences(runs[1], runs[0])
         row["peer_losses_again"] = runs[1]
-        print(f"torchvision to itself: {words(row['peer_to_itself'])}")
+        print(f"torchvision to itself: {row['peer_to_itself']}")
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps([row], indent=1))
-    if first > FIRST_BOUND or found["means"] > WINDOW_BOUND or here[-1] >= here[0]:
-        sys.exit(f"the curves part: {FIRST_BOUND} of the first {FIRST} steps (median of the starts) and {WINDOW_BOUND} of means of {WINDOW} "
-                 "are allowed, and a loss that falls")
+    if first > FIRST_BOUND or means > WINDOW_BOUND or sum(here[-5:]) >= sum(here[:5]):
+        sys.exit(f"the curves part: {FIRST_BOUND} of the first {FIRST} steps (median of the starts) and {WINDOW_BOUND} of means of "
+                 f"{WINDOW} are allowed, and a loss that falls")
     return 0
 
 
