@@ -76,14 +76,20 @@ struct Timeline::Watch {
   std::vector<std::thread::id> threads;
   std::unique_ptr<step::Gpu> gpu;
   at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
-  static Watch* active;  // libtorch's callbacks are plain functions: nothing else reaches them
+  // libtorch's callbacks are plain functions: nothing else reaches them. An operator of another thread (the feeder's) may
+  // end when the watch does, so it is looked up under the lock that stop() takes.
+  static Watch* active;
+  static std::mutex active_mutex;
 
   explicit Watch(at::Device device) {
     if (device.is_cuda()) {
       gpu = std::make_unique<step::Gpu>(device);
       gpu->watch_kernels();
     }
-    active = this;
+    {
+      const std::scoped_lock lock(active_mutex);
+      active = this;
+    }
     handle = at::addGlobalCallback(at::RecordFunctionCallback(&Watch::on_start, &Watch::on_end)
                                        .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
   }
@@ -98,6 +104,7 @@ struct Timeline::Watch {
   void stop() {
     if (handle != at::INVALID_CALLBACK_HANDLE) at::removeCallback(handle);
     handle = at::INVALID_CALLBACK_HANDLE;
+    const std::scoped_lock lock(active_mutex);
     active = nullptr;
   }
 
@@ -108,7 +115,9 @@ struct Timeline::Watch {
   }
   static void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
     const auto* called = static_cast<const Called*>(context);
-    if (called && active) active->add(active->operators, {function.name(), called->start, now_ns()});
+    if (!called) return;
+    const std::scoped_lock lock(active_mutex);
+    if (active) active->add(active->operators, {function.name(), called->start, now_ns()});
   }
 
   void add(std::vector<Piece>& to, Piece piece) {
@@ -122,6 +131,7 @@ struct Timeline::Watch {
 };
 
 Timeline::Watch* Timeline::Watch::active = nullptr;
+std::mutex Timeline::Watch::active_mutex;
 
 Timeline::Timeline(base::Path file, at::Device device, int64_t num_steps)
     : file_(std::move(file)), device_(device), first_(std::clamp<int64_t>(num_steps - kSteps, 0, kFirst)) {}
