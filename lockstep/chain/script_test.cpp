@@ -116,6 +116,8 @@ TEST(ScriptTest, WritesWhatPbsWants) {
   const std::string script =
       batch_script(request(), machine(R"("kind": "pbs", "partition": "long", "account": "abc", "extra": ["-m abe"])"));
   EXPECT_THAT(script, HasSubstr("#PBS -N pets-0a1b2c\n#PBS -j oe\n#PBS -r n\n#PBS -l walltime=48:00:00\n"));
+  // A warning while modules are loaded does not end the script; what qsig sends ends the shell above it all the same.
+  EXPECT_THAT(script, HasSubstr("\ntrap '' USR1\ncd /home/me || exit 3\n"));
   EXPECT_THAT(script, Not(HasSubstr("#PBS -o")));  // a file a link, by the number of the job
   EXPECT_THAT(script, HasSubstr("#PBS -q long\n#PBS -A abc\n#PBS -m abe\n"));
   EXPECT_THAT(script, HasSubstr("lockstep_out=/home/me/runs/pets/link-\"$PBS_JOBID\"\n"));

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
+#include <cstring>
 #include <ctime>
 
 #include "lockstep/base/error.h"
@@ -64,6 +66,7 @@ Json queue_json(const QueueView& view) {
   all["gone_by_hand"] = view.gone_by_hand;
   all["last_ended"] = view.last_ended;
   all["memory_killed"] = view.memory_killed;
+  all["signal"] = view.signal;
   return all;
 }
 
@@ -85,6 +88,7 @@ QueueView kept_view(const base::Path& run) {
     view.gone_said = kept.string_or("gone_said", "");
     view.last_ended = kept.string_or("last_ended", "");
     view.memory_killed = kept.string_or("memory_killed", "");
+    view.signal = kept.int_or("signal", 0);
     if (const Json* by_hand = kept.find("gone_by_hand")) view.gone_by_hand = by_hand->as_bool();
     if (const Json* gone = kept.find("gone")) {
       for (const auto& job : gone->items()) view.gone.push_back(job.as_string());
@@ -93,6 +97,11 @@ QueueView kept_view(const base::Path& run) {
     return {};  // none kept, or not readable: ask
   }
   return view;
+}
+
+std::string name_of_signal(int64_t number) {
+  const char* name = ::sigabbrev_np(static_cast<int>(number));
+  return name ? text("SIG", name) : text("signal ", number);
 }
 
 std::string clock_words(double unix_seconds) {
@@ -124,7 +133,18 @@ std::string outcome(const ChainLink& link, const ChainStatus& status) {
   const auto& jobs = status.queue.jobs;
   const bool runs =
       std::any_of(jobs.begin(), jobs.end(), [&](const BatchJob& job) { return job.id == link.job && job.active(); });
-  return runs ? "running" : "killed";
+  if (runs) return "running";
+  const bool told = status.queue.signal > 0 && status.queue.last_ended == link.job;
+  return told ? text("killed by ", name_of_signal(status.queue.signal)) : "killed";
+}
+
+// The job's shell dies of any signal but those that PBS itself ends it with, before the link under it can save.
+std::string qsig_text(const ChainStatus& status) {
+  const QueueView& queue = status.queue;
+  if (queue.signal == 0 || queue.signal == SIGTERM || queue.signal == SIGKILL) return "";
+  return text("job ", queue.last_ended, " was ended by ", name_of_signal(queue.signal),
+              " and could not save: qsig ends the job's shell. To stop with a save: lockstep submit --cancel ",
+              base::shell_path(status.run.string()), ", or qdel\n");
 }
 
 std::string links_table(const ChainStatus& status) {
@@ -164,14 +184,17 @@ void find_gone(const Chain& chain, QueueView& view) {
   view.gone_by_hand = end.by_hand;
 }
 
-// A job that its memory limit ended looks like one that stopped in time: only the scheduler knows. Asked once a link.
-void find_memory_kill(const base::Path& run, const Chain& chain, QueueView& view) {
+// A job that its memory limit ended looks like one that stopped in time, and one that wrote down no end may have died
+// of a signal: only the scheduler knows. Asked once a link.
+void find_kill(const base::Path& run, const Chain& chain, QueueView& view) {
   const auto over = std::find_if(chain.links.rbegin(), chain.links.rend(), [&](const ChainLink& link) {
     return std::none_of(view.jobs.begin(), view.jobs.end(), [&](const BatchJob& job) { return job.id == link.job; });
   });
   if (over == chain.links.rend() || over->job == view.last_ended) return;
   view.last_ended = over->job;
   view.memory_killed = memory_kill(run, chain.terms, over->job).value_or("");
+  const bool silent = view.memory_killed.empty() && over->ended == 0;
+  view.signal = silent ? site::how_ended(chain.terms.scheduler, over->job).signal : 0;
 }
 
 // No job of the chain ever got as far as its script, and nobody cancelled it: another one would not either.
@@ -234,7 +257,7 @@ QueueView view_queue(const base::Path& run, const Chain& chain, double now) {
   if (jobs) view.jobs = *jobs;
   std::erase_if(view.jobs, [](const BatchJob& job) { return !job.active(); });
   if (jobs) find_gone(chain, view);
-  if (jobs) find_memory_kill(run, chain, view);
+  if (jobs) find_kill(run, chain, view);
   base::write_json(queue_file(run), queue_json(view));
   return view;
 }
@@ -275,6 +298,7 @@ std::string to_text(const ChainStatus& status, double now) {
              "): the next link will end the chain; ask for more and submit it again: --site scheduler.memory=BYTES\n");
   }
   if (chain.over.empty()) {
+    all += qsig_text(status);
     const std::string age = text(", asked ", std::llround(std::max(0.0, now - status.queue.asked)), " s ago");
     all += gone_text(status);
     if (!status.queue.answered) {

@@ -21,6 +21,7 @@ struct QueueView {
   bool gone_by_hand = false;      // somebody took it out of the queue
   std::string last_ended;         // the link that is over and was asked about
   std::string memory_killed;      // that its memory limit ended it, in the scheduler's words; empty: it did not
+  int64_t signal = 0;             // that ended its shell, as PBS says; 0: none
 };
 
 // Schedulers suffer from people who ask all the time: this one is asked once a minute at most, however often and by how

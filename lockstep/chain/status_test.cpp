@@ -187,6 +187,22 @@ TEST_F(PbsStatusTest, AMemoryKillIsNoStopInTime) {
                                       HasSubstr("PBS ended it: mem 423548kb exceeded limit 51200kb")));
 }
 
+// As `qsig -s USR1` leaves it: the link wrote no end, and PBS says 256 and the number of the signal.
+TEST_F(PbsStatusTest, NamesTheSignalThatEndedALinkUnsaved) {
+  ChainRecord record(run());
+  record.queued("14.n1", "");
+  record.begin("14.n1", 1, 0, "n1");
+  const std::string keys = "grep -E 'Job Id|job_state|depend|Hold_Types|substate|Exit_status|comment'";
+  pbs_.install_recorded({"qstat -f 14.n1 => qstat 17.n1", "qstat -x -f 14.n1 => 14: qstat -x -f 14.n1 | " + keys});
+  EXPECT_THAT(shown(), testing::AllOf(HasSubstr("killed by SIGUSR1\n"),
+                                      HasSubstr("job 14.n1 was ended by SIGUSR1 and could not save: qsig ends the "
+                                                "job's shell. To stop with a save: lockstep submit --cancel " +
+                                                run().string() + ", or qdel\n"),
+                                      HasSubstr("submit it again to go on")));
+  EXPECT_THAT(shown(), HasSubstr("killed by SIGUSR1\n"));  // out of what was kept
+  EXPECT_EQ(pbs_.unrecorded_calls(), "");
+}
+
 // Whoever could write the record, or put that of another run there, would choose whose jobs end.
 TEST_F(StatusTest, CancelsNoJobThatSomebodyElseMayHaveNamed) {
   slurm_.install_script("scancel", base::text("echo \"$@\" >> '", (run() / "cancelled").string(), "'"));

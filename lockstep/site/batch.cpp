@@ -2,6 +2,8 @@
 #include "lockstep/site/batch.h"
 
 #include <algorithm>
+#include <charconv>
+#include <csignal>
 #include <ctime>
 #include <iterator>
 
@@ -62,6 +64,15 @@ bool only_of_jobs_gone(const std::string& complaint) {
     if (!gone && !base::trim(line).empty()) return false;
   }
   return !base::trim(complaint).empty();
+}
+
+// PBS gives a job whose shell died of a signal 256 and its number: 266 after `qsig -s USR1`, 271 after SIGTERM.
+int signal_of(const std::string& exit_status) {
+  constexpr int kSignalled = 256;
+  int code = 0;
+  const char* last = exit_status.data() + exit_status.size();
+  const auto [end, error] = std::from_chars(exit_status.data(), last, code);
+  return error == std::errc() && end == last && code > kSignalled && code < kSignalled + NSIG ? code - kSignalled : 0;
 }
 
 }  // namespace
@@ -206,7 +217,8 @@ JobEnd parse_pbs_end(std::string_view answer) {
   return {.words = text(comment, comment.empty() || code.empty() ? "" : ", ",
                         code.empty() ? "" : text("exit status ", code)),
           .by_hand = false,
-          .out_of_memory = memory};
+          .out_of_memory = memory,
+          .signal = signal_of(code)};
 }
 
 JobEnd how_ended(SchedulerName scheduler, const std::string& id) {

@@ -61,6 +61,7 @@ struct JobEnd {
   std::string words = {};      // in the scheduler's: "FAILED, JobLaunchFailure, exit code 0:53"; empty: it does not say
   bool by_hand = false;        // somebody took it out of the queue before it began
   bool out_of_memory = false;  // it used more memory than it had asked for
+  int signal = 0;              // of PBS: which one ended the job's shell; 0: it ended by itself, or that is not known
 
   bool operator==(const JobEnd&) const = default;
 };

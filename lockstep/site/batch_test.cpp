@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <ctime>
 
 #include "lockstep/base/text.h"
@@ -212,6 +213,11 @@ TEST(BatchTest, TellsHowAJobOfPbsEnded) {
   EXPECT_EQ(memory.words,
             "Job run at Mon Nov 16 at 13:20 on (n2:ncpus=1:mem=51200kb) and exceeded resource mem, exit status -27");
   EXPECT_TRUE(memory.out_of_memory);
+  const std::string signalled = "grep -E 'Job Id|job_state|depend|Hold_Types|substate|Exit_status|comment'";
+  const JobEnd qsig = parse_pbs_end(recorded_answer("14: qstat -x -f 14.n1 | " + signalled));
+  EXPECT_THAT(qsig.words, testing::EndsWith("and failed, exit status 266"));
+  EXPECT_EQ(qsig.signal, SIGUSR1);
+  EXPECT_EQ(memory.signal, 0);
   const JobEnd walltime = how_ended(SchedulerName::pbs, "12.n1");
   EXPECT_THAT(walltime.words, testing::EndsWith("exceeded resource walltime, exit status -29"));
   EXPECT_FALSE(walltime.out_of_memory);
