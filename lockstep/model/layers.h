@@ -17,8 +17,7 @@
 // - A layer is a norm when its "<layer>.weight" has one dimension: weight and bias of it stay in fp32 where the others
 //   are cast to 16 bit (step/precision.cpp). Any other vector (a layer scale, a token) must not be called "weight".
 // - A parameter with more than one dimension gets weight decay and, of lars and lamb, a step length of its own; a
-// vector
-//   gets neither, unless training.optimizer.decay_norm_and_bias (step/optimizer.cpp).
+//   vector gets neither, unless training.optimizer.decay_norm_and_bias (step/optimizer.cpp).
 // - Tensors of four dimensions lie in the order of model.layout.
 // - A classifier is made by make_classifier: weights of another class count leave it fresh (model/weights.cpp).
 namespace lockstep::model {
