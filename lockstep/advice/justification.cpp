@@ -6,6 +6,7 @@
 #include "lockstep/advice/apply.h"
 #include "lockstep/advice/measured_columns.h"
 #include "lockstep/advice/measured_table.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
@@ -132,7 +133,9 @@ void add_derivation(Paper& paper, const Application& application) {
            step.basis == forecast::Basis::measured ? "measured on this GPU type" : "carried over from a measured GPU",
            "), ", base::fixed(option.samples_per_second, 0), " samples/s, ", option.length->steps, " steps a run."));
   if (!option.changes.empty()) {
-    paper.say(text("The job runs there with: --set '", base::join(option.changes, "' --set '"), "'."));
+    std::string sets;
+    for (const auto& change : option.changes) sets += " " + base::shell_words({"--set", change});
+    paper.say(text("With", sets, " the job runs there."));
   }
 }
 

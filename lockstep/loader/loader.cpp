@@ -14,6 +14,7 @@
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/random.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/image/decode.h"
 #include "lockstep/image/render.h"
@@ -218,7 +219,7 @@ class ThreadedLoader final : public Loader {
     throw GaveUp(
         Blame::machine,
         text("no batch has come from ", collection_.root, " for ", static_cast<int64_t>(waited), " s: a read hangs"),
-        text("does its file system still answer? ls ", collection_.root));
+        text("does its file system still answer? ls ", base::shell_path(collection_.root)));
   }
 
   Sequence make_sequence() const {

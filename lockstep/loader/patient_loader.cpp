@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lockstep/base/clock.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/thread.h"
 
@@ -105,7 +106,7 @@ void do_patiently(std::function<void()> work, const std::function<bool()>& give_
     const auto waited = static_cast<int64_t>(base::steady_seconds() - start);
     throw GaveUp(base::Blame::machine,
                  base::text(base::join(folders, " or "), " has not answered for ", waited, " s: a read hangs"),
-                 base::text("does its file system still answer? ls ", base::join(folders, " ")));
+                 base::text("does its file system still answer? ls -- ", base::shell_words(folders)));
   }
   if (under_way->error) std::rethrow_exception(under_way->error);
 }

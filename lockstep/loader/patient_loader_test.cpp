@@ -58,7 +58,7 @@ class PatientLoaderTest : public ::testing::Test {
   }
 
   std::shared_ptr<Server> server_ = std::make_shared<Server>();
-  Collection collection_{.root = "far"};
+  Collection collection_{.root = "far away"};
   LoaderOptions options_;
 };
 
@@ -71,7 +71,8 @@ TEST_F(PatientLoaderTest, WhoWaitsForABatchMayGiveUp) {
     FAIL() << "nothing can have come";
   } catch (const GaveUp& error) {
     EXPECT_EQ(error.blame(), base::Blame::machine);
-    EXPECT_NE(std::string(error.what()).find("no batch has come from far"), std::string::npos) << error.what();
+    EXPECT_EQ(error.fix(), "does its file system still answer? ls 'far away'");
+    EXPECT_NE(std::string(error.what()).find("no batch has come from far away"), std::string::npos) << error.what();
   }
   EXPECT_EQ(asked, 2);
   const std::lock_guard lock(server_->mutex);
@@ -111,11 +112,12 @@ TEST_F(PatientLoaderTest, WorkThatHangsIsLeftBehindToo) {
     server->changed.wait(lock, [&] { return server->answers; });
   };
   try {
-    do_patiently(hang, [] { return true; }, {"near", "far"});
+    do_patiently(hang, [] { return true; }, {"near", "far away"});
     FAIL() << "it cannot have ended";
   } catch (const GaveUp& error) {
     EXPECT_EQ(error.blame(), base::Blame::machine);
-    EXPECT_NE(std::string(error.what()).find("near or far has not answered for 0 s"), std::string::npos)
+    EXPECT_EQ(error.fix(), "does its file system still answer? ls -- near 'far away'");
+    EXPECT_NE(std::string(error.what()).find("near or far away has not answered for 0 s"), std::string::npos)
         << error.what();
   }
   EXPECT_TRUE(left_threads_behind());

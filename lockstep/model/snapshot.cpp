@@ -9,6 +9,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/saved_tensors.h"
 
@@ -135,7 +136,7 @@ LoadReport load_weights_from(Network& network, const base::Path& path) {
   const std::string kind = kind_of_weights(path, checkpoint);
   if (const std::string why = run::damage(checkpoint); !why.empty()) {
     throw Error(Blame::user, text(checkpoint.string(), ": this checkpoint is damaged: ", why),
-                text("take another one: ls ", checkpoint.parent_path().string()));
+                text("take another one: ls ", base::shell_path(checkpoint.parent_path().string())));
   }
   const run::SavedTensors saved(checkpoint, kind);
   std::vector<std::vector<std::byte>> memory;

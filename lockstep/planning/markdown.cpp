@@ -2,6 +2,7 @@
 #include "lockstep/planning/markdown.h"
 
 #include "lockstep/base/embedded.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
@@ -99,7 +100,7 @@ std::string to_markdown(const Plan& plan) {
   out += "\n## Why\n\n";
   for (const auto& option : plan.options) {
     out += text("- **", cell(name_and_changes(option)), "**: ", base::join(option.why, "; "));
-    for (const auto& change : option.changes) out += text("; `--set '", change, "'`");
+    for (const auto& change : option.changes) out += text("; `", base::shell_words({"--set", change}), "`");
     out += "\n";
   }
   out += bills_section(plan);

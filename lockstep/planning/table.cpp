@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "lockstep/base/shell.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
@@ -114,10 +115,7 @@ std::string pasteable(const Plan& plan, int64_t columns) {
     const Option& option = plan.options[i];
     if (option.changes.empty() || (marks(plan, i).empty() && plan.options.size() > kMostReasons)) continue;
     std::string line = text(label_of(option), ":");
-    for (const auto& change : option.changes) {
-      const bool quoted = change.find('"') != std::string::npos;
-      line += quoted ? text(" --set '", change, "'") : text(" --set ", change);
-    }
+    for (const auto& change : option.changes) line += " " + base::shell_words({"--set", change});
     out += wrapped(line, columns, "    ");
   }
   return out.empty() ? out : text("what to change:\n", out);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/journal.h"
 
@@ -48,8 +49,9 @@ JournalTail::News JournalTail::poll() {
   const int file = base::open_plain(path_, O_RDONLY);
   if (file < 0 && errno == ENOENT) return news;
   if (file < 0 && errno == EACCES) {
-    throw base::Error(base::Blame::user, text(path_.string(), ": this user may not read it"),
-                      text("ask its owner for: chmod a+r ", path_.string(), " (and a+x of the folders above)"));
+    throw base::Error(
+        base::Blame::user, text(path_.string(), ": this user may not read it"),
+        text("ask its owner for: chmod a+r ", base::shell_path(path_.string()), " (and a+x of the folders above)"));
   }
   if (file < 0) base::throw_errno(text("cannot open ", path_.string()));
   const Closing closing{file};

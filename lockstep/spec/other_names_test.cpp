@@ -46,6 +46,8 @@ TEST(OtherNamesTest, AJobSaysWhereSuchAKeyBelongs) {
   EXPECT_THAT(fix_for(job + R"(},"batch_size":32})", {}), HasSubstr("it is called training.global_batch here"));
   EXPECT_THAT(fix_for(job + "}}", {"batch_size=32"}), HasSubstr("it is called training.global_batch here"));
   EXPECT_THAT(fix_for(job + "}}", {"training.learning_rate=1"}), HasSubstr("--set training.optimizer.lr=1"));
+  EXPECT_THAT(fix_for(job + "}}", {"training.learning_rate=$(id); 1"}),
+              HasSubstr("--set 'training.optimizer.lr=$(id); 1'"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/spec/other_names.h"
 
@@ -124,7 +125,8 @@ class Override {
   std::string fix_for(const Section& section, const std::string& key) const {
     const auto other = key_by_other_name(*root_, key);
     if (!other) return base::did_you_mean(key, section.keys());
-    return base::text("it is called ", *other, " here: --set ", *other, "=", value_);
+    return base::text("it is called ", *other,
+                      " here: ", base::shell_words({"--set", base::text(*other, "=", value_)}));
   }
 
   base::Json fresh(base::Json value) const {

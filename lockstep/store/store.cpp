@@ -144,7 +144,7 @@ std::vector<std::string> tag_names(const Path& store, const std::string& name) {
 [[noreturn]] void throw_no_tag(const Path& store, const std::string& name, const std::string& tag) {
   const auto tags = tag_names(store, name);
   throw Error(Blame::user, text(store.string(), ": '", name, "' has no tag '", tag, "'"),
-              tags.empty() ? text("it has none yet: lockstep store tag ", name, " VERSION TAG")
+              tags.empty() ? text("it has none yet: lockstep store tag ", base::shell_word(name), " VERSION TAG")
                            : base::did_you_mean(tag, tags));
 }
 
@@ -159,9 +159,9 @@ Version with_number(const Path& store, const std::string& name, int64_t number, 
   if (number >= 1 && number <= static_cast<int64_t>(entries.size())) {
     return version_from(store, name, entries[static_cast<size_t>(number - 1)]);
   }
-  throw Error(
-      Blame::user, text(store.string(), ": '", name, "' has no version '", which, "'"),
-      text("it has ", entries.size(), ": lockstep store show ", name, " --store ", base::shell_path(store.string())));
+  throw Error(Blame::user, text(store.string(), ": '", name, "' has no version '", which, "'"),
+              text("it has ", entries.size(), ": lockstep store show ", base::shell_word(name), " --store ",
+                   base::shell_path(store.string())));
 }
 
 Version with_id(const Path& store, const std::string& name, const std::string& digits) {
@@ -170,7 +170,7 @@ Version with_id(const Path& store, const std::string& name, const std::string& d
     if (version.id.starts_with(digits)) return version;
   }
   throw Error(Blame::user, text(store.string(), ": no version of '", name, "' has an id that begins with ", digits),
-              text("lockstep store show ", name, " --store ", base::shell_path(store.string())));
+              text("lockstep store show ", base::shell_word(name), " --store ", base::shell_path(store.string())));
 }
 
 // By entries alone.
@@ -330,14 +330,14 @@ Version rollback(const Path& store, const std::string& name, const std::string& 
     throw Error(Blame::user,
                 text(name, ":", tag, " points to version ", tagged(store, name, tag),
                      ", and there is none before it to go back to"),
-                text("lockstep store tag ", name, " VERSION ", tag));
+                text("lockstep store tag ", base::shell_word(name), " VERSION ", base::shell_word(tag)));
   }
   const int64_t before = history[history.size() - 2];
   Version version = resolve(store, text(name, ":", before));
   check(version);
   if (!add_entry(folder, static_cast<int64_t>(entries.size()) + 1, tag_entry("rollback", version))) {
     throw Error(Blame::user, text(name, ":", tag, " was moved by another process meanwhile"),
-                text("look where it points now, then decide: lockstep store show ", name));
+                text("look where it points now, then decide: lockstep store show ", base::shell_word(name)));
   }
   return resolve(store, text(name, ":", before));
 }

@@ -6,6 +6,7 @@
 
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/run/evaluation.h"
 #include "lockstep/step/evaluate.h"
@@ -99,7 +100,7 @@ Evaluation::Outcome Evaluation::run(const Feed& feed) {
     throw base::Error(base::Blame::machine,
                       base::text("step ", state.step, ": not one of the ",
                                  context_.collections.validate->samples.size(), " validation samples could be read"),
-                      base::text("is the file system still there? ls ", context_.job.data.validate,
+                      base::text("is the file system still there? ls ", base::shell_path(context_.job.data.validate),
                                  "; when it is, the same command goes on"));
   }
   state.evaluate_seconds = base::steady_seconds() - start;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/training/bad_samples.h"
 #include "lockstep/training/starting_point.h"
@@ -43,10 +44,10 @@ void Guard::check_readable(const step::StepResult& result, int64_t rows, const F
   const auto all = static_cast<int64_t>(context_.collections.train.samples.size());
   if (unread_ < std::min(kMostUnread, all)) return;
   report_bad_samples(context_, feed.loader());
-  throw Error(
-      Blame::machine,
-      text("step ", context_.state.step, ": not one of the last ", unread_, " training samples could be read"),
-      text("is the file system still there? ls ", context_.job.data.train, "; when it is, the same command goes on"));
+  throw Error(Blame::machine,
+              text("step ", context_.state.step, ": not one of the last ", unread_, " training samples could be read"),
+              text("is the file system still there? ls ", base::shell_path(context_.job.data.train),
+                   "; when it is, the same command goes on"));
 }
 
 Guard::Fate Guard::check_finite(const step::StepResult& result, step::Step& step) {

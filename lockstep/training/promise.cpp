@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/catalogue/catalogue.h"
 #include "lockstep/site/nvml.h"
@@ -93,7 +94,8 @@ Promise read_promise(const spec::PlanOption& option, int64_t index, const Standi
   throw Error(Blame::user,
               text(file, " is the plan of another job: ", difference.key, " is ", difference.planned, " there and ",
                    difference.running, " here"),
-              text("plan this job, or train the planned one: --set ", difference.key, "=", difference.planned));
+              text("plan this job, or train the planned one: ",
+                   base::shell_words({"--set", text(difference.key, "=", difference.planned)})));
 }
 
 [[noreturn]] void refuse_machine(const spec::Plan& plan, const std::string& file, const Standing& standing) {

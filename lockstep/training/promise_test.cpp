@@ -90,6 +90,17 @@ TEST(PromiseTest, NamesTheFirstKeyOfAnotherJob) {
               HasSubstr("plan.json is the plan of another job: training.optimizer.lr is 0.1 there and 0.5 here"));
 }
 
+TEST(PromiseTest, AKeyOfAForeignPlanCanBePasted) {
+  spec::Plan foreign = plan();
+  foreign.job->data.train = "set; $(id)'";
+  try {
+    find(foreign, planned_job(), {"cpu", "Some Xeon", "xeon", 1});
+    FAIL() << "it is the plan of another job";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.fix(), testing::EndsWith(R"(--set 'data.train="set; $(id)'\''"')"));
+  }
+}
+
 TEST(PromiseTest, HoldsForWhicheverOrderTheStorageLedTo) {
   spec::Job job = planned_job();
   EXPECT_EQ(job.data.order, spec::SampleOrder::by_storage);

@@ -27,8 +27,9 @@ malloc.h sched.h setjmp.h signal.h spawn.h stdio.h stdlib.h string.h strings.h t
 x86intrin.h""".split())
 
 # A command in a message, with what stands behind it: people paste it, so that must be quoted.
-COMMAND = re.compile(r'\b(rm -r|cp -rL|ls -ld?|df -[hi]|mkdir -p|chmod \d+|lockstep (?:eval|predict|prep|report|submit|train)'
-                     r'(?: --[a-z]+)?) "(?:,|\s*\+|\s*<<)(?!\s*(?:base::|site::)?shell_)')
+COMMAND = re.compile(
+    r'''(\b(?:rm -r|cp -rL|ls(?: -ld?)?(?: --)?|df -[hi]|mkdir -p|tar -\w+|chmod [\w+=,-]+|curl -\w+|lockstep (?:eval|explain|get|plan|predict|'''
+    r'''prep|report|store \w+|submit|train|tune|watch|workflow \w+)(?: --[a-z]+)?)| -C|--set) '?"(?:,|\s*\+|\s*<<)(?!\s*(?:base::|site::)?shell_)''')
 
 # What a plug-in is there for; the MPI one is compiled by sites from its folder alone.
 PLUGIN_DOORS = {"mpi": ("mpi.h", "mpi_plugin.h"), "cuda": ("ATen/", "c10/", "torch/library.h", "cuda_runtime_api.h", "cupti.h", "torch/csrc/distributed/c10d/"),

@@ -4,6 +4,7 @@
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/measure/bench.h"
@@ -50,7 +51,7 @@ spec::Job step_job(const base::Arguments& arguments) {
     for (const auto& [option, key] : kWithoutAJob) {
       if (!arguments.has(option)) continue;
       throw base::Error(base::Blame::user, text(option, " describes a step without a job, and there is one"),
-                        text("--set ", key, "=", arguments.value_or(option, "")));
+                        base::shell_words({"--set", text(key, "=", arguments.value_or(option, ""))}));
     }
     return weights::load_job(arguments.only("job"), arguments.values("--set")).job;
   }

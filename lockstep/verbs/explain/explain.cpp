@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/spec/machine.h"
@@ -211,7 +212,7 @@ void section_markdown(const Section& section, const std::string& prefix, const s
   const std::string last = key.substr(key.rfind('.') + 1);
   if (const auto meant = spec::key_by_other_name(spec::job_section(), last)) {
     throw base::Error(base::Blame::user, text("no document has the key '", key, "'"),
-                      text("here it is called ", *meant, ": lockstep explain ", *meant));
+                      text("here it is called ", *meant, ": lockstep explain ", base::shell_word(*meant)));
   }
   std::vector<std::string> near = base::nearest(key, all);
   for (const auto& name : all) {  // a slip in the last part alone

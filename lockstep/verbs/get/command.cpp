@@ -4,6 +4,7 @@
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/verbs/get/get.h"
@@ -75,7 +76,7 @@ std::string describe(const Source& source, const GetResult& result) {
   shown += text("licence: ", source.licence, "\n");
   if (source.kind == "weights") shown += job_keys(source, result.path);
   for (const std::string& file : result.files) {
-    shown += text("unpack: tar -xzf ", file, " -C ", result.path.string(), "\n");
+    shown += text("unpack: tar -xzf ", base::shell_path(file), " -C ", base::shell_path(result.path.string()), "\n");
   }
   return shown;
 }

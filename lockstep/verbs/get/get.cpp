@@ -61,7 +61,7 @@ Path only_file(const Path& folder, const std::string& extension) {
 Path unpack(const Path& wheel, const SourceFile& file, const Path& folder) {
   if (!succeeds({"python3", "-I", "-m", "zipfile", "-e", wheel.string(), folder.string()})) {
     throw Error(Blame::machine, text("cannot unpack ", wheel.string()),
-                text("needs python3; or unzip it yourself and pass --from ", file.name()));
+                text("needs python3; or unzip it yourself and pass --from ", base::shell_word(file.name())));
   }
   Path inside = folder / file.inside;
   if (!std::filesystem::exists(inside)) {
@@ -182,17 +182,17 @@ GetResult get_data(const Source& source, const std::optional<Path>& from, const 
 
 std::string elsewhere(const Source& source) {
   std::vector<std::string> lines;
-  std::string arrives = source.files.at(0).name();
+  std::string arrives = base::shell_word(source.files.at(0).name());
   if (!source.package.empty()) {
     lines.push_back(text("pip download --no-deps ", pinned(source)));
     arrives = "*.whl";
   }
   for (const SourceFile& file : source.files) {
-    if (source.package.empty()) lines.push_back(text("curl -fLO ", file.url));
+    if (source.package.empty()) lines.push_back(text("curl -fLO ", base::shell_word(file.url)));
   }
   const std::string given = source.kind == "data" ? "FOLDER" : arrives;
-  return text("where there is a network: ", base::join(lines, " && "), "; then here: lockstep get ", source.kind, " ",
-              source.name, " --from ", given);
+  return text("where there is a network: ", base::join(lines, " && "), "; then here: lockstep get ",
+              base::shell_words({source.kind, source.name}), " --from ", given);
 }
 
 Path default_target(const Source& source) {

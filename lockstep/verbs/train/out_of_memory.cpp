@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/site/command.h"
@@ -26,7 +27,7 @@ std::string what_would_fit(const spec::Plan& plan, int64_t gpus) {
                   "): nvidia-smi says who else uses the GPU; wait for it, or take another");
     }
     std::string sets;
-    for (const auto& set : option.set) sets += text(" --set ", set);
+    for (const auto& set : option.set) sets += " " + base::shell_words({"--set", set});
     return text("this would have fitted:", sets, " (", needs, ")");
   }
   return {};

@@ -25,6 +25,13 @@ TEST(OutOfMemoryTest, NamesTheSettingsThatFit) {
   EXPECT_THAT(what_would_fit(plan, 1), HasSubstr("--set training.micro_batch=64 (it needs"));
 }
 
+TEST(OutOfMemoryTest, ASettingCanBePasted) {
+  spec::Plan plan;
+  plan.options = {option_of(1, true, {R"(training.recompute=["layer1","layer2"])", "training.micro_batch=8"})};
+  EXPECT_THAT(what_would_fit(plan, 1),
+              HasSubstr(R"(--set 'training.recompute=["layer1","layer2"]' --set training.micro_batch=8 ()"));
+}
+
 TEST(OutOfMemoryTest, AJobThatFitsByItselfHasCompany) {
   spec::Plan plan;
   plan.options = {option_of(1, true, {})};

@@ -295,9 +295,10 @@ int run_in_queue(const base::Arguments& arguments, const std::string& machine) {
   if (jobs.empty()) shown = "everything is up to date\n";
   result["notes"] = Json::array_of(notes);
   for (const auto& note : notes) shown += text("  ", note, "\n");
-  const std::string document = base::shell_path(question.document.string());
+  const std::string document = question.document.string();
   if (!dry && !jobs.empty()) {
-    shown += text("watch: lockstep workflow status ", document, "\nend:   lockstep workflow cancel ", document, "\n");
+    shown += text("watch: lockstep workflow status ", base::shell_path(document), "\nend:   lockstep workflow cancel ",
+                  base::shell_path(document), "\n");
   }
   base::give(arguments, result, shown);
   return base::kExitDone;

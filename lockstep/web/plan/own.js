@@ -273,7 +273,7 @@ function drawWhy() {
   const reasons = element("div", {class: "panel reasons"});
   for (const option of options) {
     const list = element("ul", {class: "why"}, option.why.map(line => element("li", {}, line)));
-    if (option.set.length) list.append(element("li", {}, "change: ", element("code", {}, option.set.map(words => `--set '${words}'`).join(" "))));
+    if (option.set.length) list.append(element("li", {}, "change: ", element("code", {}, option.set.map(words => `--set '${words.replaceAll("'", "'\\''")}'`).join(" "))));
     reasons.append(element("div", {}, element("h3", {}, nameOf(option)), list));
   }
   section("Why", folded(reasons, options.length, `the reasons of ${options.length} options`));
