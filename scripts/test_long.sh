@@ -5,7 +5,7 @@
 #   test_long.sh           what the box holds; what passed longest ago goes first (scripts/turns.py)
 #   test_long.sh PART...   these parts
 #   test_long.sh --list    the parts: when it runs, name, seconds
-# What passed is written into results/test_long.json: commit it with the change.
+# What passed at a commit is written into results/test_long.json: commit that too.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 # The same 16-bit kernels on every machine: some virtual machines announce AMX tiles and die of them, PyTorch too.

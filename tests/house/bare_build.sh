@@ -35,8 +35,9 @@ if readelf -d "$work"/prefix/bin/* "$work"/prefix/lib/*.so | grep -E '(RPATH|RUN
 share=$work/prefix/share
 man --warnings -l "$share/man/man1/lockstep.1" "$share/man/man5/lockstep-job.5" > "$work/out.man" 2> "$work/err.man" || { cat "$work/err.man"; exit 1; }
 bash -n "$share/bash-completion/completions/lockstep"
-says "$share/modulefiles/lockstep/0.1.0.lua" "$work/prefix"
-says "$share/modulefiles-tcl/lockstep/0.1.0" "$work/prefix"
+version=$(sed -n 's/^#define LOCKSTEP_VERSION "\(.*\)"$/\1/p' lockstep/version.h)
+says "$share/modulefiles/lockstep/$version.lua" "$work/prefix"
+says "$share/modulefiles-tcl/lockstep/$version" "$work/prefix"
 if [ -e /usr/share/lmod/lmod/libexec/lmod ]; then
   for kind in modulefiles modulefiles-tcl; do
     MODULEPATH=$share/$kind /usr/share/lmod/lmod/libexec/lmod bash load lockstep > "$work/loaded"

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts that a contributor runs all day: what tidy looks at, what check chooses, whose turn it is in
 the long suite, that all builds have one set of flags."""
+import ast
+import contextlib
+import io
 import json
 import pathlib
 import re
@@ -132,7 +135,36 @@ class TurnsTest(unittest.TestCase):
     def test_a_part_that_was_left_out_for_seven_landings_is_told(self):
         most = turns.MOST_LANDINGS * turns.LANDING
         record = {"old": {"commits": 100}, "young": {"commits": 101}}
-        self.assertEqual(turns.overdue(["old", "young", "new"], record, 101 + most), {"old": most + 1})
+        since = {"forgotten": 99, "new": 101}.get
+        self.assertEqual(turns.overdue(["old", "young", "forgotten", "new"], record, 101 + most, since),
+                         {"old": most + 1, "forgotten": most + 2})
+
+    def test_a_part_appears_with_its_row_and_passes_with_a_commit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("ROOT", "RECORD"):
+                self.addCleanup(setattr, turns, name, getattr(turns, name))
+            turns.ROOT = pathlib.Path(folder)
+            turns.RECORD = turns.ROOT / "results/test_long.json"
+            turns.git("init", "-q")
+            script = turns.ROOT / "scripts/test_long.sh"
+            for path in (script, turns.RECORD):
+                path.parent.mkdir()
+            for text, record in (('"old 1 x"', None), ('"old 1 x"', "{}"), ('"old 2 x" "new 1 x"', "{}"), ('"old 3 x" "new 1 x"', "{}")):
+                script.write_text(text)
+                if record:
+                    turns.RECORD.write_text(record)
+                turns.git("add", ".")
+                turns.git("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "x")
+            self.assertEqual([turns.appeared(name) for name in ("old", "new", "next")], [2, 3, 5])
+            script.write_text("changed")
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                turns.write_passes(["old=3"])
+            self.assertEqual(turns.read_record(), {})
+            self.assertIn("scripts/test_long.sh differs", said.getvalue())
+            turns.git("checkout", "-q", "scripts")
+            turns.write_passes(["old=3"])
+            turns.write_passes(["new=1"])
+            self.assertEqual([turns.read_record()[name]["commit"] for name in ("old", "new")], [turns.git("rev-parse", "--short", "HEAD")] * 2)
 
     def test_no_part_has_been_left_out_for_seven_landings(self):
         late = turns.overdue([*self.always, *self.turns], turns.read_record(), turns.commits())
@@ -140,6 +172,26 @@ class TurnsTest(unittest.TestCase):
 
 
 class AllTest(unittest.TestCase):
+    def test_what_python_has_not_is_run_where_it_is(self):
+        for path in (ROOT / "tests/learning").glob("*.py"):
+            nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, (ast.Import, ast.ImportFrom))]
+            names = {name.split(".")[0] for node in nodes
+                     for name in ([node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])}
+            foreign = names - sys.stdlib_module_names - {"shared", *(other.stem for other in (ROOT / "tests").glob("*/*.py"))}
+            command = " ".join(test_all.find_parts()[path.stem])
+            self.assertEqual(bool(foreign), test_all.ORACLES in command, f"{path.name} imports {foreign}, and is run by {command}")
+
+    def test_a_part_that_this_machine_cannot_run_is_skipped_and_keeps_its_row(self):
+        parts = {"a": ["true"], "b": ["bash", "-c", "echo no stamps here; exit 77"], "c": ["false"]}
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
+            self.addCleanup(setattr, test_all, "ROWS", test_all.ROWS)
+            test_all.ROWS = pathlib.Path(folder) / "rows.json"
+            test_all.write_row({"part": "b", "outcome": "passed"})
+            self.assertEqual(test_all.run_parts(parts, ["a", "b", "c"]), 1)
+            rows = {row["part"]: row["outcome"] for row in json.loads(test_all.ROWS.read_text())}
+        self.assertEqual(rows, {"a": "passed", "b": "passed", "c": "exit code 1"})
+        self.assertIn("1 passed, 1 failed, 1 skipped", said.getvalue())
+
     def test_a_part_has_its_last_row_and_no_file_of_tests_learning_is_left_out(self):
         for path in (ROOT / "tests/learning").glob("*.py"):
             self.assertIn(path.stem, test_all.find_parts())

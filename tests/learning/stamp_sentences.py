@@ -4,7 +4,7 @@
 
 stamp_sentences.py [BUILD] [STAMPS]: about 800 captions of stamps and as many synopses, case and final stop made equal, five
 folds; prints accuracy, F1 and calibration over all folds for word n-grams alone and with those of characters, beside
-scikit-learn's logistic regression of the same kind of features where it is installed (run it with .deps/oracles/bin/python).
+scikit-learn's logistic regression of the same kind of features (run it with .deps/oracles/bin/python, which has that).
 Hundreds of short sentences: the figures hold for such sentences, not for captions at large.
 """
 import csv
@@ -104,7 +104,7 @@ def main():
             try:
                 peer = f"; logistic regression of scikit-learn: accuracy {logistic(rows, kind):.3f}"
             except ImportError:
-                peer = ""
+                peer = "; scikit-learn is not here: nothing to compare with (.deps/oracles/bin/python has it)"
             print(kind, {key: round(value, 4) for key, value in found[kind].items()}, peer)
     return 0 if found["words and characters"]["accuracy"] > 0.85 else 1
 
