@@ -197,11 +197,16 @@ void say_newer_files(const TrainingContext& context) {
   std::error_code gone;
   const auto saved = std::filesystem::last_write_time(base::Path(context.checkpoint) / "state.json", gone);
   if (gone) return;
-  const auto newer = loader::files_newer_than(context.collections.train, saved);
-  if (newer.empty()) return;
-  context.ledger->say(text(newer.size(), newer.size() == 1 ? " training image was" : " training images were",
-                           " written after this checkpoint, the first: ", newer.front(),
-                           "; if they were not only copied, the run goes on with other data than it began with"));
+  const auto say = [&](const loader::Collection& collection, const char* kind, const char* what_then) {
+    const auto newer = loader::files_newer_than(collection, saved);
+    if (newer.empty()) return;
+    context.ledger->say(text(newer.size(), " ", kind, newer.size() == 1 ? " image was" : " images were",
+                             " written after this checkpoint, the first: ", newer.front(),
+                             "; if they were not only copied, ", what_then));
+  };
+  const loader::Collections& all = context.collections;
+  say(all.train, "training", "the run goes on with other data than it began with");
+  if (all.validate) say(*all.validate, "validation", "its scores are of other data than those before");
 }
 
 }  // namespace
