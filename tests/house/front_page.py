@@ -5,7 +5,7 @@
 Every verb's help ends with an example; they run in the order of `lockstep --help`, which is the order of work, so that
 each finds what those before it made. Then every command of README.md that was not among them. A command that would take
 long gets further words that make it short; `make` commands are not run here but must be those that another test runs.
-Links and pictures of README.md are there, and it stays short.
+The jobs that it shows are read as any job is, alone and with the recipe that it names. Links and pictures of README.md are there, and it stays short.
 """
 import os
 import pathlib
@@ -81,9 +81,24 @@ def check_page(page):
         complain("README.md shows no plan or no report")
 
 
+def check_jobs(page):
+    """What stands as JSON, and what the text calls a recipe: keys of a job."""
+    jobs = re.findall(r"^```json\n(.*?)^```$", page, re.M | re.S)
+    recipes = re.findall(r'`("training": \{[^`]*\})`', page)
+    if not jobs or not recipes:
+        complain("README.md shows no job or no recipe")
+    for number, job in enumerate(jobs):
+        with_recipes = [job, *(job.rstrip().removesuffix("}") + f", {recipe}}}\n" for recipe in recipes)]
+        for at, text in enumerate(with_recipes):
+            name = f"readme_job_{number}_{at}.json"
+            pathlib.Path(name).write_text(text)
+            run(f"lockstep explain --check {name}")
+
+
 def main():
     page = (ROOT / "README.md").read_text()
     check_page(page)
+    check_jobs(page)
     os.symlink(ROOT / "examples", "examples")
     done = set()
     for command in [*examples(), *commands(page)]:
