@@ -183,12 +183,36 @@ def open_page(path, width=1280):
     return dom
 
 
+# Which texts of the drawings stick out of them, where they are cut off: as JSON in an element of its own.
+MEASURE = """<script>addEventListener("load", () => {
+  const all = [...document.querySelectorAll("svg text")], outside = [];
+  for (const text of all) {
+    const box = text.getBoundingClientRect(), around = text.ownerSVGElement.getBoundingClientRect();
+    if (box.left < around.left - 1 || box.right > around.right + 1 || box.top < around.top - 1 || box.bottom > around.bottom + 1)
+      outside.push(text.textContent);
+  }
+  const told = document.createElement("pre");
+  told.textContent = "MEASURED" + JSON.stringify({texts: all.length, outside}) + "MEASURED";
+  document.body.append(told);
+});</script>"""
+
+
+def check_text_fits(page, width):
+    """Of the page as it is at that width of a window."""
+    copy = page.with_name("measured.html")
+    copy.write_text(page.read_text() + MEASURE)
+    measured = json.loads("".join(open_page(copy, width).text).split("MEASURED")[1])
+    assert measured["texts"] > 30, measured
+    assert not measured["outside"], f"cut off in a window of {width} pixels: {measured['outside']}"
+
+
 def check_full(folder):
     classes = [f"class {i:02d}" for i in range(36)] + [HOSTILE]
     write_run(folder, classes, plan=True)
     page = report(folder)
     dom = open_page(page)
-    open_page(page, width=390)
+    for width in (1280, 390):
+        check_text_fits(page, width)
     assert dom.classes.get("curve", 0) >= 8, dom.classes  # loss 2 + 1, accuracy 2 + 2, throughput 2, rate 1
     assert dom.classes.get("cell", 0) == 37 * 37, dom.classes
     assert dom.tags.get("img", 0) == 12, dom.tags
@@ -216,7 +240,9 @@ def check_test_part(folder):
     result["trust"] = trust_figures()
     result["worst"][0]["heat"] = "eval/worst-00.jpg"
     (folder / "eval.json").write_text(json.dumps(result))
-    dom = open_page(report(folder))
+    page = report(folder)
+    check_text_fits(page, 1280)
+    dom = open_page(page)
     text = "".join(dom.text)
     assert dom.tags.get("img", 0) == 3 + 1 + 1, dom.tags  # mistakes, a heat map, a label
     for wanted in ("How far to trust it", "Reliability", "at temperature 1.250", "93.0", "Labels that may be wrong", HOSTILE,
