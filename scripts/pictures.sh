@@ -22,4 +22,4 @@ shoot() {  # shoot NAME HEIGHT: the upper part of a page, as a window shows it
   echo "docs/pictures/$1.png: $(stat -c %s "docs/pictures/$1.png") bytes"
 }
 shoot plan 775
-shoot report 640
+shoot report 700
