@@ -66,7 +66,7 @@ image::View instances_view(int64_t width, int64_t height, const spec::Job& job, 
   const spec::ImageSize& size = job.data.image_size;
   double scale = plain_scale(width, height, job);
   if (job.data.augment == spec::Augment::none) random.reset();
-  if (random && how.scale_min != how.scale_max) scale *= random->uniform(how.scale_min, how.scale_max);
+  if (random) scale *= how.scale_min == how.scale_max ? how.scale_max : random->uniform(how.scale_min, how.scale_max);
   base::Random* const numbers = random ? &*random : nullptr;
   image::View view{.x = resized_axis(width, scale, size.width, numbers),
                    .y = resized_axis(height, scale, size.height, numbers)};

@@ -71,6 +71,18 @@ TEST(InstancesView, AnImageGoesToTheSmallestCanvasThatHoldsAllOfItsViews) {
   EXPECT_EQ(fitting_canvas(640, 480, job), 3);
 }
 
+TEST(InstancesView, AFixedFactorCountsForViewAndCanvasAlike) {
+  spec::Job job = job_with({1344, 1344});
+  job.instances.canvases = {"400x544"};
+  job.instances.scale_min = job.instances.scale_max = 0.5;
+  const image::View view = instances_view(640, 480, job, base::Random(1));
+  EXPECT_EQ(size_of(view), std::pair(400L, 533L));
+  EXPECT_EQ(fitting_canvas(640, 480, job), 1);
+  EXPECT_EQ(size_of(instances_view(640, 480, job, {})), std::pair(800L, 1066L)) << "an evaluation scales nothing";
+  job.instances.scale_min = job.instances.scale_max = 1;
+  EXPECT_EQ(size_of(instances_view(640, 480, job, base::Random(1))), std::pair(800L, 1066L));
+}
+
 TEST(InstancesView, AListMayBeDrawnInAnotherResolution) {
   const image::View view = instances_view(320, 240, job_with({1344, 1344}), {});
   const image::View list = view_of_list(view, {.width = 320, .height = 240}, 640, 480);
