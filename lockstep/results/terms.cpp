@@ -57,6 +57,9 @@ Terms terms_of(const spec::Job& job, const base::Path& weights, std::vector<std:
     for (const auto& member : own->members())
       keys[text(document.at("task").as_string(), ".", member.key)] = member.value;
   }
+  // By its content: the same path may have another table tomorrow.
+  if (job.task == spec::Task::instances && !job.instances.context.empty())
+    keys["instances.context"] = "sha256:" + base::sha256_of_file(job.instances.context);
   keys["--top"] = top;
   return terms;
 }

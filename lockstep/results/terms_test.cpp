@@ -39,6 +39,25 @@ TEST_F(TermsTest, KnowWhatAPredictionDependsOn) {
   EXPECT_THAT(difference(before, now()), testing::HasSubstr("the weights were those of sha256 "));
 }
 
+TEST_F(TermsTest, KnowTheTaskSectionAndTheContentOfItsTable) {
+  job.task = spec::Task::instances;
+  const Terms plain = now();
+  job.instances.context = (folder.path() / "context.csv").string();
+  base::write_file(job.instances.context, "cat,dog,0.1\n");
+  const Terms before = now();
+  EXPECT_NE(before.model(), plain.model());
+  const std::string moved = (folder.path() / "moved.csv").string();
+  std::filesystem::copy_file(job.instances.context, moved);
+  job.instances.context = moved;
+  EXPECT_EQ(now().model(), before.model());
+  base::write_file(moved, "cat,dog,0.2\n");
+  EXPECT_NE(now().model(), before.model());
+  EXPECT_THAT(difference(before, now()), testing::HasSubstr("instances.context was \"sha256:"));
+  base::write_file(moved, "cat,dog,0.1\n");
+  job.instances.score_threshold = 0.3;
+  EXPECT_THAT(difference(before, now()), testing::HasSubstr("instances.score_threshold was 0.05, now 0.3"));
+}
+
 TEST_F(TermsTest, AnotherModelIsRefusedWithTheDifference) {
   check_terms(paths, now());  // nothing was begun
   write_terms(paths, now());
