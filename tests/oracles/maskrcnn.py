@@ -3,8 +3,9 @@
 # rooms: kernel model objective
 """Faster and Mask R-CNN against torchvision's: maskrcnn.py [NAME...].
 
-From the same lively weights, on images that fill their canvas and on one that does not: the same boxes, scores, labels and
-masks; with the first candidates chosen on both sides the same losses, and the same gradients of every parameter.
+From the same lively weights, on images that fill their canvas and on some that do not: the same boxes, scores, labels and
+masks; with the first candidates chosen on both sides the same losses, and the same gradients of every parameter. The
+losses of a batch of two here are those of two batches of one there: of each image, whatever it shares a batch with.
 """
 import json
 import os
@@ -24,13 +25,15 @@ from torchvision.models.detection.image_list import ImageList
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROBE = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")) / "bin" / "maskrcnn_torch_probe"
 CLASSES, SLOTS, MASK = 5, 12, 112
-# Name, canvas, what of it is image, mode of the batch norms.
+# Name, canvas, what of it is image (of each image of the batch), mode of the batch norms.
 ROWS = [
-    ("maskrcnn_resnet18_fpn", (128, 160), (128, 160), "train"),
-    ("maskrcnn_resnet18_fpn", (160, 128), (131, 103), "frozen"),
-    ("maskrcnn_resnet50_fpn", (128, 128), (128, 113), "frozen"),
-    ("fasterrcnn_resnet18_fpn", (256, 224), (250, 224), "frozen"),
-    ("fasterrcnn_mobilenet_v2_fpn", (128, 160), (128, 160), "frozen"),
+    ("maskrcnn_resnet18_fpn", (128, 160), [(128, 160)], "train"),
+    ("maskrcnn_resnet18_fpn", (160, 128), [(131, 103)], "frozen"),
+    ("maskrcnn_resnet18_fpn", (128, 160), [(128, 160), (101, 117)], "frozen"),
+    ("maskrcnn_resnet50_fpn", (128, 128), [(128, 113)], "frozen"),
+    ("maskrcnn_resnet101_fpn", (128, 128), [(128, 128)], "frozen"),
+    ("fasterrcnn_resnet18_fpn", (256, 224), [(250, 224)], "frozen"),
+    ("fasterrcnn_mobilenet_v2_fpn", (128, 160), [(128, 160)], "frozen"),
 ]
 COUNTED = {"maskrcnn_resnet50_fpn": 44454513, "fasterrcnn_resnet50_fpn": 41808406}  # with 91 classes and plain norms
 SIZES = {"proposals": 300, "evaluated_proposals": 150, "anchor_samples": 64, "roi_slots": 48, "detections": 30}
@@ -93,16 +96,15 @@ def evaluate(model, images, shown):
     model.eval()
     with torch.no_grad():
         features = model.backbone(images)
-        listed = ImageList(images, [shown])
-        proposals, _ = model.rpn(listed, features)
-        found, _ = model.roi_heads(features, proposals, [shown])
-    return found[0]
+        proposals, _ = model.rpn(ImageList(images, shown), features)
+        found, _ = model.roi_heads(features, proposals, shown)
+    return found
 
 
-def draw_objects(shown):
+def draw_objects(shown, count):
     """Boxes with fractions, and masks that are circles cut off at the whole pixels of the box."""
     height, width = shown
-    sizes = torch.tensor([[0.2, 0.3], [0.5, 0.4], [0.35, 0.6], [0.12, 0.1], [0.6, 0.7]]) * torch.tensor([width, height])
+    sizes = torch.tensor([[0.2, 0.3], [0.5, 0.4], [0.35, 0.6], [0.12, 0.1], [0.6, 0.7]])[:count] * torch.tensor([width, height])
     corner = torch.rand(len(sizes), 2) * (torch.tensor([width, height]) - sizes)
     boxes = torch.cat([corner, corner + sizes], 1)
     masks = torch.zeros(len(sizes), height, width, dtype=torch.uint8)
@@ -115,34 +117,39 @@ def draw_objects(shown):
     return boxes, torch.randint(1, CLASSES + 1, (len(sizes),)), masks
 
 
-def fields_of(images, shown, boxes, labels, masks, with_masks):
-    fields = {"image": images, "shown": torch.tensor([shown], dtype=torch.float32), "boxes": torch.zeros(1, SLOTS, 4),
-              "labels": torch.zeros(1, SLOTS, dtype=torch.int64)}
+def fields_of(images, shown, targets, with_masks):
+    fields = {"image": images, "shown": torch.tensor(shown, dtype=torch.float32), "boxes": torch.zeros(len(shown), SLOTS, 4),
+              "labels": torch.zeros(len(shown), SLOTS, dtype=torch.int64)}
     if with_masks:
-        fields["masks"] = torch.zeros(1, SLOTS, MASK, MASK, dtype=torch.uint8)
-    for i, (box, label, mask) in enumerate(zip(boxes, labels, masks)):
-        slot = 2 * i  # every second one stays empty
-        fields["boxes"][0, slot], fields["labels"][0, slot] = box, label
-        if not with_masks:
-            continue
-        top, left = int(box[1].floor()), int(box[0].floor())
-        crop = mask[top:int(box[3].ceil()), left:int(box[2].ceil())]
-        assert max(crop.shape) <= MASK, "this oracle is for masks that are not scaled"
-        fields["masks"][0, slot, :crop.shape[0], :crop.shape[1]] = crop
+        fields["masks"] = torch.zeros(len(shown), SLOTS, MASK, MASK, dtype=torch.uint8)
+    for at, target in enumerate(targets):
+        for i, (box, label, mask) in enumerate(zip(target["boxes"], target["labels"], target["masks"])):
+            slot = 2 * i  # every second one stays empty
+            fields["boxes"][at, slot], fields["labels"][at, slot] = box, label
+            if not with_masks:
+                continue
+            top, left = int(box[1].floor()), int(box[0].floor())
+            crop = mask[top:int(box[3].ceil()), left:int(box[2].ceil())]
+            assert max(crop.shape) <= MASK, "this oracle is for masks that are not scaled"
+            fields["masks"][at, slot, :crop.shape[0], :crop.shape[1]] = crop
     return fields
 
 
-def learn(model, images, shown, target, mode):
+def learn(model, images, shown, targets, mode):
+    """The losses of each image, as a batch of its own behind the trunk; the gradients of their sum."""
     model.train()
     if mode == "frozen":
         model.backbone.eval()
-    with mock.patch("torch.randperm", lambda n, device=None: torch.arange(n, device=device)):
-        features = model.backbone(images)
-        proposals, losses = model.rpn(ImageList(images, [shown]), features, [target])
-        _, more = model.roi_heads(features, proposals, [shown], [target])
-    losses.update(more)
-    sum(losses.values()).backward()
-    expected = {name: value.detach().reshape(1) for name, value in losses.items()}
+    maps, each = model.backbone(images), []
+    for at, (size, target) in enumerate(zip(shown, targets)):
+        features = {key: value[at:at + 1] for key, value in maps.items()}
+        with mock.patch("torch.randperm", lambda n, device=None: torch.arange(n, device=device)):
+            proposals, losses = model.rpn(ImageList(images[at:at + 1], [size]), features, [target])
+            _, more = model.roi_heads(features, proposals, [size], [target])
+        losses.update(more)
+        each.append(losses)
+    sum(sum(losses.values()) for losses in each).backward()
+    expected = {name: torch.stack([losses[name].detach() for losses in each]) for name in each[0]}
     for name, parameter in model.named_parameters():
         expected["grad." + name] = parameter.grad
     return expected
@@ -163,7 +170,7 @@ def compare(expected, ours):
         error = (theirs - here).abs().max().item() if theirs.numel() else 0.0
         if kind == "grad":
             error /= max(theirs.abs().max().item(), 1e-3 * largest)
-        elif name == "found.boxes":
+        elif name.startswith("found.boxes"):
             error /= 100  # pixels
         bound = 1e-3 if kind == "grad" else 1e-4
         worst[kind] = max(worst[kind], error)
@@ -182,12 +189,13 @@ def check(ask, folder, row):
     name, canvas, shown, mode = row
     torch.manual_seed(11)
     model = make_reference(name)
-    images = torch.zeros(1, 3, *canvas)
-    images[:, :, :shown[0], :shown[1]] = torch.randn(1, 3, *shown)
+    images = torch.zeros(len(shown), 3, *canvas)
+    for image, (height, width) in zip(images, shown):
+        image[:, :height, :width] = torch.randn(3, height, width)
     with torch.no_grad():
-        randomise(model, images, shown)
-    boxes, labels, masks = draw_objects(shown)
-    fields = fields_of(images, shown, boxes, labels, masks, name.startswith("mask"))
+        randomise(model, images[:1], shown[:1])
+    targets = [dict(zip(("boxes", "labels", "masks"), draw_objects(size, 5 - 3 * at))) for at, size in enumerate(shown)]
+    fields = fields_of(images, shown, targets, name.startswith("mask"))
     save_file({key: value.contiguous() for key, value in model.state_dict().items()}, folder / "weights.safetensors")
     save_file({key: value.contiguous() for key, value in fields.items()}, folder / "probe.safetensors")
     reply = ask({"job": job_of(name, canvas, **SIZES), "weights": str(folder / "weights.safetensors"),
@@ -196,23 +204,22 @@ def check(ask, folder, row):
         return [reply["error"]], {}, 0
     model.to(memory_format=torch.channels_last)  # the same order of sums
     images = images.to(memory_format=torch.channels_last)
-    found = evaluate(model, images, shown)
-    expected = {f"found.{key}": value.float() for key, value in found.items()}
-    if "masks" in found:
-        expected["found.masks"] = found["masks"][:, 0]  # [detections, 1, 28, 28]
-    target = {"boxes": boxes, "labels": labels, "masks": masks}
-    expected.update(learn(model, images, shown, target, mode))
-    ours = load_file(folder / "out.safetensors")
-    count = len(found["scores"])
-    there = ours["found.scores"][0] > 0
-    for key in found:  # without the image's dimension and the empty slots
-        ours[f"found.{key}"] = ours[f"found.{key}"][0][there]
+    expected, ours, counts = {}, load_file(folder / "out.safetensors"), []
+    there = ours["found.scores"] > 0
+    for at, found in enumerate(evaluate(model, images, shown)):
+        counts.append(len(found["scores"]))
+        for key, value in found.items():  # without the image's dimension and the empty slots
+            expected[f"found.{key}.{at}"] = value[:, 0] if key == "masks" else value.float()  # [detections, 1, 28, 28]
+            ours[f"found.{key}.{at}"] = ours[f"found.{key}"][at][there[at]]
+    for key in found:
+        del ours[f"found.{key}"]
+    expected.update(learn(model, images, shown, targets, mode))
     bad, worst = compare(expected, ours)
     if reply["fresh"] or reply["ignored"]:
         bad.append(f"not every tensor was matched: {reply}")
-    if count < 5:
-        bad.append(f"{count} detections: nothing to compare")
-    return bad, worst, count
+    if min(counts) < 5:
+        bad.append(f"{counts} detections: nothing to compare")
+    return bad, worst, sum(counts)
 
 
 def main():
@@ -231,7 +238,7 @@ def main():
                 continue
             bad, worst, count = check(ask, pathlib.Path(temporary), row)
             figures = "  ".join(f"{kind} {value:.1e}" for kind, value in worst.items())
-            print(f"{'ok  ' if not bad else 'FAIL'} {row[0]} {row[1]} {row[3]}: {count} detections  {figures}", flush=True)
+            print(f"{'ok  ' if not bad else 'FAIL'} {row[0]} {len(row[2])} x {row[1]} {row[3]}: {count} detections  {figures}", flush=True)
             for line in bad[:12]:
                 print(f"     {line}")
             failures += bool(bad)
