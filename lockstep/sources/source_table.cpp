@@ -288,6 +288,10 @@ bool has_label_column(const TextTable& table) {
   return table.find_column(kLabelColumns) >= 0;
 }
 
+int64_t path_column_of(const TextTable& table) {
+  return table.find_column(kPathColumns);
+}
+
 int64_t part_column_of(const TextTable& table, const SourceOptions& options) {
   if (options.part_column == kNoColumn) return -1;
   return options.part_column.empty() ? table.find_column(kPartColumns) : table.named_column(options.part_column);

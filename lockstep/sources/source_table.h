@@ -23,7 +23,8 @@ base::Path find_images(const SourceOptions& options, const base::Path& list, con
 constexpr const char* kPathsFix =
     "write the paths relative to one folder that holds all images, without \"..\"; or absolute, with --images /";
 
-bool has_label_column(const TextTable& table);  // by its name
+bool has_label_column(const TextTable& table);   // by its name
+int64_t path_column_of(const TextTable& table);  // of the images' paths, by its name; -1 for none
 // The column that tells the part, -1 for none. User error for a name that the table has not.
 int64_t part_column_of(const TextTable& table, const SourceOptions& options);
 // The same of an entry of JSON: the word that tells its part, empty for none. User error that names `where` for an

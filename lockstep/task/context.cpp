@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -103,6 +104,12 @@ bool Context::ColumnWeight::holds(const base::Json& known) const {
   if (!is_range) return value == (found->is_string() ? found->as_string() : found->dump(-1));
   const auto number = found->is_number() ? std::optional(found->as_double()) : number_of(found->as_string());
   return number && (!low || *number >= *low) && (!high || *number <= *high);
+}
+
+std::vector<std::string> Context::columns() const {
+  std::set<std::string> names;
+  for (const ColumnWeight& one : columns_) names.insert(one.column);
+  return {names.begin(), names.end()};
 }
 
 std::vector<float> Context::scores(const std::vector<Answer>& answers, const base::Json& columns) const {

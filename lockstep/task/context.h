@@ -33,6 +33,7 @@ class Context {
   // object of numbers and texts; of a column that it does not have nothing is said.
   std::vector<float> scores(const std::vector<Answer>& answers, const base::Json& columns = {}) const;
   bool has_columns() const { return !columns_.empty(); }
+  std::vector<std::string> columns() const;  // that its lines name, sorted
 
  private:
   struct ColumnWeight {

@@ -38,6 +38,7 @@ TEST(Context, NoBicycleBeforeItWasInvented) {
       "dragon,year=1400..1499,5\n\"Saint George, the\",\"place=Paris, Seine\",3\n";
   const Context context(table, "columns.csv", kSaints, 1);
   EXPECT_TRUE(context.has_columns());
+  EXPECT_THAT(context.columns(), testing::ElementsAre("place", "year"));
   EXPECT_FALSE(Context(kPairs, "pairs.csv", kSaints, 1).has_columns());
   const auto at = [&](int32_t label, const char* columns) {
     return context.scores({{label, 0.5F}}, base::parse_json(columns, "columns")).front();

@@ -56,6 +56,9 @@ class Instances final : public Task {
     std::erase_if(told, [](const std::string& name) { return kitti_type(name) == KittiType::dont_care; });
     return told;
   }
+  std::vector<std::string> known_columns() const override {
+    return context_ ? context_->columns() : std::vector<std::string>();
+  }
   int64_t num_outputs() const override { return std::ssize(classes_); }
   std::unique_ptr<Score> score(int64_t worst) const override {
     return make_instances_score(classes_, has_masks_, worst, context_);

@@ -127,4 +127,10 @@ std::string annotation_text(int64_t width, int64_t height) {
   return text("{\"width\": ", width, ", \"height\": ", height, "}");
 }
 
+std::string annotation_with_columns(const std::string& annotation, base::Json columns) {
+  base::Json all = read_json_member(std::as_bytes(std::span(annotation.data(), annotation.size())));
+  all["columns"] = std::move(columns);
+  return all.dump(-1);
+}
+
 }  // namespace lockstep::task

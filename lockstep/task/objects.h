@@ -51,5 +51,7 @@ void drop_bad_outlines(AnnotatedImage& image);
 // annotated, its size.
 std::string annotation_text(std::span<const std::byte> member);
 std::string annotation_text(int64_t width, int64_t height);
+// The same with what is known of the image besides.
+std::string annotation_with_columns(const std::string& annotation, base::Json columns);
 
 }  // namespace lockstep::task

@@ -150,6 +150,8 @@ class Task {
   virtual int64_t object_slots() const { return 0; }
   // Of the data's classes those that a prediction may name.
   virtual std::vector<std::string> told_classes(const std::vector<std::string>& classes) const { return classes; }
+  // Columns of an image (year, place) by which a prediction changes; in its annotation they stand as "columns".
+  virtual std::vector<std::string> known_columns() const { return {}; }
   virtual int64_t num_outputs() const = 0;  // numbers that the network's head gives for a sample; 0: not known yet
 
   // The mistakes that are kept with their samples: `worst` of them at most.

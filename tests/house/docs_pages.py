@@ -44,6 +44,7 @@ ELSEWHERE = {
     r"lockstep bench (scaling)": "tests/scenarios/scaling.txt",
     r"lockstep bench (loader|order)": "tests/scenarios/loader.txt",
     r"lockstep bench": "tests/scenarios/bench.txt",
+    r"lockstep predict .*--columns": "tests/scenarios/instances.txt",
     r"lockstep predict .*--ranks": "tests/scenarios/collection.txt",
     r"lockstep eval .*--ranks": "tests/scenarios/eval.txt",
     r"lockstep .*--ranks": "tests/scenarios/train.txt",

@@ -161,6 +161,10 @@ int enrich_as_rank(const base::Arguments& arguments, const std::vector<std::stri
   const TrustedAnswers trusted(trained, trust_options(arguments));
   const auto ensemble = load_ensemble(trusted.options().ensemble, trained, options.device);
   options.trusted = &trusted;
+  const auto columns = columns_for(arguments, trained, collection, [&](const std::string& note) {
+    if (group.rank() == 0) progress.print(note);
+  });
+  options.columns = columns.get();
   if (!ensemble.empty()) options.ensemble = &ensemble;
   if (group.rank() == 0 && !trusted.note().empty()) progress.print("note: " + trusted.note());
   int64_t batches = 0;

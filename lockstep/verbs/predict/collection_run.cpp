@@ -67,6 +67,7 @@ class HeldResults {
     held_ = hold(paths_);
     terms_ = results::terms_of(trained.job, trained.weights, trained.classes, options.top);
     if (options.trusted) options.trusted->add_terms(terms_.keys);
+    if (options.columns) terms_.keys["--columns"] = "sha256:" + options.columns->sha256();
     model_ = terms_.model();
     if (options.again) forget();
     results::check_terms(paths_, terms_);
@@ -260,14 +261,17 @@ Share tell_share(const Share& mine, comm::Group& group) {
 }
 
 // Every rank lists the collection by itself: numbers of images mean the same on all of them.
-void check_same_images(const loader::Collection& collection, comm::Group& group) {
+void check_same_images(const loader::Collection& collection, const sources::ImageColumns* columns, comm::Group& group) {
   if (group.size() == 1) return;
   base::Sha256 hash;
   for (int64_t id = 0; id < num_images(collection); ++id) hash.update(collection.name_of(id) + "\n");
+  if (columns) hash.update(columns->sha256());
   const auto all = comm::gather_texts(group, hash.hex());
   const auto other = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one != all.front(); });
   if (other == all.end()) return;
-  throw Error(Blame::user, text("rank ", other - all.begin(), " sees other images than rank 0"),
+  throw Error(Blame::user,
+              text("rank ", other - all.begin(), " sees other images", columns ? " or another list of --columns" : "",
+                   " than rank 0"),
               "let nobody change the collection while it is listed; all nodes must see the same folder");
 }
 
@@ -277,6 +281,7 @@ PredictOptions way_of(const CollectionOptions& options) {
   way.device = options.device;
   way.trusted = options.trusted;
   way.ensemble = options.ensemble;
+  way.columns = options.columns;
   return way;
 }
 
@@ -438,7 +443,7 @@ Json CollectionResult::to_json() const {
 
 CollectionResult predict_into(const training::Trained& trained, const loader::Collection& collection,
                               const CollectionOptions& options, comm::Group& group) {
-  check_same_images(collection, group);
+  check_same_images(collection, options.columns, group);
   const ImageFiles files(collection, options.pictures ? ImageFiles::Pictures::decode : ImageFiles::Pictures::none);
   std::unique_ptr<HeldResults> held;
   Share share;

@@ -12,6 +12,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
 #include "lockstep/loader/collection.h"
+#include "lockstep/sources/image_columns.h"
 #include "lockstep/training/trained.h"
 #include "lockstep/verbs/predict/trusted.h"
 
@@ -25,6 +26,7 @@ struct CollectionOptions {
   at::Device device = at::kCPU;
   const TrustedAnswers* trusted = nullptr;  // as PredictOptions has them
   const std::vector<training::Trained>* ensemble = nullptr;
+  const sources::ImageColumns* columns = nullptr;
   std::function<std::string()> stop = [] { return std::string(); };      // why to stop now; empty: go on
   std::optional<double> seconds_left = {};                               // known to rank 0
   std::function<void(int64_t done)> got_on = [](int64_t) {};             // records of this rank so far

@@ -24,6 +24,8 @@ const base::CommandLine& predict_line_of_words() {
        {"--to", "FILE",
         "write a table instead of the text: FILE.csv (without --top a column for each class), or a record for each "
         "image: FILE.jsonl, which goes on where it was stopped or killed"},
+       {"--columns", "LIST",
+        "CSV of path, year, place, ...: by which instances.context weighs the classes of an image"},
        {"--pictures", "", "with FILE.jsonl: an overlay of each image, and the contact-sheet page FILE.html"},
        {"--coco", "FILE", "with FILE.jsonl: the objects as COCO has results"},
        {"--images", "LIST", "of --coco: a COCO list whose numbers of images and categories it takes"},
@@ -89,6 +91,10 @@ int predict_as_rank(const base::Arguments& arguments, const ranks::Rank& rank) {
   const TrustedAnswers trusted(trained, trust_options(arguments));
   const auto ensemble = load_ensemble(trusted.options().ensemble, trained, options.device);
   options.trusted = &trusted;
+  const auto columns = columns_for(arguments, trained, images, [&](const std::string& note) {
+    if (rank.group.rank() == 0) std::fprintf(stderr, "%s\n", note.c_str());
+  });
+  options.columns = columns.get();
   if (!ensemble.empty()) options.ensemble = &ensemble;
   if (rank.group.rank() == 0 && !trusted.note().empty()) std::fprintf(stderr, "note: %s\n", trusted.note().c_str());
   if (arguments.value("--json") != "-" && !table)

@@ -19,6 +19,7 @@
 #include "lockstep/step/evaluate.h"
 #include "lockstep/step/precision.h"
 #include "lockstep/step/step.h"
+#include "lockstep/task/objects.h"
 #include "lockstep/trust/heat_overlay.h"
 
 namespace lockstep::verbs::predict {
@@ -222,6 +223,36 @@ std::vector<training::Trained> load_ensemble(const std::vector<std::string>& run
   return all;
 }
 
+std::unique_ptr<const sources::ImageColumns> columns_for(const base::Arguments& arguments,
+                                                         const training::Trained& trained,
+                                                         const loader::Collection& collection,
+                                                         const std::function<void(const std::string&)>& say) {
+  const std::vector<std::string> used = trained.task->known_columns();
+  const std::string& context = trained.job.instances.context;
+  const auto list = arguments.value("--columns");
+  if (!list) {
+    if (!used.empty())
+      say(text("note: ", context, " weighs by ", base::join(used, ", "),
+               ", which is known of no image: --columns LIST"));
+    return nullptr;
+  }
+  if (used.empty()) {
+    throw Error(Blame::user, text("--columns ", *list, ": this run weighs no class by a column"),
+                "name a table with lines class,COLUMN=VALUE,weight: --set instances.context=TABLE.csv "
+                "(docs/detection.md), or leave --columns out");
+  }
+  std::vector<std::string> names;
+  names.reserve(collection.samples.size());
+  for (int64_t id = 0; id < std::ssize(collection.samples); ++id) names.push_back(collection.name_of(id));
+  auto columns = std::make_unique<const sources::ImageColumns>(*list, names);
+  columns->require(used, context);
+  if (columns->num_unlisted() > 0) {
+    say(text("note: ", columns->num_unlisted(), " of ", names.size(), " images do not stand in ", *list, ", such as ",
+             columns->first_unlisted(), ": no column weighs their scores"));
+  }
+  return columns;
+}
+
 BatchPredictor::BatchPredictor(const training::Trained& trained, const loader::Collection& collection,
                                const PredictOptions& options)
     : trained_(trained), collection_(collection), options_(options), inference_(trained, options.device) {
@@ -232,6 +263,15 @@ BatchPredictor::BatchPredictor(const training::Trained& trained, const loader::C
     ensemble_.push_back(std::make_unique<training::Inference>(other, options.device));
     temperatures_.push_back(calibrated_temperature(other));
   }
+}
+
+std::vector<std::string> BatchPredictor::annotations_of(const loader::Batch& batch) const {
+  std::vector<std::string> all = batch.annotations;
+  for (size_t i = 0; options_.columns && i < all.size(); ++i) {
+    Json known = options_.columns->of(batch.sample_ids[i]);
+    if (!known.is_null() && !all[i].empty()) all[i] = task::annotation_with_columns(all[i], std::move(known));
+  }
+  return all;
 }
 
 std::vector<Json> BatchPredictor::records(const loader::Batch& batch, const model::NamedTensors& fields) const {
@@ -245,7 +285,10 @@ std::vector<Json> BatchPredictor::records(const loader::Batch& batch, const mode
   const TrustedAnswers* trusted = options_.trusted;
   if (!trusted || !trusted->is_active()) {
     const auto host = inference_.outputs(fields);
-    add_all(step::plain_rows(batch, host));
+    task::Rows rows = step::plain_rows(batch, host);
+    const std::vector<std::string> annotations = annotations_of(batch);
+    rows.annotations = annotations;
+    add_all(rows);
     return all;
   }
   at::Tensor features;

@@ -13,6 +13,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/comm/group.h"
 #include "lockstep/loader/loader.h"
+#include "lockstep/sources/image_columns.h"
 #include "lockstep/task/task.h"
 #include "lockstep/training/inference.h"
 #include "lockstep/training/trained.h"
@@ -51,6 +52,7 @@ struct PredictOptions {
   std::function<void()> got_on = {};                 // after each batch of this rank
   const TrustedAnswers* trusted = nullptr;           // how far to trust them; null: nobody asks. Outlives the work
   const std::vector<training::Trained>* ensemble = nullptr;  // further networks; the answer is the mean. Likewise
+  const sources::ImageColumns* columns = nullptr;            // of the collection's images; null: none. Likewise
 };
 
 // Images of a pass.
@@ -65,6 +67,13 @@ std::unique_ptr<loader::Loader> prediction_loader(const training::Trained& train
 std::vector<training::Trained> load_ensemble(const std::vector<std::string>& runs, const training::Trained& first,
                                              at::Device device);
 
+// `--columns LIST`: what is known of the images besides; null where nothing is asked. `say` gets a note where images
+// have no row, or where the network would use columns and has none. User error where the network uses none, or others.
+std::unique_ptr<const sources::ImageColumns> columns_for(const base::Arguments& arguments,
+                                                         const training::Trained& trained,
+                                                         const loader::Collection& collection,
+                                                         const std::function<void(const std::string&)>& say);
+
 // The network at work. One batch after the other; what it needs for all of them is set up once.
 class BatchPredictor {
  public:
@@ -78,6 +87,7 @@ class BatchPredictor {
   // Of each row, with everything that is asked of it; null where the image could not be read: a task has nothing to
   // tell of a size and fields that are not there.
   std::vector<base::Json> records(const loader::Batch& batch, const model::NamedTensors& fields) const;
+  std::vector<std::string> annotations_of(const loader::Batch& batch) const;  // with the columns
   void explain(const loader::Batch& batch, const model::NamedTensors& fields, const std::vector<base::Json>& records);
 
   const training::Trained& trained_;
