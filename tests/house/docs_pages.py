@@ -34,6 +34,7 @@ ELSEWHERE = {
     r"lockstep (prep .*radar|prep world|train examples/nowcast|eval runs/rain|plan examples/radar)":
         "tests/scenarios/nowcast.txt tests/learning/nowcast.py",
     r"lockstep (prep .*sentences|train captions.json|predict classifier)": "tests/scenarios/text.txt",
+    r"lockstep plan examples/(resnet50.*--levers|documents/)": "examples/documents/kitti/run.sh examples/documents/minotauro/run.sh",  # advise.txt
     r"lockstep bench .*--device cuda": "scripts/measure_gpu.sh scripts/measure_fused.py",  # a GPU's own turn
     r"lockstep submit .*--(via|fetch)": "tests/slurm/via.sh",
     r"lockstep plan job.json --on .*--gpus": "tests/scenarios/plan.txt",

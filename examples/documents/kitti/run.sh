@@ -3,4 +3,28 @@
 # Prints the page docs/documents/kitti.md; further arguments go to the command (--report FILE.md, --json FILE: full paths).
 set -euo pipefail
 cd "$(dirname "$(realpath "$0")")"
-exec lockstep plan --advise table table.json "$@"
+lockstep plan --advise table table.json "$@"
+exec ../plans.sh "$@" << 'TEXT'
+## The larger networks that it names
+
+More layers: ResNet-152 and the Tiramisu. More computation: DenseNet. ResNet-50 and GoogLeNet are what its authors scaled. The
+recipe of ImageNet's 90 epochs in fp32 on one P100 and on 16; where a batch does not fit, with the micro-batch that does:
+
+    lockstep plan examples/resnet50.json --set training.precision=fp32 --on p100-pcie --gpus 1,16 --levers micro_batch
+
+    lockstep plan examples/resnet50.json --set model.name=resnet152 --set training.precision=fp32 --on p100-pcie --gpus 1,16 --levers micro_batch
+
+    lockstep plan examples/resnet50.json --set model.name=googlenet --set training.precision=fp32 --on p100-pcie --gpus 1,16 --levers micro_batch
+
+    lockstep plan examples/resnet50.json --set model.name=densenet201 --set training.precision=fp32 --on p100-pcie --gpus 1,16 --levers micro_batch
+
+The Tiramisu labels every pixel ([segmentation](../segmentation.md)). Its paper's crops of CamVid, 3 a step, and whole images of
+352 x 480, one a step:
+
+    lockstep plan examples/documents/kitti/tiramisu.json --on p100-pcie --levers micro_batch
+
+    lockstep plan examples/documents/kitti/tiramisu.json --set 'data.image_size=[352,480]' --set training.global_batch=1 --on p100-pcie --levers micro_batch
+
+Learning rate, momentum, number of layers or blocks: `lockstep tune study.json` ([tuning](../tune.md)). Interpretability and
+reliability of predictions: `lockstep eval RUN --calibrate --features --explain` ([trust](../trust.md)).
+TEXT
