@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up radar learnt from its files: nowcast.py [FOLDER].
+"""A made-up radar learnt from its files by one command: nowcast.py [FOLDER].
 
-40 events of rain as Level II files become sequences, a ConvLSTM learns them, and its forecasts of the last events, which it
-has never seen, are held against the two ways to forecast without learning: better than persistence at every lead time,
-by the critical success index at 0.5 mm/h and by the squared error, and than optical flow from 30 minutes on by the index.
+`lockstep workflow run` takes 40 events of rain from Level II files over sequences, training and evaluation to the report. The
+forecasts of a ConvLSTM for the last events, which it has never seen, are held against the two ways to forecast without learning:
+better than persistence at every lead time, by the critical success index at 0.5 mm/h and by the squared error, and than
+optical flow from 30 minutes on by the index. Run a second time, nothing of it is out of date.
 """
 import json
 import pathlib
@@ -25,14 +26,28 @@ JOB = {
 }
 
 
+WORKFLOW = {
+    "name": "nowcast",
+    "stages": {
+        "synthesize": {"prep": ["--synthesize", "radar", "--count", "1440", "--to", "{output}"], "outputs": ["world"]},
+        "prep": {"prep": ["{input}", "--to", "{output}", "--grid", "32", "--cell", "4", "--stride", "2", "--validate", "0.1"],
+                 "inputs": ["world"], "outputs": ["rain"]},
+        "train": {"train": ["job.json", "--run", "run"], "inputs": ["rain"], "outputs": ["run/weights.safetensors"]},
+        "eval": {"eval": ["run"], "inputs": ["run/weights.safetensors", "rain/validate"], "outputs": ["run/eval.json"]},
+        "report": {"command": [lockstep.file, "report", "run"], "inputs": ["run/eval.json"], "outputs": ["run/report.html"]},
+    },
+}
+
+
 def learn(folder):
-    lockstep("prep", "--synthesize", "radar", "--count", "1440", "--to", "world", cwd=folder)
-    lockstep("prep", "world", "--to", "rain", "--grid", "32", "--cell", "4", "--stride", "2", "--validate", "0.1", cwd=folder)
     (folder / "job.json").write_text(json.dumps(JOB))
-    lockstep("train", "job.json", "--run", "run", cwd=folder)
-    print(lockstep("eval", "run", "--json", "eval.json", cwd=folder))
-    lockstep("report", "run", cwd=folder)
-    return json.loads((folder / "eval.json").read_text())
+    (folder / "workflow.json").write_text(json.dumps(WORKFLOW))
+    print(lockstep("workflow", "run", "workflow.json", cwd=folder))
+    print(lockstep("workflow", "status", "workflow.json", cwd=folder))
+    again = lockstep("workflow", "run", "workflow.json", cwd=folder)
+    assert f"{len(WORKFLOW['stages'])} up to date" in again, again
+    assert (folder / "run/report.html").read_text().count("data:image/png") >= JOB["evaluation"]["worst"]
+    return json.loads((folder / "run/eval.json").read_text())
 
 
 def main():

@@ -19,6 +19,7 @@ def program(build=None):
         if done.returncode != 0:
             sys.exit(f"lockstep {' '.join(words)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
+    lockstep.file = str(file)
     return lockstep
 
 
