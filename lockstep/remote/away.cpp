@@ -7,7 +7,9 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
+#include "lockstep/chain/chain.h"
 #include "lockstep/remote/parcel.h"
+#include "lockstep/run/folder.h"
 
 namespace lockstep::remote {
 namespace {
@@ -82,7 +84,8 @@ class Note {
     if (base::is_there(file_)) before_ = base::read_file(file_);
     write_away(run, away);
   }
-  // It was not submitted, as is known from there.
+  // REQUIRES: it was refused there, for certain. Killed behind the scheduler's answer, or with words that cannot be
+  // read, it may have been queued.
   void take_back() const {
     if (before_) return base::write_file(file_, *before_);
     std::error_code gone;
@@ -97,14 +100,29 @@ class Note {
   std::optional<std::string> before_;
 };
 
-// What it says between the lines that a site's start-up files print.
-Json json_in(const std::string& said) {
-  const size_t open = said.find('{');
-  const size_t close = said.rfind('}');
-  if (open == std::string::npos || close == std::string::npos || close < open) {
-    throw Error(Blame::machine, "submit there gave no answer that can be read", "log in there and try the command");
+// The document that begins with this line: up to the line that closes it.
+std::string document_at(const std::vector<std::string>& lines, size_t first) {
+  std::string document = lines[first];
+  if (document.ends_with('}')) return document;
+  for (size_t i = first + 1; i < lines.size(); ++i) {
+    document += "\n" + lines[i];
+    if (lines[i].starts_with('}')) break;
   }
-  return base::parse_json(said.substr(open, close - open + 1), "the answer of submit there");
+  return document;
+}
+
+// What it says between the lines that a site's start-up files print, which may have braces of their own.
+Json json_in(const std::string& said) {
+  const auto lines = base::split(said, '\n');
+  for (size_t i = lines.size(); i-- > 0;) {
+    if (!lines[i].starts_with('{')) continue;
+    try {
+      return base::parse_json(document_at(lines, i), "the answer of submit there");
+    } catch (const Error&) {
+      continue;  // a greeting
+    }
+  }
+  throw Error(Blame::machine, "submit there gave no answer that can be read", "log in there and try the command");
 }
 
 // The message of the program there, without its first words.
@@ -120,6 +138,44 @@ Error error_there(const Login& login, const site::Answer& answer) {
   if (what.empty()) what = std::string(base::trim(answer.err.empty() ? answer.out : answer.err));
   const Blame blame = answer.code == 2 ? Blame::user : answer.code == 4 ? Blame::bug : Blame::machine;
   return {blame, text(login.destination, ": ", what), fix};
+}
+
+// Of a folder without via.json: what a run leaves in it.
+bool holds_a_run(const base::Path& folder) {
+  const run::RunPaths paths{folder};
+  const base::Path all[] = {paths.job(),
+                            paths.plan(),
+                            paths.journal(),
+                            paths.checkpoints(),
+                            paths.lock(),
+                            paths.weights(),
+                            run::supervisors_folder(folder)};
+  return chain::has_chain(folder) ||
+         std::any_of(std::begin(all), std::end(all), [](const base::Path& path) { return base::is_there(path); });
+}
+
+// Whoever looks at a run elsewhere writes its files over those in the folder here.
+void refuse_run_of_this_machine(const base::Path& run) {
+  if (read_away(run) || !holds_a_run(run)) return;
+  throw Error(Blame::user,
+              text(run.string(), " holds a run of this machine: the one from the login node would be written over it"),
+              "--run runs/OTHER, or move that folder away first");
+}
+
+void refuse_other_run(const base::Path& run, const Away& away) {
+  const auto before = read_away(run);
+  if (!before || (before->login == away.login && before->run == away.run)) return;
+  throw Error(
+      Blame::user,
+      text(run.string(), " is the run ", there(before->login, before->run), ", not ", there(away.login, away.run)),
+      "--run runs/OTHER, or move that folder away first");
+}
+
+// How a job there can be found when nobody here knows whether it was queued.
+Error with_doubt(const Error& error, const base::Path& run) {
+  const std::string ask =
+      text("it may stand in the queue there: lockstep submit --status ", base::shell_path(run.string()), " asks");
+  return {error.blame(), error.what(), error.fix().empty() ? ask : text(error.fix(), "; ", ask)};
 }
 
 }  // namespace
@@ -156,7 +212,16 @@ void write_away(const base::Path& run, const Away& away) {
   base::write_json(away_file(run), document);
 }
 
+void refuse_if_away(const base::Path& run) {
+  const auto away = read_away(run);
+  if (!away) return;
+  throw Error(Blame::user,
+              text(run.string(), " is what was fetched of ", there(away->login, away->run), ", no run of this machine"),
+              text("--run runs/OTHER; it goes on there: lockstep submit --status ", base::shell_path(run.string())));
+}
+
 Sent send(const SendRequest& request) {
+  refuse_run_of_this_machine(request.run);
   const std::string name = request.run.filename().string();
   const std::string folder = request.folder.empty() ? text("lockstep/", name) : request.folder;
   const auto files = files_of(request.job);
@@ -165,6 +230,7 @@ Sent send(const SendRequest& request) {
   sent.copied = choose_parcel(files, found.there, request.most, request.login.destination);
   check_links(sent.copied);
   sent.away = {request.login, found.folder, text(found.folder, "/runs/", name), found.program};
+  refuse_other_run(request.run, sent.away);
 
   const base::TemporaryFolder documents;
   base::write_json(documents.path() / "job.json", spec::changed_json(request.job));
@@ -187,12 +253,16 @@ Sent send(const SendRequest& request) {
   const bool dry = std::count(request.options.begin(), request.options.end(), "--dry-run") > 0;
   std::optional<Note> note;
   if (!dry) note.emplace(request.run, sent.away);
-  const site::Answer answer = ask_there(request.login, line, kSubmitPatience);
   try {
+    const site::Answer answer = ask_there(request.login, line, kSubmitPatience);
+    if (note && answer.code == static_cast<int>(Blame::user)) {  // refused there: nothing was queued
+      note->take_back();
+      note.reset();
+    }
     if (!answer.good()) throw error_there(request.login, answer);
     sent.answer = json_in(answer.out);
-  } catch (const Error&) {
-    if (note) note->take_back();
+  } catch (const Error& error) {
+    if (note) throw with_doubt(error, request.run);
     throw;
   }
   return sent;
@@ -223,12 +293,14 @@ void fetch(const Away& away, const base::Path& run, Fetch how) {
                                    "--exclude=/via.json",
                                    "--exclude=/checkpoints/",
                                    "--exclude=*.tmp-*"};
-  if (how == Fetch::to_look_at) {
+  if (how == Fetch::to_look_at) {  // with the lock, by which `watch` knows that it runs
     options.insert(options.end(), {"--exclude=*.safetensors", "--exclude=/events/", "--max-size=64m"});
+  } else {
+    options.insert(options.end(), {"--exclude=/lock", "--exclude=/ranks/lock"});
   }
   auto words = rsync_words(away.login, options);
   words.push_back(there(away.login, away.run + "/"));
-  words.push_back((run / "").string());
+  words.push_back((std::filesystem::absolute(run) / "").string());  // rsync takes a:b for a host
   copy(away.login, words);
 }
 

@@ -27,6 +27,8 @@ struct Away {
 };
 std::optional<Away> read_away(const base::Path& run);  // nothing: the run is here
 void write_away(const base::Path& run, const Away& away);
+// User error where the run of this folder is elsewhere: what is written here, the next look at it would overwrite.
+void refuse_if_away(const base::Path& run);
 
 struct SendRequest {
   Login login;
@@ -47,8 +49,8 @@ struct Sent {
 };
 
 // Copies job, machine and small data to the login node, submits there, and notes it here. User errors as
-// choose_parcel(), and what submit says there, with who must act. Machine error when nobody can be reached, or
-// there is no lockstep.
+// choose_parcel(), and what submit says there, with who must act; one when the folder here holds another run. Machine
+// error when nobody can be reached, or there is no lockstep.
 Sent send(const SendRequest& request);
 
 // What the same program says there to these words, in the folder of the job.

@@ -62,6 +62,9 @@ TEST_F(AwayTest, SubmitsThereAndNotesItHere) {
   fetch_if_away(request_.run);
   EXPECT_THAT(base::read_file(home_.path() / "copied"), HasSubstr("--exclude=/checkpoints/"));
   EXPECT_THAT(base::read_file(home_.path() / "copied"), HasSubstr("--no-links --no-devices --no-specials --no-perms"));
+  EXPECT_THAT(base::read_file(home_.path() / "copied"), testing::Not(HasSubstr("--exclude=/lock")));
+  fetch(sent.away, request_.run, Fetch::everything);  // to go on with: whoever holds it there does not hold it here
+  EXPECT_THAT(base::read_file(home_.path() / "copied"), HasSubstr("--exclude=/lock"));
 }
 
 TEST_F(AwayTest, SaysWhoMustActThere) {
@@ -75,10 +78,10 @@ TEST_F(AwayTest, SaysWhoMustActThere) {
 
 TEST_F(AwayTest, AJobWhoseSubmissionWasCutOffIsNotLost) {
   install_there("echo queued >> queue; exit 255");
-  EXPECT_THAT(send_complaint(), HasSubstr("3 cannot log in to ada@login"));
+  EXPECT_THAT(send_complaint(),
+              testing::AllOf(HasSubstr("3 cannot log in to ada@login"), HasSubstr("submit --status")));
   ASSERT_TRUE(read_away(request_.run));  // --status can ask there
   const Away noted = *read_away(request_.run);
-  request_.folder = "elsewhere";
   install_there("echo 'lockstep: user error: its chain lives' >&2; exit 2");
   EXPECT_THAT(send_complaint(), HasSubstr("2 ada@login: its chain lives"));
   EXPECT_EQ(*read_away(request_.run), noted);  // what was refused changes nothing
@@ -96,7 +99,69 @@ TEST_F(AwayTest, AHostileAnswerIsAnErrorOfTheMachineThere) {
   EXPECT_THAT(answers("lockstep-folder /f\\nlockstep-program /x\\nlockstep-there 99999999999999999999999\\n"
                       "lockstep-there x\\nlockstep-there -1\\n"),
               HasSubstr("3 submit there gave no answer that can be read"));
-  EXPECT_FALSE(base::is_there(request_.run / "via.json"));
+}
+
+// What it said ended with 0, or it was killed behind sbatch: the job may run for days.
+TEST_F(AwayTest, AJobThatMayHaveBeenQueuedIsNotForgotten) {
+  install_there("echo queued; echo '{\"jobs\": '");
+  EXPECT_THAT(send_complaint(), HasSubstr("it may stand in the queue there: lockstep submit --status "));
+  ASSERT_TRUE(read_away(request_.run));
+  const Away noted = *read_away(request_.run);
+  for (const char* end : {"kill -9 $$", "exit 3"}) {
+    std::filesystem::remove_all(request_.run);
+    install_there(end);
+    EXPECT_THAT(send_complaint(), HasSubstr("lockstep submit --status ")) << end;
+    EXPECT_EQ(read_away(request_.run), noted) << end;
+  }
+}
+
+TEST_F(AwayTest, FindsTheAnswerBetweenGreetingsWithBraces) {
+  install_there(
+      "echo '{{{ ask {help} }}}'; printf '{\\n  \"jobs\": [\\n    \"17\"\\n  ],\\n  \"deep\": {\\n    \"x\": 1\\n  "
+      "}\\n}\\n'; echo '{bye}'");
+  EXPECT_EQ(send(request_).answer.at("jobs").items()[0].as_string(), "17");
+}
+
+TEST_F(AwayTest, ARunOfThisMachineIsNotWrittenOver) {
+  install_there("echo '{\"jobs\": [\"17\"]}'");
+  for (const char* name : {"journal.jsonl", "job.json", "checkpoints", "lock", "ranks", "weights.safetensors"}) {
+    const base::TemporaryFolder folder;
+    request_.run = folder.path() / "pets";
+    base::make_folders(request_.run);
+    base::write_file(request_.run / name, "{}");
+    EXPECT_THAT(send_complaint(), HasSubstr("pets holds a run of this machine")) << name;
+    EXPECT_FALSE(read_away(request_.run));
+  }
+  EXPECT_FALSE(base::is_there(home_.path() / "copied"));
+  request_.run = home_.path() / "empty" / "pets";
+  base::make_folders(request_.run);
+  send(request_);
+  base::write_file(request_.run / "journal.jsonl", "");  // as fetched
+  send(request_);
+  EXPECT_THROW(refuse_if_away(request_.run), base::Error);
+  EXPECT_NO_THROW(refuse_if_away(home_.path()));
+}
+
+TEST_F(AwayTest, AnotherRunElsewhereIsNotWrittenOver) {
+  install_there("echo '{\"jobs\": [\"17\"]}'");
+  const Away first = send(request_).away;
+  request_.folder = "elsewhere";
+  EXPECT_THAT(send_complaint(),
+              HasSubstr("2 " + request_.run.string() + " is the run ada@login:" + first.run + ", not"));
+  request_.folder = "";
+  request_.login = {"eve@login", 0};
+  EXPECT_THAT(send_complaint(), HasSubstr(", not eve@login:"));
+  EXPECT_EQ(*read_away(request_.run), first);
+}
+
+// rsync takes a:b for a host.
+TEST_F(AwayTest, AFolderWithAColonIsAFolder) {
+  const base::Path before = std::filesystem::current_path();
+  std::filesystem::current_path(home_.path());
+  write_away("a:b", {{"ada@login", 0}, "/f", "/f/runs/a", "/bin/true"});
+  fetch_if_away("a:b");
+  std::filesystem::current_path(before);
+  EXPECT_THAT(base::read_file(home_.path() / "copied"), HasSubstr(" " + (home_.path() / "a:b/").string() + "\n"));
 }
 
 TEST_F(AwayTest, ANoteThatSomebodyChangedIsRefused) {

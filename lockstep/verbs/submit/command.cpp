@@ -219,6 +219,7 @@ std::string shortfall_text(const Queued& queued, int64_t wanted) {
 int submit_job(const base::Arguments& arguments) {
   const auto catalogue = catalogue::load_catalogue();
   const SubmitRequest request = request_of(arguments, catalogue);
+  remote::refuse_if_away(request.run);
   const Prepared prepared = chain::prepare(request, catalogue);
   std::string shown = headline(request, prepared);
   for (const auto& note : prepared.notes) shown += text("  ", note, "\n");

@@ -20,6 +20,7 @@
 #include "lockstep/ranks/rank_life.h"
 #include "lockstep/ranks/supervisor.h"
 #include "lockstep/ranks/worker_slot.h"
+#include "lockstep/remote/away.h"
 #include "lockstep/run/stop.h"
 #include "lockstep/site/command.h"
 #include "lockstep/site/hosts.h"
@@ -268,6 +269,7 @@ LOCKSTEP_VERB(train)(const std::vector<std::string>& words) {
   if (arguments.has("--check-data"))
     return check_data(job, arguments, run_folder(job, arguments).string() + ".bad.txt");
   if (arguments.has("--find-lr")) return find_rate_here(loaded, arguments, ranks);
+  remote::refuse_if_away(run_folder(job, arguments));
   return ranks::run_on_ranks({.ranks = ranks,
                               .run = run_folder(job, arguments),
                               .watch = [&] { return supervise_here(job, arguments, words, ranks); },
