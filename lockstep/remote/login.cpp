@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "lockstep/base/base64.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/shell.h"
 #include "lockstep/base/text.h"
@@ -56,9 +57,12 @@ Login parse_login(const std::string& word) {
   return login;
 }
 
+// The user's shell there reads the words first, and shells do not agree on quoting: within apostrophes fish takes a
+// backslash for its own, csh a '!'. So the line travels in letters that mean the same to all of them.
 std::vector<std::string> ssh_words(const Login& login, const std::string& line) {
   auto words = ssh_options(login);
-  words.insert(words.end(), {"--", login.destination, text("/bin/sh -c ", base::shell_word(line))});
+  words.insert(words.end(), {"--", login.destination,
+                             text("/bin/sh -c 'eval \"$(printf %s ", base::to_base64(line), " | base64 -d)\"'")});
   return words;
 }
 
