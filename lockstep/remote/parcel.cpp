@@ -15,12 +15,17 @@ using base::Blame;
 using base::Error;
 using base::text;
 
-int64_t bytes_in(const base::Path& path) {
+// As rsync --copy-links copies it: what a link leads to counts wherever a link leads to it. One that leads back to a
+// folder on the way has no end; check_links() refuses it.
+int64_t bytes_in(const base::Path& path, std::vector<base::Path>& way) {
   if (std::filesystem::is_regular_file(path)) return static_cast<int64_t>(std::filesystem::file_size(path));
+  if (!std::filesystem::is_directory(path)) return 0;
+  const base::Path real = std::filesystem::canonical(path);
+  if (std::count(way.begin(), way.end(), real) > 0) return 0;
+  way.push_back(real);
   int64_t sum = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
-    if (entry.is_regular_file()) sum += static_cast<int64_t>(entry.file_size());
-  }
+  for (const auto& entry : base::list_folder(path)) sum += bytes_in(entry, way);
+  way.pop_back();
   return sum;
 }
 
@@ -95,7 +100,8 @@ std::vector<JobFile> files_of(const spec::Job& job) {
       if (one.path == path) return;
     }
     JobFile file{key, path, base::is_there(path), 0};
-    if (file.here) file.bytes = bytes_in(path);
+    std::vector<base::Path> way;
+    if (file.here) file.bytes = bytes_in(path, way);
     all.push_back(std::move(file));
   };
   add("data.train", job.data.train);

@@ -94,6 +94,17 @@ TEST_F(LinksTest, OneThatLeadsOutIsNamed) {
   EXPECT_THAT(complaint({"d"}), HasSubstr("there would be no end"));
 }
 
+// rsync copies what they lead to, wherever they stand: --most asks for all of it.
+TEST_F(LinksTest, CountAsWhatTheyLeadTo) {
+  std::filesystem::create_symlink("../../elsewhere", "d/train/all");
+  std::filesystem::create_symlink("../../elsewhere/b", "d/train/b");
+  std::filesystem::create_symlink("..", "d/train/round");  // check_links() refuses it
+  std::filesystem::create_symlink("absent", "d/train/nowhere");
+  spec::Job job;
+  job.data.train = "d";
+  EXPECT_EQ(files_of(job)[0].bytes, 3);
+}
+
 // As people keep their data: the job's folder has a link to it.
 TEST_F(LinksTest, WhatTheJobNamesMayBeOne) {
   std::filesystem::create_symlink(folder_.path() / "elsewhere", "data");
