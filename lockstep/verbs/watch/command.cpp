@@ -107,18 +107,14 @@ Pause pause_for(double seconds) {
   };
 }
 
-void fetch_those_away(const std::vector<std::string>& runs) {
-  for (const auto& run : runs) remote::fetch_if_away(run);
-}
-
 // A run that was submitted with --via is fetched again before each look, a few seconds apart: each time is a login
 // there.
-Pause pause_and_fetch(const Pause& pause, const std::vector<std::string>& runs) {
+Pause pause_and_fetch(const Pause& pause, Fetching& fetching) {
   constexpr double kBetweenLogins = 10;
-  return [pause, runs, fetched = base::steady_seconds()]() mutable {
+  return [pause, &fetching, fetched = base::steady_seconds()]() mutable {
     if (!pause()) return false;
     if (base::steady_seconds() - fetched >= kBetweenLogins) {
-      fetch_those_away(runs);
+      fetching.fetch_all();
       fetched = base::steady_seconds();
     }
     return true;
@@ -126,7 +122,8 @@ Pause pause_and_fetch(const Pause& pause, const std::vector<std::string>& runs) 
 }
 
 // On a terminal a screen, else lines for a log: one whenever something has changed, and the whole frame at the end.
-int follow(std::vector<watching::RunWatch>& runs, const Pause& pause, bool quiet, std::vector<Snapshot>& last) {
+int follow(std::vector<watching::RunWatch>& runs, const Pause& pause, const Fetching& fetching, bool quiet,
+           std::vector<Snapshot>& last) {
   const bool terminal = !quiet && ::isatty(STDOUT_FILENO) == 1;
   std::unique_ptr<Screen> screen;
   std::vector<std::string> shown(runs.size());
@@ -135,10 +132,15 @@ int follow(std::vector<watching::RunWatch>& runs, const Pause& pause, bool quiet
       runs,
       [&](const std::vector<Snapshot>& all) {
         last = all;
+        for (const auto& [run, trouble] : fetching.troubles()) {
+          for (auto& one : last) {
+            if (one.folder == run) one.warnings.push_back(text("as last fetched: ", trouble));
+          }
+        }
         if (quiet) return;
         if (terminal) {
           if (!screen) screen = std::make_unique<Screen>();
-          return Screen::draw(draw_frame(all, screen_options(true)));
+          return Screen::draw(draw_frame(last, screen_options(true)));
         }
         constexpr double kBetweenLines = 10;
         if (base::steady_seconds() - shown_at < kBetweenLines && shown_at > 0) return;
@@ -202,7 +204,7 @@ LOCKSTEP_VERB(watch)(const std::vector<std::string>& words) {
     throw base::Error(base::Blame::user, "a run folder is expected", "lockstep watch RUN");
   }
   const double every = seconds_of(arguments);
-  fetch_those_away(arguments.positional);
+  for (const auto& run : arguments.positional) remote::fetch_if_away(run);
   std::vector<watching::RunWatch> runs;
   runs.reserve(arguments.positional.size());
   for (const auto& folder : arguments.positional) runs.emplace_back(run::open_run(folder));
@@ -212,8 +214,12 @@ LOCKSTEP_VERB(watch)(const std::vector<std::string>& words) {
     last = look_at(runs);
   } else {
     take_signals();
-    code = follow(runs, pause_and_fetch(pause_for(every), arguments.positional),
-                  arguments.value_or("--json", "") == "-", last);
+    const bool quiet = arguments.value_or("--json", "") == "-";
+    const bool screen = !quiet && ::isatty(STDOUT_FILENO) == 1;
+    Fetching fetching(arguments.positional, remote::fetch_if_away, [screen](const std::string& words) {
+      if (!screen) std::fprintf(stderr, "lockstep watch: %s\n", words.c_str());  // on a screen it is a warning
+    });
+    code = follow(runs, pause_and_fetch(pause_for(every), fetching), fetching, quiet, last);
   }
   base::give(arguments, json_of(last), last_frame(last));
   return code;

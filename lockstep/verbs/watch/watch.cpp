@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "lockstep/base/clock.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep::verbs::watch {
 
@@ -32,6 +34,23 @@ int follow_runs(std::vector<watching::RunWatch>& runs, const Show& show, const P
       return code;
     }
     if (!pause()) return kInterrupted;
+  }
+}
+
+Fetching::Fetching(std::vector<std::string> runs, Fetch fetch, Say say)
+    : runs_(std::move(runs)), fetch_(std::move(fetch)), say_(std::move(say)) {}
+
+void Fetching::fetch_all() {
+  for (const auto& run : runs_) {
+    try {
+      fetch_(run);
+      if (troubles_.erase(run) > 0) say_(base::text(run, ": fetched again"));
+    } catch (const base::Error& error) {
+      if (error.blame() != base::Blame::machine) throw;
+      if (troubles_[run] == error.what()) continue;
+      troubles_[run] = error.what();
+      say_(base::text(run, ": ", error.what(), "; tried again at each look"));
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lockstep/base/error.h"
 #include "lockstep/run/journal.h"
 
 namespace lockstep::verbs::watch {
@@ -53,6 +54,33 @@ TEST(WatchTest, SomebodyMayEndItWithoutAnyHarm) {
   EXPECT_EQ(follow_runs(
                 runs, [](const auto&) {}, [] { return false; }),
             130);
+}
+
+TEST(WatchTest, ANetworkThatFailsIsToldOnceAndTriedAgain) {
+  std::vector<std::string> said;
+  int fetched = 0;
+  bool network = true;
+  Fetching fetching(
+      {"a", "b"},
+      [&](const std::string& run) {
+        ++fetched;
+        if (!network && run == "b") throw base::Error(base::Blame::machine, "no route to host");
+      },
+      [&](const std::string& line) { said.push_back(line); });
+  fetching.fetch_all();
+  EXPECT_TRUE(said.empty());
+  network = false;
+  fetching.fetch_all();
+  fetching.fetch_all();
+  EXPECT_EQ(said, (std::vector<std::string>{"b: no route to host; tried again at each look"}));
+  EXPECT_EQ(fetching.troubles().at("b"), "no route to host");
+  network = true;
+  fetching.fetch_all();
+  EXPECT_EQ(said.back(), "b: fetched again");
+  EXPECT_TRUE(fetching.troubles().empty());
+  EXPECT_EQ(fetched, 8);
+  Fetching broken({"a"}, [](const std::string&) { throw base::Error(base::Blame::user, "via.json"); }, {});
+  EXPECT_THROW(broken.fetch_all(), base::Error);
 }
 
 }  // namespace
