@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/spec/workflow.h"
 
-#include <algorithm>
+#include <filesystem>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -82,9 +82,7 @@ const std::vector<std::string>& Stage::words() const {
 }
 
 bool Stage::goes_on() const {
-  const auto is_record_file = [](const std::string& word) { return word.ends_with(".jsonl"); };
-  return restartable || !train.empty() || std::any_of(predict.begin(), predict.end(), is_record_file) ||
-         (!predict.empty() && std::any_of(outputs.begin(), outputs.end(), is_record_file));
+  return restartable || !train.empty() || record_file(*this).ends_with(".jsonl");
 }
 
 size_t Workflow::find(std::string_view stage) const {
@@ -106,19 +104,47 @@ const Section& workflow_section() {
   return section;
 }
 
-Workflow parse_workflow(const base::Json& document, const std::vector<std::string>& sets) {
+namespace {
+
+// A file of the workflow has one name, by which stages find what others write: from the document's folder.
+void name_from(const std::vector<base::Path>& folders, std::vector<std::string>& paths) {
+  for (auto& path : paths) {
+    for (const auto& folder : folders) {
+      const base::Path inner = base::Path(path).lexically_normal().lexically_relative(folder);
+      if (!base::Path(path).is_absolute() || inner.empty() || *inner.begin() == "..") continue;
+      path = inner.string();
+      break;
+    }
+  }
+}
+
+// `folders`: names of the document's own.
+Workflow parse_in(const std::vector<base::Path>& folders, const base::Json& document,
+                  const std::vector<std::string>& sets) {
   base::Json copy = document;
   apply_sets(workflow_section(), copy, sets);
   Workflow workflow;
   Problems problems;
   read_document(workflow_section(), &workflow, copy, problems);
+  for (auto& stage : workflow.stages) {
+    for (auto* paths : {&stage.copy, &stage.inputs, &stage.outputs, &stage.state}) name_from(folders, *paths);
+  }
   if (problems.empty()) check_workflow(workflow, copy, problems);
   problems.throw_if_any();
   return workflow;
 }
 
+}  // namespace
+
+Workflow parse_workflow(const base::Json& document, const std::vector<std::string>& sets) {
+  return parse_in({}, document, sets);
+}
+
 Workflow load_workflow(const base::Path& path, const std::vector<std::string>& sets) {
-  return parse_workflow(base::read_json(path), sets);
+  const base::Json document = base::read_json(path);
+  return parse_in({std::filesystem::absolute(path).lexically_normal().parent_path(),
+                   std::filesystem::weakly_canonical(path).parent_path()},
+                  document, sets);
 }
 
 base::Json to_json(const Workflow& workflow) {

@@ -67,7 +67,8 @@ struct Workflow {
   bool operator==(const Workflow&) const = default;
 };
 
-// As load_job, for workflow documents. Paths stay as they are: relative to the document's folder.
+// As load_job, for workflow documents. Paths stay relative to the document's folder; load_workflow makes absolute ones
+// that lie in it so.
 Workflow load_workflow(const base::Path& path, const std::vector<std::string>& sets = {});
 Workflow parse_workflow(const base::Json& document, const std::vector<std::string>& sets = {});
 

@@ -15,6 +15,16 @@ namespace {
 using base::Json;
 using base::text;
 
+// The last value of an option among the words behind a verb; empty: none.
+std::string option_in(const std::vector<std::string>& words, const std::string& option) {
+  std::string found;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == option && i + 1 < words.size()) found = words[i + 1];
+    if (words[i].starts_with(option + "=")) found = words[i].substr(option.size() + 1);
+  }
+  return found;
+}
+
 // One is the other, or lies in it.
 bool overlap(const std::string& a, const std::string& b) {
   const auto within = [](const std::string& inner, const std::string& outer) {
@@ -100,8 +110,9 @@ class WorkflowCheck {
     try {
       fill_placeholders(stage.words(), placeholder_values(stage));
     } catch (const base::Error& error) {
-      complain(stage, stage.kind(), error.what(), error.fix());
+      return complain(stage, stage.kind(), error.what(), error.fix());
     }
+    check_state(stage);
     if (!stage.copy.empty() && stage.outputs.size() != 1) {
       complain(stage, "outputs", text("copy writes one output, these are ", stage.outputs.size()),
                "\"outputs\": [\"data/raw\"]");
@@ -110,6 +121,22 @@ class WorkflowCheck {
       complain(stage, "train", "it names no run folder", R"(add "--run", "runs/NAME")");
     }
     if (!stage.train.empty()) check_use(stage);
+    if (stage.command.empty() && stage.resources.gpus == 0 && option_in(stage.words(), "--device") == "cuda") {
+      complain(stage, stage.kind(), "it is to run on a GPU, and its resources have none: it would see none",
+               R"("resources": {"gpus": 1})");
+    }
+  }
+
+  // Starting over puts aside what it would have gone on from.
+  void check_state(const Stage& stage) {
+    for (const auto& state : state_paths(stage)) {
+      for (const auto& input : stage_inputs(stage)) {
+        if (!overlap(stage_path(input), stage_path(state))) continue;
+        complain(stage, stage.state.empty() ? stage.kind() : "state",
+                 text("it goes on from '", state, "' and reads '", input, "': one holds the other"),
+                 "to start over puts aside what it goes on from: read something else");
+      }
+    }
   }
 
   // What is asked for and not used is paid for all the same.
@@ -296,16 +323,19 @@ std::vector<std::string> state_paths(const Stage& stage) {
   if (stage.restartable) return stage.state;
   const bool trains = !stage.train.empty();
   if (!stage.goes_on()) return {};
-  const auto words = fill_placeholders(stage.words(), placeholder_values(stage));
-  const std::string option = trains ? "--run" : "--to";
-  std::string found;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == option && i + 1 < words.size()) found = words[i + 1];
-    if (words[i].starts_with(option + "=")) found = words[i].substr(option.size() + 1);
-  }
+  const std::string found =
+      trains ? option_in(fill_placeholders(stage.train, placeholder_values(stage)), "--run") : record_file(stage);
   if (found.empty()) return {};
   if (trains) return {stage_path(found)};
   return {stage_path(found), base::Path(found).replace_extension(".files").lexically_normal().string()};
+}
+
+std::string record_file(const Stage& stage) {
+  try {
+    return option_in(fill_placeholders(stage.predict, placeholder_values(stage)), "--to");
+  } catch (const base::Error&) {
+    return "";  // check_workflow() says which name in braces means nothing
+  }
 }
 
 std::vector<std::string> fill_placeholders(const std::vector<std::string>& words, const PlaceholderValues& values) {

@@ -31,6 +31,9 @@ std::string stage_path(const std::string& path);
 // What a stage that goes on keeps to go on from: the run folder of train, the records of predict, else `state`.
 std::vector<std::string> state_paths(const Stage& stage);
 
+// Of predict: the file of its records, or table (--to); empty: none.
+std::string record_file(const Stage& stage);
+
 // The words with {input}, {inputs}, {inputs[1]}, {output}, {outputs}, {outputs[1]}, {ranks}, {nodes}, {cores} and
 // {gpus} put in; {inputs} alone in a word becomes as many words. User error for any other name in braces.
 struct PlaceholderValues {

@@ -67,11 +67,21 @@ TEST(WorkflowRulesTest, NamesWhatMeansNothing) {
               HasSubstr(R"(for 8 ranks, and it would train in one process | add "--ranks", "{ranks}")"));
   EXPECT_THAT(workflow_complaint(R"("a": {"train": ["j", "--run", "r"], "resources": {"gpus": 1}})"),
               HasSubstr(R"(it would train on the CPU | add "--device", "cuda")"));
+  EXPECT_THAT(workflow_complaint(R"("a": {"eval": ["r", "--device=cuda"]})"), HasSubstr("it would see none"));
   EXPECT_THAT(workflow_complaint(R"("a": {"copy": ["x"]})"), HasSubstr("copy writes one output"));
   EXPECT_THAT(workflow_complaint(R"("a": {"command": ["x"], "after": ["b"]})"), HasSubstr("no stage 'b'"));
   EXPECT_THAT(workflow_complaint(R"("a": {"command": ["x"], "resources": {"jobs": 2}})"),
               HasSubstr("each would start over"));
   EXPECT_THAT(workflow_complaint(R"("a": {"command": ["x"], "scaling": {"many": 2}})"), HasSubstr("'many'"));
+}
+
+// To start over puts what it goes on from aside: an input in it would go along.
+TEST(WorkflowRulesTest, AStageDoesNotReadWhatItGoesOnFrom) {
+  EXPECT_THAT(workflow_complaint(R"("a": {"command": ["x"], "restartable": true, "state": ["s"], "inputs": ["s/in"]})"),
+              HasSubstr("stages.a.state: it goes on from 's' and reads 's/in'"));
+  EXPECT_THAT(workflow_complaint(R"("a": {"train": ["j", "--run=data/run"], "inputs": ["data"]})"),
+              HasSubstr("stages.a.train: it goes on from 'data/run' and reads 'data'"));
+  EXPECT_EQ(workflow_complaint(R"("a": {"train": ["j", "--run=run"], "inputs": ["data"]})"), "");
 }
 
 TEST(WorkflowRulesTest, FillsInFilesAndNumbers) {
@@ -80,6 +90,17 @@ TEST(WorkflowRulesTest, FillsInFilesAndNumbers) {
          "inputs": ["x", "y"], "outputs": ["z"], "resources": {"nodes": 2, "ranks": 3}})");
   EXPECT_THAT(fill_placeholders(workflow.stages[0].words(), placeholder_values(workflow.stages[0])),
               ElementsAre("tool", "x", "y", "--to=z", "-n", "6", "y", "{\"json\": 1}", "${i}"));
+}
+
+TEST(WorkflowRulesTest, PredictGoesOnWhereItWritesRecords) {
+  const Workflow workflow = stages_from(
+      R"("list": {"predict": ["r", "texts.jsonl", "--to", "{output}"], "inputs": ["texts.jsonl"], "outputs": ["found.csv"]},
+         "records": {"predict": ["r", "in", "--to={outputs[1]}"], "outputs": ["page.html", "found.jsonl"]},
+         "shown": {"predict": ["r", "in.jsonl"], "outputs": ["log.jsonl"]})");
+  EXPECT_FALSE(workflow.stages[0].goes_on());
+  EXPECT_TRUE(workflow.stages[1].goes_on());
+  EXPECT_EQ(record_file(workflow.stages[1]), "found.jsonl");
+  EXPECT_FALSE(workflow.stages[2].goes_on());
 }
 
 TEST(WorkflowRulesTest, KnowsWhatAStageGoesOnFrom) {

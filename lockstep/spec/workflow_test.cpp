@@ -5,6 +5,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/spec/workflow_rules.h"
 
 namespace lockstep::spec {
 namespace {
@@ -32,6 +33,25 @@ TEST(WorkflowTest, ReadsStagesAndGivesThemBack) {
   EXPECT_EQ(workflow.find("train"), 1U);
   EXPECT_THROW(workflow.find("trian"), base::Error);
   EXPECT_EQ(parse_workflow(to_json(workflow)), workflow);
+}
+
+TEST(WorkflowTest, AWholePathInItsFolderIsTheSameFile) {
+  const base::TemporaryFolder folder;
+  const base::Path real = folder.path() / "real";
+  base::make_folders(real);
+  std::filesystem::create_directory_symlink(real, folder.path() / "link");
+  for (const char* name : {"real", "link"}) {
+    const std::string whole = (folder.path() / name).string();
+    base::write_file(real / "w.json", base::text(R"({"stages": {"use": {"command": ["x"], "inputs": ["data/part"]},
+                                    "make": {"command": ["x"], "outputs": [")",
+                                                 whole, R"(/./data"]},
+                                    "far": {"command": ["x"], "outputs": ["/data", ")",
+                                                 whole, R"(er/data"]}}})"));
+    const Workflow workflow = load_workflow(folder.path() / name / "w.json");
+    EXPECT_EQ(workflow.stages[1].outputs, std::vector<std::string>{"data"});
+    EXPECT_EQ(workflow.stages[2].outputs, (std::vector<std::string>{"/data", whole + "er/data"}));
+    EXPECT_EQ(stage_needs(workflow)[0], std::vector<size_t>{1});
+  }
 }
 
 TEST(WorkflowTest, ASetReplacesAValueOfAStage) {
