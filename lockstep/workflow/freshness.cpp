@@ -15,10 +15,15 @@ namespace {
 
 using base::text;
 
+// A word may name by its whole path what the document names from its folder.
+std::string whole_path(const std::string& path) {
+  return spec::stage_path(std::filesystem::absolute(path).string());
+}
+
 bool lies_in(const std::string& path, const std::vector<std::string>& folders) {
-  const std::string plain = spec::stage_path(path);
+  const std::string plain = whole_path(path);
   return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
-    const std::string outer = spec::stage_path(folder);
+    const std::string outer = whole_path(folder);
     return plain == outer || plain.starts_with(outer + "/");
   });
 }
@@ -99,6 +104,11 @@ std::vector<std::string> reasons_for(const Freshness& found, Digests& digests) {
 }
 
 }  // namespace
+
+bool Freshness::changed_last_time(const std::string& path) const {
+  return record && record->basis.words == basis.words &&
+         std::count(record->changed.begin(), record->changed.end(), path) > 0;
+}
 
 Freshness look_at(const spec::Stage& stage, const StatePaths& paths, Digests& digests) {
   Freshness found;

@@ -20,6 +20,8 @@ struct Freshness {
   std::vector<std::string> missing;  // inputs that are not there
 
   bool up_to_date() const { return reasons.empty(); }
+  // Whether this file of the basis changed while the stage ran the last time, with the same words.
+  bool changed_last_time(const std::string& path) const;
 };
 Freshness look_at(const spec::Stage& stage, const StatePaths& paths, Digests& digests);
 

@@ -62,6 +62,41 @@ TEST_F(FreshnessTest, AFileThatTheStageWritesBesideItsOutputsIsNoReason) {
   EXPECT_THAT(reasons(0), IsEmpty());
 }
 
+// By an editor, say: what it has made rests on the old script, or on both.
+TEST_F(FreshnessTest, AScriptThatIsEditedWhileItRunsIsAReason) {
+  small_.describe(
+      R"("make": {"command": ["sh", "-c", "test -e done || echo '# edited' >> make.sh; touch done; echo x > {output}",
+                                          "make.sh"], "outputs": ["made"]})");
+  small_.run();
+  EXPECT_THAT(reasons(0), ElementsAre("file make.sh changed"));
+  small_.run();
+  EXPECT_THAT(reasons(0), IsEmpty());
+  base::write_file("make.sh", "cat $1 $1 > $2\n");
+  EXPECT_THAT(reasons(0), ElementsAre("file make.sh changed"));  // later edits count as well
+}
+
+TEST_F(FreshnessTest, AFileThatChangesInEveryRunIsItsOwn) {
+  base::write_file("beside", "0");
+  small_.describe(
+      R"("make": {"command": ["sh", "-c", "date +%N >> beside; echo x > {output}", "beside"], "outputs": ["made"]})");
+  small_.run();
+  EXPECT_THAT(reasons(0), ElementsAre("file beside changed"));  // by itself or by somebody else: once more
+  EXPECT_EQ(read_record(small_.paths(), "make")->changed, std::vector<std::string>{"beside"});
+  small_.run();
+  EXPECT_THAT(reasons(0), IsEmpty());
+  base::write_file("beside", "other");
+  EXPECT_THAT(reasons(0), IsEmpty());
+}
+
+TEST_F(FreshnessTest, AnOutputThatAWordNamesByItsWholePathIsNoFile) {
+  const std::string made = (small_.folder() / "made").string();
+  base::write_file("made", "before");
+  small_.describe(
+      base::text(R"("make": {"command": ["sh", "-c", "date +%N > $0", ")", made, R"("], "outputs": ["made"]})"));
+  small_.run();
+  EXPECT_THAT(reasons(0), IsEmpty());
+}
+
 TEST_F(FreshnessTest, PlansInOrderAndSaysWhatOnlyMayRun) {
   using What = StagePlan::What;
   small_.run();

@@ -67,6 +67,7 @@ std::optional<Record> read_record(const StatePaths& paths, const std::string& st
   Record record;
   record.basis = basis_from(document->at("basis"));
   record.outputs = digests_of(document->at("outputs"));
+  if (const Json* changed = document->find("changed")) record.changed = texts_of(*changed);
   record.began = document->at("began").as_double();
   record.ended = document->at("ended").as_double();
   record.seconds = document->at("seconds").as_double();
@@ -84,6 +85,7 @@ void write_record(const StatePaths& paths, const std::string& stage, const Recor
   document["key"] = record.basis.key();
   document["basis"] = to_json(record.basis);
   document["outputs"] = digests_json(record.outputs);
+  document["changed"] = Json::array_of(record.changed);
   document["began"] = record.began;
   document["ended"] = record.ended;
   document["seconds"] = record.seconds;

@@ -44,11 +44,12 @@ Basis basis_from(const base::Json& document);
 
 // What is known of a stage that is done; written last, in one piece.
 struct Record {
-  Basis basis;
+  Basis basis;  // as it was when the stage began
   DigestsByPath outputs;
-  double began = 0;    // Unix seconds, of its first attempt
-  double ended = 0;    // likewise
-  double seconds = 0;  // in which it ran, all attempts that it went on from together
+  std::vector<std::string> changed;  // files of the basis that were others when it ended
+  double began = 0;                  // Unix seconds, of its first attempt
+  double ended = 0;                  // likewise
+  double seconds = 0;                // in which it ran, all attempts that it went on from together
   int64_t attempts = 1;
   std::string host;
   std::string version;  // of this program

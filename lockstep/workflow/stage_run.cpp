@@ -345,8 +345,14 @@ void StageRun::complete(Digests& digests) {
   }
   remove_put_aside();
   record.basis = freshness_.basis;
-  // What it changed itself is no input.
-  std::erase_if(record.basis.files, [&](const auto& file) { return digests.of(file.first) != file.second; });
+  for (const auto& [path, digest] : freshness_.basis.files) {
+    if (digests.of(path) != digest) record.changed.push_back(path);
+  }
+  // Edited while it ran, a file is a reason to run again. One that changed in the run before this one as well is the
+  // stage's own, and no input.
+  for (const auto& path : record.changed) {
+    if (freshness_.changed_last_time(path)) record.basis.files.erase(path);
+  }
   record.began = attempt_.began;
   record.ended = base::unix_seconds();
   record.seconds = attempt_.seconds + seconds_;
