@@ -146,14 +146,12 @@ void put_aside_for_good(const std::string& path) {
   rename_over(path, path + ".previous");
 }
 
-// What the words leave to the stage: {output} stands in them for the i-th.
+// Whether the words leave the name of this output to us: with another one they are others.
 bool names_output(const spec::Stage& stage, size_t index) {
-  for (const auto& word : stage.words()) {
-    if (word.find(text("{outputs[", index, "]}")) != std::string::npos) return true;
-    if (word.find("{outputs}") != std::string::npos) return true;
-    if (index == 0 && word.find("{output}") != std::string::npos) return true;
-  }
-  return !stage.copy.empty();
+  auto values = spec::placeholder_values(stage);
+  const auto as_it_is = spec::fill_placeholders(stage.words(), values);
+  values.outputs[index] += "?";
+  return !stage.copy.empty() || spec::fill_placeholders(stage.words(), values) != as_it_is;
 }
 
 }  // namespace
@@ -271,7 +269,7 @@ void StageRun::start(const std::vector<std::string>& words) {
   tune::ChildOptions options;
   options.environment = {{kTokenVariable, mark_of(paths_.stage(stage_.name), attempt_.token)},
                          {"LOCKSTEP_STAGE", stage_.name}};
-  if (!share_.gpus.empty()) options.environment.emplace_back("CUDA_VISIBLE_DEVICES", base::join(share_.gpus, ","));
+  options.environment.emplace_back("CUDA_VISIBLE_DEVICES", base::join(share_.gpus, ","));  // none: it sees none
   options.cores = share_.cores;
   options.output = paths_.log(stage_.name).string();
   options.most_file = 0;
@@ -307,11 +305,12 @@ bool StageRun::poll(Digests& digests) {
 void StageRun::move_outputs() {
   for (const auto& [made, path] : made_) {
     sync_file_system(made);
-    // No folder can be renamed over one that has something in it.
-    const bool folder = std::filesystem::is_directory(path) || std::filesystem::is_directory(made);
-    if (folder && is_something(path)) {
+    // One that was renamed over would be lost when the next output is not taken.
+    if (is_something(path)) {
       rename_over(path, old_name(path, attempt_.token));
       aside_.push_back(path);
+    } else {
+      attempt_.half_made.push_back(path);
     }
     rename_over(made, path);
     base::fsync_folder(parent_of(path));

@@ -101,6 +101,37 @@ TEST(StageRunTest, AFolderThatIsNotTakenLeavesTheOldOne) {
   EXPECT_THAT(half_made_files(), IsEmpty());
 }
 
+// That the second output has no content is seen when the first one has its place.
+TEST(StageRunTest, AnOutputThatIsNotTakenLeavesTheOldOnesBesideIt) {
+  SmallWorkflow small(
+      R"("a": {"command": ["sh", "-c", "for i; do echo new > $i; done; rm $3; mkfifo $3", "0", "{outputs}"],
+                               "outputs": ["one", "two", "three"]})");
+  base::write_file("one", "old");
+  EXPECT_EQ(small.run().stages[0].what, What::failed);
+  EXPECT_EQ(base::read_file("one"), "old");
+  EXPECT_FALSE(base::is_there("two"));
+  EXPECT_FALSE(base::is_there("three"));
+  EXPECT_THAT(half_made_files(), IsEmpty());
+}
+
+TEST(StageRunTest, AShellsOwnVariableIsNoPlaceholder) {
+  SmallWorkflow small(R"("a": {"command": ["sh", "-c", "output=out; echo x > ${output}"], "outputs": ["out"]})");
+  EXPECT_EQ(small.run().stages[0].what, What::ran);
+  EXPECT_EQ(base::read_file("out"), "x\n");
+}
+
+TEST(StageRunTest, AStageSeesTheGpusThatItAskedFor) {
+  SmallWorkflow small(R"(
+      "none": {"command": ["sh", "-c", "echo gpus ${CUDA_VISIBLE_DEVICES-all} > {output}"], "outputs": ["none"]},
+      "one": {"command": ["sh", "-c", "echo gpus ${CUDA_VISIBLE_DEVICES-all} > {output}"], "outputs": ["one"],
+              "resources": {"gpus": 1}})");
+  RunOptions options = small.options();
+  options.gpus = {"3", "5"};
+  EXPECT_EQ(run_workflow(options).count(What::ran), 2);
+  EXPECT_EQ(base::read_file("none"), "gpus\n");
+  EXPECT_EQ(base::read_file("one"), "gpus 3\n");
+}
+
 TEST(StageRunTest, AnOutputWrittenByItsOwnNameIsPutBackWhenItFails) {
   SmallWorkflow small(R"("a": {"command": ["sh", "-c", "mkdir d; echo 2 > d/two; test -e good"], "outputs": ["d"]})");
   base::write_file("good", "");
