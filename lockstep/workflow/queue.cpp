@@ -120,6 +120,31 @@ std::string lost_job(const QueueRequest& request, const spec::Stage& stage, cons
   return "";
 }
 
+// Of each stage the job in the queue that it keeps; empty: it has none. User error for one that waits for the old job
+// of a stage that gets a new one: it would run on what was there before.
+std::vector<std::string> jobs_to_keep(const QueueRequest& request, const std::vector<size_t>& stages,
+                                      const std::optional<QueueState>& queue) {
+  const auto needs = spec::stage_needs(request.workflow);
+  std::vector<std::string> kept(request.workflow.stages.size());
+  for (const size_t index : stages) {
+    const spec::Stage& stage = request.workflow.stages[index];
+    const QueuedJob* live = queue ? queue->live(stage.name) : nullptr;
+    kept[index] = live ? live->job : lost_job(request, stage, queue);
+    if (kept[index].empty()) continue;
+    for (const size_t need : needs[index]) {
+      if (std::count(stages.begin(), stages.end(), need) == 0 || !kept[need].empty()) continue;
+      const bool pbs = scheduler_of(request.machine) == site::SchedulerName::pbs;
+      throw Error(
+          Blame::user,
+          text("stage '", stage.name, "' is in the queue as job ", kept[index], ", and does not wait for stage '",
+               request.workflow.stages[need].name, "', which is out of date and would be queued now"),
+          text(base::shell_words({pbs ? "qdel" : "scancel", kept[index]}),
+               "; then the same command queues it behind that one"));
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
 chain::Shape shape_of(const spec::Stage& stage, const spec::Machine& machine) {
@@ -191,14 +216,12 @@ std::vector<StageJob> queue_stages(const QueueRequest& request) {
   if (queue && !queue->answered) {
     throw Error(Blame::machine, "the scheduler does not say which of the stages are in its queue", "try again later");
   }
+  auto last = jobs_to_keep(request, stages, queue);  // of each stage the job that ends with it
   run::Journal notes(paths.queue());
-  ::fchmod(chain::OpenFile(paths.queue()).get(), 0644);           // whatever the umask: cancel_stages() goes by it
-  std::vector<std::string> last(request.workflow.stages.size());  // of each stage the job that ends with it
+  ::fchmod(chain::OpenFile(paths.queue()).get(), 0644);  // whatever the umask: cancel_stages() goes by it
   std::vector<StageJob> all;
   for (const size_t index : stages) {
     const spec::Stage& stage = request.workflow.stages[index];
-    const QueuedJob* live = queue ? queue->live(stage.name) : nullptr;
-    last[index] = live ? live->job : lost_job(request, stage, queue);
     if (!last[index].empty()) {
       all.push_back({stage.name, last[index], "kept"});
       continue;

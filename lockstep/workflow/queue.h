@@ -40,8 +40,8 @@ chain::Shape shape_of(const spec::Stage& stage, const spec::Machine& machine);
 std::string stage_script(const QueueRequest& request, const spec::Stage& stage);
 
 // Queues a job for every stage that is out of date or waits for one that is, and notes each at once. Stages with a job
-// in the queue keep it. When the scheduler refuses one, those behind it are not queued, and the error says so.
-// REQUIRES: the workflow's folder is the current one.
+// in the queue keep it; user error where one of what it waits for would get a new one. When the scheduler refuses one,
+// those behind it are not queued, and the error says so. REQUIRES: the workflow's folder is the current one.
 std::vector<StageJob> queue_stages(const QueueRequest& request);
 std::vector<StageJob> dry_run(const QueueRequest& request);  // the scripts alone
 

@@ -69,18 +69,38 @@ TEST_F(QueueTest, WhatStandsInTheQueueIsNotQueuedTwice) {
   queue_stages(request_);
   slurm_.install_script(
       "squeue",  // asked for all names at once; a single one, of a job that nobody noted, has none
-      "case $2 in *,*) echo '101|RUNNING|None|N/A|N/A|n1'; echo '104|PENDING|Dependency|N/A|N/A|';; esac");
+      "case $2 in *,*) echo '101|RUNNING|None|N/A|N/A|n1'; echo '103|PENDING|Dependency|N/A|N/A|';; esac");
   const auto queue = read_queue(small_.paths());
   ASSERT_TRUE(queue);
   EXPECT_EQ(queue->live("get")->seen->said, "RUNNING");
-  EXPECT_EQ(queue->live("train"), nullptr);
+  EXPECT_EQ(queue->live("show"), nullptr);
   const auto jobs = queue_stages(request_);
-  ASSERT_EQ(jobs.size(), 4U);
+  ASSERT_EQ(jobs.size(), 3U);
   EXPECT_EQ(jobs[0].job, "101");
   EXPECT_EQ(jobs[0].script, "kept");
-  EXPECT_EQ(jobs[1].job, "105");
+  EXPECT_EQ(jobs[1].job, "103");
+  EXPECT_EQ(jobs[2].job, "105");
+  EXPECT_THAT(base::read_file("calls"), HasSubstr("--dependency=afterok:101:103 --kill-on-invalid-dep=yes"));
   slurm_.install("scancel", "");
   EXPECT_FALSE(cancel_stages(small_.paths()).empty());
+}
+
+// What it waits for has left the queue and would get a new job, for which the one that is kept does not wait.
+TEST_F(QueueTest, AJobThatWouldRunOnOldInputsIsNotKept) {
+  queue_stages(request_);
+  const std::string calls = base::read_file("calls");
+  slurm_.install_script(
+      "squeue", "case $2 in *,*) echo '101|RUNNING|None|N/A|N/A|n1'; echo '104|PENDING|Dependency|N/A|N/A|';; esac");
+  try {
+    queue_stages(request_);
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.exit_code(), 2);
+    EXPECT_THAT(error.what(),
+                HasSubstr("stage 'show' is in the queue as job 104, and does not wait for stage 'train'"));
+    EXPECT_THAT(error.fix(), HasSubstr("scancel 104; then the same command"));
+  }
+  EXPECT_EQ(base::read_file("calls"), calls);  // nothing was queued before it was seen
 }
 
 // Others who can write to the folder of a workflow neither choose which jobs of this user end, nor what runs as him.
