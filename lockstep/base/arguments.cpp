@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 
 #include "lockstep/base/console.h"
 #include "lockstep/base/error.h"
@@ -61,6 +62,14 @@ int64_t Arguments::int_or(std::string_view option, int64_t otherwise) const {
 std::vector<std::string> Arguments::values(std::string_view option) const {
   const auto found = values_.find(option);
   return found == values_.end() ? std::vector<std::string>{} : found->second;
+}
+
+void Arguments::make_absolute(std::string_view option) {
+  const auto found = values_.find(option);
+  if (found == values_.end()) return;
+  for (auto& value : found->second) {
+    if (!value.empty() && value != "-") value = std::filesystem::absolute(value).string();
+  }
 }
 
 const std::string& Arguments::only(std::string_view what) const {

@@ -36,6 +36,8 @@ class Arguments {
   std::string value_or(std::string_view option, std::string otherwise) const;
   int64_t int_or(std::string_view option, int64_t otherwise) const;  // user error when it is no integer
   std::vector<std::string> values(std::string_view option) const;    // every one, in order
+  // A file's name as it was meant where the program was started, for a verb that goes to another folder. "-" stays.
+  void make_absolute(std::string_view option);
   // The only positional argument; user error otherwise.
   const std::string& only(std::string_view what) const;
 

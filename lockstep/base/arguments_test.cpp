@@ -37,6 +37,14 @@ TEST(ArgumentsTest, TakesOptionsInAnyOrder) {
   EXPECT_FALSE(parsed.has("--help"));
 }
 
+TEST(ArgumentsTest, AFileIsMeantWhereTheProgramWasStarted) {
+  auto parsed = parse_arguments(line(), {"--set", "a/b", "--set=-", "--set", "/c", "--ranks", "2"});
+  for (const char* option : {"--set", "--here"}) parsed.make_absolute(option);
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(parsed.values("--set"), (std::vector<std::string>{here + "/a/b", "-", "/c"}));
+  EXPECT_EQ(parsed.value("--ranks"), "2");
+}
+
 TEST(ArgumentsTest, NamesTheNearestOption) {
   EXPECT_EQ(complaint({"--rank", "2"}), "lockstep train has no option '--rank' | did you mean '--ranks'?");
   EXPECT_EQ(complaint({"--epochs", "3"}),

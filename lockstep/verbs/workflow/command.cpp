@@ -42,7 +42,7 @@ const base::CommandLine& workflow_line() {
       "workflow.json -> every stage that is out of date, in order, here or as jobs; its timeline and Amdahl sum",
       {{"--to", "DIR", "the workflow's state (default <name>.workflow beside the document)"},
        {"--set", "KEY=VALUE", "override a key of the workflow: --set stages.train.resources.gpus=4; may be repeated"},
-       {"--again", "STAGE", "run: this stage although it is up to date; may be repeated"},
+       {"--again", "STAGE", "run, here: this stage although it is up to date; may be repeated"},
        {"--on", "MACHINE", "run: a job a stage in the queue of this machine (catalogue or machine.json; here)"},
        {"--site", "KEY=VALUE", "with --on: override a key of the machine; may be repeated"},
        {"--dry-run", "", "with --on: print the scripts, submit nothing"},
@@ -262,7 +262,21 @@ int run_here(const base::Arguments& arguments, const std::vector<std::string>& w
   return base::kExitDone;
 }
 
+// Each stage is a job that looks for itself whether it has to run.
+void refuse_options_of_one_stage(const base::Arguments& arguments) {
+  if (arguments.has("--stage")) {
+    throw Error(Blame::user, "--stage with --on: the jobs of --on are given it, each its own",
+                "leave it out: what is up to date gets no job");
+  }
+  if (arguments.has("--again")) {
+    const std::string stage = arguments.values("--again").front();
+    throw Error(Blame::user, text("--again ", stage, " with --on: a job runs its stage only when it is out of date"),
+                text("remove what stage '", stage, "' wrote, then leave --again out"));
+  }
+}
+
 int run_in_queue(const base::Arguments& arguments, const std::string& machine) {
+  refuse_options_of_one_stage(arguments);
   site::forget_manners();  // jobs inherit the environment of who submits them
   const auto catalogue = catalogue::load_catalogue();
   lockstep::workflow::QueueRequest request;
@@ -313,7 +327,8 @@ int run(const base::Arguments& arguments, const std::vector<std::string>& words)
 }  // namespace
 
 LOCKSTEP_VERB(workflow)(const std::vector<std::string>& words) {
-  const base::Arguments arguments = base::parse_arguments(workflow_line(), words);
+  base::Arguments arguments = base::parse_arguments(workflow_line(), words);
+  arguments.make_absolute("--json");  // it goes to the document's folder
   if (arguments.has("--help")) return std::fputs(base::help_text(workflow_line()).c_str(), stdout), 0;
   const std::string what = arguments.positional.empty() ? "" : arguments.positional.front();
   if (what == "run") return run(arguments, words);
