@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
@@ -54,15 +55,43 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return all;
 }
 
-struct Pipe {
-  int read = -1;
-  int write = -1;
+void close_one(int& descriptor) {
+  if (descriptor >= 0) ::close(descriptor);
+  descriptor = -1;
+}
+
+// Its ends are closed with it, but for those that somebody took.
+class Pipe {
+ public:
+  Pipe(int read, int write) : read(read), write(write) {}
+  ~Pipe() {
+    close_one(read);
+    close_one(write);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  int read;
+  int write;
 };
 
 Pipe make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) base::throw_errno("cannot make a pipe");
   return {ends[0], ends[1]};
+}
+
+Pipe make_input(bool is_written) {
+  if (is_written) return make_pipe();
+  return {::open("/dev/null", O_RDONLY | O_CLOEXEC), -1};
+}
+
+// To us, or to the end of a file.
+Pipe make_output(const std::string& file) {
+  if (file.empty()) return make_pipe();
+  const int log = base::open_plain(file, O_WRONLY | O_CREAT | O_APPEND);
+  if (log < 0) base::throw_errno(text("cannot write ", file));
+  return {-1, log};
 }
 
 // Behind vfork(), before exec(): only calls that are safe there.
@@ -112,11 +141,6 @@ pid_t start_process(const ChildOptions& options, char* const* arguments, char* c
   return child;
 }
 
-void close_one(int& descriptor) {
-  if (descriptor >= 0) ::close(descriptor);
-  descriptor = -1;
-}
-
 }  // namespace
 
 Child::Child(const std::vector<std::string>& words, const ChildOptions& options) : options_(options) {
@@ -125,29 +149,14 @@ Child::Child(const std::vector<std::string>& words, const ChildOptions& options)
   std::vector<std::string> environment = make_environment(options.environment);
   const auto arguments = pointers(copy);
   const auto variables = pointers(environment);
-  const Pipe in = options.has_input ? make_pipe() : Pipe{::open("/dev/null", O_RDONLY | O_CLOEXEC), -1};
-  Pipe out;
-  Pipe err;
-  if (options.output.empty()) {
-    out = make_pipe();
-    err = make_pipe();
-  } else {
-    out.write = base::open_plain(options.output, O_WRONLY | O_CREAT | O_APPEND);
-    if (out.write < 0) base::throw_errno(text("cannot write ", options.output));
-    err.write = ::dup(out.write);
-  }
+  Pipe in = make_input(options.has_input);
+  Pipe out = make_output(options.output);
+  Pipe err = make_output(options.output);
   pid_ = start_process(options, arguments.data(), variables.data(), in.read, out.write, err.write);
-  const int code = errno;
-  ::close(in.read);
-  ::close(out.write);
-  ::close(err.write);
-  in_ = in.write;
-  out_ = out.read;
-  err_ = err.read;
-  if (pid_ < 0) {
-    errno = code;
-    base::throw_errno(text("cannot start ", words[0]), "too many processes? ulimit -u");
-  }
+  if (pid_ < 0) base::throw_errno(text("cannot start ", words[0]), "too many processes? ulimit -u");
+  in_ = std::exchange(in.write, -1);
+  out_ = std::exchange(out.read, -1);
+  err_ = std::exchange(err.read, -1);
   for (const int end : {out_, err_}) {
     if (end >= 0) ::fcntl(end, F_SETFL, O_NONBLOCK);
   }

@@ -61,6 +61,15 @@ TEST(ChildTest, WritesThroughNoLinkThatStandsInThePlaceOfItsOutput) {
   EXPECT_EQ(base::read_file(output), "said\nsaid\n");
 }
 
+TEST(ChildTest, ALogThatCannotBeWrittenLeavesNothingOpen) {
+  const auto open = [] { return base::list_folder("/proc/self/fd").size(); };
+  const size_t before = open();
+  for (const bool has_input : {false, true}) {
+    EXPECT_THROW(Child({"true"}, {.output = "/nowhere/log", .has_input = has_input}), base::Error);
+  }
+  EXPECT_EQ(open(), before);
+}
+
 TEST(ChildTest, TalksLineByLine) {
   Child child({"cat"}, {.has_input = true});
   ASSERT_TRUE(child.write_line("0.5 0.25"));
