@@ -7,6 +7,7 @@ source tree (scripts/deps.sh torch). Only where none of them has it does pip fet
 import os
 import pathlib
 import re
+import shlex
 import sys
 import sysconfig
 
@@ -51,5 +52,6 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     # As CMake itself would choose, not as this Python was compiled: with another name ccache compiles everything again.
     os.environ.setdefault("CC", "cc")
     os.environ.setdefault("CXX", "c++")
-    os.environ["CMAKE_ARGS"] = f"{os.environ.get('CMAKE_ARGS', '')} -DLOCKSTEP_TORCH={folder}".strip()
+    # They take it apart as a shell would.
+    os.environ["CMAKE_ARGS"] = f"{os.environ.get('CMAKE_ARGS', '')} {shlex.quote(f'-DLOCKSTEP_TORCH={folder}')}".strip()
     return theirs.build_wheel(wheel_directory, config_settings, metadata_directory)
