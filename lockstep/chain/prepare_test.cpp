@@ -279,6 +279,20 @@ TEST(PrepareTest, AStudyHasItsStateInItsFolder) {
   EXPECT_THROW(study_folder({"--to", "x", "--", "p"}), base::Error);
 }
 
+TEST(PrepareTest, APartitionHasOneNode) {
+  SubmitRequest request = request_on("leonardo");
+  request.job = {};
+  request.device = "cpu";
+  request.nodes = {2};
+  request.run = "/no/such/study";
+  request.work = {"tune", "s.json", "--", "./p", "--partition", "{x}"};  // a word of the program
+  EXPECT_THAT(prepare(request, shipped_catalogue()).script, HasSubstr(" tune --workers "));
+  request.work = {"tune", "--partition", "s.json", "--", "./p", "{x}"};
+  EXPECT_THAT(complaint(request), HasSubstr("--nodes 2: one process keeps the points of a partition"));
+  request.nodes = {1};
+  EXPECT_THAT(prepare(request, shipped_catalogue()).script, HasSubstr(" --partition s.json -- ./p"));
+}
+
 TEST(PrepareTest, ACollectionNeedsNoJobAndNoPlan) {
   SubmitRequest request = request_on("leonardo");
   request.job = {};

@@ -38,6 +38,14 @@ void check_chain(const SubmitRequest& request) {
   }
 }
 
+// Whether it is `tune --partition`; what stands behind -- is the program's.
+bool is_partition_work(const std::vector<std::string>& work) {
+  if (work.empty() || work.front() != "tune") return false;
+  const auto own = std::find(work.begin(), work.end(), "--");
+  return std::any_of(work.begin(), own,
+                     [](const std::string& word) { return word == "--partition" || word.starts_with("--partition="); });
+}
+
 }  // namespace
 
 std::string checked_device(const SubmitRequest& request, const catalogue::Catalogue& catalogue) {
@@ -96,6 +104,10 @@ void check_nodes(const SubmitRequest& request) {
   }
   if (request.nodes.size() > 1 && !request.earliest) {
     throw Error(Blame::user, "--nodes names several numbers", "--earliest chooses among them, or name one");
+  }
+  if (request.nodes.front() > 1 && is_partition_work(request.work)) {
+    throw Error(Blame::user, text("--nodes ", request.nodes.front(), ": one process keeps the points of a partition"),
+                "--nodes 1, with --ranks-per-node N for so many of its programs at once");
   }
 }
 

@@ -10,10 +10,13 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/run/folder.h"
+#include "lockstep/run/journal.h"
 #include "lockstep/run/record_file.h"
 #include "lockstep/run/torn_record.h"
 #include "lockstep/tune/child.h"
 #include "lockstep/tune/sobol.h"
+#include "lockstep/tune/study_run.h"
 
 namespace lockstep::tune {
 namespace {
@@ -63,6 +66,7 @@ class Memory {
   }
 
   void sync() { file_->sync(); }
+  int64_t size() const { return static_cast<int64_t>(labels_.size()); }
 
  private:
   // A torn last line is cut off: its point is evaluated again.
@@ -224,6 +228,29 @@ void check_space(const Space& space) {
   }
 }
 
+// Points are kept by one process: two would evaluate the same ones, and cut each other's lines off.
+std::unique_ptr<run::RunFolder> hold(const base::Path& folder) {
+  try {
+    return std::make_unique<run::RunFolder>(folder);
+  } catch (const Error&) {
+    const auto holder = run::read_holder(folder);
+    if (!holder) throw;
+    throw Error(Blame::user,
+                text(folder.string(), ": process ", holder->pid, " on host ", holder->host, " partitions it since ",
+                     holder->since),
+                text("wait for it, end it (on ", holder->host, ": kill ", holder->pid,
+                     "), or choose another --to DIR; more processes at once: --workers N"));
+  }
+}
+
+// For whoever watches over a chain of jobs: a point is what a step is to a training.
+void tell_chain(const base::Path& folder, int64_t points) {
+  run::Journal journal(StudyPaths{folder}.journal());
+  Json fields = Json::object();
+  fields["step"] = points;
+  journal.append("save", fields);
+}
+
 [[noreturn]] void refuse_program(const std::vector<std::string>& troubles, int64_t failed, int64_t evaluated) {
   throw Error(Blame::user,
               text(failed, " of the first ", evaluated, " points gave no label: ", base::join(troubles, "; ")),
@@ -235,7 +262,7 @@ void check_space(const Space& space) {
 PartitionResult run_partition(const PartitionOptions& options) {
   const Space space = make_space(options.study, nullptr);
   check_space(space);
-  base::make_synced_folders(options.folder);
+  const auto held = hold(options.folder);
   Memory memory(options.folder / "points.jsonl", terms_of(options));
   Pool pool(options, space);
   PartitionResult result;
@@ -272,6 +299,7 @@ PartitionResult run_partition(const PartitionOptions& options) {
     result.stopped = stopped.why;
   }
   memory.sync();
+  tell_chain(options.folder, memory.size());
   result.seconds = base::steady_seconds() - begun;
   result.troubles = pool.troubles();
   if (result.partitioned && result.partitioned->regions.empty()) {

@@ -15,7 +15,7 @@ namespace lockstep::tune {
 
 struct PartitionOptions {
   spec::Study study;
-  base::Path folder;                 // points.jsonl is in it: every point evaluated so far
+  base::Path folder;                 // points.jsonl is in it: every point evaluated so far; held meanwhile
   std::vector<std::string> program;  // with {name}s: run for each point; without: stays alive, a line in, a line out
   int64_t workers = 1;               // processes at once
   std::function<std::string()> stop = [] { return std::string(); };
@@ -32,7 +32,7 @@ struct PartitionResult {
 
 // Evaluates on `workers` processes until it is done or told to stop; goes on with what is in the folder. The result
 // does not depend on the number of processes, nor on interruptions. User error when the program gives no label for most
-// of the first points, or when the folder holds points of another space, program or seed.
+// of the first points, when the folder holds points of another space, program or seed, or another process works on it.
 PartitionResult run_partition(const PartitionOptions& options);
 
 // What one evaluation takes: the program is run at so many points, one after the other.

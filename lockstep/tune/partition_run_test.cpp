@@ -5,6 +5,8 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/folder.h"
+#include "lockstep/run/journal.h"
 
 namespace lockstep::tune {
 namespace {
@@ -80,6 +82,34 @@ TEST_F(PartitionRunTest, RefusesAFolderOfAnotherProgram) {
   auto other = options(kStays);
   other.study.seed = 2;
   EXPECT_THROW(run_partition(other), base::Error);
+}
+
+TEST_F(PartitionRunTest, LeavesTheFolderOfAnotherProcessAlone) {
+  auto asked = options(kStays);
+  base::make_folders(asked.folder);
+  const std::string points = "{\"v\":1}\n{\"i\":3,\"x";  // as the other one is in the middle of a line
+  base::write_file(asked.folder / "points.jsonl", points);
+  {
+    const run::RunFolder held(asked.folder);
+    try {
+      run_partition(asked);
+      FAIL();
+    } catch (const base::Error& error) {
+      EXPECT_NE(std::string(error.what()).find("partitions it since"), std::string::npos) << error.what();
+      EXPECT_EQ(error.exit_code(), 2);
+    }
+    EXPECT_EQ(base::read_file(asked.folder / "points.jsonl"), points);
+  }
+  std::filesystem::remove(asked.folder / "points.jsonl");
+  EXPECT_TRUE(run_partition(asked).partitioned);
+}
+
+TEST_F(PartitionRunTest, TellsTheChainHowManyPointsThereAre) {
+  const auto result = run_partition(options(kStays));
+  const auto events = run::read_journal(folder_.path() / "p/journal.jsonl").effective();
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back().string_or("event", ""), "save");
+  EXPECT_EQ(events.back().int_or("step", 0), result.evaluated);
 }
 
 TEST_F(PartitionRunTest, TimesAProgram) {
