@@ -78,6 +78,11 @@ void record_promotion(StudyFile::Update& update, int64_t trial) {
   record_attr(update, trial, Attr::system, kPausedAttr, false);
 }
 
+void record_postponed(StudyFile::Update& update, int64_t trial) {
+  update.add(6, text("\"trial_id\":", trial, ",\"state\":", static_cast<int>(TrialState::waiting), ",\"values\":null"));
+  record_release(update, trial);
+}
+
 void record_end(StudyFile::Update& update, int64_t trial, TrialState state, std::optional<double> value) {
   update.add(6, text("\"trial_id\":", trial, ",\"state\":", static_cast<int>(state), ",\"values\":",
                      value ? text("[", number_text(*value), "]") : "null", ",\"datetime_complete\":", now_text()));

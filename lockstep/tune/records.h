@@ -25,6 +25,9 @@ void record_pause(StudyFile::Update& update, int64_t trial);
 void record_release(StudyFile::Update& update, int64_t trial);
 void record_promotion(StudyFile::Update& update, int64_t trial);
 
+// A running trial that was not begun waits again, for whoever can pay it.
+void record_postponed(StudyFile::Update& update, int64_t trial);
+
 void record_end(StudyFile::Update& update, int64_t trial, TrialState state, std::optional<double> value);
 
 }  // namespace lockstep::tune

@@ -23,6 +23,7 @@
 #include "lockstep/tune/records.h"
 #include "lockstep/tune/sampler.h"
 #include "lockstep/tune/share.h"
+#include "lockstep/tune/study_budget.h"
 #include "lockstep/tune/study_check.h"
 #include "lockstep/tune/trial_run.h"
 #include "lockstep/tune/trial_start.h"
@@ -36,7 +37,6 @@ using base::Json;
 using base::text;
 
 constexpr const char* kAttemptsAttr = "lockstep:attempts";
-constexpr const char* kMemoryConstraint = "constraints:memory";
 constexpr double kAskAgain = 0.2;       // seconds until there might be a trial for a free slot again
 constexpr double kLookForDead = 2;      // seconds between looks for dead workers
 constexpr double kReserve = 5;          // of the walltime, to write down how trials stand
@@ -56,20 +56,6 @@ struct Slot {
   double begun = 0;                                      // steady seconds
   double before = 0;                                     // node-hours of earlier sessions
   std::vector<std::pair<int64_t, double>> reports = {};  // by step, not yet written down
-};
-
-// What trials have cost so far.
-struct Totals {
-  int64_t infeasible = 0;
-  int64_t measured = 0;
-  double node_hours = 0;
-
-  void add(const Trial& trial) {
-    infeasible += trial.system_attrs.contains(kMemoryConstraint) ? 1 : 0;
-    const double cost = trial.user_attrs.double_or("node_hours", 0);
-    node_hours += cost;
-    measured += cost > 0 ? 1 : 0;
-  }
 };
 
 class Session {
@@ -200,7 +186,7 @@ class Session {
     const double seconds = base::steady_seconds() - slot.begun;
     const double node_hours = slot.before + seconds / 3600 / static_cast<double>(slots_.size());
     slot.run.reset();
-    record_attr(update, slot.trial, Attr::user, "node_hours", node_hours);
+    record_attr(update, slot.trial, Attr::user, kSpentAttr, node_hours);
     const Trial& trial = update.trials().by_id(slot.trial);
     if (trial.is_paused() && end.how != TrialEnd::How::complete) {
       record_release(update, slot.trial);  // what went wrong while it saved, if so, shows when it goes on
@@ -273,8 +259,15 @@ class Session {
   // False: none.
   bool choose(Slot& slot, StudyFile::Update& update) {
     const auto& trials = update.trials().all();
+    const double mean = total(trials).mean();
+    bool is_used_up = false;
     for (size_t i = first_open_; i < trials.size(); ++i) {
-      if (trials[i].state == TrialState::waiting) return claim(slot, trials[i], update);
+      if (trials[i].state == TrialState::waiting) {
+        if (trials[i].user_attrs.double_or(kPlannedAttr, mean) <= left_) return claim(slot, trials[i], update);
+        is_used_up = true;
+        say_once("the budget is used up");
+        continue;
+      }
       if (is_orphan(trials[i]) && trials[i].is_paused()) {
         record_release(update, trials[i].id);
       } else if (is_orphan(trials[i]) && take_over(slot, trials[i], update)) {
@@ -285,14 +278,14 @@ class Session {
     const Totals totals = total(trials);
     const bool maximize = update.trials().maximize();
     if (const Trial* next = promotable(study_, trials, maximize, least_at_first())) return promote(slot, *next, update);
-    if (wants_more(totals, static_cast<int64_t>(trials.size())) && make_new(slot, update)) return true;
+    if (!is_used_up && wants_more(totals, static_cast<int64_t>(trials.size())) && make_new(slot, update)) return true;
     least_ = study_.asha.factor;
     const Trial* next = promotable(study_, trials, maximize, least_);
     return next && promote(slot, *next, update);
   }
 
   // With a budget the best of each rung goes on at once: a study that is cut short shall have a complete trial.
-  int64_t least_at_first() const { return std::isfinite(budget_left(0)) ? 1 : 0; }
+  int64_t least_at_first() const { return std::isfinite(budget_of(study_)) ? 1 : 0; }
 
   bool make_new(Slot& slot, StudyFile::Update& update) {
     const auto& trials = update.trials().all();
@@ -305,7 +298,7 @@ class Session {
 
   // To the next rung, which is `factor` times as far.
   bool promote(Slot& slot, const Trial& trial, StudyFile::Update& update) {
-    const double before = trial.user_attrs.double_or("node_hours", 0);
+    const double before = trial.user_attrs.double_or(kSpentAttr, 0);
     if (before * static_cast<double>(study_.asha.factor - 1) > left_) {
       say_once("the budget is used up");
       return false;
@@ -336,35 +329,30 @@ class Session {
       fail(update, trial, text(takeovers, " workers died with it"));
       return false;
     }
-    const double before = trial.user_attrs.double_or("node_hours", 0);
+    const double before = trial.user_attrs.double_or(kSpentAttr, 0);
     record_attr(update, id, Attr::system, kWorkerAttr, worker_);
     record_attr(update, id, Attr::system, "lockstep:takeovers", takeovers + 1);
     assign(slot, id, before);
     return true;
   }
 
-  // Also what is left of the budget.
-  Totals total(const std::vector<Trial>& trials) {
+  // Also what is left of the budget for another trial, or for that one.
+  Totals total(const std::vector<Trial>& trials, int64_t but = -1) {
     Totals totals = closed_;
     for (size_t i = first_open_; i < trials.size(); ++i) totals.add(trials[i]);
-    left_ = budget_left(totals.node_hours);
+    left_ = budget_of(study_) - totals.node_hours;
+    for (size_t i = first_open_; i < trials.size(); ++i) {
+      if (trials[i].id != but) left_ -= totals.promised_to(trials[i]);
+    }
     return totals;
   }
 
   bool wants_more(const Totals& totals, int64_t all) {
     // What could not be started costs nothing; a space in which nothing fits comes to an end all the same.
     if (all - totals.infeasible >= study_.trials || totals.infeasible > study_.trials + study_.startup) return false;
-    const double mean = totals.measured > 0 ? totals.node_hours / static_cast<double>(totals.measured) : 0;
-    if (left_ > mean) return true;
+    if (left_ > totals.mean()) return true;
     say_once("the budget is used up");
     return false;
-  }
-
-  double budget_left(double spent) const {
-    double limit = std::numeric_limits<double>::infinity();
-    if (study_.budget.node_hours > 0) limit = study_.budget.node_hours;
-    if (study_.budget.money > 0) limit = std::min(limit, study_.budget.money / study_.budget.price);
-    return limit - spent;
   }
 
   void say_once(const std::string& line) {
@@ -386,25 +374,20 @@ class Session {
     slot.run = start_trial(options_, space_, slot.share, trial, file_.trials().maximize());
   }
 
-  // Plans what it costs; one that cannot fit the memory is not started, and the sampler learns of it.
+  // Plans what it costs; one that cannot fit the memory is not started, and the sampler learns of it. One that the
+  // budget does not pay waits, and no further one is made: with a larger budget it is the next.
   bool affordable(Slot& slot, const Trial& trial) {
     if (!options_.plan || !trial.intermediate.empty()) return true;
     const TrialCost cost = options_.plan(to_sets(space_, trial.values));
     const double node_hours = cost.seconds / 3600 / static_cast<double>(slots_.size());
-    const bool too_dear = cost.feasible && node_hours > left_;
-    if (cost.feasible && !too_dear) {
-      if (cost.seconds > 0) {
-        file_.update([&](StudyFile::Update& update) {
-          record_attr(update, slot.trial, Attr::user, "planned_node_hours", node_hours);
-        });
-      }
-      return true;
-    }
+    bool starts = cost.feasible;
     file_.update([&](StudyFile::Update& update) {
-      if (too_dear) {
-        fail(update, update.trials().by_id(slot.trial),
-             text("it would take ", base::fixed(node_hours, 3), " node-hours, and ", base::fixed(left_, 3),
-                  " are left"));
+      if (cost.feasible && cost.seconds <= 0) return;  // nobody knows
+      if (cost.feasible) {
+        total(update.trials().all(), slot.trial);
+        starts = node_hours <= left_;
+        record_attr(update, slot.trial, Attr::user, kPlannedAttr, node_hours);
+        if (!starts) postpone(update, trial, node_hours);
         return;
       }
       options_.say(text("trial ", trial.number, " cannot fit: ", cost.why_not));
@@ -412,8 +395,15 @@ class Session {
       record_attr(update, slot.trial, Attr::user, "infeasible", cost.why_not);
       record_end(update, slot.trial, TrialState::pruned, std::nullopt);
     });
-    slot.trial = -1;
-    return false;
+    if (!starts) slot.trial = -1;
+    return starts;
+  }
+
+  void postpone(StudyFile::Update& update, const Trial& trial, double node_hours) {
+    say_once(text("trial ", trial.number, " would take ", base::fixed(node_hours, 3), " node-hours, and ",
+                  base::fixed(std::max(0.0, left_), 3),
+                  " are left: the budget is used up (a larger budget.node_hours or money goes on with it)"));
+    record_postponed(update, trial.id);
   }
 
   void wait() {
@@ -486,8 +476,9 @@ StudyResult summarise(const Trials& trials) {
     result.pruned += trial.state == TrialState::pruned && !infeasible ? 1 : 0;
     result.failed += trial.state == TrialState::failed ? 1 : 0;
     result.paused += trial.is_paused() ? 1 : 0;
+    result.unpaid += trial.state == TrialState::waiting && trial.user_attrs.contains(kPlannedAttr) ? 1 : 0;
     result.running += trial.state == TrialState::running && !trial.is_paused() ? 1 : 0;
-    result.node_hours += trial.user_attrs.double_or("node_hours", 0);
+    result.node_hours += trial.user_attrs.double_or(kSpentAttr, 0);
   }
   if (const Trial* best = best_of(trials.all(), trials.maximize())) result.best = *best;
   return result;

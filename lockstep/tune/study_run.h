@@ -57,13 +57,16 @@ struct StudyResult {
   int64_t failed = 0;
   int64_t running = 0;
   int64_t paused = 0;  // behind a rung of asha
+  int64_t unpaid = 0;  // made, and dearer than what is left of the budget
   double node_hours = 0;
   std::string stopped = {};  // why this session ended before the study; empty: the study is over
   std::optional<Trial> best = {};
 };
 
-// Works on the study until it is over, its budget is used up, or it has to stop; beside any number of others on the
-// same folder. Trials of workers that are known to be dead are taken over: a trial is never lost, and never done twice.
+// Works on the study until it is over, its budget is used up, or it has to stop: with a budget a trial starts only if
+// what it and those under way are planned to cost is left (what is not planned costs the mean of the trials so far);
+// beside any number of others on the same folder. Trials of workers that are known to be dead are taken over: a trial
+// is never lost, and never done twice.
 StudyResult run_study(const StudyOptions& options);
 
 // Counts, cost and best of what is in the file.

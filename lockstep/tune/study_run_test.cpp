@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/tune/records.h"
@@ -193,6 +195,63 @@ TEST_F(StudyRunTest, ATrialStaysItselfWhileOthersAreAdded) {
   };
   run_study(asked);
   EXPECT_EQ(base::read_file(folder_.path() / "told"), (asked.folder / "trials/0").string() + "\n");
+}
+
+// Trials of a job whose program says that it was started, and fails; each is planned to take so many node-hours.
+class PlannedStudyTest : public StudyRunTest {
+ protected:
+  StudyOptions planned(int64_t trials, double node_hours) {
+    auto asked = options(
+        base::text(R"({"space": {"training.seed": {"range": [1, 9]}}, "sampler": "random", "trials": )", trials, "}"),
+        "");
+    base::make_folders(asked.folder);
+    const base::Path program = folder_.path() / "lockstep";
+    base::write_file(program, base::text("#!/bin/sh\necho \"$4\" >> ", told().string(), "\nexit 2\n"));
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    asked.program.clear();
+    asked.lockstep = program.string();
+    asked.say = [this](const std::string& line) { said_.push_back(line); };
+    asked.workers = 2;  // a node-hour is two hours of each
+    asked.plan = [node_hours](const std::vector<std::string>&) { return TrialCost{.seconds = node_hours * 7200}; };
+    return asked;
+  }
+  base::Path told() const { return folder_.path() / "told"; }
+  int64_t started() const { return base::is_there(told()) ? lines(base::read_file(told())) : 0; }
+  static int64_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+  std::string log() const { return base::read_file(StudyPaths{folder_.path() / "study"}.log()); }
+
+  std::vector<std::string> said_;
+};
+
+TEST_F(PlannedStudyTest, WhatIsUnderWayIsPartOfTheBudget) {
+  auto asked = planned(2, 1);
+  asked.study.budget.node_hours = 1.5;
+  const StudyResult result = run_study(asked);
+  // Beside the first the second cannot be paid; when that has ended, having cost next to nothing, it can.
+  EXPECT_NE(log().find("\"trial_id\":1,\"state\":4"), std::string::npos) << log();
+  EXPECT_EQ(started(), 2);
+  EXPECT_EQ(result.failed, 2);
+  EXPECT_EQ(result.unpaid, 0);
+}
+
+TEST_F(PlannedStudyTest, ATrialThatIsTooDearWaitsForALargerBudget) {
+  auto asked = planned(2, 2);
+  asked.study.budget.node_hours = 1;
+  asked.study.trials = 20;
+  const StudyResult poor = run_study(asked);
+  EXPECT_EQ(started(), 0);
+  EXPECT_EQ(poor.failed, 0);
+  EXPECT_GT(poor.unpaid, 0);
+  const size_t made = read().all().size();
+  EXPECT_LE(made, 2U);  // one a worker: no other is drawn in its place
+  ASSERT_FALSE(said_.empty());
+  EXPECT_NE(said_.front().find("would take 2.000 node-hours, and 1.000 are left"), std::string::npos) << said_.front();
+  asked.study.budget.node_hours = 10;
+  asked.study.trials = static_cast<int64_t>(made);
+  const StudyResult rich = run_study(asked);
+  EXPECT_EQ(started(), static_cast<int64_t>(made));
+  EXPECT_EQ(rich.unpaid, 0);
+  EXPECT_EQ(read().all().size(), made);
 }
 
 TEST_F(StudyRunTest, NeverStartsWhatCannotFitOrBePaid) {

@@ -99,10 +99,13 @@ void choose_workers(const base::Arguments& arguments, StudyOptions& options) {
 }
 
 std::function<lockstep::tune::TrialCost(const std::vector<std::string>&)> planner(const StudyOptions& options) {
-  const TrialPlace place{options.device == "cuda" ? options.study.ranks : 0, options.workers,
-                         static_cast<int64_t>(site::read_memory().usable())};
-  return [place, program = options.lockstep, job = StudyPaths{options.folder}.job()](
-             const std::vector<std::string>& sets) { return ask_cost(program, job, sets, place); };
+  const bool cuda = options.device == "cuda";
+  const TrialPlace place{cuda ? options.study.ranks : 0, options.workers,
+                         static_cast<int64_t>(site::read_memory().usable()), cuda ? 1 : options.study.ranks};
+  return [place, program = options.lockstep, path = StudyPaths{options.folder}.job(),
+          job = *options.job](const std::vector<std::string>& sets) {
+    return ask_cost(program, path, sets_of_rank(job, sets, place.ranks), place);
+  };
 }
 
 void check_program(const spec::Study& study, const std::vector<std::string>& program) {
@@ -133,6 +136,7 @@ Json result_json(const StudyResult& result, const lockstep::tune::Space& space, 
   all["failed"] = result.failed;
   all["running"] = result.running;
   all["paused"] = result.paused;
+  all["unpaid"] = result.unpaid;
   all["node_hours"] = result.node_hours;
   all["stopped"] = result.stopped;
   all["best"] = Json();
@@ -155,6 +159,7 @@ std::string result_text(const StudyResult& result, const lockstep::tune::Space& 
   add(result.failed, "failed");
   add(result.running, "not ended");
   add(result.paused, "paused");
+  add(result.unpaid, "that the budget does not pay");
   words += text("; ", base::fixed(result.node_hours, 3), " node-hours\n");
   if (result.best) {
     words += text("best: trial ", result.best->number, ", ", *result.best->objective, "\n");

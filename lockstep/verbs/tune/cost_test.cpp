@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lockstep/spec/small_job.h"
+
 namespace lockstep::verbs::tune {
 namespace {
 
@@ -25,6 +27,22 @@ TEST(CostTest, ATrialHasItsShareOfTheNode) {
   EXPECT_FALSE(none.feasible);
   EXPECT_EQ(none.why_not, "it needs 6 kB, its share of the node is 5 kB");
   EXPECT_FALSE(cost_of(plan_of(0, 400, false), {0, 1, 10000}).feasible);
+}
+
+TEST(CostTest, RanksOnProcessorsAreSeveralProcesses) {
+  const spec::Job job = spec::job_of(spec::kSmallJob, {"training.global_batch=33"});
+  EXPECT_EQ(sets_of_rank(job, {"a=1"}, 1), (std::vector<std::string>{"a=1"}));
+  EXPECT_EQ(sets_of_rank(job, {}, 2), (std::vector<std::string>{"training.global_batch=17"}));
+  EXPECT_EQ(sets_of_rank(job, {"training.global_batch=64"}, 4).back(), "training.global_batch=16");
+  EXPECT_TRUE(cost_of(plan_of(0, 4000, true), {0, 1, 10000, 2}).feasible);
+  EXPECT_EQ(cost_of(plan_of(0, 6000, true), {0, 1, 10000, 2}).why_not,
+            "it needs 12 kB, its share of the node is 10 kB");
+  // The samples of an epoch are shared out, the steps are not.
+  spec::Plan plan = plan_of(0, 4000, true);
+  plan.options[0].job = spec::job_of(spec::kSmallJob, {"training.epochs=3", "training.steps=0"});
+  EXPECT_EQ(cost_of(plan, {0, 1, 10000, 2}).seconds, 100);
+  plan.options[0].job->training.steps = 50;
+  EXPECT_EQ(cost_of(plan, {0, 1, 10000, 2}).seconds, 200);
 }
 
 TEST(CostTest, GpusAreNotShared) {
