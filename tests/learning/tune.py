@@ -5,6 +5,8 @@
 asha      ASHA finds as good a training as random search for at most a third of its training: real trainings, three seeds
 overhead  less than 20 ms of CPU a trial beside the program itself, in a study of 10,000 trials of 8 parameters
 speedup   partitioning on 2 cores is at least 1.9 times as fast as on 1, for a simulation of 50 ms
+
+All parts are measured, and with --record written down, before any is judged: one that falls short hides no other.
 """
 import json
 import os
@@ -67,9 +69,15 @@ def asha(folder, seeds=(1, 2, 3), epochs=64):
     row = {"trials": trials, "epochs_of_a_trial": epochs, "seeds": len(seeds), "random": figures["none"], "asha": figures["asha"],
            "share_of_epochs": share["epochs"], "share_of_node_hours": share["node_hours"]}
     print(f"asha: {row}", flush=True)
-    assert sum(figures["asha"]["best"]) >= sum(figures["none"]["best"]), "ASHA's best are worse"
-    assert share["epochs"] <= 1 / 3, f"ASHA trained {share['epochs']:.2f} of the epochs"
     return row
+
+
+def judge_asha(row):
+    best, others = sum(row["asha"]["best"]), sum(row["random"]["best"])
+    if best < others:
+        yield f"ASHA's best are worse: {best / row['seeds']:.4f} on average against {others / row['seeds']:.4f}"
+    if row["share_of_epochs"] > 1 / 3:
+        yield f"ASHA trained {row['share_of_epochs']:.2f} of the epochs"
 
 
 def overhead(folder, trials=10000, last=1000):
@@ -94,8 +102,12 @@ def overhead(folder, trials=10000, last=1000):
     cpu, wall = ((whole - start) / last - one / 200 for whole, start, one in zip(seconds(lambda: study(trials, "tpe")), loaded, bare))
     row = {"trials": trials, "cpu_ms": 1e3 * cpu, "wall_ms": 1e3 * wall, "load_seconds": loaded[0]}
     print(f"overhead: {row}", flush=True)
-    assert cpu < 0.020, f"{1e3 * cpu:.1f} ms a trial"
     return row
+
+
+def judge_overhead(row):
+    if row["cpu_ms"] >= 20:
+        yield f"{row['cpu_ms']:.1f} ms of CPU a trial"
 
 
 def speedup(folder):
@@ -111,21 +123,28 @@ def speedup(folder):
     assert results[1] == results[2], "the result depends on the number of workers"
     row = {"simulation_seconds": 0.05, "evaluations": results[1]["evaluations"], "seconds": seconds, "speedup": seconds[1] / seconds[2]}
     print(f"speedup: {row}", flush=True)
-    assert row["speedup"] >= 1.9, f"{row['speedup']:.2f}"
     return row
 
 
+def judge_speedup(row):
+    if row["speedup"] < 1.9:
+        yield f"2 cores are {row['speedup']:.2f} times as fast as 1"
+
+
 def main():
-    parts = {"asha": asha, "overhead": overhead, "speedup": speedup}
+    parts = {"asha": (asha, judge_asha), "overhead": (overhead, judge_overhead), "speedup": (speedup, judge_speedup)}
+    short = []
     chosen = [word for word in sys.argv[1:] if word in parts] or list(parts)
     path = ROOT / "results" / "tune.json"
     for name in chosen:
         with tempfile.TemporaryDirectory() as folder:
-            row = parts[name](pathlib.Path(folder))
+            row = parts[name][0](pathlib.Path(folder))
+        short += [f"{name}: {words}" for words in parts[name][1](row)]
         if "--record" in sys.argv:
             known = json.loads(path.read_text()) if path.exists() else {}
             known[name] = {"command": f"tests/learning/tune.py {name} --record", **row}
             path.write_text(json.dumps(known, indent=1) + "\n")
+    assert not short, "; ".join(short)
 
 
 if __name__ == "__main__":
