@@ -13,12 +13,12 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/measure/peer.h"
+#include "lockstep/run/capture.h"
 #include "lockstep/site/cores.h"
 #include "lockstep/site/nvml.h"
 #include "lockstep/site/processor.h"
 #include "lockstep/step/gpu.h"
 #include "lockstep/step/memory.h"
-#include "lockstep/step/step_graph.h"
 
 namespace lockstep::measure {
 namespace {
@@ -106,7 +106,7 @@ StepTimes bench_step(const StepBench& bench) {
   const auto gpu = bench.device.is_cuda() ? std::optional(step::Gpu(bench.device)) : std::nullopt;
   take(1);
   if (gpu) gpu->reset_peaks();
-  take(gpu ? step::StepGraph::kEagerSteps + 2 : 2);
+  take(gpu ? run::kEagerSteps + 2 : 2);
   StepTimes times;
   const base::TemporaryFolder folder;
   std::unique_ptr<Peer> peer;

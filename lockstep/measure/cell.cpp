@@ -17,10 +17,10 @@
 #include "lockstep/measure/allocator_file.h"
 #include "lockstep/measure/bench.h"
 #include "lockstep/measure/operator_watch.h"
+#include "lockstep/run/capture.h"
 #include "lockstep/site/nvml.h"
 #include "lockstep/step/gpu.h"
 #include "lockstep/step/memory.h"
-#include "lockstep/step/step_graph.h"
 
 namespace lockstep::measure {
 namespace {
@@ -89,7 +89,7 @@ class CellMeasure {
       write_allocator_file(how_.allocator, gpu_->take_history(), cell_, gpu_->memory(), kRecordedSteps);
     }
     if (cell_.graph) {
-      for (int64_t i = 0; i < step::StepGraph::kEagerSteps; ++i) take();
+      for (int64_t i = 0; i < run::kEagerSteps; ++i) take();
     }
     for (int64_t i = 0; i < 20 && skipped_; ++i) take();  // amp looks for its loss scale: those steps are shorter
     if (skipped_) how_.say("the loss scale still falls: these steps leave the optimizer out");

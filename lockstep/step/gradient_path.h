@@ -47,6 +47,9 @@ class GradientPath {
   // on every rank; or again what they were, for a step that is not taken.
   virtual void take_statistics(const Samples& samples) = 0;
   virtual void drop_statistics() = 0;
+
+  // Whether batches of one shape are replayed as a CUDA graph from now on.
+  virtual bool captured() const { return false; }
 };
 
 // The path that the job asks for; `parameters` are those that are trained; no `partitioning`: training.zero is 0, or

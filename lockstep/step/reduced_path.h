@@ -21,6 +21,7 @@ class ReducedPath final : public GradientPath {
   double norm(const std::vector<at::Tensor>& gradients) const override;
   void take_statistics(const Samples& samples) override;
   void drop_statistics() override;
+  bool captured() const override { return graph_ && graph_->captured(); }
 
  private:
   BatchSums run_alone(const Samples& samples, double scale, bool want_stop);

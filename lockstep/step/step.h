@@ -69,6 +69,7 @@ class Step {
   const WeightCopies* copies() const { return copies_.get(); }              // null or empty: each pass casts
   const DeviceUpdate* update() const { return update_.get(); }              // null: the host takes the step
   const Partitioning* partitioning() const { return partitioning_.get(); }  // null: one rank, or training.zero 0
+  bool captured() const { return path_->captured(); }                       // batches of one shape: as a CUDA graph
 
  private:
   void finish(StepResult& result, const Samples& samples, double lr, const BatchSums& sums);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/step/step_graph.h"
 
-#include <ATen/ops/empty_strided.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
@@ -36,22 +35,17 @@ const lockstep_graph* open_graph_plugin() {
   return entry();
 }
 
-bool same_shape(const Samples& a, const Samples& b) {
-  if (a.global_size != b.global_size || a.from != b.from || a.fields.size() != b.fields.size()) return false;
-  for (auto one = a.fields.begin(), other = b.fields.begin(); one != a.fields.end(); ++one, ++other) {
-    if (one->name != other->name || one->tensor.sizes() != other->tensor.sizes() ||
-        one->tensor.strides() != other->tensor.strides() || one->tensor.dtype() != other->tensor.dtype()) {
-      return false;
-    }
-  }
-  return true;
-}
-
-Samples shape_of(const Samples& samples) {
-  Samples shape = samples;
-  for (auto& field : shape.fields) {
-    const at::Tensor& tensor = field.tensor;
-    field.tensor = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
+// All that decides which memory a graph would read, and how much of it.
+std::string shape_of(const Samples& samples) {
+  std::string shape = std::to_string(samples.global_size);
+  const auto add = [&](at::IntArrayRef numbers) {
+    for (const int64_t number : numbers) shape += ' ' + std::to_string(number);
+  };
+  for (const auto& field : samples.fields) {
+    shape += ", " + field.name + ' ' + std::to_string(static_cast<int>(field.tensor.scalar_type()));
+    add(field.tensor.sizes());
+    shape += " by";
+    add(field.tensor.strides());
   }
   return shape;
 }
@@ -90,20 +84,13 @@ void StepGraph::drop() {
   capture_ = nullptr;
 }
 
-bool StepGraph::fits(const Samples& samples) const {
-  return seen_ > 0 && same_shape(samples, still_);
-}
-
 PassSums StepGraph::run(const Samples& samples, const Work& work) {
   if (failed_ || samples.from != 0 || !all_read(samples)) return work(samples);
-  if (captured()) return fits(samples) ? replay(samples) : work(samples);  // an odd batch: the next ones are as ever
-  if (!fits(samples)) {
-    still_ = shape_of(samples);
-    seen_ = 0;
-  }
-  if (seen_++ < kEagerSteps) return work(samples);
-  if (capture(samples, work)) return replay(samples);
-  return work(samples);
+  std::string shape = shape_of(samples);
+  if (captured()) return shape == shape_ ? replay(samples) : work(samples);
+  if (!count_.is_due(shape, samples.global_size)) return work(samples);
+  shape_ = std::move(shape);
+  return capture(samples, work) ? replay(samples) : work(samples);
 }
 
 bool StepGraph::capture(const Samples& samples, const Work& work) {

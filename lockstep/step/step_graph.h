@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockstep/comm/group.h"
+#include "lockstep/run/capture.h"
 #include "lockstep/step/pass.h"
 #include "lockstep/step/samples.h"
 #include "plugins/cuda/graph_plugin.h"
@@ -14,14 +15,11 @@
 namespace lockstep::step {
 
 // A step as one CUDA graph, with the update where that needs no host (device_update.h): the host launches once, not a
-// thousand times. The first steps run as ever, and train; then one is captured and every further one of the same shape
-// is replayed. Another shape (the odd last batch) and rows that could not be read run as ever. Where an operator cannot
-// be captured, the run goes on without, and says so once.
+// thousand times. The first steps run as ever, and train; then one is captured (run/capture.h) and every further one of
+// its shape is replayed. Another shape (the odd last batch, a detector's other canvas) and rows that could not be read
+// run as ever. Where an operator cannot be captured, the run goes on without, and says so once.
 class StepGraph {
  public:
-  // libtorch's own kernels settle within so many steps: workspaces, algorithm choices.
-  static constexpr int64_t kEagerSteps = 11;
-
   // Whether a step with these options may be captured: on a GPU, with fused kernels, alone, the same operators for
   // every batch.
   static bool is_wanted(const StepOptions& options, const comm::Group& group);
@@ -41,7 +39,6 @@ class StepGraph {
 
  private:
   StepGraph(const lockstep_graph& plugin, at::Device device, std::vector<at::Tensor> parameters);
-  bool fits(const Samples& samples) const;
   bool capture(const Samples& samples, const Work& work);
   PassSums replay(const Samples& samples);
   void drop();
@@ -49,8 +46,9 @@ class StepGraph {
   const lockstep_graph& plugin_;
   at::Device device_;
   std::vector<at::Tensor> parameters_;
-  Samples still_;     // in memory of its own, what the graph reads; before the capture: only its shape counts
-  int64_t seen_ = 0;  // steps in a row that fit
+  run::CaptureCount count_;
+  std::string shape_;  // that is captured
+  Samples still_;      // in memory of its own, what the graph reads
   bool failed_ = false;
   lockstep_graph_capture* capture_ = nullptr;
   PassSums sums_;                      // what the graph writes
