@@ -146,6 +146,8 @@ if(LOCKSTEP_HAS_cuda AND LOCKSTEP_NVCC)
   target_include_directories(lockstep_kernels SYSTEM PRIVATE ${cuda_include})
   target_link_libraries(lockstep_kernels PRIVATE lockstep_flags lockstep_libtorch ${torch_lib}/libc10_cuda.so ${cudart})
   set_target_properties(lockstep_kernels PROPERTIES CXX_VISIBILITY_PRESET hidden)
+  add_custom_command(TARGET lockstep_kernels POST_BUILD VERBATIM
+    COMMAND ${CMAKE_COMMAND} -D FILE=$<TARGET_FILE:lockstep_kernels> -D MOST=40000000 -P ${CMAKE_SOURCE_DIR}/cmake/size.cmake)
   install(TARGETS lockstep_kernels LIBRARY DESTINATION lib)
 endif()
 
