@@ -34,6 +34,12 @@ JOBS = {
                          "data.pixels": "uint8"},
     "resnet152-64": {"model.name": "resnet152", "training.global_batch": 64},
     "densenet169-96": {"model.name": "densenet169", "training.global_batch": 96, "data.pixels": "uint8"},
+    "densenet201-64": {"model.name": "densenet201", "training.global_batch": 64, "data.pixels": "uint8"},
+    "resnet18-8-fp32": {"model.name": "resnet18", "training.global_batch": 8, "training.precision": "fp32",
+                        "data.pixels": "uint8"},
+    # Beside the CUDA graph the smaller last batch of each epoch.
+    "resnet50-128-odd": {"model.name": "resnet50", "training.global_batch": 128, "data.pixels": "uint8",
+                         "data.samples": 119 * 128 + 70},
     "googlenet-256": {"model.name": "googlenet", "training.global_batch": 256, "data.pixels": "uint8"},
     "efficientnet_lite0-128": {"model.name": "efficientnet_lite0", "training.global_batch": 128},
     "vit_base-64": {"model.name": "vit_base_patch16_224", "training.global_batch": 64,
