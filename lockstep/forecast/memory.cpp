@@ -29,8 +29,9 @@ struct Living {
 // One pass over the events with an allocator underneath.
 class MemoryReplay {
  public:
-  MemoryReplay(const Recording& recording, const MemoryRules& rules, int64_t capacity)
+  MemoryReplay(const Recording& recording, const MemoryRules& rules, const Recording* odd, int64_t capacity)
       : recording_(recording),
+        odd_(odd),
         rules_(rules),
         allocator_({.expandable_segments = rules.expandable_segments, .capacity = capacity}) {
     size_t begin = 0;
@@ -63,6 +64,7 @@ class MemoryReplay {
     forecast.moment = moment();
     forecast.largest = largest();
     forecast.curve = std::move(curve_);
+    forecast.beside_graph = beside_graph_;
     forecast.retries = allocator_.num_retries();
     return forecast;
   }
@@ -76,13 +78,13 @@ class MemoryReplay {
         bury(event.id);
         return true;
       case EventKind::run:
-        return execute(event, index);
+        return execute(recording_.operators[static_cast<size_t>(event.id)], event.thread, index);
       case EventKind::step_end:
         if (!is_captured(index)) return true;
         ended_ = true;  // what follows, an evaluation, takes from the common pool
         pool_ = 0;
         has_workspace_ = {true, true};
-        return true;
+        return !odd_ || run_odd(index);
       case EventKind::step_begin:
         ++step_;
         if (step_ == 2) {  // the promise is about warm steps: what came before counts no longer
@@ -117,6 +119,29 @@ class MemoryReplay {
     return true;
   }
 
+  // As step::StepGraph does it with a batch of another shape: the last step of `odd_`, operator by operator, from the
+  // common pool. What it frees that was born before it is the captured step's, which keeps it.
+  bool run_odd(size_t index) {
+    beside_ = true;
+    const int64_t before = allocator_.now().reserved;
+    const auto& events = odd_->events;
+    size_t begin = events.size();
+    while (begin > 0 && events[begin - 1].kind != EventKind::step_begin) --begin;
+    for (size_t i = begin; i < events.size() && events[i].kind != EventKind::step_end; ++i) {
+      Event event = events[i];
+      if (event.kind == EventKind::run) {
+        if (!execute(odd_->operators[static_cast<size_t>(event.id)], event.thread, index)) return false;
+        continue;
+      }
+      event.id = -1 - event.id;  // another storage than that of the captured step
+      if (event.kind == EventKind::birth && !give_birth(event, index)) return false;
+      if (event.kind == EventKind::death) bury(event.id);
+    }
+    beside_graph_ = allocator_.now().reserved - before;
+    beside_ = false;
+    return true;
+  }
+
   bool is_captured(size_t index) const { return recording_.captured && index > last_step_ && !ended_; }
 
   bool give_birth(const Event& event, size_t index) {
@@ -148,10 +173,9 @@ class MemoryReplay {
     living_.erase(found);
   }
 
-  bool execute(const Event& event, size_t index) {
-    const Operator& call = recording_.operators[static_cast<size_t>(event.id)];
+  bool execute(const Operator& call, int8_t thread, size_t index) {
     if (call.kind == OperatorClass::matmul && rules_.cublas_workspace > 0) {
-      bool& has = has_workspace_[static_cast<size_t>(event.thread & 1)];
+      bool& has = has_workspace_[static_cast<size_t>(thread & 1)];
       const bool first = !has_workspace_[0] && !has_workspace_[1] && pool_ == 0;
       if (!has && !hold_workspace(rules_.cublas_workspace, index)) return false;
       if (first && !hold_workspace(kCublasLtBytes, index)) return false;
@@ -181,6 +205,7 @@ class MemoryReplay {
     by_class_at_peak_ = now_;
     peak_event_ = index;
     peak_step_ = step_;
+    peak_beside_ = beside_;
   }
 
   // Of each interval of events the moment with the most alive.
@@ -211,6 +236,7 @@ class MemoryReplay {
   }
 
   std::string moment() const {
+    if (peak_beside_) return "a batch of another shape beside the CUDA graph";
     const Operator* call = next_run(peak_event_);
     std::string step = peak_step_ > 0 ? base::text("step ", peak_step_) : "before the first step";
     if (call == nullptr) return step;
@@ -246,6 +272,7 @@ class MemoryReplay {
   }
 
   const Recording& recording_;
+  const Recording* odd_;
   const MemoryRules& rules_;
   Allocator allocator_;
   std::unordered_map<int64_t, Living> living_;
@@ -267,11 +294,14 @@ class MemoryReplay {
   int64_t peak_ = 0;
   int64_t reserved_at_peak_ = 0;
   int64_t cold_reserved_ = 0;
+  bool beside_ = false;  // the smaller batch runs
+  bool peak_beside_ = false;
+  int64_t beside_graph_ = 0;  // bytes reserved for it
 };
 
 }  // namespace
 
-MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& rules) {
+MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& rules, const Recording* odd) {
   const int64_t outside = rules.context + (recording.ranks > 1 ? rules.nccl : 0);
   const auto finish = [&](MemoryReplay& replay) {
     MemoryForecast forecast = replay.result();
@@ -280,7 +310,7 @@ MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& ru
     forecast.total = forecast.peak_reserved + outside;
     return forecast;
   };
-  MemoryReplay endless(recording, rules, 0);
+  MemoryReplay endless(recording, rules, odd, 0);
   if (!endless.run()) {
     throw base::Error(base::Blame::user,
                       base::text("the recording of ", recording.title, " needs more than 2^60 bytes"),
@@ -290,7 +320,7 @@ MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& ru
   const int64_t most = std::max(forecast.peak_reserved, forecast.cold_peak_reserved) + outside;
   if (rules.capacity == 0 || most <= rules.capacity) return forecast;
   if (rules.capacity > outside) {
-    MemoryReplay limited(recording, rules, rules.capacity - outside);
+    MemoryReplay limited(recording, rules, odd, rules.capacity - outside);
     if (limited.run()) return finish(limited);
   }
   forecast.fits = false;

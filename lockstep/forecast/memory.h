@@ -54,13 +54,16 @@ struct MemoryForecast {
   std::vector<AliveBlock> largest;          // alive at the peak, largest first, at most 20
   std::vector<MemoryPoint> curve;           // at most some hundred points
   bool fits = true;                         // total <= capacity (capacity 0: true)
+  int64_t beside_graph = 0;                 // of peak_reserved: what a smaller batch takes beside a captured step
   int64_t retries = 0;  // times that the GPU was full and the allocator had to empty its cache: it fits, but slowly
 };
 
 // Replays the caching allocator over the recording from process start, first with unlimited memory. Where that exceeds
 // the GPU, it replays with the GPU's capacity, since giving cached segments back may make it fit (`retries`). If it
-// still does not fit, the figures are those of unlimited memory: what the GPU would need.
-MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& rules);
+// still does not fit, the figures are those of unlimited memory: what the GPU would need. Behind a captured step the
+// last one of `odd` is run, a smaller batch that the graph does not fit: what the graph holds stays, and it takes its
+// own.
+MemoryForecast forecast_memory(const Recording& recording, const MemoryRules& rules, const Recording* odd = nullptr);
 
 // Memory of the host, for one node.
 struct HostMemory {

@@ -130,31 +130,50 @@ TEST(MemoryTest, FitsByGivingCachedSegmentsBackOrSaysHowMuchIsMissing) {
   EXPECT_TRUE(forecast_memory(three_steps(), expandable).fits);
 }
 
-// What is cached goes back, the inputs are copied, the step has a pool of its own that stays, and an evaluation behind
-// it needs its memory beside that.
-TEST(MemoryTest, ACapturedStepHasAPoolOfItsOwnAndACopyOfItsInputs) {
+void birth(Recording& recording, int64_t id, int64_t mega, MemoryClass memory) {
+  recording.events.push_back({.kind = EventKind::birth, .id = id, .bytes = mega * kMeg, .memory = memory});
+}
+
+// Two steps with inputs and activations of so many MiB.
+Recording two_steps(int64_t inputs, int64_t activations) {
   Recording recording;
   recording.steps = 2;
-  const auto birth = [&](int64_t id, int64_t mega, MemoryClass memory) {
-    recording.events.push_back({.kind = EventKind::birth, .id = id, .bytes = mega * kMeg, .memory = memory});
-  };
   const auto death = [&](int64_t id) { recording.events.push_back({.kind = EventKind::death, .id = id}); };
-  birth(0, 100, MemoryClass::weights);
+  birth(recording, 0, 100, MemoryClass::weights);
   for (int64_t step = 0; step < 2; ++step) {
     recording.events.push_back({.kind = EventKind::step_begin});
-    birth(1, 30, MemoryClass::inputs);
-    birth(2, 60, MemoryClass::activations);
+    birth(recording, 1, inputs, MemoryClass::inputs);
+    birth(recording, 2, activations, MemoryClass::activations);
     death(2);
-    birth(3, 40, MemoryClass::activations);  // where the 60 were
+    birth(recording, 3, activations - 20, MemoryClass::activations);  // where the others were
     death(3);
     death(1);
     recording.events.push_back({.kind = EventKind::step_end});
   }
+  return recording;
+}
+
+// What is cached goes back, the inputs are copied, the step has a pool of its own that stays, and an evaluation behind
+// it needs its memory beside that.
+TEST(MemoryTest, ACapturedStepHasAPoolOfItsOwnAndACopyOfItsInputs) {
+  Recording recording = two_steps(30, 60);
   EXPECT_EQ(forecast_memory(recording, {}).peak_reserved, (100 + 30 + 60) * kMeg);
   recording.captured = true;
   EXPECT_EQ(forecast_memory(recording, {}).peak_reserved, (100 + 30 + 30 + 60) * kMeg);
-  birth(4, 50, MemoryClass::activations);  // more than is cached
+  birth(recording, 4, 50, MemoryClass::activations);  // more than is cached
   EXPECT_EQ(forecast_memory(recording, {}).peak_reserved, (100 + 30 + 30 + 60 + 50) * kMeg);
+}
+
+TEST(MemoryTest, ASmallerBatchNeedsItsMemoryBesideTheGraphs) {
+  Recording recording = two_steps(30, 60);
+  const Recording odd = two_steps(20, 50);
+  EXPECT_EQ(forecast_memory(recording, {}, &odd).peak_reserved, (100 + 30 + 60) * kMeg) << "eager steps share theirs";
+  recording.captured = true;
+  const MemoryForecast forecast = forecast_memory(recording, {}, &odd);
+  EXPECT_EQ(forecast.peak_reserved, (100 + 30 + 30 + 60 + 50) * kMeg) << "its inputs find room where the others were";
+  EXPECT_EQ(forecast.beside_graph, 50 * kMeg);
+  birth(recording, 4, 50, MemoryClass::activations);  // an evaluation takes what the smaller batch left
+  EXPECT_EQ(forecast_memory(recording, {}, &odd).peak_reserved, (100 + 30 + 30 + 60 + 50) * kMeg);
 }
 
 TEST(MemoryTest, CountsCommunicatorsOnlyBetweenRanks) {

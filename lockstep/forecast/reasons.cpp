@@ -6,6 +6,7 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
+#include "lockstep/run/capture.h"
 
 namespace lockstep::forecast {
 namespace {
@@ -106,6 +107,23 @@ void explain_time(Option& option) {
   }
 }
 
+// Only one rank alone has a graph.
+void explain_graph(const ForecastContext& context, Option& option) {
+  if (!option.machine_option.gpu || option.machine_option.ranks() > 1) return;
+  if (const int64_t bytes = option.trial.memory.beside_graph; bytes > 0) {
+    option.why.push_back(
+        text("batches of another shape (the smaller last one of an epoch, other canvases) run beside the "
+             "CUDA graph, and take ",
+             base::format_bytes(static_cast<double>(bytes)), " besides"));
+  }
+  for (const PhaseWork& phase : phases_of(context.workload)) {
+    if (phase.graph || phase.caches) continue;
+    option.why.push_back(text(phase.name.empty() ? "the run" : phase.name,
+                              " is too short for a CUDA graph, which takes ", run::kEagerSteps + 1,
+                              " full batches: counted as steps whose operators are launched one by one"));
+  }
+}
+
 void explain_slices(const ForecastContext& context, Option& option) {
   const int64_t slices = context.workload.virtual_ranks;
   if (slices == 0) return;
@@ -157,6 +175,7 @@ void add_reasons(const ForecastContext& context, Option& option) {
   explain_fit(option);
   explain_time(option);
   explain_phases(context, option);
+  explain_graph(context, option);
   explain_estimates(context, option);
   explain_slices(context, option);
   explain_shares(context, option);

@@ -18,6 +18,15 @@ TraceKey without_batch(TraceKey trace_key) {
   return trace_key;
 }
 
+// The same step of so many samples.
+TraceKey at_samples(TraceKey trace_key, int64_t samples) {
+  const bool as_a_pass = trace_key.evaluation_rows == trace_key.micro_batch;
+  trace_key.passes = samples > trace_key.micro_batch ? trace_key.passes : 1;
+  trace_key.micro_batch = std::min(trace_key.micro_batch, samples);
+  if (as_a_pass) trace_key.evaluation_rows = trace_key.micro_batch;  // one of its size is traced with it
+  return trace_key;
+}
+
 bool depends_on_warps(const Recording& recording) {
   const MemoryRules one_warp{.warps = 1};
   return std::any_of(recording.operators.begin(), recording.operators.end(), [&](const Operator& call) {
@@ -63,17 +72,20 @@ const Recording& Recordings::of(TraceKey trace_key) {
   return *(traced_[without_batch(trace_key)][trace_key.micro_batch] = std::move(made));
 }
 
-const MemoryForecast& Recordings::memory(TraceKey trace_key, MemoryRules rules) {
+const MemoryForecast& Recordings::memory(TraceKey trace_key, MemoryRules rules, int64_t odd) {
   const Recording& recording = of(trace_key);
+  if (!recording.captured) odd = 0;
+  const Recording* beside = odd > 0 ? &of(at_samples(trace_key, odd)) : nullptr;
   settle(trace_key);
   const int64_t capacity = rules.capacity;
   rules.capacity = 0;
   const int64_t warps = rules.warps > 0 && depends_on_warps(recording) ? rules.warps : 0;
   const auto replay = [&]() -> const MemoryForecast& {
-    const ReplayKey key{trace_key,  rules.capacity, rules.expandable_segments, rules.cublas_workspace, rules.context,
-                        rules.nccl, warps};
+    const ReplayKey key{
+        trace_key, rules.capacity, rules.expandable_segments, rules.cublas_workspace, rules.context, rules.nccl, warps,
+        odd};
     const auto found = replays_.find(key);
-    return found != replays_.end() ? found->second : replays_[key] = forecast_memory(recording, rules);
+    return found != replays_.end() ? found->second : replays_[key] = forecast_memory(recording, rules, beside);
   };
   const MemoryForecast& free = replay();
   // Giving cached memory back cannot help where what is alive does not fit.

@@ -32,6 +32,7 @@ struct TraceKey {
 
   int64_t phase = -1;  // of the job's phases the one whose step it is; -1: the whole network is trained
   bool fills = false;  // the pass of its frozen blocks that fills the cache of features
+  bool graph = true;   // the steps of that phase are enough for one to become a CUDA graph (run/capture.h)
 
   // NOLINTNEXTLINE(modernize-use-nullptr): the tool sees a 0 in it
   std::strong_ordering operator<=>(const TraceKey&) const = default;
@@ -46,8 +47,9 @@ class Recordings {
 
   const Recording& of(TraceKey trace_key);
   // Replays it, once for each set of rules. The GPU's capacity counts only where it is exceeded: a real allocator then
-  // gives back what it cached, and may still succeed.
-  const MemoryForecast& memory(TraceKey trace_key, MemoryRules rules);
+  // gives back what it cached, and may still succeed. `odd`: samples of a smaller batch beside a captured step; 0:
+  // none.
+  const MemoryForecast& memory(TraceKey trace_key, MemoryRules rules, int64_t odd = 0);
 
   int64_t num_traced() const { return num_traced_; }
   int64_t num_replayed() const { return static_cast<int64_t>(replays_.size()); }
@@ -63,6 +65,7 @@ class Recordings {
     int64_t context = 0;
     int64_t nccl = 0;
     int64_t warps = 0;  // 0: no sum of the step needs a buffer for each
+    int64_t odd = 0;
 
     // NOLINTNEXTLINE(modernize-use-nullptr): the tool sees a 0 in it
     std::strong_ordering operator<=>(const ReplayKey&) const = default;

@@ -17,6 +17,8 @@ using base::Blame;
 using base::Error;
 using base::text;
 
+// With fewer samples some networks call other operators than with many, and their step cannot be told from that.
+constexpr int64_t kFewest = 8;
 constexpr int64_t kColours = 3;  // of a recording that somebody else made
 // Of a step on a GPU that was not calibrated, what uploads take lies between these multiples: nodes differ in PCIe and
 // memory.
@@ -110,6 +112,7 @@ TraceKey step_key(const ForecastContext& context, const MachineOption& machine_o
   TraceKey trace_key = trace_key_for(context.workload, machine_option, levers, trial.micro_batch, passes);
   trace_key.evaluation_rows = evaluation_rows(context, machine_option, levers);
   trace_key.phase = phase.trace;
+  trace_key.graph = phase.graph;
   if (slices == 0) return trace_key;
   trace_key.slices = slices;
   trace_key.ranks = slices / trial.passes;
@@ -175,7 +178,8 @@ MemoryForecast phase_memory(const ForecastContext& context, const MachineOption&
   const TraceKey trace_key = step_key(context, machine_option, levers, trial, 2, phase);
   const Recording& recording = context.recordings.of(trace_key);
   const int64_t traced_rows = context.workload.weak ? trial.rows : trial.micro_batch * trace_key.passes;
-  MemoryForecast memory = context.recordings.memory(trace_key, rules);
+  const int64_t odd = machine_option.gpu && phase.odd > 0 ? std::max(phase.odd, kFewest) : 0;
+  MemoryForecast memory = context.recordings.memory(trace_key, rules, odd);
   add_untraced(context, recording, phase.caches ? 0 : trial.rows - traced_rows, memory);
   if (!machine_option.gpu) count_on_cpu(context, machine_option, levers, recording, memory);
   if (!phase.caches || !context.evaluation) return memory;
@@ -295,8 +299,7 @@ void cut_into_slices(int64_t batch, int64_t slices, int64_t ranks, Trial& trial)
 }  // namespace
 
 const std::vector<PhaseWork>& phases_of(const Workload& workload) {
-  static const std::vector<PhaseWork> kWhole{PhaseWork{}};
-  return workload.phases.empty() ? kWhole : workload.phases;
+  return workload.phases.empty() ? workload.whole : workload.phases;
 }
 
 int64_t cores_of(const MachineOption& machine_option) {

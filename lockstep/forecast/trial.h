@@ -84,6 +84,8 @@ struct PhaseWork {
   int64_t trace = -1;     // of the job's phases the one that is traced for it; -1: the whole network is trained
   double epochs = 1;
   bool caches = false;  // features of the frozen blocks: no sample is read after they are there
+  bool graph = true;    // has steps enough for one to become a CUDA graph (run/capture.h), or nobody knows how many
+  int64_t odd = 0;      // samples of the largest batch of another shape, which runs beside it; 0: all are alike
 
   bool operator==(const PhaseWork&) const = default;
 };
@@ -101,11 +103,12 @@ struct Workload {
   int64_t virtual_ranks = 0;  // slices of a batch, each a pass of its own, whatever the ranks; 0: none
   // Seconds between two failures, where the run saves by its clock (run/save_clock.h); none: by epochs.
   std::optional<double> mean_time_between_failures = {};
-  bool sync_norm = false;                // batch norms hear from every rank: how many there are decides the bytes
-  int64_t replay_every = 0;              // steps between two that are computed twice; 0: never
-  std::vector<PhaseWork> phases = {};    // empty: the job has none
-  std::shared_ptr<RunRules> rules = {};  // none: a user's recording, of whose run nothing is known
-  bool weak = false;                     // each rank takes `global_batch`: a user's recording cannot be cut smaller
+  bool sync_norm = false;                     // batch norms hear from every rank: how many there are decides the bytes
+  int64_t replay_every = 0;                   // steps between two that are computed twice; 0: never
+  std::vector<PhaseWork> phases = {};         // empty: the job has none
+  std::vector<PhaseWork> whole{PhaseWork{}};  // a job without phases is one
+  std::shared_ptr<RunRules> rules = {};       // none: a user's recording, of whose run nothing is known
+  bool weak = false;  // each rank takes `global_batch`: a user's recording cannot be cut smaller
 };
 
 // The job's phases; of a job without any the one that trains the whole network.

@@ -100,6 +100,13 @@ Recording without_evaluation(const Recording& recording) {
   return made;
 }
 
+Recording without_graph(Recording recording) {
+  if (!recording.captured) return recording;
+  recording.events.resize(find_part(recording).again);
+  recording.captured = false;
+  return recording;
+}
+
 Recording with_evaluation_of(const Recording& recording, const Recording& other) {
   const Part part = find_part(recording);
   Recording made = recording;

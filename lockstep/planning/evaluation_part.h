@@ -12,6 +12,9 @@ namespace lockstep::planning {
 // The step without it, equal to what is traced so.
 forecast::Recording without_evaluation(const forecast::Recording& recording);
 
+// The step as it runs where it is not captured: without the evaluation beside a graph; equal to what is traced so.
+forecast::Recording without_graph(forecast::Recording recording);
+
 // The step of `recording` with the evaluation of `other`, of which nothing else counts. REQUIRES: the same step at
 // another batch (Family::corresponds).
 forecast::Recording with_evaluation_of(const forecast::Recording& recording, const forecast::Recording& other);

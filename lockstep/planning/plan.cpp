@@ -13,8 +13,10 @@
 #include "lockstep/loader/collections.h"
 #include "lockstep/planning/recorded.h"
 #include "lockstep/planning/wording.h"
+#include "lockstep/run/capture.h"
 #include "lockstep/run/feeding.h"
 #include "lockstep/run/most_checkpoints.h"
+#include "lockstep/run/order.h"
 
 namespace lockstep::planning {
 namespace {
@@ -71,7 +73,8 @@ class JobTracer {
                        .ranks = ranks_of(trace_key),
                        .rows = trace_key.micro_batch * trace_key.passes,
                        .evaluation_rows = trace_key.evaluation_rows,
-                       .fills = trace_key.fills};
+                       .fills = trace_key.fills,
+                       .graph = trace_key.graph};
     if (trace_key.phase >= 0) rank.phase = job_.training.phases[static_cast<size_t>(trace_key.phase)];
     return rank;
   }
@@ -127,6 +130,34 @@ std::vector<forecast::PhaseWork> phases_of(const std::vector<spec::Phase>& phase
   return all;
 }
 
+// Samples on the largest canvas that have as many pixels as a batch on the one behind it; 0: there is one canvas.
+int64_t batch_on_the_next_canvas(const spec::Job& job) {
+  int64_t pixels = 0;
+  for (const std::string& canvas : job.instances.canvases) {
+    const auto size = spec::image_size_from(canvas);
+    if (size) pixels = std::max(pixels, size->pixels());
+  }
+  const int64_t largest = job.data.image_size.pixels();
+  return (job.training.global_batch * pixels + largest - 1) / largest;
+}
+
+// Which phases have steps enough for a CUDA graph, and what runs beside it. A phase whose length nobody knows is taken
+// to be a long one of full batches, and one whose step never is captured has nothing to miss.
+void find_graphs(const spec::Job& job, const forecast::RunAmount& work, std::vector<forecast::PhaseWork>& phases) {
+  if (job.training.kernels != spec::Kernels::fused || job.training.virtual_ranks > 0) return;
+  const int64_t an_epoch = work.samples > 0 ? run::num_steps(work.samples, work.global_batch) : 0;
+  const std::vector<int64_t> steps = run::phase_steps(work.span, an_epoch);
+  int64_t begin = 0;
+  for (size_t i = 0; i < phases.size(); ++i) {
+    const int64_t end = begin + steps[i];
+    if (steps[i] == 0) continue;
+    phases[i].graph = run::reaches_capture(begin, end, work.samples, work.global_batch);
+    phases[i].odd =
+        std::max(run::odd_batch(begin, end, work.samples, work.global_batch), batch_on_the_next_canvas(job));
+    begin = end;
+  }
+}
+
 forecast::Workload workload_of(const PlanRequest& request, const spec::Job& job) {
   forecast::Workload workload;
   workload.work = forecast::run_amount_of(job, request.lengths.samples, request.lengths.validation_samples);
@@ -141,6 +172,7 @@ forecast::Workload workload_of(const PlanRequest& request, const spec::Job& job)
   workload.decodes = !request.recording && job.data.train != "synthetic" && task::make_task(job)->main_member().empty();
   if (!request.recording) {
     workload.phases = phases_of(job.training.phases);
+    find_graphs(job, workload.work, workload.phases.empty() ? workload.whole : workload.phases);
     workload.sample = sample_bytes_of(job);
     const int64_t samples = request.lengths.samples;
     const int64_t validation_samples = request.lengths.validation_samples;

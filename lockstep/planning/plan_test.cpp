@@ -6,6 +6,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/planning/invented_plan.h"
+#include "lockstep/planning/invented_tracer.h"
 
 namespace lockstep::planning {
 namespace {
@@ -45,6 +46,44 @@ TEST(PlanTest, CountsSamplesOfAFolderThatIsNotHereAsTheUserSays) {
   EXPECT_EQ(find_lengths(job, 0, 50).validation_samples, 50);
   job.model.classes = 0;
   EXPECT_THROW(find_lengths(job, 0, 0), base::Error);
+}
+
+forecast::PhaseWork work_of(const spec::Job& job) {
+  const auto catalogue = catalogue::load_embedded();
+  InventedTracer tracer;
+  PlanRequest request;
+  request.job = job;
+  request.lengths.samples = job.data.samples;
+  request.tracer = &tracer;
+  request.machine_options =
+      find_machine_options({.on = {"h200"}, .gpus = {1}, .here = [] { return Here{}; }}, catalogue);
+  request.search = false;
+  return make_plan(request, catalogue, forecast::load_calibration()).workload.whole.front();
+}
+
+TEST(PlanTest, KnowsWhetherTheRunHasACudaGraphAndWhatRunsBesideIt) {
+  spec::Job job = small_job();  // 15 full batches of 64 and one of 40, twice
+  EXPECT_TRUE(work_of(job).graph);
+  EXPECT_EQ(work_of(job).odd, 40);
+  job.data.samples = 960;
+  EXPECT_EQ(work_of(job).odd, 0);
+  job.data.samples = 300;  // 4 full ones
+  EXPECT_FALSE(work_of(job).graph);
+  EXPECT_EQ(work_of(job).odd, 0);
+  job.data.samples = 0;
+  EXPECT_TRUE(work_of(job).graph) << "as long as nobody knows better";
+}
+
+TEST(PlanTest, CountsTheSecondLargestCanvasBesideTheGraphOfAnother) {
+  spec::Job job = small_job();
+  job.task = spec::Task::instances;
+  job.model.name = "maskrcnn_resnet18_fpn";
+  job.data.image_size = spec::ImageSize(128, 160);
+  job.data.samples = 960;
+  job.training.global_batch = 10;
+  EXPECT_EQ(work_of(job).odd, 0);
+  job.instances.canvases = {"64x128", "96x128"};
+  EXPECT_EQ(work_of(job).odd, 6);  // 96 x 128 of 128 x 160 pixels
 }
 
 }  // namespace

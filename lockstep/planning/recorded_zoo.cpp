@@ -179,9 +179,11 @@ Recording RecordedZoo::step(const spec::Job& job, const SimulatedRank& rank) {
   const ZooEntry& entry = find(job, rank, ZooKey::Pass::step);
   const int64_t batch = job.training.micro_batch > 0 ? std::min(job.training.micro_batch, rank.rows) : rank.rows;
   Recording recording = at_batch(entry, batch);
+  if (!rank.graph) recording = without_graph(std::move(recording));
   if (rank.evaluation_rows == 0) return without_evaluation(recording);
   if (rank.evaluation_rows == batch) return recording;
-  return with_evaluation_of(recording, at_batch(entry, rank.evaluation_rows));
+  Recording other = at_batch(entry, rank.evaluation_rows);
+  return with_evaluation_of(recording, rank.graph ? other : without_graph(std::move(other)));
 }
 
 Recording RecordedZoo::evaluation(const spec::Job& job, const SimulatedRank& rank) {

@@ -20,6 +20,7 @@ struct SimulatedRank {
   int64_t evaluation_rows = 0;                        // of an evaluation between two steps; 0: none
   std::optional<spec::Phase> phase = {};              // of the job; none: the whole network is trained
   bool fills = false;                                 // a cache of features: the pass of the phase's frozen blocks
+  bool graph = true;                                  // there are steps enough for a CUDA graph (run/capture.h)
 
   bool operator==(const SimulatedRank&) const = default;
 };

@@ -30,4 +30,8 @@ int64_t full_batches(int64_t begin, int64_t end, int64_t samples, int64_t global
 // Whether those steps, by themselves, come to one that is captured.
 bool reaches_capture(int64_t begin, int64_t end, int64_t samples, int64_t global_batch);
 
+// Samples of the smaller batch with which an epoch ends behind the captured one of those steps: it runs beside the
+// graph, in memory of its own. 0: there is none. `begin` begins an epoch.
+int64_t odd_batch(int64_t begin, int64_t end, int64_t samples, int64_t global_batch);
+
 }  // namespace lockstep::run

@@ -59,6 +59,21 @@ TEST(CaptureTest, APlanKnowsBeforehandWhatARunCounts) {
   }
 }
 
+TEST(CaptureTest, ASmallerBatchBehindTheCapturedOneRunsBesideIt) {
+  EXPECT_EQ(odd_batch(0, 18, 86, 16), 6);  // the third epoch ends behind step 13
+  EXPECT_EQ(odd_batch(0, 17, 86, 16), 0);
+  EXPECT_EQ(odd_batch(0, 1000, 80, 16), 0);
+  EXPECT_EQ(odd_batch(0, 1000, 6, 16), 0) << "all are alike";
+  for (int64_t begin = 0; begin < 24; begin += 6) {
+    for (int64_t end = begin + 1; end < begin + 40; ++end) {
+      const auto captured = captured_at(begin, end, 86, 16);
+      bool smaller = false;
+      for (int64_t step = captured.value_or(end); step < end; ++step) smaller |= step % 6 == 5;
+      EXPECT_EQ(odd_batch(begin, end, 86, 16), smaller ? 6 : 0) << begin << " to " << end;
+    }
+  }
+}
+
 TEST(CaptureTest, EveryBatchIsFullWhereTheSamplesAreNotKnown) {
   EXPECT_EQ(full_batches(0, 12, 0, 256), 12);
   EXPECT_TRUE(reaches_capture(0, kEagerSteps + 1, 0, 256));

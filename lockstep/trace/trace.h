@@ -21,7 +21,7 @@ struct Simulation {
   int64_t evaluation_rows = 0;             // of an evaluation before the last step; 0: none
   int64_t steps = 3;                       // from process start; the first one makes what later ones find
   std::optional<spec::Phase> phase = {};   // the one whose step it is; none: the whole network is trained
-  bool graph = true;                       // fused kernels of one rank are captured as a CUDA graph, as in a run
+  bool graph = true;                       // fused kernels of one rank are captured as a CUDA graph, as in a long run
   bool fills = false;                      // of an evaluation: the frozen blocks alone, which fill the phase's cache
 };
 

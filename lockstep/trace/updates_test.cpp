@@ -49,6 +49,7 @@ TEST(UpdatesTest, SeveralRanksAndReferenceKernelsAreAsEver) {
   const auto reference = trace_step(job);
   EXPECT_GT(runs_of(reference, "aten::_fused_sgd_"), 0);
   EXPECT_FALSE(reference.captured);
+  EXPECT_FALSE(trace_step(small_job(spec::OptimizerName::sgd), {.graph = false}).captured) << "of a short run";
 }
 
 TEST(UpdatesTest, TheNormHasItsScratchMemory) {

@@ -22,6 +22,7 @@ trace::Simulation simulation_of(const planning::SimulatedRank& rank) {
   simulation.evaluation_rows = rank.evaluation_rows;
   simulation.phase = rank.phase;
   simulation.fills = rank.fills;
+  simulation.graph = rank.graph;
   return simulation;
 }
 

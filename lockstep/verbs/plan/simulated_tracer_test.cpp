@@ -7,6 +7,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
 #include "lockstep/forecast/collective.h"
+#include "lockstep/planning/evaluation_part.h"
 #include "lockstep/planning/machine_options.h"
 #include "lockstep/planning/plan.h"
 #include "lockstep/run/save_clock.h"
@@ -144,6 +145,8 @@ TEST(SimulatedTracerTest, ShowsTheJobAsWrittenFirstAndWhatMakesItFitBehindIt) {
 TEST(SimulatedTracerTest, ForetellsManyPassesAsTheirOwnTraceDoes) {
   spec::Job job = small_job();
   job.data.image_size = 64;
+  job.data.samples = 1024;
+  job.training.epochs = 4;
   job.training.global_batch = 256;
   job.training.micro_batch = 32;
   const auto catalogue = catalogue::load_embedded();
@@ -188,6 +191,54 @@ TEST(SimulatedTracerTest, CountsTheMemoryAndTheTimeOfTheEvaluationThatTheJobAsks
   EXPECT_LT(large.options[0].pace.evaluation_sample, usual.options[0].pace.evaluation_sample);
   job.evaluation.every_epochs = 0;  // once, at the end
   EXPECT_EQ(plan_of(job, {"a100-80"}).options[0].trial.memory.total, large.options[0].trial.memory.total);
+}
+
+// Eleven steps come before the one that a run captures, and odd batches do not count.
+TEST(SimulatedTracerTest, ARunTooShortForACudaGraphIsPlannedWithoutOne) {
+  const auto plan_of_samples = [](int64_t samples, const spec::Job& like) {
+    spec::Job job = like;
+    job.data.samples = samples;
+    return plan_of(job, {"h200"}).options[0];
+  };
+  const auto says_so = testing::Contains(HasSubstr("too short for a CUDA graph, which takes 12 full batches"));
+  spec::Job job = small_job();  // two epochs of batches of 64
+  const forecast::Option graph = plan_of_samples(64 * 6 + 10, job), eager = plan_of_samples(64 * 5 + 10, job);
+  EXPECT_THAT(graph.why, testing::Not(says_so));
+  EXPECT_THAT(eager.why, says_so);
+  EXPECT_GT(eager.trial.time->host, 2 * graph.trial.time->host) << "each operator is launched by itself";
+  job.training.kernels = spec::Kernels::reference;
+  EXPECT_THAT(plan_of_samples(64, job).why, testing::Not(says_so)) << "nor has a longer run of it one";
+  job = small_job();
+  job.training.phases.resize(2);
+  job.training.phases[0].epochs = 1;
+  job.training.phases[1].epochs = 20;
+  EXPECT_THAT(plan_of_samples(64, job).why,
+              testing::Contains(HasSubstr("phase 1, all blocks is too short for a CUDA")));
+}
+
+TEST(SimulatedTracerTest, TheSmallerLastBatchOfAnEpochIsPlannedBesideTheGraph) {
+  spec::Job job = small_job();
+  job.data.image_size = 224;
+  job.data.samples = 64 * 20 + 40;
+  const forecast::Option option = plan_of(job, {"h200"}).options[0];
+  const auto catalogue = catalogue::load_embedded();
+  const forecast::MemoryRules rules = forecast::memory_rules(catalogue.gpu("h200"));
+  spec::Job odd = job;
+  odd.training.global_batch = 40;
+  const forecast::Recording beside = trace::trace_step(odd), graph = trace::trace_step(job);
+  EXPECT_EQ(option.trial.memory.total, forecast::forecast_memory(graph, rules, &beside).total);
+  EXPECT_GT(option.trial.memory.total, forecast::forecast_memory(graph, rules).total);
+  EXPECT_THAT(option.why, testing::Contains(HasSubstr("beside the CUDA graph")));
+  job.training.steps = 20;  // ends before the first smaller batch
+  EXPECT_EQ(plan_of(job, {"h200"}).options[0].trial.memory.total, forecast::forecast_memory(graph, rules).total);
+}
+
+TEST(SimulatedTracerTest, ARecordingOfACapturedStepTellsOfTheSameStepWithoutAGraph) {
+  const spec::Job job = small_job();
+  const trace::Simulation captured{.rows = 64, .evaluation_rows = 64};
+  trace::Simulation eager = captured;
+  eager.graph = false;
+  EXPECT_EQ(planning::without_graph(trace::trace_step(job, captured)), trace::trace_step(job, eager));
 }
 
 TEST(SimulatedTracerTest, PixelsOfOtherTypesTakeOtherMemoryAndTimeToGoToAGpu) {
