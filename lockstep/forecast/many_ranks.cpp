@@ -24,23 +24,47 @@ std::vector<double> bucket_bytes(double gradient_bytes) {
   return buckets;
 }
 
+double wait_for_slowest(double seconds, int64_t ranks, double noise) {
+  return noise * slowest_of(ranks) * seconds;
+}
+
+void RankClocks::compute(double seconds, double start) {
+  device_ = std::max(device_, start);
+  const double shared = std::min(seconds / (1 - overlap_), std::max(0.0, network_ - device_));
+  device_ += shared + (seconds - shared * (1 - overlap_));
+}
+
+double RankClocks::send(double seconds) {
+  network_ = std::max(network_, device_) + seconds;
+  communication_ += seconds;
+  return network_;
+}
+
+void RankClocks::wait(double until) {
+  if (until <= device_) return;
+  exposed_ += until - device_;
+  device_ = until;
+}
+
 RankForecast forecast_ranks(const RankCosts& costs, int64_t ranks,
                             const std::function<double(double bytes, int64_t ranks)>& all_reduce) {
   base::ensure(ranks >= 1 && costs.step_seconds > 0, "a rank takes time");
   RankForecast forecast{.ranks = ranks, .step = costs.step_seconds};
   if (ranks == 1) return forecast;
   const double backward = costs.step_seconds * costs.backward_share;
-  double sent = 0, network_free = 0;
+  RankClocks clocks(costs.overlap);
+  clocks.compute(costs.step_seconds - backward);
+  double there = 0;  // when the last bucket is
+  if (!costs.overlaps || costs.gradient_bytes <= 0) clocks.compute(backward);
   for (const double bytes : bucket_bytes(costs.gradient_bytes)) {
-    sent += bytes;
-    const double ready = costs.overlaps ? backward * sent / costs.gradient_bytes : backward;
-    const double seconds = all_reduce(bytes, ranks);
-    forecast.communication += seconds;
-    network_free = std::max(network_free, ready) + seconds;
+    if (costs.overlaps) clocks.compute(backward * bytes / costs.gradient_bytes);
+    there = clocks.send(all_reduce(bytes, ranks));
   }
-  forecast.exposed = std::max(0.0, network_free - backward);
-  forecast.skew = costs.noise * slowest_of(ranks) * costs.step_seconds;
-  forecast.step += forecast.exposed + forecast.skew;
+  clocks.wait(there);
+  forecast.communication = clocks.communication();
+  forecast.exposed = clocks.exposed();
+  forecast.skew = wait_for_slowest(clocks.device(), ranks, costs.noise);
+  forecast.step = clocks.device() + forecast.skew;
   forecast.efficiency = costs.step_seconds / forecast.step;
   return forecast;
 }

@@ -20,9 +20,6 @@ namespace {
 
 using base::text;
 
-// Identical GPUs and processes differ by 0.4 to 2 % from step to step; every step waits for the slowest.
-constexpr double kRankNoise = 0.007;
-
 // A step of which the launching thread takes nearly all differs with the processor and what else it does: the same ones
 // took 0.75 to 1.35 of the forecast on two H200 nodes (results/promise-h200.json, results/held-out.json).
 constexpr double kNearHost = 0.9;
@@ -75,7 +72,7 @@ class Clocks {
  public:
   Clocks(const Recording& recording, const std::vector<double>& seconds, const DeviceCalibration& basis, double overlap,
          const std::function<double(const Event&)>& collective)
-      : recording_(recording), seconds_(seconds), basis_(basis), overlap_(overlap), collective_(collective) {
+      : recording_(recording), seconds_(seconds), basis_(basis), rank_(overlap), collective_(collective) {
     if (recording.captured) gap_ = std::min(kGraphGap, basis.gap);
     const double factor = recording.captured ? 0 : is_python_step(recording) ? python_steps().host : 1;
     launches_.reserve(recording.operators.size());
@@ -88,51 +85,37 @@ class Clocks {
     launching_ += first;
     for (const auto& event : step) {
       if (event.kind == EventKind::run) run(static_cast<size_t>(event.id));
-      if (event.kind == EventKind::collective) start(event);
-      if (event.kind == EventKind::wait) wait(finished_[event.id]);
+      if (event.kind == EventKind::collective) finished_[event.id] = rank_.send(collective_(event));
+      if (event.kind == EventKind::wait) rank_.wait(finished_[event.id]);
     }
   }
-  double now() const { return std::max(host_, device_); }
+  double now() const { return std::max(host_, rank_.device()); }
 
   double host() const { return launching_; }
   double busy() const { return busy_; }
-  double communication() const { return communication_; }
-  double exposed() const { return exposed_; }
+  double communication() const { return rank_.communication(); }
+  double exposed() const { return rank_.exposed(); }
 
  private:
   void run(size_t index) {
     const Operator& op = recording_.operators[index];
     host_ += launches_[index];
     launching_ += launches_[index];
-    if (op.kind == OperatorClass::host) host_ = std::max(host_, device_);  // it asks the device for a number
+    if (op.kind == OperatorClass::host) host_ = std::max(host_, rank_.device());  // it asks the device for a number
     const double work = seconds_[index];
     if (work <= 0) return;
-    device_ = std::max(device_ + gap_ * static_cast<double>(op.launches), host_);
     busy_ += work;
-    // While the network is busy the computing runs slower.
-    const double shared = std::min(work / (1 - overlap_), std::max(0.0, network_ - device_));
-    device_ += shared + (work - shared * (1 - overlap_));
-  }
-  void start(const Event& event) {
-    const double seconds = collective_(event);
-    network_ = std::max(network_, device_) + seconds;
-    finished_[event.id] = network_;
-    communication_ += seconds;
-  }
-  void wait(double until) {
-    if (until <= device_) return;
-    exposed_ += until - device_;
-    device_ = until;
+    rank_.compute(work, std::max(rank_.device() + gap_ * static_cast<double>(op.launches), host_));
   }
 
   const Recording& recording_;
   const std::vector<double>& seconds_;
   const DeviceCalibration& basis_;
-  double overlap_;
+  RankClocks rank_;
   double gap_ = basis_.gap;
   std::vector<double> launches_;  // seconds of the launching thread, by operator: most run many times
   std::function<double(const Event&)> collective_;
-  double host_ = 0, launching_ = 0, device_ = 0, network_ = 0, busy_ = 0, communication_ = 0, exposed_ = 0;
+  double host_ = 0, launching_ = 0, busy_ = 0;
   std::map<int64_t, double> finished_;
 };
 
@@ -234,7 +217,7 @@ TimeForecast play(const Recording& recording, const Rates& rates, const Calibrat
   forecast.exposed = clocks.exposed();
   const double alone = clocks.now();
   forecast.host_bound = forecast.host > forecast.device + forecast.exposed;
-  forecast.skew = kRankNoise * slowest_of(ranks) * alone;
+  forecast.skew = wait_for_slowest(alone, ranks);
   const bool measured = calibration.measured(rates);
   const GpuFamily* family = calibration.family(rates);
   const bool python = is_python_step(recording);

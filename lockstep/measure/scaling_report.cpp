@@ -143,7 +143,8 @@ std::vector<BesideRow> beside_rows(const std::vector<advice::MeasuredTable>& tab
         const auto model = [&](bool overlaps) {
           const forecast::RankCosts costs{.step_seconds = one.batch / one.rate,
                                           .gradient_bytes = table.network.gradient_bytes,
-                                          .overlaps = overlaps};
+                                          .overlaps = overlaps,
+                                          .overlap = forecast::overlap_cost(network)};
           return forecast::forecast_ranks(costs, row.gpus,
                                           [&](double bytes, int64_t) {
                                             return forecast::collective_seconds(CollectiveKind::all_reduce, bytes,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/forecast/invented_device.h"
 #include "lockstep/measure/scaling_report.h"
 
 namespace lockstep::measure {
@@ -284,6 +285,40 @@ TEST(ScalingReportTest, APublishedTableStandsBesideTheModel) {
   EXPECT_NEAR(rows[0].measured, .963, .001);
   EXPECT_GT(rows[0].overlapped, rows[0].after);
   EXPECT_NEAR(rows[0].after, rows[0].measured, .03);
+}
+
+// A step of adds, forward half as many as backward, whose buckets leave as the reducer's do: what a plan plays of its
+// trace and what stands beside a table with the same step, gradient and network are one model.
+TEST(ScalingReportTest, TheModelBesideATableIsThePlans) {
+  constexpr double kGradient = (1 + 3 * 25) << 20;
+  const forecast::Network network{.ranks = 8, .nodes = 8, .intra_rate = 5e9, .inter_rate = 5e9};
+  forecast::Recording step;
+  step.operators = {{.name = "aten::add", .bytes = 1e9}};
+  const auto add = [&](int64_t times) {
+    for (int64_t i = 0; i < times; ++i) step.events.push_back({.kind = forecast::EventKind::run, .id = 0});
+  };
+  add(76 / 2);
+  int64_t id = 0;
+  for (const double bytes : forecast::bucket_bytes(kGradient)) {
+    add(static_cast<int64_t>(bytes) >> 20);
+    step.events.push_back({.kind = forecast::EventKind::collective, .id = id++, .bytes = static_cast<int64_t>(bytes)});
+  }
+  for (int64_t i = 0; i < id; ++i) step.events.push_back({.kind = forecast::EventKind::wait, .id = i});
+  const forecast::Calibration calibration({forecast::invented_device()});
+  const auto planned = [&](const forecast::Network& ranks) {
+    return forecast::forecast_time(step, forecast::invented_gpu(), calibration, ranks).step.value;
+  };
+  forecast::Recording alone = step;
+  std::erase_if(alone.events, [](const auto& event) { return event.kind != forecast::EventKind::run; });
+  const double one = forecast::forecast_time(alone, forecast::invented_gpu(), calibration).step.value;
+
+  advice::MeasuredTable table;
+  table.rows = {{.gpus = 1, .batch = 5, .rate = 5 / one}, {.gpus = 8, .batch = 5, .rate = 30 / one}};
+  table.network = {.gradient_bytes = kGradient, .per_node = 1, .inter_rate = 5e9, .note = ""};
+  const auto rows = beside_rows({table});
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_LT(rows[0].overlapped, .95);
+  EXPECT_NEAR(rows[0].overlapped, one / planned(network), 5e-4);
 }
 
 TEST(ScalingReportTest, AnArrayRunsOnePointATask) {
