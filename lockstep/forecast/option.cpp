@@ -48,7 +48,7 @@ void fill_pace(const ForecastContext& context, Option& option) {
   const auto bytes = static_cast<double>(recording.checkpoint_bytes);
   option.pace.step = trial.time->step.value;
   option.pace.evaluation_sample = evaluation_sample(context, option.machine_option, option.levers, trial);
-  option.pace.start_up = assumed.start_up;
+  option.pace.start_up = assumed.start_up_of(option.machine_option);
   const double hash = bytes / assumed.hash_rate;
   option.pace.save = kSyncs + hash + checkpoint_seconds(bytes, assumed.write_rate);
   option.pace.stall = bytes / assumed.copy_rate;

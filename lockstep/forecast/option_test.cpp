@@ -42,10 +42,20 @@ TEST_F(OptionTest, TurnsStepsIntoHoursEnergyAndMoney) {
   const double finish = 0.3 + 0.2e9 / assumed.copy_rate + 0.2e9 / assumed.upload_rate + 0.2e9 / assumed.hash_rate +
                         weights / assumed.hash_rate + weights / assumed.write_rate;
   EXPECT_NEAR(option.pace.finish, finish, 1e-9);
-  EXPECT_NEAR(option.length->total, 30 + 1000 * option.trial.time->step.value + saves + finish, 1e-6);
+  EXPECT_NEAR(option.length->total, assumed.start_up + 1000 * option.trial.time->step.value + saves + finish, 1e-6);
   ASSERT_TRUE(option.energy);
   EXPECT_GT(option.energy->joules, option.energy->device_joules);
   EXPECT_GT(option.costs.kwh, 0);
+}
+
+TEST_F(OptionTest, AJobStartsUpAsItsDeviceDoes) {
+  Assumptions assumed;
+  assumed.start_up = 2;
+  assumed.start_up_cpu = 7;
+  MachineOption machine_option = machine_option_of(1, 80);
+  EXPECT_EQ(assumed.start_up_of(machine_option), 2);
+  machine_option.gpu.reset();
+  EXPECT_EQ(assumed.start_up_of(machine_option), 7);
 }
 
 TEST_F(OptionTest, NeedsTheRateBetweenNodesOfTheUsersOwnMachine) {

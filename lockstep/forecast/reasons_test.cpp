@@ -22,11 +22,11 @@ TEST_F(ReasonsTest, SaysByHowMuchItDoesNotFit) {
 }
 
 TEST_F(ReasonsTest, TellsWhenNoJobWouldMakeProgress) {
-  workload_.walltime = 20;
+  workload_.walltime = 1;
   const Option option = forecast_option(context(), machine_option_of(1, 80), workload_.levers);
   EXPECT_TRUE(option.trial.fits);
   EXPECT_FALSE(option.feasible());
-  EXPECT_THAT(reasons(option), HasSubstr("a walltime of 20 s is shorter than start-up"));
+  EXPECT_THAT(reasons(option), HasSubstr("a walltime of 1 s is shorter than start-up"));
 }
 
 TEST_F(ReasonsTest, KeepsAnswersAboutAGpuWhoseSpeedIsNotKnown) {

@@ -49,7 +49,9 @@ Row power(const char* key, double forecast::PowerRules::*member, const char* hel
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> kRows{
-      seconds("start_up", &Assumptions::start_up, "from the start of a job until its first step is done"),
+      seconds("start_up", &Assumptions::start_up,
+              "of a job on GPUs, from its start until its first step begins to count"),
+      seconds("start_up_cpu", &Assumptions::start_up_cpu, "likewise on processors"),
       rate("write_rate", &Assumptions::write_rate, "of a checkpoint, to the disk"),
       rate("hash_rate", &Assumptions::hash_rate, "of a checkpoint's SHA-256"),
       rate("copy_rate", &Assumptions::copy_rate, "of a checkpoint, from the GPU; the steps wait for it"),

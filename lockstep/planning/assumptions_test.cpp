@@ -28,6 +28,8 @@ TEST(AssumptionsTest, ReadsValuesWithTheirUnits) {
   assume(all, "pue=1.5");
   assume(all, "inter_rate=200 Gbit/s");
   EXPECT_EQ(all.start_up, 120);
+  assume(all, "start_up_cpu=5 s");
+  EXPECT_EQ(all.start_up_cpu, 5);
   EXPECT_EQ(all.kwh, 0.30);
   EXPECT_EQ(all.currency, "GBP");
   EXPECT_EQ(all.power.overhead, 1.5);

@@ -115,6 +115,9 @@ void add_time(const Option& option, spec::PlanOption& all) {
 void add_length(const Option& option, spec::PlanOption& all) {
   all.walltime_seconds = option.pace.walltime;
   all.start_up_seconds = option.pace.start_up;
+  const forecast::Spread spread = option.machine_option.gpu ? forecast::kStartUpGpu : forecast::kStartUpCpu;
+  all.start_up_low_seconds = option.pace.start_up * spread.low;
+  all.start_up_high_seconds = option.pace.start_up * spread.high;
   all.save_seconds = option.pace.save;
   all.restore_seconds = option.pace.restore;
   if (!option.length) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/planning/table.h"
 
+#include <algorithm>
 #include <set>
 
 #include "lockstep/base/shell.h"
@@ -61,8 +62,7 @@ std::string wrapped(const std::string& line, int64_t columns, const std::string&
   return out + row + "\n";
 }
 
-std::string table_of(const Plan& plan, int64_t columns) {
-  const bool wide = columns >= kWide;
+std::string table_of(const Plan& plan, bool wide) {
   std::vector<base::Column> heads{{""},
                                   {"fits"},
                                   {"GB needed", Align::right},
@@ -94,6 +94,15 @@ std::string table_of(const Plan& plan, int64_t columns) {
     table.add(cells);
   }
   return table.to_text(1);
+}
+
+// Marks and intervals where there is room for them.
+std::string table_within(const Plan& plan, int64_t columns) {
+  const std::string table = table_of(plan, columns >= kWide);
+  const auto lines = base::split(table, '\n');
+  const bool fits = std::all_of(lines.begin(), lines.end(),
+                                [&](const auto& line) { return static_cast<int64_t>(line.size()) <= columns; });
+  return fits || columns < kWide ? table : table_of(plan, false);
 }
 
 std::string reasons(const Plan& plan, int64_t columns) {
@@ -140,7 +149,7 @@ std::string to_text(const Plan& plan, int64_t columns) {
   }
   out += wrapped(headline(plan), columns, "  ");
   out += wrapped(description(plan), columns, "  ") + "\n";
-  if (!plan.options.empty()) out += table_of(plan, columns) + "\n";
+  if (!plan.options.empty()) out += table_within(plan, columns) + "\n";
   if (plan.options.size() > kMostReasons) {
     for (const auto& line : undriven(plan)) out += wrapped("(!) " + line, columns, "    ");
   }

@@ -221,7 +221,12 @@ void add_length(Table<PlanOption>& table) {
       .maybe("jobs", &PlanOption::jobs, Absence::null, "jobs", anything,
              "under the walltime; 0: none would make progress")
       .add("walltime_seconds", &PlanOption::walltime_seconds, "seconds", anything, "of one job; 0: no limit")
-      .add("start_up_seconds", &PlanOption::start_up_seconds, "seconds", anything, "until the first step is done")
+      .add("start_up_seconds", &PlanOption::start_up_seconds, "seconds", anything,
+           "of a job's process before its first step, and what that takes beyond a step")
+      .maybe("start_up_low_seconds", &PlanOption::start_up_low_seconds, Absence::left_out, "seconds", anything,
+             "80 % of measured start-ups lie above")
+      .maybe("start_up_high_seconds", &PlanOption::start_up_high_seconds, Absence::left_out, "seconds", anything,
+             "and below this")
       .add("save_seconds", &PlanOption::save_seconds, "seconds", anything, "until a checkpoint is written")
       .add("restore_seconds", &PlanOption::restore_seconds, "seconds", anything, "of a checkpoint")
       .maybe("evaluations", &PlanOption::evaluations, Absence::left_out, "", anything, "how many")

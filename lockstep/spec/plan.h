@@ -163,6 +163,7 @@ struct PlanOption {
   std::optional<int64_t> jobs;
   double walltime_seconds = 0;  // of one job; 0: no limit
   double start_up_seconds = 0;
+  std::optional<double> start_up_low_seconds, start_up_high_seconds;
   double save_seconds = 0;
   double restore_seconds = 0;
   std::optional<int64_t> evaluations;

@@ -155,8 +155,12 @@ std::vector<Comparison> Facts::compare() const {
                        double measured) {
     if (promised && *promised > 0) rows.push_back({what, unit, *promised, *promised * low, *promised * high, measured});
   };
-  // Nobody knows how busy the file system is that the program comes from: what is assumed is a most.
-  if (start_up_) add("start-up", Unit::seconds, promise_.start_up_seconds, 0, 1, *start_up_);
+  const double start_up = promise_.start_up_seconds.value_or(0);
+  const double start_low = promise_.start_up_low.value_or(start_up);
+  const double start_high = promise_.start_up_high.value_or(start_up);
+  if (start_up_ && start_up > 0) {
+    rows.push_back({"start-up", Unit::seconds, start_up, start_low, start_high, *start_up_});
+  }
   add_steps(rows);
   if (memory_) {
     add("peak memory", Unit::bytes, promised_memory(), 1 - promise_.memory_tolerance, 1 + promise_.memory_tolerance,
@@ -171,7 +175,12 @@ std::vector<Comparison> Facts::compare() const {
   if (epochs_ > 0 && alike) {
     add("epoch", Unit::seconds, promise_.epoch_seconds, down, up, mean_of(epoch_seconds_, epochs_));
   }
-  if (total_) add("total", Unit::seconds, promise_.total_seconds, down, up, *total_);
+  if (total_ && promise_.total_seconds.value_or(0) > 0) {  // start-ups are no steps: they have an interval of their own
+    const auto jobs = static_cast<double>(promise_.jobs);
+    const double total = *promise_.total_seconds, steps = total - jobs * start_up;
+    rows.push_back(
+        {"total", Unit::seconds, total, steps * down + jobs * start_low, steps * up + jobs * start_high, *total_});
+  }
   return rows;
 }
 

@@ -46,8 +46,10 @@ class Facts {
 
   void phase(size_t index);  // the steps that follow are of that one; without it, of the first
   void step(const StepFact& fact);
-  void features(double seconds);                         // until a cache of the phase was filled
-  void started(double seconds) { start_up_ = seconds; }  // from the start of the process to the first step's end
+  void features(double seconds);  // until a cache of the phase was filled
+  void started(double seconds) {
+    start_up_ = seconds;
+  }  // until the first step's end, a step's promised length left out
   void saved(double seconds);
   void epoch(double seconds);  // a whole one: steps, evaluation, save
   void total(double seconds) { total_ = seconds; }

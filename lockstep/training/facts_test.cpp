@@ -56,6 +56,30 @@ TEST(FactsTest, SetsWarmFullStepsAgainstThePromise) {
   EXPECT_FALSE(rows[5].inside());
 }
 
+TEST(FactsTest, AStartUpHasAnIntervalToo) {
+  Promise two = promise();
+  two.jobs = 2;
+  two.start_up_seconds = 2;
+  two.start_up_low = 1.8;
+  two.start_up_high = 4;
+  Facts facts(two, 8);
+  facts.started(13);
+  facts.total(28);
+  auto rows = facts.compare();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].what, "start-up");
+  EXPECT_FALSE(rows[0].inside());
+  EXPECT_NEAR(rows[0].deviation(), 5.5, 1e-9);
+  EXPECT_EQ(rows[1].what, "total");
+  EXPECT_NEAR(rows[1].low, 16 * 0.8 + 2 * 1.8, 1e-9);  // steps by the step's interval, both start-ups by theirs
+  EXPECT_NEAR(rows[1].high, 16 * 1.2 + 2 * 4, 1e-9);
+  EXPECT_FALSE(rows[1].inside());
+  facts.started(0.5);  // faster than any that was measured: also not what was promised
+  EXPECT_FALSE(facts.compare()[0].inside());
+  facts.started(3);
+  EXPECT_TRUE(facts.compare()[0].inside());
+}
+
 TEST(FactsTest, HoldsEachPhaseToItsOwnPromise) {
   Promise two = promise();
   two.phases = {{"head", 0.001, 0.0008, 0.0012, 10, 3e8}, {"all", 0.2, 0.16, 0.24, 0, 1e9}};

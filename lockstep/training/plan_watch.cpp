@@ -58,11 +58,12 @@ void PlanWatch::before_step(bool begins_epoch) {
 }
 
 // The first step of a session loads and chooses kernels, on a GPU for 1 to 12 s: beyond a step's promised length that
-// belongs to the start-up, not to the epoch and the total.
+// belongs to the start-up, not to the epoch.
 void PlanWatch::begin(double first_step) {
   start_up_left_ = std::max(0.0, first_step - facts_.promised_step().value_or(first_step));
   if (epoch_start_ > 0) epoch_start_ += start_up_left_;
-  facts_.started(process_seconds() - features_);
+  before_ = std::max(0.0, process_seconds() - features_ - first_step);
+  facts_.started(before_ + start_up_left_);
 }
 
 void PlanWatch::features(double seconds) {
@@ -86,8 +87,8 @@ void PlanWatch::end_epoch() {
   if (epoch_start_ > 0) facts_.epoch(base::steady_seconds() - epoch_start_);
 }
 
-void PlanWatch::end(int64_t step, std::optional<double> total_seconds) {
-  if (total_seconds) facts_.total(*total_seconds - start_up_left_);
+void PlanWatch::end(int64_t step, std::optional<double> total_seconds, int64_t sessions) {
+  if (total_seconds) facts_.total(*total_seconds + static_cast<double>(sessions) * before_);
   tell(step, "end");
 }
 

@@ -24,7 +24,9 @@ class PlanWatch {
   void step(int64_t step, const StepFact& fact);  // of the run: 1 = the first
   void saved(double seconds) { facts_.saved(seconds); }
   void end_epoch();
-  void end(int64_t step, std::optional<double> total_seconds);  // no total: the run goes on in another session
+  // `total_seconds` of all sessions, each from where it began to train; none: the run goes on in another session. What
+  // came before that counts too, of each of the `sessions` as of this one.
+  void end(int64_t step, std::optional<double> total_seconds, int64_t sessions = 1);
 
  private:
   void begin(double first_step);
@@ -36,6 +38,7 @@ class PlanWatch {
   std::unique_ptr<OperatorProfile> profile_;  // while it runs
   double epoch_start_ = 0;                    // 0: this session was not there
   double features_ = 0;                       // seconds until caches were filled, before the first step
+  double before_ = 0;                         // seconds of this process before it trained
   double start_up_left_ = 0;                  // of the first step's seconds: kernels are loaded and chosen
 };
 

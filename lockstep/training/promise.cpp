@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/training/promise.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "lockstep/base/error.h"
@@ -82,9 +83,9 @@ Promise read_promise(const spec::PlanOption& option, int64_t index, const Standi
   promise.epoch_seconds = option.epoch_seconds;
   promise.total_seconds = option.total_seconds;
   promise.start_up_seconds = option.start_up_seconds;
-  if (promise.total_seconds) {  // the clock of a run begins after its start-up
-    *promise.total_seconds -= static_cast<double>(option.jobs.value_or(1)) * option.start_up_seconds;
-  }
+  promise.start_up_low = option.start_up_low_seconds;
+  promise.start_up_high = option.start_up_high_seconds;
+  promise.jobs = std::max<int64_t>(1, option.jobs.value_or(1));
   promise.save_seconds = option.save_seconds;
   if (option.time_by_class) promise.by_class.insert(option.time_by_class->begin(), option.time_by_class->end());
   return promise;

@@ -38,8 +38,9 @@ struct Promise {
   std::optional<double> memory_bytes;  // cuda: reserved by libtorch's allocator; cpu: of the whole process
   double memory_tolerance = 0.05;      // what that may be off by, as a share
   std::optional<double> epoch_seconds, save_seconds;
-  std::optional<double> start_up_seconds;  // of one job, until its first step is done
-  std::optional<double> total_seconds;     // of all jobs, without their start-up
+  std::optional<double> start_up_seconds, start_up_low, start_up_high;  // of one job
+  std::optional<double> total_seconds;                                  // of all jobs, with their start-ups
+  int64_t jobs = 1;
   std::map<std::string, double> by_class;  // seconds of a step by operator class
 };
 

@@ -33,7 +33,9 @@ spec::Plan plan() {
   here.samples_per_second = 80;
   here.total_seconds = 150;
   here.jobs = 2;
-  here.start_up_seconds = 30;
+  here.start_up_seconds = 3;
+  here.start_up_low_seconds = 2;
+  here.start_up_high_seconds = 5;
   here.step_seconds = {.value = 0.1, .low = 0.08, .high = 0.13};
   here.memory.peak_reserved = 1;
   here.memory.total = 700'000'000;
@@ -68,8 +70,11 @@ TEST(PromiseTest, IsThatOfTheOptionForThisMachine) {
   EXPECT_EQ(promise.option, 0);
   EXPECT_EQ(promise.step_high, 0.13);
   EXPECT_EQ(promise.samples_per_second, 80);
-  EXPECT_EQ(promise.memory_bytes, 7e8);  // the whole process
-  EXPECT_EQ(promise.total_seconds, 90);  // what the run's own clock sees
+  EXPECT_EQ(promise.memory_bytes, 7e8);   // the whole process
+  EXPECT_EQ(promise.total_seconds, 150);  // as the plan counts it
+  EXPECT_EQ(promise.jobs, 2);
+  EXPECT_EQ(promise.start_up_low, 2);
+  EXPECT_EQ(promise.start_up_high, 5);
   EXPECT_FALSE(promise.epoch_seconds);
   EXPECT_EQ(promise.by_class.at("convolution"), 0.06);
   EXPECT_EQ(find(plan(), planned_job(), {"cuda", "Tesla V100", "v100-16", 2}).option, 1);

@@ -5,6 +5,7 @@
 
 #include "lockstep/base/clock.h"
 #include "lockstep/base/text.h"
+#include "lockstep/run/journal.h"
 #include "lockstep/site/launch.h"
 #include "lockstep/training/bad_samples.h"
 #include "lockstep/training/replay.h"
@@ -21,6 +22,17 @@ int64_t stored_bytes(const std::vector<model::Named>& tensors) {
   int64_t bytes = 0;
   for (const auto& entry : tensors) bytes += static_cast<int64_t>(entry.tensor.nbytes());
   return bytes;
+}
+
+// Of the run that began last in this folder.
+int64_t count_sessions(const run::History& history) {
+  int64_t sessions = 0;
+  for (const Json& event : history.events) {
+    const std::string& name = event.at("event").as_string();
+    if (name == "start") sessions = 0;
+    if (name == "start" || name == "resume") ++sessions;
+  }
+  return std::max<int64_t>(1, sessions);
 }
 
 }  // namespace
@@ -269,7 +281,8 @@ void Session::write_end(TrainResult& result) {
   if (result.finished) result.weights_sha256 = export_weights(context_);
   if (context_.watch) {  // the weights are part of what is promised
     const double total = result.seconds + base::steady_seconds() - start;
-    context_.watch->end(result.step, result.finished ? std::optional(total) : std::nullopt);
+    const run::History history = run::read_journal(context_.folder->paths().journal());
+    context_.watch->end(result.step, result.finished ? std::optional(total) : std::nullopt, count_sessions(history));
   }
   Json fields = Json::object();
   fields["step"] = result.step;
