@@ -234,7 +234,8 @@ TimeForecast play(const Recording& recording, const Rates& rates, const Calibrat
   forecast.step.high += forecast.exposed;
   add_notes(forecast, recording, step, rates);
   if (family) forecast.notes.push_back(carried_words(*family, basis, arithmetic));
-  if (measured && rates.kind == DeviceKind::gpu && !python) forecast.notes.push_back(measured_words(basis));
+  const bool told = rates.kind == DeviceKind::gpu || !basis.file.empty();  // of processors, only the user's own
+  if (measured && told && !python) forecast.notes.push_back(measured_words(basis));
   if (python && rates.kind == DeviceKind::gpu) forecast.notes.push_back(python_words());
   add_classes(forecast, recording, step, rates, seconds);
   add_estimates(forecast, recording, step, seconds);

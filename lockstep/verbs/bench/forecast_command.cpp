@@ -201,6 +201,7 @@ base::Json published_json(const std::vector<measure::Published>& rows,
       out["low_seconds"] = one.low;
       out["high_seconds"] = one.high;
       out["inside"] = one.inside();
+      out["ratio_by_era"] = one.by_era / row.seconds();
       out["ratio_bare"] = one.bare / row.seconds();
       out["ratio_roofline"] = one.roofline / row.seconds();
       out["family"] = one.carried.family;
