@@ -122,6 +122,7 @@ const std::vector<Column<Gpu>>& columns<Gpu>() {
       {"price_usd", &Gpu::price_usd},
       {"cores", &Gpu::cores},
       {"compute_capability", &Gpu::compute_capability},
+      {"variant_of", &Gpu::variant_of},
       {"last_cuda", &Gpu::last_cuda},
       {"dies_per_board", &Gpu::dies_per_board},
       {"driver_names", &Gpu::driver_names},

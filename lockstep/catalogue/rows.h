@@ -38,7 +38,8 @@ struct Gpu {
   Number price_usd;  // of one board
   Count cores;
   Text compute_capability;
-  Text last_cuda;  // the last toolkit that drives it; nothing for an NVIDIA GPU: still supported
+  Text variant_of;  // the GPU whose chip and memory it has, with other clocks, power or links
+  Text last_cuda;   // the last toolkit that drives it; nothing for an NVIDIA GPU: still supported
   Count dies_per_board;
   std::vector<std::string> driver_names;  // as NVML spells it
   std::string notes;

@@ -216,10 +216,13 @@ const DeviceCalibration& Calibration::basis(const Rates& rates) const {
 
 size_t Calibration::basis_index(const Rates& rates) const {
   size_t found = devices_.size();
+  size_t variant = devices_.size();
   for (size_t i = devices_.size(); i-- > 0;) {
     if (devices_[i].rates.id == rates.id) return i;
+    if (devices_[i].rates.id == rates.variant_of) variant = i;
     if (devices_[i].rates.kind == rates.kind) found = i;
   }
+  if (variant < devices_.size()) return variant;
   if (found == devices_.size()) {
     throw base::Error(base::Blame::user, text("no ", name_of(rates.kind), " was calibrated: no time can be foretold"),
                       "measure one: lockstep bench calibrate, then lockstep bench fit");
@@ -231,8 +234,12 @@ bool Calibration::measured(const Rates& rates) const {
   return basis(rates).rates.id == rates.id;
 }
 
+bool Calibration::variant(const Rates& rates) const {
+  return !measured(rates) && basis(rates).rates.id == rates.variant_of;
+}
+
 const GpuFamily* Calibration::family(const Rates& rates) const {
-  if (!families_ || rates.kind != DeviceKind::gpu || measured(rates)) return nullptr;
+  if (!families_ || rates.kind != DeviceKind::gpu || measured(rates) || variant(rates)) return nullptr;
   return &families_->of(rates.capability);
 }
 

@@ -87,7 +87,9 @@ class Calibration {
   // measured.
   const DeviceCalibration& basis(const Rates& rates) const;
   bool measured(const Rates& rates) const;  // on this very device
-  // What carries the basis' shares to a GPU that was not measured; nothing for the others.
+  bool variant(
+      const Rates& rates) const;  // not measured, but of the basis' chip and memory: its shares hold as they are
+  // What carries the basis' shares to a GPU that was not measured and is no variant; nothing for the others.
   const GpuFamily* family(const Rates& rates) const;
   double carry_factor(const Rates& rates, Arithmetic arithmetic) const;
 

@@ -55,6 +55,25 @@ TEST(CalibrationTest, ViewsAndHostWorkTakeNoDeviceTime) {
   EXPECT_EQ(calibration.seconds({.bytes = 1e9, .launches = 0}, invented_rates()), 0);
 }
 
+TEST(CalibrationTest, AVariantTakesTheSharesOfItsOwnChip) {
+  DeviceCalibration other = invented_device();
+  other.rates.id = "other";
+  GpuFamilies families;
+  families.families = {{.name = "Hopper", .capabilities = {"9.0"}, .factors = {2, 2, 2}}};
+  const Calibration calibration({other, invented_device()}, families);
+  Rates rates = invented_rates();
+  rates.id = "invented-nvl";
+  rates.capability = "9.0";
+  EXPECT_FALSE(calibration.variant(rates));
+  EXPECT_EQ(calibration.carry_factor(rates, Arithmetic::half), 2);
+  rates.variant_of = "invented";
+  EXPECT_TRUE(calibration.variant(rates));
+  EXPECT_EQ(calibration.basis(rates).rates.id, "invented");
+  EXPECT_EQ(calibration.carry_factor(rates, Arithmetic::half), 1);
+  EXPECT_FALSE(calibration.measured(rates));
+  EXPECT_FALSE(calibration.variant(invented_rates()));  // measured itself
+}
+
 TEST(CalibrationTest, AFasterDeviceIsFasterByItsRates) {
   const Calibration calibration({invented_device()});
   Rates twice = invented_rates();

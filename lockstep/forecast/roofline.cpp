@@ -47,6 +47,7 @@ double sixteen_bit_rate(const catalogue::Gpu& gpu, const catalogue::Number& tens
 Rates rates_of(const catalogue::Gpu& gpu) {
   Rates rates{.id = gpu.id, .kind = DeviceKind::gpu};
   rates.capability = gpu.compute_capability.value_or("");
+  rates.variant_of = gpu.variant_of.value_or("");
   rates.bandwidth = stated(gpu.bandwidth_gbs, gpu.id, "bandwidth_gbs", "gpus") * kGiga;
   const double fp32 = stated(gpu.tflops_fp32, gpu.id, "tflops_fp32", "gpus") * kTera;
   set(rates, NumberType::fp32, fp32);

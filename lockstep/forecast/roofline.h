@@ -30,6 +30,7 @@ struct Rates {
   double bandwidth = 0;
   double clock_ghz = 0;         // CPUs; 0: not known
   std::string capability = {};  // GPUs: compute capability; empty: not known
+  std::string variant_of = {};  // GPUs: the one whose chip and memory it has; empty: none of the catalogue
   std::vector<RateNote> notes = {};
 
   double flops_of(NumberType type) const { return flops[static_cast<size_t>(type)]; }

@@ -166,6 +166,12 @@ std::string measured_words(const DeviceCalibration& basis) {
               "; interval: 80 % of what was left out of it in turn");
 }
 
+std::string variant_words(const DeviceCalibration& basis) {
+  return text("time carried over from ", basis.rates.id,
+              ", whose chip and memory it has, without a factor; interval: what such rules missed other GPUs by; "
+              "lockstep bench calibrate measures your own GPU");
+}
+
 std::string python_words() {
   return text("a step of PyTorch's Python: operators and launches carried over from ", python_steps().steps,
               " steps measured on an H200; interval at least ", base::fixed(python_steps().spread.low, 2), " to ",
@@ -234,6 +240,7 @@ TimeForecast play(const Recording& recording, const Rates& rates, const Calibrat
   forecast.step.high += forecast.exposed;
   add_notes(forecast, recording, step, rates);
   if (family) forecast.notes.push_back(carried_words(*family, basis, arithmetic));
+  if (calibration.variant(rates)) forecast.notes.push_back(variant_words(basis));
   const bool told = rates.kind == DeviceKind::gpu || !basis.file.empty();  // of processors, only the user's own
   if (measured && told && !python) forecast.notes.push_back(measured_words(basis));
   if (python && rates.kind == DeviceKind::gpu) forecast.notes.push_back(python_words());

@@ -125,7 +125,8 @@ forecast::TimeForecast forecast_row(const PublishedForecast& one, const catalogu
   return forecast::forecast_time(one.recording, gpu, calibration, network);
 }
 
-// Rows of the calibrated GPU are foretold as they are; the others by families that have not seen their origin.
+// Rows of the calibrated GPU and of its variants are foretold as they are; the others by families that have not seen
+// their origin.
 void foretell(std::vector<PublishedForecast>& forecasts, const forecast::GpuFamilies& families,
               const catalogue::Catalogue& catalogue, const forecast::Calibration& calibration) {
   const auto steps = carried_steps(forecasts);
@@ -230,7 +231,9 @@ std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, 
       one.bare = time.step.value;
       one.roofline = time.roofline;
       const auto rates = forecast::rates_of(catalogue.gpu(row.id));
-      one.carried = {.family = bare.measured(rates) ? "" : families.of(rates.capability).name,
+      const bool as_it_is = bare.measured(rates) || bare.variant(rates);
+      if (bare.variant(rates)) one.variant_of = rates.variant_of;
+      one.carried = {.family = as_it_is ? "" : families.of(rates.capability).name,
                      .arithmetic = forecast::arithmetic_of(one.recording),
                      .origin = row.origin,
                      .era = era_of(row.framework),

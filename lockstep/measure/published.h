@@ -65,6 +65,7 @@ struct PublishedForecast {
   double roofline = 0;            // every operator at the GPU's rates
   double by_era = 0;              // by the age of the framework alone, fitted without this origin
   forecast::CarriedStep carried = {};
+  std::string variant_of = {};  // the calibrated GPU whose chip and memory the row's has: no factor carries its time
 
   double ratio() const { return seconds / row->seconds(); }  // above 1: slower than published
   bool inside() const { return row->seconds() >= low && row->seconds() <= high; }
@@ -83,7 +84,7 @@ std::vector<PublishedForecast> forecast_published(std::vector<Published>& rows, 
 // are made, since a user's machine is one more report.
 double coverage_by_report(const std::vector<const PublishedForecast*>& forecasts);
 
-// The steps on GPUs that were not calibrated: what factors are fitted on.
+// The steps on GPUs that take a factor: what factors are fitted on.
 std::vector<forecast::CarriedStep> carried_steps(const std::vector<PublishedForecast>& forecasts);
 
 // Parallel efficiency from 1 GPU to n, published and foretold, of rows that differ in nothing else.

@@ -116,12 +116,18 @@ double ninth_tenth(const std::vector<double>& ratios) {
   return errors.empty() ? 0 : errors[(errors.size() * 9 + 9) / 10 - 1];
 }
 
+// Of GPUs that were not calibrated.
+std::string group_of(const measure::PublishedForecast& one) {
+  return one.variant_of.empty() ? one.carried.family : text("variants of ", one.variant_of);
+}
+
 void print_summary(const std::vector<measure::PublishedForecast>& forecasts) {
   std::map<std::string, Errors> families;
   Errors all;
   for (const auto& one : forecasts) {
-    if (one.carried.family.empty()) continue;
-    families[one.carried.family].add(one);
+    const std::string group = group_of(one);
+    if (group.empty()) continue;
+    families[group].add(one);
     all.add(one);
   }
   constexpr auto kRight = base::Align::right;
@@ -148,6 +154,7 @@ void print_summary(const std::vector<measure::PublishedForecast>& forecasts) {
   std::printf(
       "GPUs that were not calibrated, each origin left out of the fit that foretells it:\n%s"
       "  inside: the interval of 80 %%, each report counting once, as it was made; of rows: each row counting once\n"
+      "  variants of a calibrated GPU have its chip and memory: no factor carries them\n"
       "  by era: one factor for each age of frameworks and arithmetic, whatever the GPU, fitted likewise\n",
       table.to_text().c_str());
 }
@@ -204,7 +211,7 @@ base::Json published_json(const std::vector<measure::Published>& rows,
       out["ratio_by_era"] = one.by_era / row.seconds();
       out["ratio_bare"] = one.bare / row.seconds();
       out["ratio_roofline"] = one.roofline / row.seconds();
-      out["family"] = one.carried.family;
+      out["family"] = group_of(one);
       out["origin"] = row.origin;
     }
     out["peer"] = row.source;
