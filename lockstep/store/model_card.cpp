@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/units.h"
 #include "lockstep/task/task.h"
@@ -65,6 +66,16 @@ std::string measured(const Json& metrics) {
   return out + "| figure | value |\n|---|---|\n" + rows_of(metrics);
 }
 
+std::string calibrated(const Json* calibration) {
+  if (!calibration || calibration->is_null()) {
+    return "\nConfidences are as the network gives them: these weights were not calibrated.\n";
+  }
+  return text("\nConfidences are calibrated: temperature ", base::fixed(calibration->at("temperature").as_double(), 3),
+              " from ", calibration->at("fitted_rows").as_int(), " images of ", words_of(calibration->at("data")),
+              "; sets with a promise (`--coverage`) and abstention from ", calibration->at("threshold_rows").as_int(),
+              " others (docs/trust.md).\n");
+}
+
 std::string class_list(const Json& classes) {
   std::string out;
   for (const Json& name : classes.items()) out += text(out.empty() ? "" : ", ", plain(name.as_string()));
@@ -92,6 +103,7 @@ std::string model_card(const Json& about, const spec::Job& job) {
   card += text("\n## How to use it\n", how_to_use(job, words), ". `lockstep predict` does all of it:\n\n");
   card += text("    lockstep predict STORE/NAME:TAG ", words.takes.empty() ? "IMAGES" : "FILES", "\n");
   card += text("\n## How good it is\n", measured(about.at("metrics")));
+  if (job.task == spec::Task::classify) card += calibrated(about.find("calibration"));
   card += text("\n## What it learnt from\n| data | |\n|---|---|\n", rows_of(about.at("data")));
   card +=
       "\n`data_sha256` is the fingerprint of the training samples (docs/formats/journal.md). What was not among them "

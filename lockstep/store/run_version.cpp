@@ -90,6 +90,37 @@ void check_result(const TrainedWeights& source, const Json& end) {
               "take a checkpoint (--weights best, or a step), or bring the file back from a copy");
 }
 
+std::string sha256_of(const run::CheckpointPart& part) {
+  base::Sha256 hash;
+  part.write([&](std::span<const std::byte> bytes) { hash.update(bytes); });
+  return hash.hex();
+}
+
+// What the run has of how far to trust these very weights; `source` notes why one that is there is left out.
+std::optional<trust::Calibration> calibration_of(TrainedWeights& source, spec::Job job,
+                                                 const std::vector<std::string>& classes) {
+  std::error_code none;
+  if (job.task != spec::Task::classify || !std::filesystem::is_regular_file(source.weights, none)) return std::nullopt;
+  auto found = trust::read_calibration(source.run);
+  if (!found) return found;
+  job.model.classes = task::make_task(job, classes)->num_outputs();
+  const std::string other = results::difference(found->terms, results::terms_of(job, source.weights, classes, 0));
+  if (other.empty()) return found;
+  source.notes.push_back(
+      text("the version is not calibrated: ", trust::calibration_file(source.run).string(), ": ", other));
+  return std::nullopt;
+}
+
+// Of the calibration, for people and for the model card.
+Json in_short(const trust::Calibration& calibration) {
+  Json row = Json::object();
+  row["temperature"] = calibration.temperature;
+  row["data"] = calibration.data;
+  row["fitted_rows"] = calibration.fitted_rows;
+  row["threshold_rows"] = calibration.threshold_rows();
+  return row;
+}
+
 }  // namespace
 
 // The tensors of the weights, whole, however they were saved.
@@ -118,6 +149,8 @@ struct RunVersion::Tensors {
       views.push_back({entry.name, entry.dtype, entry.shape, bytes});
     }
   }
+
+  run::CheckpointPart part() const { return run::safetensors_part("weights.safetensors", views, metadata); }
 
   int64_t elements() const {
     int64_t sum = 0;
@@ -171,6 +204,11 @@ RunVersion::RunVersion(const Path& run, const std::string& which, const std::str
   metadata["classes"] = Json::array_of(classes).dump(-1);
   if (!licence.empty()) metadata["licence"] = licence;
   weights::add_to(metadata, weights::preprocessing_of(job.data));
+
+  calibration_ = calibration_of(source_, job, classes);
+  about_["calibration"] = calibration_ ? in_short(*calibration_) : Json();
+  // The tensors are the same, the metadata and so the checksum of the file are not.
+  if (calibration_) calibration_->terms.weights_sha256 = sha256_of(tensors_->part());
 }
 
 RunVersion::~RunVersion() = default;
@@ -182,7 +220,11 @@ std::vector<run::CheckpointPart> RunVersion::parts() const {
   parts.push_back(text_part("about.json", about_.dump() + "\n"));
   parts.push_back(text_part("job.json", tensors_->job));
   if (tensors_->plan) parts.push_back(text_part("plan.json", *tensors_->plan));
-  parts.push_back(run::safetensors_part("weights.safetensors", tensors_->views, tensors_->metadata));
+  if (calibration_) {
+    const std::string name = trust::calibration_file("").string();
+    parts.push_back(text_part(name, calibration_->to_json().dump() + "\n"));
+  }
+  parts.push_back(tensors_->part());
   return parts;
 }
 

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,14 @@
 #include "lockstep/base/json.h"
 #include "lockstep/run/part_file.h"
 #include "lockstep/store/trained_weights.h"
+#include "lockstep/trust/calibration.h"
 #include "lockstep/weights/safetensors.h"
 
 namespace lockstep::store {
 
 // The files of a version, made of a run: job.json, weights.safetensors, about.json (metrics, fingerprint of the data,
-// licence), README.md (the model card), and plan.json where the run was planned. They follow from the run alone: the
-// same run gives the same version.
+// licence), README.md (the model card), plan.json where the run was planned, and trust.json where these weights were
+// calibrated. They follow from the run alone: the same run gives the same version.
 class RunVersion {
  public:
   // `which` as find_weights has it. `licence`: of the weights, in the user's words; empty: not stated. User error when
@@ -34,6 +36,7 @@ class RunVersion {
   struct Tensors;
   TrainedWeights source_;
   base::Json about_;
+  std::optional<trust::Calibration> calibration_;  // of the file of weights that the version gets
   std::unique_ptr<Tensors> tensors_;
 };
 

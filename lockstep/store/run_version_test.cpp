@@ -7,6 +7,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/store/small_run.h"
 #include "lockstep/store/store.h"
+#include "lockstep/trust/drawn_rows.h"
+#include "lockstep/weights/load_job.h"
 
 namespace lockstep::store {
 namespace {
@@ -40,6 +42,42 @@ TEST(RunVersionTest, TheSameRunIsTheSameVersion) {
   const Version first = add(store, "pets", RunVersion(run.path(), "", "").parts());
   EXPECT_EQ(add(store, "pets", RunVersion(run.path(), "", "").parts()).number, 1);
   EXPECT_EQ(add(store, "pets", RunVersion(run.path(), "last", "").parts()).number, 2);
+}
+
+// The terms of weights, as those who predict with them have them.
+results::Terms terms_of(const TrainedWeights& source) {
+  const spec::Job job = weights::load_job_for(source.weights, source.job).job;
+  return results::terms_of(job, source.weights, class_names(source, job), 0);
+}
+
+TEST(RunVersionTest, TakesTheCalibrationOfItsWeightsAlong) {
+  const FinishedRun run;
+  const base::Path store = run.root() / "store";
+  const Version plain = add(store, "pets", RunVersion(run.path(), "", "").parts());
+  EXPECT_THAT(base::read_file(plain.card()), HasSubstr("not calibrated"));
+  trust::Calibration calibration = trust::calibrate(trust::drawn_rows(400, 2, 3, 5));
+  calibration.terms = terms_of(find_weights(run.path()));
+  trust::write_calibration(run.path(), calibration);
+
+  const Version version = add(store, "pets", RunVersion(run.path(), "", "").parts());
+  EXPECT_EQ(version.number, 2);  // what was found out later is another version
+  EXPECT_EQ(add(store, "pets", RunVersion(run.path(), "", "").parts()).number, 2);
+  check(version);
+  const TrainedWeights source = find_weights(store / "pets:2");
+  const auto found = trust::read_calibration(source.trust, terms_of(source));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->temperature, calibration.temperature);
+  EXPECT_EQ(found->lac, calibration.lac);
+  EXPECT_NE(found->terms.weights_sha256, calibration.terms.weights_sha256);  // the file has other metadata
+  const base::Json about = base::read_json(version.about());
+  EXPECT_EQ(about.at("calibration").at("temperature").as_double(), calibration.temperature);
+  EXPECT_THAT(base::read_file(version.card()), HasSubstr("Confidences are calibrated: temperature "));
+
+  const RunVersion last(run.path(), "last", "");  // other weights than those that were calibrated
+  ASSERT_EQ(last.source().notes.size(), 1U);
+  EXPECT_THAT(last.source().notes[0], HasSubstr("trust.json: the weights were those of sha256"));
+  EXPECT_TRUE(last.about().at("calibration").is_null());
+  EXPECT_FALSE(base::is_there(trust::calibration_file(add(store, "pets", last.parts()).folder)));
 }
 
 TEST(RunVersionTest, DoesNotKeepADamagedResult) {

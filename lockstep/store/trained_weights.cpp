@@ -11,6 +11,7 @@
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/store/store.h"
+#include "lockstep/store/version.h"
 #include "lockstep/task/task.h"
 #include "lockstep/weights/safetensors.h"
 
@@ -117,13 +118,22 @@ std::vector<std::string> names_from(const base::Json& array) {
   return names;
 }
 
-TrainedWeights of_version(const Reference& reference) {
-  const Version version = resolve(reference.store, reference.name);
+TrainedWeights of_version(const Version& version) {
   check(version);
   TrainedWeights found;
+  found.trust = version.folder;
   found.job = version.job();
   found.weights = version.weights();
   found.which = text(version.title(), " (", version.id.substr(0, 12), ")");
+  return found;
+}
+
+// Its folder or a copy of it is no run: nothing is ever written into it.
+TrainedWeights in_version_folder(const Path& folder) {
+  TrainedWeights found;
+  found.trust = folder;
+  found.job = folder / "job.json";
+  found.weights = folder / "weights.safetensors";
   return found;
 }
 
@@ -131,8 +141,10 @@ TrainedWeights of_version(const Reference& reference) {
 
 TrainedWeights find_weights(const Path& source, const std::string& which, const Path& job) {
   TrainedWeights found;
+  if (which.empty() && base::is_there(source / kManifestName)) return in_version_folder(source);
   if (std::filesystem::is_directory(source)) {
     found.run = run::open_run(source).root;
+    found.trust = found.run;
     found.job = job.empty() ? run::RunPaths{found.run}.job() : job;
     WeightsOfRun(found).find(which);
     return found;
@@ -141,7 +153,8 @@ TrainedWeights find_weights(const Path& source, const std::string& which, const 
     throw Error(Blame::user, text("--weights ", which, ": ", source.string(), " is not a run folder"),
                 "give the run folder, or leave --weights out");
   }
-  if (const auto reference = find_reference(source.string())) return of_version(*reference);
+  if (const auto reference = find_reference(source.string()))
+    return of_version(resolve(reference->store, reference->name));
   if (!std::filesystem::exists(source)) {
     throw Error(Blame::user, text(source.string(), ": there is no such run folder or weights file"),
                 "check the path: ls runs; of a store: STORE/NAME:TAG");

@@ -14,6 +14,7 @@ namespace lockstep::store {
 // Weights to evaluate, export or keep, and the job they belong to.
 struct TrainedWeights {
   base::Path run;                       // empty for weights outside a run folder
+  base::Path trust = {};                // where their calibration lies, if any: the run, or the version's folder
   base::Path job;                       // the document
   base::Path weights;                   // the file; one of a checkpoint may lie in partitions (run/saved_tensors.h)
   std::string which = {};               // for people: "best, step 1200, top-1 92.93 %"; empty: a file that says nothing

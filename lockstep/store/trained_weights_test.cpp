@@ -37,7 +37,10 @@ TEST(TrainedWeightsTest, OfAStoreAVersionWhoseChecksumsHold) {
   EXPECT_TRUE(found.run.empty());
   EXPECT_THAT(found.which, HasSubstr("pets version 1 ("));
   EXPECT_THAT(class_names(found, spec::job_of(base::read_file(found.job))), ElementsAre("cat", "dog"));
-  EXPECT_EQ(find_weights(version.folder).weights, version.weights());  // its folder opens like a run
+  const TrainedWeights by_folder = find_weights(version.folder);
+  EXPECT_EQ(by_folder.weights, version.weights());
+  EXPECT_TRUE(by_folder.run.empty());  // nothing is written into it
+  EXPECT_EQ(by_folder.trust, version.folder);
   std::string bytes = base::read_file(version.weights());
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   base::write_file(version.weights(), bytes);

@@ -32,7 +32,8 @@ Trained load_trained(const TrainedOptions& options) {
                   source.run,
                   source.weights,
                   source.which,
-                  source.notes};
+                  source.notes,
+                  source.trust};
   for (auto& note : loaded.notes) {
     if (note.starts_with("warning")) trained.notes.push_back(std::move(note));  // the recipe is of no interest here
   }

@@ -25,6 +25,7 @@ struct Trained {
   base::Path weights;                   // the file they came from
   std::string which = {};               // for people: "best, step 1200, top-1 92.93 %"; empty outside a run folder
   std::vector<std::string> notes = {};  // damaged checkpoints that were passed over, warnings
+  base::Path trust = {};                // where trust.json lies, if any: the run, or a version of a store
 };
 
 struct TrainedOptions {

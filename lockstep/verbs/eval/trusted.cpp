@@ -49,9 +49,9 @@ void add_distances(trust::Calibration& calibration, const trust::ClassRows& rows
 
 std::optional<trust::Calibration> stored_calibration(const training::Trained& trained,
                                                      std::vector<std::string>& notes) {
-  if (trained.run.empty() || !base::is_there(trust::calibration_file(trained.run))) return std::nullopt;
+  if (trained.trust.empty() || !base::is_there(trust::calibration_file(trained.trust))) return std::nullopt;
   try {
-    return trust::read_calibration(trained.run, results::terms_of(trained.job, trained.weights, trained.classes, 0));
+    return trust::read_calibration(trained.trust, results::terms_of(trained.job, trained.weights, trained.classes, 0));
   } catch (const Error& error) {
     if (error.blame() != Blame::user) throw;
     notes.push_back(text("not calibrated: ", error.what()));
@@ -130,7 +130,8 @@ void check_request(const TrustRequest& request, const training::Trained& trained
   }
   if (!request.calibrate) return;
   if (trained.run.empty()) {
-    throw Error(Blame::user, "--calibrate keeps what it finds in a run folder", "give the run folder, not its weights");
+    throw Error(Blame::user, "--calibrate keeps what it finds in a run folder",
+                "give the run folder; a version of a store gets it from there: lockstep store add");
   }
   if (part == "train") {
     throw Error(Blame::user, "these images were trained on: the network is too sure of them",

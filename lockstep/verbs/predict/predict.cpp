@@ -119,7 +119,7 @@ class MeanAnswers {
 };
 
 double calibrated_temperature(const training::Trained& trained) {
-  const auto found = trust::read_calibration(trained.run);
+  const auto found = trust::read_calibration(trained.trust);
   if (!found) return 1;
   const auto terms = results::terms_of(trained.job, trained.weights, trained.classes, 0);
   return results::difference(found->terms, terms).empty() ? found->temperature : 1;

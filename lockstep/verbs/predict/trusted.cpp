@@ -79,18 +79,22 @@ TrustedAnswers::TrustedAnswers(const training::Trained& trained, TrustOptions op
   refuse_ensemble(options_);
   if (trained.job.task != spec::Task::classify) return;
   const bool needs_calibration = options_.coverage || options_.abstain || options_.unusual;
-  const bool is_there = !trained.run.empty() && base::is_there(trust::calibration_file(trained.run));
+  const bool is_there = !trained.trust.empty() && base::is_there(trust::calibration_file(trained.trust));
+  const bool is_run = !trained.run.empty();
   const std::string calibrate =
-      text("lockstep eval ", base::shell_path(trained.run.empty() ? "RUN" : trained.run.string()), " --calibrate");
+      text("lockstep eval ", base::shell_path(is_run ? trained.run.string() : "RUN"), " --calibrate");
   if (needs_calibration && !is_there) {
-    throw Error(Blame::user, "this run is not calibrated: no share of right answers is known", calibrate);
+    throw Error(
+        Blame::user,
+        text(is_run ? "this run is" : "these weights are", " not calibrated: no share of right answers is known"),
+        is_run ? calibrate : text(calibrate, "; for a version of a store, lockstep store add after it"));
   }
   const bool by_features = options_.nearest > 0 || (options_.unusual && options_.score != "energy");
   if (is_there || by_features) {
     const auto terms = results::terms_of(trained.job, trained.weights, trained.classes, 0);
     if (is_there) {
       try {
-        calibration_ = trust::read_calibration(trained.run, terms);
+        calibration_ = trust::read_calibration(trained.trust, terms);
       } catch (const Error& error) {
         if (needs_calibration || error.blame() != Blame::user) throw;
         note_ = text("confidences are not calibrated: ", error.what());
@@ -98,7 +102,10 @@ TrustedAnswers::TrustedAnswers(const training::Trained& trained, TrustOptions op
     }
     if (by_features) features_ = trust::read_features(trained.run, terms.weights_sha256);
     if (by_features && !features_) {
-      throw Error(Blame::user, "this run has no features of its training images", text(calibrate, " --features"));
+      throw Error(Blame::user,
+                  is_run ? "this run has no features of its training images"
+                         : "features of training images are kept in a run folder alone, and this is none",
+                  text(calibrate, " --features"));
     }
     if (features_ && features_->classes > static_cast<int64_t>(classes_.size())) {
       throw Error(Blame::user, text(trust::features_file(trained.run).string(), ": more classes than the run has"),

@@ -8,6 +8,8 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/store/run_version.h"
+#include "lockstep/store/store.h"
 #include "lockstep/training/small_run.h"
 #include "lockstep/trust/drawn_rows.h"
 #include "lockstep/verbs/predict/predict.h"
@@ -77,6 +79,26 @@ TEST(TrustedTest, ACalibratedRunIsLessSureAndGivesSets) {
   EXPECT_EQ(trusted.columns(), (std::vector<std::string>{"set", "abstained", "unusual"}));
   EXPECT_THAT(predict_csv(found, *trained.task, 2, trusted.columns()),
               HasSubstr("file,label,confidence,label_2,confidence_2,set,abstained,unusual,error\r\n"));
+}
+
+TEST(TrustedTest, AVersionOfAStoreAnswersAsItsRun) {
+  const training::SmallRun small;
+  const training::Trained run = training::load_trained({small.run()});
+  const auto images = images_of({(small.root() / "data").string()});
+  const base::Path store = small.root() / "store";
+  store::add(store, "plain", store::RunVersion(small.run(), "", "").parts());
+  calibrate_run(run);
+  keep_features(run);
+  store::add(store, "small", store::RunVersion(small.run(), "", "").parts());
+  const training::Trained version = training::load_trained({store / "small:latest"});
+  const TrustOptions asked{.coverage = 0.9, .abstain = 0.2, .unusual = 0.1};
+  const auto of_run = predict(run, TrustedAnswers(run, asked), images);
+  const auto of_version = predict(version, TrustedAnswers(version, asked), images);
+  ASSERT_EQ(of_run.size(), of_version.size());
+  for (size_t i = 0; i < of_run.size(); ++i) EXPECT_EQ(of_run[i].record, of_version[i].record);
+  EXPECT_THAT(message_of([&] { TrustedAnswers(training::load_trained({store / "plain:1"}), asked); }),
+              HasSubstr("these weights are not calibrated"));
+  EXPECT_THAT(message_of([&] { TrustedAnswers(version, {.nearest = 2}); }), HasSubstr("in a run folder alone"));
 }
 
 TEST(TrustedTest, ShowsTheNearestTrainingImages) {

@@ -66,7 +66,7 @@ std::vector<serving::OutputRows> plain_outputs(const objective::HostRows& host) 
 // As predict has it: where the run was calibrated for these very weights, confidences are; 1: they are as they come.
 double temperature_of(const training::Trained& trained) {
   if (trained.job.task != spec::Task::classify) return 1;
-  const auto found = trust::read_calibration(trained.run);
+  const auto found = trust::read_calibration(trained.trust);
   if (!found) return 1;
   const auto terms = results::terms_of(trained.job, trained.weights, trained.classes, 0);
   return results::difference(found->terms, terms).empty() ? found->temperature : 1;

@@ -8,6 +8,8 @@
 
 #include "lockstep/image/decode.h"
 #include "lockstep/results/terms.h"
+#include "lockstep/store/run_version.h"
+#include "lockstep/store/store.h"
 #include "lockstep/training/small_run.h"
 #include "lockstep/trust/calibration.h"
 
@@ -35,25 +37,27 @@ TEST(ServeTest, ARunBecomesAModel) {
 
 TEST(ServeTest, ConfidencesAreCalibratedWhereTheRunIs) {
   const training::SmallRun small;
-  const auto shares = [&] {
-    const auto model = serve_trained({small.run()}, "");
+  const auto shares = [](const base::Path& source) {
+    const auto model = serve_trained({source}, "");
     const serving::EncodedRow row = model->encode_image(grey_png());
     return model->run({{&row, 2}}, false).at(0).outputs.at(0);
   };
-  const auto plain = shares();
+  const auto plain = shares(small.run());
   const training::Trained trained = training::load_trained({small.run()});
   trust::Calibration calibration;
   calibration.terms = results::terms_of(trained.job, trained.weights, trained.classes, 0);
   calibration.temperature = 2;
   trust::write_calibration(small.run(), calibration);
-  const auto calibrated = shares();
+  const auto calibrated = shares(small.run());
   const double first = std::sqrt(static_cast<double>(plain[0]));
   const double second = std::sqrt(static_cast<double>(plain[1]));
   EXPECT_NEAR(calibrated[0], first / (first + second), 1e-6);
   EXPECT_NE(plain, calibrated);
+  store::add(small.root() / "store", "small", store::RunVersion(small.run(), "", "").parts());
+  EXPECT_EQ(shares(small.root() / "store/small:1"), calibrated);
   calibration.terms.weights_sha256 = "of others";
   trust::write_calibration(small.run(), calibration);
-  EXPECT_EQ(shares(), plain);
+  EXPECT_EQ(shares(small.run()), plain);
 }
 
 TEST(ServeTest, OtherWeightsAreAnotherIdentity) {

@@ -129,13 +129,15 @@ void show_command(const Arguments& arguments) {
   result["bytes"] = lockstep::store::bytes_of(version.folder);
   result["about"] = about;
   const std::string which = about.at("weights").at("which").as_string(), headline = headline_of(about);
+  const Json* calibration = about.find("calibration");
+  const bool is_calibrated = calibration && !calibration->is_null();
   const std::string licence = about.at("licence").is_null() ? "not stated" : about.at("licence").as_string();
   base::give(arguments, result,
              text(line_of(version), ", added ", day(version.added), " UTC, ",
                   base::format_bytes(result.at("bytes").as_double()), ", every checksum right\n",
                   about.at("network").as_string(), ", ", about.at("task").as_string(), ": ", which,
-                  which.ends_with(headline) ? "" : "; " + headline, "\nlicence: ", licence,
-                  "\nfolder: ", version.folder.string(), "\nmodel card: ", version.card().string(), "\n"));
+                  which.ends_with(headline) ? "" : "; " + headline, is_calibrated ? "; calibrated" : "", "\nlicence: ",
+                  licence, "\nfolder: ", version.folder.string(), "\nmodel card: ", version.card().string(), "\n"));
 }
 
 void tag_command(const Arguments& arguments) {
