@@ -8,6 +8,8 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/run/checkpoint.h"
+#include "lockstep/run/saved_tensors.h"
 #include "lockstep/store/run_version.h"
 #include "lockstep/store/store.h"
 #include "lockstep/training/small_run.h"
@@ -137,6 +139,40 @@ TEST(TrustedTest, AnEnsembleIsTheMeanAndSaysWhereItDisagrees) {
   }
   EXPECT_THAT(message_of([&] { TrustedAnswers(trained, {.coverage = 0.9, .ensemble = {"x"}}); }),
               HasSubstr("of one network"));
+}
+
+// Other weights than those that the run ended with, as its checkpoint of that step.
+void keep_checkpoint(const training::SmallRun& run, int64_t step) {
+  const base::Path drawn = run.root() / "drawn.safetensors";
+  model::save_weights(model::make_network(run.job().model, 16, static_cast<uint64_t>(step)), drawn);
+  const weights::SafetensorsFile file(drawn);
+  run::Save save;
+  save.step = step;
+  save.state["classes"] = base::Json::array_of(run.classes());
+  save.parts.push_back(run::safetensors_part("weights.safetensors", file.tensors()));
+  run::CheckpointStore(run::RunPaths{run.run()}.checkpoints()).save(save);
+}
+
+TEST(TrustedTest, AMemberOfAnEnsembleMayBeACheckpoint) {
+  const training::SmallRun small;
+  keep_checkpoint(small, 7);
+  keep_checkpoint(small, 8);
+  const training::Trained trained = training::load_trained({small.run()});
+  const std::string run = small.run().string();
+  const auto members = load_ensemble({run + "@7", run + "@8", run + "@last"}, trained, at::kCPU);
+  const auto images = images_of({(small.root() / "data").string()});
+  const auto alone = [&](const char* which) {
+    return predict_images(training::load_trained({small.run(), "", {}, at::kCPU, which}), images, {});
+  };
+  EXPECT_NE(alone("7")[0].record, alone("8")[0].record);
+  EXPECT_EQ(predict_images(members[0], images, {})[0].record, alone("7")[0].record);
+  EXPECT_EQ(predict_images(members[1], images, {})[0].record, alone("8")[0].record);
+  EXPECT_EQ(predict_images(members[2], images, {})[0].record, alone("last")[0].record);
+  EXPECT_THAT(message_of([&] { load_ensemble({run + "@9"}, trained, at::kCPU); }),
+              HasSubstr("has no good checkpoint of step 9"));
+  EXPECT_THAT(message_of([&] { load_ensemble({run + "@newest"}, trained, at::kCPU); }), HasSubstr("newest"));
+  EXPECT_THAT(message_of([&] { load_ensemble({run + "2@7"}, trained, at::kCPU); }),
+              HasSubstr("run2 is not a run folder"));
 }
 
 TEST(TrustedTest, WritesHeatMapsOverTheImages) {
