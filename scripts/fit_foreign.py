@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Factors of PyTorch steps: fit_foreign.py RECORDINGS results/foreign-h200.json [--write lockstep/forecast/python_steps.json]
+Plan against fact of them:   fit_foreign.py RECORDINGS results/foreign-h200.json --forecast
 
-RECORDINGS has NAME.rec of each step (scripts/foreign_steps.py RECORDINGS). The plan is to be made without factors (an
-empty python_steps.json: host 1, no classes, no names). Factors come
+RECORDINGS has NAME.rec of each step (scripts/foreign_steps.py RECORDINGS; made without a GPU). --forecast holds the plan as
+it is against each measured step, writes what it says into the rows (columns forecast_*) and prints the median of those that
+took no part in the fit. For a fit the plan is to be made without factors (an empty python_steps.json: host 1, no classes,
+no names). Factors come
 from the steps that are FITTED alone: what their operators took by class and layout beside what a plan without factors says,
 each drawn towards 1 as by one step more. What Python's launching thread takes of ours is the ratio of two measurements of the
 same GPU node: ResNet-50 at batch 32, 2,409 images/s from C++ and 1,929 from Python, both bound by it. The interval is of each of them left out in turn. The steps that
@@ -31,6 +34,35 @@ def plan(path):
                           capture_output=True, text=True, check=True)
     option = json.loads(done.stdout)["options"][0]
     return option["step_seconds"], option["time"], option["time_by_class"], option["memory"]["peak_reserved_bytes"]
+
+
+def forecast(folder, file):
+    """The plan's own words of each step into its row; the JUDGED ones as a table."""
+    rows = json.load(open(file))
+    commit = subprocess.run([LOCKSTEP, "--version"], capture_output=True, text=True, check=True).stdout
+    judged = []
+    for row in rows:
+        step, time, _, reserved = plan(folder / f"{row['model']}.rec")
+        error, memory = step["value"] / row["seconds"] - 1, reserved / row["peak_reserved_bytes"] - 1
+        row.update(forecast_seconds=step["value"], forecast_low_seconds=step["low"], forecast_high_seconds=step["high"],
+                   forecast_error=round(error, 4), inside=step["low"] <= row["seconds"] <= step["high"],
+                   host_bound=time["host_bound"], forecast_reserved_bytes=reserved, forecast_memory_error=round(memory, 4),
+                   forecast_command="scripts/foreign_steps.py DIR && scripts/fit_foreign.py DIR results/foreign-h200.json --forecast",
+                   forecast_commit=commit.split("(")[-1].rstrip(")\n"))
+        if not row["fitted"]:
+            judged.append(row)
+    for row in sorted(judged, key=lambda row: abs(row["forecast_error"])):
+        print(f"{row['model']:20} batch {row['batch']:3}  {row['seconds'] * 1e3:6.1f} ms  plan {row['forecast_seconds'] * 1e3:6.1f} "
+              f"({row['forecast_low_seconds'] * 1e3:.1f} to {row['forecast_high_seconds'] * 1e3:.1f})  {row['forecast_error']:+7.1%}  "
+              f"{'inside' if row['inside'] else 'outside'}{', host-bound' if row['host_bound'] else ''}; "
+              f"reserved {row['forecast_memory_error']:+.1%}")
+    errors, memory = ([abs(row[key]) for row in judged] for key in ("forecast_error", "forecast_memory_error"))
+    print(f"{len(judged)} steps that no rule was fitted on (their figures were seen while others were chosen: not blind): time "
+          f"median {statistics.median(errors):.1%}, within 12 %: {sum(e <= .12 for e in errors)}, inside the interval: "
+          f"{sum(row['inside'] for row in judged)}; reserved within 3 %: {sum(e <= .03 for e in memory)}, most under "
+          f"{min(0, *(row['forecast_memory_error'] for row in judged)):.1%}")
+    with open(file, "w") as out:
+        out.write(json.dumps(rows, indent=1) + "\n")
 
 
 def header(path):
@@ -116,6 +148,8 @@ def document(found, low, high, count):
 
 def main():
     folder, rows = pathlib.Path(sys.argv[1]), json.load(open(sys.argv[2]))
+    if "--forecast" in sys.argv:
+        return forecast(folder, sys.argv[2])
     steps = [Step(row, folder) for row in rows]
     fitted = [one for one in steps if one.row["fitted"]]
     # Factors are taken only where they help steps that were left out of them.

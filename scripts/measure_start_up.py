@@ -3,7 +3,7 @@
 """What a run on processors takes beside its steps at its start: measure_start_up.py [NAME...] > results/start-up-cpu.json
 
 Plans each job below for this machine and trains 6 steps of it by that plan, three times; a row has the start-up that the
-run itself measured (from the start of its process, a step's promised length left out), promised and measured. A processor
+run itself measured: from the start of its process to the end of its first step, a step's promised length left out. A processor
 that the catalogue does not know gets a row made up for the plan: no rate of it enters the start-up but that of one step.
 LOCKSTEP_BUILD (default build) has the program.
 """
@@ -63,8 +63,7 @@ def main():
                 facts = {fact["what"]: fact for event in events if event["event"] == "promise" for fact in event["rows"]}
                 fact = facts["start-up"]
                 rows.append({"what": "start-up of a run on processors", "job": job, "model": network, "batch": batch,
-                             "promised": fact["promised"], "low": fact["low"], "high": fact["high"],
-                             "measured": fact["measured"], "inside": fact["inside"], "peer": None,
+                             "measured": fact["measured"], "peer": None,
                              "command": "scripts/measure_start_up.py", "commit": commit,
                              "machine": f"{processor()}, {os.cpu_count()} cores, other work beside it"})
                 print(f"{job}: {fact['measured']:.2f} s", file=sys.stderr, flush=True)

@@ -56,9 +56,9 @@ spec::Job with_levers(spec::Job job, const Levers& levers);
 struct Assumptions {
   // Seconds of a job's process that are no steps: libraries are loaded, and in the first step kernels, which are
   // chosen. On GPUs the median of 36 runs on an H200 node (results/promise-h200.json and promise-h200-fused.json,
-  // start-up without a step), on processors that of results/start-up-cpu.json.
+  // start-up without a step), on processors that of the 54 runs in results/start-up-cpu.json.
   double start_up = 2.1;
-  double start_up_cpu = 0.55;
+  double start_up_cpu = 0.5;
   // Of an H200 node, from 21 runs of 37 MB to 3.7 GB of state (results/promise-h200.json): a save takes 1.69 s a GB,
   // the run 0.45 before it, while the state is copied, and behind the last one 1.27 more, while it is hashed again.
   double write_rate = 1.7e9;   // bytes per second of a checkpoint, to the disk
@@ -80,7 +80,7 @@ struct Assumptions {
 // Of the same runs 80 % took between these multiples of the median. Beyond lie EfficientNet-Lite0, for whose depthwise
 // convolutions cuDNN tried kernels for 13 and 19 s, and one of three runs of ViT-L (6.8 s).
 constexpr Spread kStartUpGpu{.low = 0.85, .high = 2};
-constexpr Spread kStartUpCpu{.low = 0.5, .high = 3};
+constexpr Spread kStartUpCpu{.low = 0.55, .high = 2.5};
 
 // Bytes of one sample's fields.
 struct SampleBytes {
