@@ -12,6 +12,35 @@ import time
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE = 120  # seconds, against a hang
 
+# Texts with less contrast to what lies below them than WCAG 2.2 asks of AA: 4.5, 3 where they are large. Layers that are partly
+# transparent are put on each other; pictures are no ground.
+FAINT = """(() => {
+    const parse = text => { const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number); return text.startsWith("color(") ? [255 * r, 255 * g, 255 * b, a] : [r, g, b, a]; };
+    const over = (front, back) => [0, 1, 2].map(i => front[3] * front[i] + (1 - front[3]) * back[i]);
+    const ground = node => {
+        const layers = [];
+        for (let at = node; at; at = at.parentElement) {
+            const color = parse(getComputedStyle(at).backgroundColor);
+            if (color[3] > 0) layers.push(color);
+            if (color[3] === 1) break;
+        }
+        return layers.reverse().reduce((below, layer) => over(layer, below), [255, 255, 255]);
+    };
+    const light = color => color.map(value => value / 255).map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, value, i) => sum + [0.2126, 0.7152, 0.0722][i] * value, 0);
+    const found = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node; node = walker.nextNode();) {
+        const host = node.parentElement, style = getComputedStyle(host);
+        if (!node.data.trim() || ["SCRIPT", "STYLE", "TITLE", "OPTION"].includes(host.tagName) || !host.checkVisibility()) continue;
+        const below = ground(host), front = over(parse(host instanceof SVGElement ? style.fill : style.color), below);
+        const [low, high] = [light(front), light(below)].sort((a, b) => a - b);
+        const ratio = (high + 0.05) / (low + 0.05), size = parseFloat(style.fontSize), large = size >= 24 || size >= 18.66 && style.fontWeight >= 700;
+        if (ratio < (large ? 3 : 4.5)) found.push(`${node.data.trim().slice(0, 40)}: ${ratio.toFixed(2)}`);
+    }
+    return found;
+})()"""
+
 
 class Browser:
     def __init__(self, *flags):
@@ -108,6 +137,15 @@ class Browser:
         root = self.call("DOM.getDocument")["root"]["nodeId"]
         node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.call("DOM.setFileInputFiles", nodeId=node, files=[str(file) for file in files])
+
+    def drop(self, *files, at=(200, 200)):
+        """Files that come from outside and are let go over the page, as a hand does it: events of the browser, not of a script."""
+        data = {"items": [], "files": [str(file) for file in files], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.call("Input.dispatchDragEvent", type=kind, x=at[0], y=at[1], data=data)
+
+    def faint_texts(self):
+        return self.evaluate(FAINT)
 
     def screenshot(self, file, whole=True):
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole,

@@ -102,6 +102,8 @@ const xName = byEpoch ? "epoch" : "step";
 const xOf = each => byEpoch ? each.epoch : each.step;
 const pointsOf = (rows, key) => rows.filter(each => isNumber(each[key]) && isNumber(xOf(each))).map(each => [xOf(each), each[key]]);
 
+const scoreTones = ["blue", "orange", "violet", "green", "grey", "cyan"];  // training, validation, what stands beside them
+
 function drawCurves() {
   const digits = value => value.toFixed(3);
   section("Learning", element("div", {class: "grid"},
@@ -112,7 +114,7 @@ function drawCurves() {
       ...(words.share ? {axis: value => `${Math.round(100 * value)} %`, top: 1} : {}),
       empty: "No evaluation yet.", series: [
         ...withTrend("training", "blue", pointsOf(data.steps, words.training)),
-        ...Object.entries(words.also).map(([name, key]) => ({name, tone: "violet", points: pointsOf(data.evaluations, key), dots: true})),
+        ...Object.entries(words.also).map(([name, key], i) => ({name, tone: scoreTones[2 + i % (scoreTones.length - 2)], points: pointsOf(data.evaluations, key), dots: true})),
         {name: "validation", tone: "orange", points: pointsOf(data.evaluations, words.validation), dots: true}]})));
   section("Speed", element("div", {class: "grid"},
     lineChart({title: "Throughput, images per second", xName, format: value => compact(value), fromZero: true,
@@ -147,16 +149,17 @@ function confusedPairs() {
 }
 
 function classTable() {
-  const figures = {average_precision: "average precision", precision: "precision", recall: "recall", f1: "F1"};
+  const figures = {average_precision: "average precision", precision: "precision", recall: "recall", f1: "F1", iou: "IoU", accuracy: "found"};
   const shown = Object.keys(figures).filter(key => evaluation.classes.some(each => isNumber(each[key])));
-  const weakness = each => isNumber(each.average_precision) ? each.average_precision : each.f1;
+  const weakness = each => [each.average_precision, each.f1, each.iou].find(isNumber);
+  const ofPixels = evaluation.classes.some(each => isNumber(each.pixels));
   const rows = [...evaluation.classes].sort((a, b) => weakness(a) - weakness(b));
   const body = element("tbody", {});
   for (const each of rows) {
     const cells = shown.map(key => isNumber(each[key]) ? element("td", {}, percent(each[key]), bar(each[key], "blue")) : element("td", {}, "-"));
-    body.append(element("tr", {}, element("td", {}, each.name), element("td", {class: "number"}, whole(each.samples)), cells));
+    body.append(element("tr", {}, element("td", {}, each.name), element("td", {class: "number"}, whole(ofPixels ? each.pixels : each.samples)), cells));
   }
-  const head = ["class", "images", ...shown.map(key => figures[key])].map((name, i) => element("th", {class: i === 1 ? "number" : ""}, name));
+  const head = ["class", ofPixels ? "pixels" : "images", ...shown.map(key => figures[key])].map((name, i) => element("th", {class: i === 1 ? "number" : ""}, name));
   return element("details", {class: "panel below", style: {marginTop: "16px"}}, element("summary", {}, `Every class, weakest first (${rows.length})`),
     element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)));
 }
@@ -171,8 +174,18 @@ function shortName(name, target) {
 
 const isPicture = value => typeof value === "string" && /^data:image\/(jpeg|png);base64,/.test(value);
 
+// What it is and what was said of it; of a forecast and of pixels, which no word tells, how far it is off.
+function answerOf(each) {
+  if (each.target !== undefined && !each.animation) {
+    return ["is ", element("b", {}, named(each.target)), element("br"), "said ", element("span", {class: "wrong"}, named(each.predicted)),
+      isNumber(each.confidence) ? ` ${percent(each.confidence)}` : ""];
+  }
+  return ["loss ", element("span", {class: "wrong"}, compact(each.loss)), isNumber(each.pixel_accuracy) ? `, ${percent(each.pixel_accuracy)} of the pixels right` : ""];
+}
+
 function gallery() {
-  const all = element("div", {class: evaluation.worst.some(each => each.drawn || each.text) ? "gallery wide" : "gallery"});
+  const drawn = evaluation.worst.some(each => each.drawn || each.text);
+  const all = element("div", {class: evaluation.task === "caption" ? "gallery broad" : drawn ? "gallery wide" : "gallery"});
   const sure = evaluation.worst.every(each => isNumber(each.confidence));
   const worst = sure ? [...evaluation.worst].sort((a, b) => b.confidence - a.confidence) : evaluation.worst;
   for (const each of worst) {
@@ -182,8 +195,7 @@ function gallery() {
         : isPicture(each.picture) ? element("img", {src: each.picture, alt: name, loading: "lazy"})
         : each.text ? element("blockquote", {}, each.text) : element("div", {class: "blank"}),
       isPicture(each.heat) ? element("img", {src: each.heat, alt: `what the answer for ${name} rests on`, loading: "lazy"}) : null,
-      element("figcaption", {}, "is ", element("b", {}, named(each.target)), element("br"), "said ", element("span", {class: "wrong"}, named(each.predicted)),
-        isNumber(each.confidence) ? ` ${percent(each.confidence)}` : "", name ? element("div", {class: "name"}, shortName(name, each.target)) : null)));
+      element("figcaption", {}, answerOf(each), name ? element("div", {class: "name"}, shortName(name, each.target)) : null)));
   }
   return element("div", {class: "panel below", style: {marginTop: "16px"}},
     element("div", {class: "head"}, element("h3", {}, "Worst mistakes"), element("span", {class: "legend"}, sure ? "surest first: look for wrong labels" : "largest error first")), all);
