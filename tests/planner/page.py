@@ -176,6 +176,8 @@ def check_shown(browser, keep):
             browser.open(PAGE.as_uri(), width=width, height=900, scheme=scheme)
             wide = browser.evaluate("document.documentElement.scrollWidth")
             assert wide <= width, (width, wide)
+            faint = browser.faint_texts()
+            assert not faint, (width, scheme, faint[:8])
             if keep:
                 browser.screenshot(keep / f"planner-{width}-{scheme}.png")
     return {"loaded": loaded, "planned": min(planned, again), "size": size}
@@ -252,8 +254,7 @@ def check_recording(browser, folder, keep):
     """A step of somebody's own network, recorded by lockstep.record, dropped onto the page."""
     python = ROOT / ".deps/oracles/bin/python"
     if not python.exists():
-        print("page.py: SKIPPED: a recording of one's own (scripts/deps.sh zoo)")
-        return
+        sys.exit("page.py: no PyTorch to record a step with: scripts/deps.sh zoo")
     script = """
 import torch, lockstep
 def build():
@@ -272,7 +273,7 @@ lockstep.record(build, "mine.rec")
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     browser.open(PAGE.as_uri())
-    browser.drawn_again(lambda: browser.give_files("#file", folder / "mine.rec"))
+    browser.drawn_again(lambda: browser.drop(folder / "mine.rec"))
     assert browser.evaluate("document.documentElement.dataset.drawn") == "yes", trouble(browser)
     words = browser.evaluate("wordsFor('')")
     said, _ = plan_in_page(browser, words, {}, "")
