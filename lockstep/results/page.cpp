@@ -99,7 +99,9 @@ void ContactPage::write() const {
   data["files"] = paths_.files().filename().string();
   data["classes"] = Json::array_of(classes_);
   data["rows"] = rows_;
-  base::write_file(paths_.page(), web::render_page("predict", paths_.to.filename().string(), data));
+  DraftedFile file(paths_.page());  // a draft that a kill leaves behind is the next session's
+  file.write(web::render_page("predict", paths_.to.filename().string(), data));
+  file.commit();
 }
 
 }  // namespace lockstep::results
