@@ -25,8 +25,9 @@ using base::text;
 
 constexpr size_t kMostInLine = 8;
 
-double rounded(double value, double unit) {
-  return std::round(value / unit) * unit;
+// To the nearest 1 / parts, which is written with few digits.
+double rounded(double value, double parts) {
+  return std::round(value * parts) / parts;
 }
 
 std::vector<std::string> names_for(std::vector<std::string> classes, int64_t count) {
@@ -83,8 +84,8 @@ class Instances final : public Task {
       Json object = Json::object();
       object["class"] = classes_[static_cast<size_t>(one.label)];
       object["label"] = one.label;
-      object["score"] = rounded(one.score, 1e-6);
-      const auto pixels = [](float value) { return Json(rounded(value, 1e-3)); };
+      object["score"] = rounded(one.score, 1e6);
+      const auto pixels = [](float value) { return Json(rounded(value, 1e3)); };
       object["box"] = Json::array(
           {pixels(one.box[0]), pixels(one.box[1]), pixels(one.box[2] - one.box[0]), pixels(one.box[3] - one.box[1])});
       if (!one.mask.empty()) {

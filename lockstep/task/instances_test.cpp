@@ -49,6 +49,12 @@ TEST(Instances, RecordsObjectsInPixelsOfTheImage) {
             (std::vector<std::string>{"2", "cat|dog", "0.7500|0.2500", "0.0 0.0 100.0 50.0|20.0 40.0 40.0 40.0"}));
 }
 
+TEST(Instances, RecordsNumbersWithFewDigits) {
+  const auto task = make_instances(pets("fasterrcnn_resnet18_fpn"), {"cat", "dog"});
+  const base::Json record = record_of(*task, {0.9402921F, 0.2F}, false);
+  EXPECT_EQ(record.at("objects").items()[0].at("score").dump(-1), "0.940292");
+}
+
 TEST(Instances, AnImageMayShowNothing) {
   const auto task = make_instances(pets("fasterrcnn_resnet18_fpn"), {"cat", "dog"});
   const base::Json record = record_of(*task, {0, 0}, false);
