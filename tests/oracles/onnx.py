@@ -26,7 +26,7 @@ from safetensors.numpy import load_file  # noqa: E402
 BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", HERE.parents[1] / "build")).resolve()
 BATCH, CLASSES, BOUND = 3, 7, 1e-4
 HALF_BOUND = 5e-2  # random networks amplify rounding, that of fp32 too: MobileNetV2 two hundred times
-SMOKE = ["linear", "mlp", "smallcnn", "resnet18", "densenet121", "googlenet", "vit_tiny_patch16_224", "efficientnet_lite0",
+SMOKE = ["linear", "mlp", "smallcnn", "resnet18", "densenet121", "googlenet", "squeezenet1_1", "vit_tiny_patch16_224", "efficientnet_lite0",
          "mobilenet_v2", "convnext_tiny", "fastbox_resnet18", "fcdensenet56", "convlstm", "rainnet"]
 HALVED = ["resnet18", "vit_tiny_patch16_224"]  # of the default; of names that are given every one
 SIZES = {"efficientnet_lite0": 75, "mobilenet_v2": 75, "convnext_tiny": 75, "fastbox": [64, 96], "vit_huge": 56,
