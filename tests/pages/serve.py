@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens the page of `lockstep serve` in headless Chromium: an image and nonsense are dropped on it; at desktop and phone
 width, light and dark, it has its answers side by side and nothing beside the screen; all of it by the keyboard. A page for
-each kind of answer: classes, regions, a caption, a forecast.
+each kind of answer: classes, regions, a caption, objects, a forecast.
 
 serve.py [--keep DIR]: also writes screenshots (1280 and 390 wide, light and dark) for people to look at.
 """
@@ -32,6 +32,13 @@ OTHERS = {  # task: how its data is made, its job, an image of it, words of the 
                 {"data": {"image_size": [48, 64], "augment": "none"}, "model": {"name": "attend_resnet18", "width": 8},
                  "caption": {"length": 14, "min_count": 3, "embedding": 24, "hidden": 32, "attention": 32}},
                 "images/000004.jpg", "a word"),
+    "instances": (["--synthesize", "coco", "--count", "20", "--classes", "3", "--image-size", "48"], [],
+                  {"data": {"image_size": [64, 96]}, "model": {"name": "maskrcnn_resnet18_fpn"},
+                   "instances": {"slots": 4, "min_size": 64, "max_size": 96, "scale_min": 0.8, "mask_size": 32, "proposals": 32,
+                                 "evaluated_proposals": 32, "anchor_samples": 32, "roi_slots": 16, "detections": 8,
+                                 "score_threshold": 0},
+                   "training": {"global_batch": 4, "steps": 2, "optimizer": {"lr": 0.002}, "seed": 3, "threads": 1}},
+                  "val", "%"),
     "nowcast": (["--synthesize", "radar", "--count", "60"], ["--grid", "32", "--cell", "4", "--frames", "10"],
                 {"data": {"image_size": 32}, "model": {"name": "convlstm", "patch": 2},
                  "nowcast": {"inputs": 4, "outputs": 6, "widths": [8], "thresholds": [0.5, 5], "scales": [5]}},
@@ -166,7 +173,8 @@ def check_others(browser, keep):
             subprocess.run(["tar", "-xf", next(pathlib.Path(f"{task}.set/validate").glob("*.tar"))], check=True)
             image = next(pathlib.Path(".").glob("*.png"))
         else:
-            image = f"{task}.files/{image}"
+            image = pathlib.Path(f"{task}.files/{image}")
+            image = min(image.iterdir()) if image.is_dir() else image
         with Served(f"{task}.run") as server:
             check_shown(browser, server, image, keep, task, words)
             about = browser.evaluate(f"fetch('/v2/models/{task}').then(answer => answer.json())")
