@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# rooms: verbs/train verbs/eval verbs/predict
+# rooms: training results task
 """What Python sees of a run (lockstep.Run, evaluate, predict) as pandas has it, beside what the program itself wrote.
 
 A classifier learns for two epochs; steps, epochs, evaluations, confusion and classes are held against the journal and
