@@ -141,8 +141,8 @@ TrainedWeights in_version_folder(const Path& folder) {
 
 TrainedWeights find_weights(const Path& source, const std::string& which, const Path& job) {
   TrainedWeights found;
-  if (which.empty() && base::is_there(source / kManifestName)) return in_version_folder(source);
-  if (std::filesystem::is_directory(source)) {
+  const bool is_version = base::is_there(source / kManifestName);
+  if (std::filesystem::is_directory(source) && !is_version) {
     found.run = run::open_run(source).root;
     found.trust = found.run;
     found.job = job.empty() ? run::RunPaths{found.run}.job() : job;
@@ -153,6 +153,7 @@ TrainedWeights find_weights(const Path& source, const std::string& which, const 
     throw Error(Blame::user, text("--weights ", which, ": ", source.string(), " is not a run folder"),
                 "give the run folder, or leave --weights out");
   }
+  if (is_version) return in_version_folder(source);
   if (const auto reference = find_reference(source.string()))
     return of_version(resolve(reference->store, reference->name));
   if (!std::filesystem::exists(source)) {

@@ -41,6 +41,7 @@ TEST(TrainedWeightsTest, OfAStoreAVersionWhoseChecksumsHold) {
   EXPECT_EQ(by_folder.weights, version.weights());
   EXPECT_TRUE(by_folder.run.empty());  // nothing is written into it
   EXPECT_EQ(by_folder.trust, version.folder);
+  EXPECT_THROW(find_weights(version.folder, "last"), base::Error);
   std::string bytes = base::read_file(version.weights());
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   base::write_file(version.weights(), bytes);
