@@ -34,7 +34,12 @@ DETECTOR = {"name": "t", "task": "instances", "data": {"train": "set/train", "im
             "model": {"name": "maskrcnn_resnet18_fpn", "width": 16},
             "instances": {"slots": 4, "min_size": 64, "max_size": 96, "mask_size": 32, "proposals": 32, "evaluated_proposals": 32,
                           "anchor_samples": 32, "roi_slots": 16, "detections": 8, "score_threshold": 0, "context": "delft.csv"},
-            "training": {"global_batch": 4, "steps": 1}}
+            "training": {"global_batch": 4, "steps": 1, "threads": 1}}  # as many on one rank as on two: they decide last digits
+
+
+def on_one_core():
+    """Threads that draw make folders in whatever order: calls that are numbered need one."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 @dataclasses.dataclass
@@ -46,7 +51,8 @@ class Collection:
     def start(self, images, to, *words, **variables):
         return subprocess.Popen([LOCKSTEP, "predict", "run", images, "--to", str(self.where / f"{to}.jsonl"), *self.words, *words],
                                 cwd=self.where, text=True, env=dict(os.environ, OMP_NUM_THREADS="1", **variables),
-                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+                                preexec_fn=on_one_core if "LD_PRELOAD" in variables else None)
 
     def predict(self, *arguments, **variables):
         """Exit code and what it said."""
