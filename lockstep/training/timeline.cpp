@@ -76,8 +76,8 @@ struct Timeline::Watch {
   std::vector<std::thread::id> threads;
   std::unique_ptr<step::Gpu> gpu;
   at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
-  // libtorch's callbacks are plain functions: nothing else reaches them. An operator of another thread (the feeder's) may
-  // end when the watch does, so it is looked up under the lock that stop() takes.
+  // libtorch's callbacks are plain functions: nothing else reaches them. An operator of another thread (the feeder's)
+  // may end when the watch does, so it is looked up under the lock that stop() takes.
   static Watch* active;
   static std::mutex active_mutex;
 
