@@ -28,10 +28,11 @@ TEST(ClockTest, WorkOfAnotherThreadIsTheProcesssNotThisThreads) {
   EXPECT_LT(thread_processor_seconds() - own, 0.03);
 }
 
+// time() reads a coarser clock, which may be a tick behind.
 TEST(ClockTest, UnixSecondsAreThoseOfTheSystem) {
   const auto before = static_cast<double>(std::time(nullptr));
   EXPECT_GE(unix_seconds(), before);
-  EXPECT_LE(unix_seconds(), static_cast<double>(std::time(nullptr)) + 1);
+  EXPECT_LE(unix_seconds(), static_cast<double>(std::time(nullptr)) + 2);
 }
 
 }  // namespace
