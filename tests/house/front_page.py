@@ -4,7 +4,7 @@
 
 Every verb's help ends with an example; they run in the order of `lockstep --help`, which is the order of work, so that
 each finds what those before it made. Then every command of README.md that was not among them. A command that would take
-long gets further words that make it short; `make` commands are not run here but must be those that another test runs.
+long gets further words that make it short; those that build or install are not run here but must stand in the test that does.
 The jobs that it shows are read as any job is, alone and with the recipe that it names. Links and pictures of README.md are there, and it stays short.
 """
 import os
@@ -19,12 +19,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MOST_LINES = 120
 MOST_PICTURE_BYTES = 150_000
 SHORT = {"prep": ["--count", "200"], "train": ["--set", "training.epochs=1"], "bench": ["--rounds", "1", "--threads", "1"]}
-MADE_BY = {  # make commands and scripts of the front page -> the test that runs them
-    "make quickstart": "tests/house/quickstart.sh",
-    "make test": "scripts/test.sh",
-    "make build PREFIX=$HOME/lockstep": "tests/house/bare_build.sh",
-    "scripts/deps.sh torch": "scripts/test.sh",
-    "make planner-page": "tests/planner/page.py",
+MADE_BY = {  # commands that build or install -> the test that runs them, and the words with which it does
+    "make quickstart": ("tests/house/quickstart.sh", "scripts/quickstart.sh"),  # what the target calls, its dependencies being there
+    "make test": (".ci/run", "make test\n"),
+    "make build PREFIX=$HOME/lockstep": ("tests/house/bare_build.sh", 'make --no-print-directory install BUILD="$work/build" PREFIX='),
+    "scripts/deps.sh torch": ("scripts/test.sh", "scripts/deps.sh build test torch"),
+    "make planner-page": ("scripts/test_all.py", "make planner-page build"),
+    "pip install .": ("tests/python/wheel.py", '"scripts/wheel.sh", tree'),  # which lets pip build it
 }
 
 wrong = []
@@ -49,12 +50,12 @@ def examples():
             complain(f"lockstep {verb} --help ends with '{last}': no example")
 
 
-def commands(page):
+def commands(page, also=""):
     """What stands in code and begins as a command does; comments behind it are none of it."""
     code = re.findall(r"^    (\S.*)$", page, re.M) + re.findall(r"`([^`\n]+)`", page)
     for line in code:
         line = re.sub(r"\s+#.*$", "", line)
-        if re.match(r"(lockstep|make|scripts/\S+) \S", line):
+        if re.match(rf"({also}lockstep|make|scripts/\S+) \S", line):
             yield line
 
 
@@ -101,13 +102,13 @@ def main():
     check_jobs(page)
     os.symlink(ROOT / "examples", "examples")
     done = set()
-    for command in [*examples(), *commands(page)]:
+    for command in [*examples(), *commands(page, also="pip|")]:
         if command in done:
             continue
         done.add(command)
         if command.startswith("lockstep"):
             run(command)
-        elif not (ROOT / MADE_BY.get(command, "nowhere")).exists():
+        elif command not in MADE_BY or MADE_BY[command][1] not in (ROOT / MADE_BY[command][0]).read_text():
             complain(f"no test runs the front page's '{command}'")
     print(f"front page: {len(done)} commands, {len(wrong)} wrong")
     return 1 if wrong else 0
