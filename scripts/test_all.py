@@ -10,6 +10,7 @@ import datetime
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import time
@@ -44,7 +45,7 @@ def find_parts():
     parts["planner-page"] = ["bash", "-c", f"scripts/deps.sh zoo && make planner-page build && {PYTHON} tests/planner/page.py"]
     parts["study"] = ["tests/slurm/study.sh"]
     parts["fuzz"] = ["bash", "-c", "tests/fuzz/build.sh build/fuzz && FUZZ_SEED=0 tests/fuzz/run.sh 600 build/fuzz"]
-    parts["long"] = ["env", "LONG_SECONDS=100000", "scripts/test_long.sh"]
+    parts["long"] = ["env", f"SEED={random.randrange(1 << 30)}", "LONG_SECONDS=100000", "scripts/test_long.sh"]
     if "PETS" in os.environ:
         parts["pets"] = [PYTHON, "examples/pets/five_fold.py", os.environ["PETS"], "--out", "build/five_fold"]
     return parts

@@ -87,8 +87,12 @@ expect "the lost node is left out" "$LAB/log" '^supervisor: left out: host nodb'
 expect "the journal tells of it" "$LAB/run/journal.jsonl" '"event":"restart".*"ranks":2.*"left_out":\["nodb"\]'
 expect "two ranks go on" "$LAB/run/journal.jsonl" '"event":"resume".*"ranks":2'
 expect "to the end" "$LAB/log" '^exit 0$'
-left=0
-for pid in $lost; do [ -e "/proc/$pid/exe" ] && readlink "/proc/$pid/exe" | grep -q lockstep && left=$((left + 1)); done
+for _ in $(seq 300); do  # they look around every half second
+  left=0
+  for pid in $lost; do [ -e "/proc/$pid/exe" ] && readlink "/proc/$pid/exe" | grep -q lockstep && left=$((left + 1)); done
+  [ "$left" = 0 ] && break
+  sleep 0.2
+done
 echo "$left" > "$LAB/left"
 expect "no rank of the lost node lives on" "$LAB/left" '^0$'
 [ "$failures" = 0 ] || tail -n 30 "$LAB/log"

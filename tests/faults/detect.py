@@ -44,7 +44,7 @@ def hang(run, tid):
     while True:
         ptrace(PTRACE_INTERRUPT, tid)
         os.waitpid(tid, WALL)
-        at, count = time.time(), until(lambda: run.heartbeats().get(1), 10)["count"]
+        at, count = time.time(), until(lambda: run.heartbeats().get(1), 300)["count"]
         told = until(lambda: [row for rank, row in run.heartbeats().items() if rank == 1 and row["count"] > count + 1], 10)
         if not told or "call" not in told[0]:
             return at

@@ -18,8 +18,8 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
+from supervised import LOCKSTEP, seed_from
+
 LINES = 400
 # Slow on purpose, in many small writes, by a child of the shell: what a kill leaves behind would be seen.
 SLOW = "echo {stage} >> ran; (while read -r line; do echo \"$line {stage}\"; sleep 0.0005; done < {source}) > {{output}}"
@@ -47,7 +47,7 @@ def expected(source):
 
 
 def start(folder):
-    return subprocess.Popen([BUILD / "bin/lockstep", "workflow", "run", folder / "w.json", "--here"], stdout=subprocess.DEVNULL,
+    return subprocess.Popen([LOCKSTEP, "workflow", "run", folder / "w.json", "--here"], stdout=subprocess.DEVNULL,
                             stderr=open(folder / "errors", "ab"))
 
 
@@ -101,7 +101,7 @@ def one_round(folder, chance):
         made, alive = leftovers(folder)
         assert not made and not alive, (made, alive)
         # A stage that is done is not run again: after its record there is no further line of it.
-        again = subprocess.run([BUILD / "bin/lockstep", "workflow", "run", folder / "w.json", "--here", "--json", "-"],
+        again = subprocess.run([LOCKSTEP, "workflow", "run", folder / "w.json", "--here", "--json", "-"],
                                capture_output=True, text=True)
         outcomes = [stage["outcome"] for stage in json.loads(again.stdout)["stages"]]
         assert outcomes == ["up to date"] * 5, outcomes
@@ -117,9 +117,7 @@ def one_round(folder, chance):
 
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 40
-    seed = int(os.environ.get("SEED", time.time()))
-    print(f"kill_workflow: seed {seed}", flush=True)
-    chance, kills, rounds = random.Random(seed), 0, 0
+    chance, kills, rounds = random.Random(seed_from(sys.argv, 2)), 0, 0
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         with tempfile.TemporaryDirectory() as name:

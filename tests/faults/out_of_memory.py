@@ -53,6 +53,9 @@ def small_group():
         try:
             folder.mkdir()
             (folder / found[1]).write_text(str(LIMIT))
+            with contextlib.suppress(OSError):  # no such file: there is no swap to flee into
+                swap, most = ("memory.swap.max", 0) if found[1] == "memory.max" else ("memory.memsw.limit_in_bytes", LIMIT)
+                (folder / swap).write_text(str(most))
         except OSError as error:
             print(f"{folder}: {error.strerror}")
             with contextlib.suppress(OSError):

@@ -234,8 +234,8 @@ def commit():
 
 
 def seed_from(words, position):
-    """The seed that was given, or a new one; printed either way, so that a run can be tried again."""
-    seed = int(words[position]) if len(words) > position else random.randrange(1 << 30)
+    """The seed that was given, as a word or as SEED, or a new one; printed, so that a run can be tried again."""
+    seed = int(words[position] if len(words) > position else os.environ.get("SEED", random.randrange(1 << 30)))
     print(f"seed {seed}", flush=True)
     return seed
 
