@@ -107,17 +107,18 @@ TEST(EvaluationTest, AStopAtTheEndOfAPhaseLosesNoEvaluation) {
 
 TEST(EvaluationTest, AWalltimeThatEndsInFrontOfAnEvaluationLosesNone) {
   const base::TemporaryFolder folder;
-  const auto job = job_of_epochs(40);
+  const auto job = job_of_epochs(80);
   sit(folder.path() / "straight", job);
   TrainOptions options;
-  options.seconds_left = 6;  // two saves are taken to need 2 at first; it may take a while to begin
+  options.seconds_left =
+      12;  // less than 80 steps of 0.2; two saves are taken to need 2 at first, and it may be long in beginning
   options.stop = [] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     return std::string();
   };
   const auto first = sit(folder.path() / "run", job, options);
   EXPECT_EQ(first.stop_reason, "walltime");
-  EXPECT_LT(first.step, 40);
+  EXPECT_LT(first.step, 80);
   EXPECT_TRUE(sit(folder.path() / "run", job).finished);
   EXPECT_EQ(evaluations_of(folder.path() / "run"), evaluations_of(folder.path() / "straight"));
 }
