@@ -76,7 +76,7 @@ Object object_of(const Json& one, const AnnotatedImage& image, const std::vector
       is_set(one, "iscrowd") || kitti_type(classes[static_cast<size_t>(object.label)]) == KittiType::dont_care;
   object.area = one.double_or("area", object.box.area());
   object.truncated = one.double_or("truncated", 0);
-  object.occluded = static_cast<int64_t>(one.double_or("occluded", 0));
+  object.occluded = static_cast<int64_t>(std::clamp(one.double_or("occluded", 0), -1.0, 3.0));  // KITTI's levels
   if (const Json* outline = one.find("segmentation"); outline && !outline->is_null() && outline->size() > 0)
     object.outline = *outline;
   return object;
@@ -95,6 +95,9 @@ AnnotatedImage read_objects(const Json& document, const std::vector<std::string>
       image.objects.push_back(object_of(objects->items()[i], image, classes));
       image.objects.back().number = static_cast<int64_t>(i);
     } catch (const NoObject& wrong) {
+      image.left_out.push_back(text("object ", i, ": ", wrong.what()));
+    } catch (const Error& wrong) {  // a value of another type
+      if (wrong.blame() != Blame::user) throw;
       image.left_out.push_back(text("object ", i, ": ", wrong.what()));
     }
   }

@@ -41,6 +41,10 @@ TEST(Objects, AreReadAsCocoAndKittiHaveThem) {
   EXPECT_TRUE(car.outline.is_null());
 }
 
+TEST(Objects, AnOcclusionBeyondKittisLevelsIsUnknown) {
+  EXPECT_EQ(read(R"({"label": 0, "bbox": [1, 2, 3, 4], "occluded": 1e300})").objects[0].occluded, 3);
+}
+
 TEST(Objects, AreCutAtTheBorder) {
   const AnnotatedImage image = read(R"({"label": 0, "bbox": [-10, 40, 30, 30]}, {"label": 0, "bbox": [200, 0, 5, 5]},
               {"label": 1, "bbox": [5, 5, 0, 9]})");
@@ -68,6 +72,8 @@ TEST(Objects, WhatIsNoneIsLeftOutAndNamed) {
   EXPECT_EQ(reason(R"({"label": 2, "bbox": [1, 2, 3, 4]})"),
             "object 0: its label 2 is none of 2 classes, and it has no \"category\"");
   EXPECT_EQ(reason("7"), "object 0: it is no JSON object");
+  EXPECT_EQ(reason(R"({"label": 0, "bbox": [1, 2, 3, 4], "iscrowd": "0"})").rfind("object 0: ", 0), 0U);
+  EXPECT_EQ(reason(R"({"label": 0, "bbox": [1, 2, 3, 4], "area": "9"})").rfind("object 0: ", 0), 0U);
 }
 
 TEST(Objects, ABadOutlineCostsTheMaskAlone) {
