@@ -42,7 +42,7 @@ def find_parts():
     parts["resumes"] = [PYTHON, "tests/faults/kill_resume.py", "1800"]
     # The recipes; the wheel from the source distribution, what it does in an empty environment, the notebooks; the pages.
     parts["wheel"] = ["bash", "-c", f"scripts/deps.sh test torch oracles python && {PYTHON} tests/house/packaging.py && {PYTHON} tests/python/wheel.py && make --no-print-directory site"]
-    parts["planner-page"] = ["bash", "-c", f"scripts/deps.sh zoo && make planner-page build && {PYTHON} tests/planner/page.py"]
+    parts["planner-page"] = ["bash", "-c", f"scripts/deps.sh test zoo && make planner-page build && {PYTHON} tests/planner/page.py"]
     parts["study"] = ["tests/slurm/study.sh"]
     parts["fuzz"] = ["bash", "-c", "tests/fuzz/build.sh build/fuzz && FUZZ_SEED=0 tests/fuzz/run.sh 600 build/fuzz"]
     parts["long"] = ["env", f"SEED={random.randrange(1 << 30)}", "LONG_SECONDS=100000", "scripts/test_long.sh"]
