@@ -48,7 +48,7 @@ def stamp_of(zoo, network):
 
 def record(zoo, network):
     """The recordings of a network, made again only where something that decides them has changed; none where they do not
-    hold (record_zoo says why): the page is made without that network, and tests/planner/page.py misses it."""
+    hold (record_zoo says why): the page is made without that network, and main() ends with an error that names it."""
     file, stamp = FOLDER / "zoo" / f"{network['name']}.zoo", FOLDER / "zoo" / f"{network['name']}.stamp"
     wanted = stamp_of(zoo, network)
     if file.exists() and stamp.exists() and stamp.read_text() == wanted:
@@ -109,6 +109,9 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         recordings = [file for file in pool.map(lambda network: record(zoo, network), zoo["networks"]) if file]
     names = [file.stem for file in recordings]
+    left_out = [network["name"] for network in zoo["networks"] if network["name"] not in names]
+    if not names:
+        sys.exit(f"planner-page: no recording holds (see above): {' '.join(left_out)}")
     zoo["networks"] = [network for network in zoo["networks"] if network["name"] in names]
     zoo["first"] = names[0]
     wasm, script = compile_page()
@@ -120,6 +123,8 @@ def main():
           f"{time.monotonic() - start:.0f} s")
     if size > MOST_BYTES:
         sys.exit(f"planner-page: more than {MOST_BYTES / 1e6:.0f} MB; record fewer networks or recipes (planner/zoo.json)")
+    if left_out:
+        sys.exit(f"planner-page: without {' '.join(left_out)}, whose recordings do not hold (see above)")
 
 
 if __name__ == "__main__":
