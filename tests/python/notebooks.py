@@ -55,6 +55,12 @@ def text_of(notebook):
     return "\n".join(found)
 
 
+def complaints(said):
+    """A line `!lockstep ...` that fails raises nothing: it is known by its words (lockstep/base/error.cpp)."""
+    plain = re.sub("\x1b\\[[0-9;]*[A-Za-z]", "", said).replace("\r", "\n")  # as on a terminal, where a line may be written over
+    return re.findall(r"^lockstep: (?:user error|machine error|bug): .*", plain, re.M)
+
+
 def check_form(name, notebook):
     """As it is committed: no outputs, one cell of parameters, one that installs where lockstep is not there."""
     tags = [tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])]
@@ -77,6 +83,8 @@ def execute(name):
         kernel = traitlets.config.Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
         nbclient.NotebookClient(notebook, config=kernel, timeout=600, resources={"metadata": {"path": folder}}).execute()
     said = text_of(notebook)
+    failed = complaints(said)
+    assert not failed, f"{name}: a command failed: {failed}"
     missing = [word for word in expected if word not in said]
     assert not missing, f"{name}: no output has {missing}\n{said[:3000]}"
 
