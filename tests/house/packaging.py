@@ -59,6 +59,8 @@ def check_apptainer(folder):
     docker = said(TOOLS / "spython", "recipe", "--parser", "singularity", folder / "lockstep.def")
     for line in ("FROM debian:12", "setup.sh packages program jupyter", "lockstep plan /opt/lockstep/examples"):
         expect(line in docker, f"spython: no '{line}' in: {docker[-500:]}")
+    post = recipe.split("\n%post\n")[1].split("\n%")[0]
+    expect(post.rstrip().endswith("rm -rf /opt/source"), "lockstep.def: the source tree, with .git and .deps, stays in the image")
     job = re.search(r"lockstep plan /opt/lockstep/(\S+)", recipe).group(1)
     expect((ROOT / job).exists(), f"lockstep.def: its test plans {job}, which is not there")
 
