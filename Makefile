@@ -41,7 +41,7 @@ wheel: ## a wheel for other machines, into build-wheel/dist (pip install . is fo
 site: ## the documentation as pages, into build/site; needs no network
 	@scripts/deps.sh python
 	@$(MAKE) --no-print-directory build BUILD=$(BUILD)
-	@python3 scripts/site.py $(BUILD)/bin/lockstep $(BUILD)/site
+	@$$(for as in -n -rn; do unshare $$as true 2> /dev/null && echo unshare $$as && break; done) python3 scripts/site.py $(BUILD)/bin/lockstep $(BUILD)/site
 
 planner-page: ## the planner as one web page, build/planner/planner.html (Emscripten; docs/planner-page.md)
 	@scripts/deps.sh page
