@@ -44,7 +44,9 @@ expect "a dry run leaves no run" 'exit [12]' ls runs/t
 expect "submitted" 'copies job, machine, shapes/train, shapes/validate to ada@127.0.0.1:/var/tmp/ada/lockstep/t .*queued job [0-9]+ on ada@127.0.0.1, run /var/tmp/ada/lockstep/t/runs/t .*exit 0' \
   via --walltime 30min
 cat said.txt
-expect "status from the laptop" 't.*exit 0' "$LOCKSTEP" submit --status runs/t
+job=$(sed -nE 's/.*queued job ([0-9]+) on .*/\1/p' said.txt)
+# Its line of the queue, or of the table of links once it has begun.
+expect "status from the laptop" "lockstep/t/runs/t: .*, step [0-9]+.* saved .*(job ${job:-none} [A-Z]|1 +${job:-none} ).*exit 0" "$LOCKSTEP" submit --status runs/t
 if wait_for over /var/tmp/ada/lockstep/t/runs/t; then ok "it is trained"; else fail "it is trained" waited.txt; fi
 expect "as that user, on a node" 'ada ada' stat -c '%U %G' /var/tmp/ada/lockstep/t/runs/t/weights.safetensors
 expect "watched from the laptop" 'finished.*exit 0' "$LOCKSTEP" watch runs/t --once
