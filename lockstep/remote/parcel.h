@@ -23,7 +23,8 @@ std::vector<JobFile> files_of(const spec::Job& job);
 
 // What of these is copied, by path, when those in `there` exist there already (they are brought up to date). User error
 // that names what cannot be: it is neither here nor there; an absolute path that is not there; one outside this folder;
-// together more than `most` bytes that are not there.
+// together more than `most` bytes of which nothing is there: what is there counts as whole, also after a copy that was
+// interrupted.
 std::vector<std::string> choose_parcel(const std::vector<JobFile>& files, const std::vector<std::string>& there,
                                        int64_t most, const std::string& destination);
 
