@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import pathlib
+import select
 import shutil
 import subprocess
 import tempfile
@@ -59,12 +60,17 @@ class Browser:
         os.close(to_browser[0])
         os.close(from_browser[1])
         self.out, self.incoming, self.buffer = to_browser[1], from_browser[0], b""
+        os.set_blocking(self.out, False)
         self.number, self.session = 0, None
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.errors = []
-        for domain in ("Page", "Runtime", "DOM"):
-            self.call(f"{domain}.enable")
+        try:
+            target = self.call("Target.createTarget", url="about:blank")["targetId"]
+            self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            for domain in ("Page", "Runtime", "DOM"):
+                self.call(f"{domain}.enable")
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __enter__(self):
         return self
@@ -72,12 +78,25 @@ class Browser:
     def __exit__(self, *_):
         os.close(self.out)
         self.process.terminate()
-        self.process.wait(PATIENCE)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:  # it hangs: what the test said of that must not wait for it
+            self.process.kill()
+            self.process.wait()
         os.close(self.incoming)
         self.profile.cleanup()
 
-    def receive(self):
+    def send(self, message, until):
+        left = json.dumps(message).encode() + b"\0"
+        while left:
+            ready = select.select([], [self.out], [], max(0, until - time.monotonic()))[1]
+            assert ready, f"Chromium hangs: {message['method']} was not taken within {PATIENCE} s"
+            left = left[os.write(self.out, left):]
+
+    def receive(self, method, until):
         while b"\0" not in self.buffer:
+            ready = select.select([self.incoming], [], [], max(0, until - time.monotonic()))[0]
+            assert ready, f"Chromium hangs: {method} was not answered within {PATIENCE} s"
             part = os.read(self.incoming, 1 << 20)
             assert part, "Chromium ended"
             self.buffer += part
@@ -89,9 +108,10 @@ class Browser:
         message = {"id": self.number, "method": method, "params": parameters}
         if self.session:
             message["sessionId"] = self.session
-        os.write(self.out, json.dumps(message).encode() + b"\0")
+        until = time.monotonic() + PATIENCE
+        self.send(message, until)
         while True:
-            said = self.receive()
+            said = self.receive(method, until)
             if said.get("method") == "Runtime.exceptionThrown":
                 self.errors.append(said["params"]["exceptionDetails"])
             if said.get("id") == self.number:
