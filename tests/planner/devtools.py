@@ -128,8 +128,10 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         script = self.call("Page.addScriptToEvaluateOnNewDocument", source=before)["identifier"]
+        # The answer may come before the old document is gone, which is drawn already: the mark is on that one alone.
+        self.evaluate("document.isBefore = true")
         self.call("Page.navigate", url=address)
-        self.wait_for(f"document.body && document.documentElement && {drawn}")
+        self.wait_for(f"!document.isBefore && document.body && document.documentElement && {drawn}")
         self.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
 
     def wait_for(self, expression):
