@@ -62,10 +62,10 @@ def cases(zoo):
         yield make(names[(2 * index) % len(names)], 96, "bf16",
                    ["--on", "rtx3090,l40s,b200", "--gpus", gpus, "--validation-samples", samples, "--levers", SEVERAL],
                    **evaluated)
-    for words in (["--on", "t4,p100", "--set", "training.micro_batch=16", "--no-search"],
+    for words in (["--on", "t4,p100", "--set", "training.micro_batch=16", "--samples", "1000000", "--no-search"],
                   ["--on", "a100-40", "--set", "training.seed=9", "--set", "limits.walltime=12:00:00", "--no-search"],
                   ["--on", "8GB,24GB", "--levers", ALONE], ["--on", "h100", "--assume", "pue=1.5", "--assume", "kwh=0.3"],
-                  ["--on", "h200", "--samples", "1000000", "--levers", "micro_batch"]):
+                  ["--on", "h200", "--set", "data.samples=400", "--levers", "micro_batch"]):  # 9 full batches: too few for a CUDA graph
         if "--assume" in words:
             words = words + ["--levers", ALONE]
         yield make(names[len(words) % len(names)], 128, "bf16", words)
@@ -122,10 +122,7 @@ def compare(browser, folder, job, words):
     (folder / "job.json").write_text(text)
     said, took = plan_in_page(browser, ["job.json", *words], {"job.json": text}, job["model"]["name"])
     printed, complaint = plan_of_program(folder, ["job.json", *words])
-    if not printed:
-        error = json.loads(said).get("error")
-        assert error and error["what"] in complaint and error["fix"] in complaint, (words, said[:400], complaint)
-        return [], took
+    assert printed, (job["model"]["name"], words, f"no plan to compare: {complaint}")
     answer = json.loads(said, parse_float=str, parse_int=str)
     assert "plan" in answer, (job["model"]["name"], words, said[:600])
     answer["plan"].pop("timing")
@@ -149,6 +146,8 @@ def check_plans(browser, folder, most):
     assert done == most, f"{done} plans, {most} are promised"
     partly = sum(row["levers"]["recompute"] not in ([], ["all"]) for row in options)
     assert partly > 0 or most < 50, "no option recomputes a part of the blocks"
+    short = sum("too short for a CUDA graph" in reason for row in options for reason in row["why"])
+    assert short > 0 or most < 50, "no run is too short for a CUDA graph"
     print(f"page.py: {done} plans, {len(options)} options, {partly} with some blocks recomputed: every digit is the program's; "
           f"slowest {slowest / 1000:.2f} s")
 
