@@ -136,20 +136,20 @@ def check_plans(browser, folder, most):
     zoo = json.loads(browser.evaluate("document.getElementById('zoo').textContent"))
     wanted = re.findall(r'"name": "(\w+)", "title"', (ROOT / "planner/zoo.json").read_text())
     assert [row["name"] for row in zoo["networks"]] == wanted, (zoo["networks"], wanted)
-    done = 0
-    slowest = 0.0
+    times = []  # seconds, network
     options = []
     for job, words in list(cases(zoo))[:most]:
         found, took = compare(browser, folder, job, words)
-        done, slowest = done + 1, max(slowest, took)
+        times.append((took / 1000, job["model"]["name"]))
         options += found
+    done, slowest = len(times), max(times)
     assert done == most, f"{done} plans, {most} are promised"
     partly = sum(row["levers"]["recompute"] not in ([], ["all"]) for row in options)
     assert partly > 0 or most < 50, "no option recomputes a part of the blocks"
     short = sum("too short for a CUDA graph" in reason for row in options for reason in row["why"])
     assert short > 0 or most < 50, "no run is too short for a CUDA graph"
-    print(f"page.py: {done} plans, {len(options)} options, {partly} with some blocks recomputed: every digit is the program's; "
-          f"slowest {slowest / 1000:.2f} s")
+    print(f"page.py: {done} plans, {len(options)} options, {partly} with some blocks recomputed: every digit is the program's")
+    return {"plans": done, "slowest": slowest}
 
 
 def check_shown(browser, keep):
@@ -164,7 +164,7 @@ def check_shown(browser, keep):
     # Twice, and the better: a machine that does other work besides must not decide.
     browser.drawn_again(lambda: browser.evaluate("show()"))
     again = float(browser.evaluate("document.documentElement.dataset.planned")) / 1000
-    size = PAGE.stat().st_size
+    network, size = browser.evaluate("byId('network').value"), PAGE.stat().st_size
     print(f"page.py: {size / 1e6:.2f} MB, shown with a plan after {total:.2f} s (loaded {loaded:.2f} s), "
           f"{gpus} GPUs planned in {planned:.2f} s, then {again:.2f} s")
     assert size <= MOST_BYTES, size
@@ -179,7 +179,7 @@ def check_shown(browser, keep):
             assert not faint, (width, scheme, faint[:8])
             if keep:
                 browser.screenshot(keep / f"planner-{width}-{scheme}.png")
-    return {"loaded": loaded, "planned": min(planned, again), "size": size}
+    return {"loaded": loaded, "planned": min(planned, again), "size": size, "network": network}
 
 
 def check_keyboard(browser):
@@ -305,10 +305,13 @@ def main():
         check_refusals(browser, folder)
         check_recording(browser, folder, options.keep)
         browser.open(PAGE.as_uri())
-        check_plans(browser, folder, options.plans)
+        figures.update(check_plans(browser, folder, options.plans))
         over = [name for name, limit in (("loaded", MOST_LOAD), ("planned", MOST_PLAN)) if figures[name] > limit]
-        if over:
-            print(f"page.py: slower than promised on this machine now: {', '.join(over)} {figures}")
+        seconds, network = figures["slowest"]
+        # The last line is the row's in results/test_all.json.
+        print(f"page.py: {figures['size'] / 1e6:.2f} MB, loaded in {figures['loaded']:.2f} s, {figures['plans']} plans with the program's digits; "
+              f"planned in {figures['planned']:.2f} s ({figures['network']}, every GPU), slowest {seconds:.2f} s ({network})"
+              + (f"; slower than promised: {', '.join(over)}" if over else ""))
 
 
 if __name__ == "__main__":
