@@ -135,7 +135,10 @@ std::vector<std::pair<std::string, double>> weigh_classes(const spec::Training& 
     sum += weight * static_cast<double>(counts[label]);
     weights.emplace_back(train.classes[label], weight);
   }
-  for (auto& [name, weight] : weights) weight *= static_cast<double>(train.samples.size()) / sum;
+  const double scale = static_cast<double>(train.samples.size()) / sum;
+  // Those of a resolved job stay as they are to the last bit: it would be refused as another one.
+  const bool is_scaled = std::abs(scale - 1) < 1e-12;
+  for (auto& [name, weight] : weights) weight *= is_scaled ? 1 : scale;
   for (const auto& [name, given] : training.class_weights) {
     if (std::find(train.classes.begin(), train.classes.end(), name) != train.classes.end()) continue;
     throw Error(Blame::user, text("training.class_weights: there is no class '", name, "'"),

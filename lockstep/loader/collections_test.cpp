@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "lockstep/base/error.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep::loader {
 namespace {
@@ -50,6 +53,13 @@ TEST(CollectionsTest, ClassesAreWeighedByTheirFrequencyAtAMeanOfOne) {
   EXPECT_DOUBLE_EQ(balanced.training.class_weights[0].second, 2);  // 1 cat of 4
   EXPECT_DOUBLE_EQ(balanced.training.class_weights[1].second, 2.0 / 3);
   EXPECT_EQ(resolve(balanced, all), balanced);
+  Collections three;  // scaled a second time these would have other last digits
+  three.train.classes = {"cat", "dog", "eel"};
+  for (const auto& [label, count] : {std::pair(0, 1), std::pair(1, 5), std::pair(2, 4)}) {
+    for (int i = 0; i < count; ++i) three.train.samples.push_back({base::text(label, i), label});
+  }
+  const spec::Job of_three = resolve(job, three);
+  EXPECT_EQ(resolve(of_three, three), of_three);
   job.training.class_weights = {{"dgo", 2}};
   try {
     resolve(job, all);

@@ -55,18 +55,31 @@ ChangeKind kind_of(std::string_view key) {
   return is_listed(kLength, key) ? ChangeKind::length : ChangeKind::result;
 }
 
+// Values by names of the user's own are one value, in whatever order: no default has any of the names.
+bool is_map(const Json& value, const Json* fresh) {
+  return value.is_object() && fresh && fresh->is_object() && fresh->size() == 0;
+}
+
+bool is_same(const Json& was, const Json& now) {
+  if (!was.is_object() || !now.is_object()) return was == now;
+  return was.size() == now.size() && std::all_of(now.members().begin(), now.members().end(), [&](const auto& member) {
+           const Json* before = was.find(member.key);
+           return before && *before == member.value;
+         });
+}
+
 void collect_changes(const Json* was, const Json& now, const Json* otherwise, const std::string& prefix,
                      std::vector<JobChange>& found) {
   for (const auto& member : now.members()) {
     const std::string key = prefix.empty() ? member.key : base::text(prefix, ".", member.key);
     const Json* before = was && was->is_object() ? was->find(member.key) : nullptr;
     const Json* fresh = otherwise && otherwise->is_object() ? otherwise->find(member.key) : nullptr;
-    if (member.value.is_object()) {
+    if (member.value.is_object() && !is_map(member.value, fresh)) {
       collect_changes(before, member.value, fresh, key, found);
       continue;
     }
     const Json* compared = before ? before : fresh;
-    if (compared && !(*compared == member.value)) found.push_back({key, *compared, member.value, kind_of(key)});
+    if (compared && !is_same(*compared, member.value)) found.push_back({key, *compared, member.value, kind_of(key)});
   }
 }
 

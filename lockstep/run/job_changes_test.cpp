@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "lockstep/base/error.h"
 #include "lockstep/spec/job.h"
 
@@ -69,6 +71,26 @@ TEST(JobChangesTest, RefusesWhatMakesAnotherRunOfItByName) {
                                     Not(HasSubstr("walltime"))));
     EXPECT_THAT(error.fix(), HasSubstr("--accept-changes"));
   }
+}
+
+TEST(JobChangesTest, WeightsByTheNamesOfClassesAreOneValue) {
+  spec::Job weighed = small_job();
+  weighed.training.class_weights = {{"cat", 2}, {"dog", 2.0 / 3}};
+  spec::Job other = weighed;
+  other.training.class_weights[0].second = 3;
+  for (const auto& [was, now] :
+       {std::pair(small_job(), weighed), std::pair(weighed, small_job()), std::pair(weighed, other)}) {
+    const auto found = changes(was, now);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].kind, ChangeKind::result);
+  }
+  EXPECT_THAT(changes(small_job(), weighed)[0].text(),
+              testing::StartsWith("training.class_weights: {} -> {\"cat\":2,"));
+  std::swap(other.training.class_weights[0], other.training.class_weights[1]);
+  other.training.class_weights[1].second = 2;
+  EXPECT_TRUE(changes(weighed, other).empty()) << "only their order is another";
+  const base::Json read = base::parse_json(spec::to_json(weighed).dump(), "job.json");
+  EXPECT_TRUE(job_changes(read, spec::to_json(weighed)).empty()) << "a file keeps every digit";
 }
 
 // A job.json of a version that did not know the key yet.
