@@ -15,6 +15,7 @@
 #include "lockstep/run/checkpoint.h"
 #include "lockstep/run/folder.h"
 #include "lockstep/run/journal.h"
+#include "lockstep/training/short_run.h"
 #include "lockstep/training/small_training.h"
 #include "lockstep/training/train.h"
 
@@ -46,7 +47,7 @@ TrainResult sit(const base::Path& run, const spec::Job& job, TrainOptions option
 
 TrainOptions stopping_after(int64_t step) {
   TrainOptions options;
-  options.stop = [step, asked = int64_t{0}]() mutable { return std::string(++asked == step ? "test" : ""); };
+  options.stop = stop_in_step(options.activity, step);
   return options;
 }
 
@@ -94,13 +95,8 @@ TEST(EvaluationTest, AStopAtTheEndOfAPhaseLosesNoEvaluation) {
   job.training.phases[0].train_from = "head";
   job.training.phases[0].cache_features = true;
   const auto straight = sit(folder.path() / "straight", job);
-  TrainOptions options;
-  options.stop = [&] {  // nothing is asked between the step and its evaluation, and it asks in the features too
-    run::Heartbeat heartbeat;
-    options.activity->write_into(heartbeat);
-    return std::string(heartbeat.phase == run::Phase::computing ? "test" : "");
-  };
-  EXPECT_EQ(sit(folder.path() / "run", job, options).step, 1);
+  // Nothing is asked between the step and its evaluation.
+  EXPECT_EQ(sit(folder.path() / "run", job, stopping_after(1)).step, 1);
   EXPECT_EQ(sit(folder.path() / "run", job).weights_sha256, straight.weights_sha256);
   EXPECT_EQ(evaluations_of(folder.path() / "run"), evaluations_of(folder.path() / "straight"));
 }
@@ -110,8 +106,8 @@ TEST(EvaluationTest, AWalltimeThatEndsInFrontOfAnEvaluationLosesNone) {
   const auto job = job_of_epochs(80);
   sit(folder.path() / "straight", job);
   TrainOptions options;
-  options.seconds_left =
-      12;  // less than 80 steps of 0.2; two saves are taken to need 2 at first, and it may be long in beginning
+  // Less than 80 steps of 0.2. Two saves are taken to need 2 at first, and it may be long in beginning.
+  options.seconds_left = 12;
   options.stop = [] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     return std::string();

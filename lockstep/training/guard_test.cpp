@@ -12,6 +12,7 @@
 #include "lockstep/loader/collection.h"
 #include "lockstep/model/snapshot.h"
 #include "lockstep/run/journal.h"
+#include "lockstep/training/short_run.h"
 #include "lockstep/training/small_training.h"
 #include "lockstep/training/train.h"
 
@@ -72,9 +73,12 @@ TEST(GuardTest, AFileSystemThatIsGoneIsNoBadSample) {
     what.training.epochs = 8;
     TrainOptions options;
     options.run = folder.path() / (validates ? "second" : "first");
-    int64_t asked = 0;
+    bool is_gone = false;
     options.stop = [&] {
-      if (++asked == 8) std::filesystem::rename(images, folder.path() / "gone");
+      if (!is_gone && computes_step(*options.activity, 8)) {
+        std::filesystem::rename(images, folder.path() / "gone");
+        is_gone = true;
+      }
       return std::string();
     };
     try {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "lockstep/base/file.h"
 #include "lockstep/comm/group.h"
+#include "lockstep/run/heartbeat.h"
+#include "lockstep/run/pulse.h"
 #include "lockstep/spec/job.h"
 #include "lockstep/training/train.h"
 
@@ -30,13 +35,25 @@ inline spec::Job short_job() {
   return result;
 }
 
-// Asked for the `stop_after`th time, it stops.
+// Whether that step is computed, or one behind it. By this a test stops a run in one step and no other: how often it is
+// asked is decided by the machine, since those who wait for data ask again and again.
+inline bool computes_step(const run::Activity& activity, int64_t step) {
+  run::Heartbeat heartbeat;
+  activity.write_into(heartbeat);
+  return heartbeat.phase == run::Phase::computing && heartbeat.step + 1 >= step;
+}
+
+// For TrainOptions::stop, with the activity of the same options.
+inline std::function<std::string()> stop_in_step(std::shared_ptr<run::Activity> activity, int64_t step) {
+  return [activity = std::move(activity), step] { return std::string(computes_step(*activity, step) ? "test" : ""); };
+}
+
+// Stops after that step, or after the first one where the run is further already.
 inline TrainResult train_in(const base::Path& folder, const spec::Job& what, int64_t stop_after = -1) {
   const auto group = comm::single_group();
   TrainOptions options;
   options.run = folder;
-  int64_t asked = 0;
-  options.stop = [&] { return ++asked == stop_after ? std::string("test") : std::string(); };
+  if (stop_after > 0) options.stop = stop_in_step(options.activity, stop_after);
   return train(what, options, *group);
 }
 

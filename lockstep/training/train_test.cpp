@@ -66,12 +66,17 @@ TEST(TrainTest, AStopChangesNoBitAcrossPhasesWithCachedFeatures) {
   int64_t before_a_phase = 0;
   for (int64_t stop = 1;; stop += 3) {
     const auto run = folder.path() / std::to_string(stop);
-    const auto first = train_in(run, what, stop);
+    const auto group = comm::single_group();
+    TrainOptions options;
+    options.run = run;
+    int64_t asked = 0;
+    options.stop = [&] { return std::string(++asked >= stop ? "test" : ""); };
+    const auto first = train(what, options, *group);
     if (first.finished) break;
     before_a_phase += first.step == 0 || first.step == 8 ? 1 : 0;
     const auto second = train_in(run, what);
     EXPECT_EQ(second.resumed_at, first.step);
-    EXPECT_EQ(second.weights_sha256, straight.weights_sha256) << "asked to stop for the " << stop << "th time";
+    EXPECT_EQ(second.weights_sha256, straight.weights_sha256) << "asked to stop from the " << stop << "th time on";
   }
   EXPECT_GE(before_a_phase, 3);  // four batches of training and of validation samples, before two of the phases
 }
@@ -120,7 +125,7 @@ TEST(TrainTest, AStopChangesNoBitWithMirroredFeaturesAndLayerDecay) {
                           {.epochs = 1, .train_from = "", .lr_scale = 0.1}};
   const base::TemporaryFolder folder;
   const auto straight = train_in(folder.path() / "straight", what);
-  const auto first = train_in(folder.path() / "run", what, 14);
+  const auto first = train_in(folder.path() / "run", what, 6);
   EXPECT_FALSE(first.finished);
   EXPECT_EQ(train_in(folder.path() / "run", what).weights_sha256, straight.weights_sha256);
   auto unmirrored = what;

@@ -12,6 +12,7 @@
 #include "lockstep/model/snapshot.h"
 #include "lockstep/run/faulty_disk.h"
 #include "lockstep/run/journal.h"
+#include "lockstep/training/short_run.h"
 #include "lockstep/training/train.h"
 #include "lockstep/weights/safetensors.h"
 
@@ -46,7 +47,7 @@ spec::Job cut_job(int64_t zero) {
 struct World {
   int64_t ranks = 1;
   int64_t nodes = 1;        // rank r is on node r % nodes
-  int64_t stop_after = -1;  // steps of this session
+  int64_t stop_after = -1;  // that step
   bool history = false;
   std::function<std::shared_ptr<run::Disk>(int64_t)> disk = [](int64_t) { return run::real_disk(); };  // of a rank
 };
@@ -59,8 +60,7 @@ TrainResult train_on(const World& world, const Path& folder, const spec::Job& jo
     options.node = text("node-", group.rank() % world.nodes);
     options.disk = world.disk(group.rank());
     options.history = world.history;
-    int64_t asked = 0;
-    options.stop = [&] { return ++asked == world.stop_after ? std::string("test") : std::string(); };
+    if (world.stop_after > 0) options.stop = stop_in_step(options.activity, world.stop_after);
     const auto result = train(job, options, group);
     if (group.rank() == 0) of_first = result;
   });
