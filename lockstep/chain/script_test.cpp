@@ -138,7 +138,7 @@ TEST(ScriptTest, PrintsIntoNoFileThatSomebodyHasPutThere) {
   base::write_file(folder.path() / "victim", "untouched");
   std::filesystem::create_symlink("victim", folder.path() / "link-7.n1.out");
   const auto run_job = [&](const std::string& job) {
-    return site::ask({"/usr/bin/env", "PBS_JOBID=" + job, "/bin/bash", "-c", script}, std::chrono::seconds(20));
+    return site::ask({"/usr/bin/env", "PBS_JOBID=" + job, "/bin/bash", "-c", script}, std::chrono::seconds(60));
   };
   const auto outputs = [&](const std::string& job) {
     std::vector<std::string> contents;
@@ -231,7 +231,7 @@ TEST(ScriptTest, QuotesFoldersOfAnyName) {
   EXPECT_THAT(script, HasSubstr(R"(--output="/home/me/it's \"100 %%\"/link-%j.out")"));
   // A real shell takes the words as they were meant.
   const std::string last = script.substr(script.find("\nexec ") + 6);
-  const auto words = site::run_for_output({"bash", "-c", "printf '%s\\n' " + last}, std::chrono::seconds(5));
+  const auto words = site::run_for_output({"bash", "-c", "printf '%s\\n' " + last}, std::chrono::seconds(60));
   ASSERT_TRUE(words);
   EXPECT_THAT(base::split(*words, '\n'), Contains(odd.run.string()).Times(2));
   EXPECT_THAT(script, HasSubstr("cd '/home/me/it'\\''s $HOME' || exit 3\n"));

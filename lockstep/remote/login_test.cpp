@@ -64,14 +64,14 @@ TEST(LoginTest, SaysWhatSshSaid) {
   site::FakeScheduler path;
   path.install_script("ssh", "echo 'ada@login: Permission denied (publickey).' >&2; exit 255");
   try {
-    ask_there({"ada@login", 0}, "true", std::chrono::seconds(5));
+    ask_there({"ada@login", 0}, "true", std::chrono::seconds(60));
     FAIL();
   } catch (const base::Error& error) {
     EXPECT_EQ(error.exit_code(), 3);
     EXPECT_THAT(error.what(), HasSubstr("cannot log in to ada@login: ada@login: Permission denied"));
   }
   path.install_script("ssh", "exit 4");  // the line's own exit code
-  EXPECT_EQ(ask_there({"ada@login", 0}, "true", std::chrono::seconds(5)).code, 4);
+  EXPECT_EQ(ask_there({"ada@login", 0}, "true", std::chrono::seconds(60)).code, 4);
   path.install_script("rsync", "echo 'rsync: connection unexpectedly closed' >&2; exit 12");
   EXPECT_THROW(copy({"ada@login", 0}, {"rsync"}), base::Error);
 }

@@ -29,7 +29,7 @@ TEST(RemoteShellTest, StartsALineForAShellThroughPbs) {
   // As mpirun calls it: the options of ssh, the host, and one line.
   std::vector<std::string> line = base::split(agent(), ' ');
   line.insert(line.end(), {"-x", "n2", "A=1 ; export A ; echo $A two"});
-  const auto said = run_for_output(line, std::chrono::seconds(10));
+  const auto said = run_for_output(line, std::chrono::seconds(60));
   EXPECT_EQ(said, "on n2\n1 two\n");
 }
 
