@@ -251,7 +251,8 @@ std::string scheduler_words(const base::Path& run, const ChainTerms& terms, cons
   return all.size() <= kMost ? all : text("... ", all.substr(all.size() - kMost));
 }
 
-std::optional<std::string> memory_kill(const base::Path& run, const ChainTerms& terms, const std::string& job) {
+std::optional<std::string> memory_kill(const base::Path& run, const ChainTerms& terms, const std::string& job,
+                                       const site::JobEnd& end) {
   const std::string written = scheduler_words(run, terms, job);
   // "=>> PBS: job killed: mem 423548kb exceeded limit 51200kb" (OpenPBS 23.06)
   for (const char* phrase : {"job killed: mem ", "job killed: vmem "}) {
@@ -259,7 +260,6 @@ std::optional<std::string> memory_kill(const base::Path& run, const ChainTerms& 
       return written.substr(at, written.find(';', at) - at);
     }
   }
-  const site::JobEnd end = site::how_ended(terms.scheduler, job);
   return end.out_of_memory ? std::optional(end.words) : std::nullopt;
 }
 

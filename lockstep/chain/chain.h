@@ -10,6 +10,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/run/journal.h"
+#include "lockstep/site/batch.h"
 #include "lockstep/site/scheduler.h"
 #include "lockstep/spec/machine.h"
 
@@ -114,8 +115,10 @@ class ChainRecord {
 // Slurm, whose words stand between those of the training, the last line of its own. Empty: nothing, or none is there
 // yet.
 std::string scheduler_words(const base::Path& run, const ChainTerms& terms, const std::string& job);
-// Whether the memory limit ended that job, in the words of the scheduler's queue or of its output; nothing: it did not.
-std::optional<std::string> memory_kill(const base::Path& run, const ChainTerms& terms, const std::string& job);
+// Whether the memory limit ended that job, in the words of its output or of the scheduler (how_ended); nothing: it did
+// not, as far as they say.
+std::optional<std::string> memory_kill(const base::Path& run, const ChainTerms& terms, const std::string& job,
+                                       const site::JobEnd& end);
 
 // Where the scheduler puts what that job prints.
 base::Path link_output(const base::Path& run, const ChainTerms& terms, const std::string& job);

@@ -135,7 +135,8 @@ class Link {
     const auto before = std::find_if(chain_.links.rbegin(), chain_.links.rend(),
                                      [&](const ChainLink& link) { return link.job != job_; });
     if (before == chain_.links.rend() || chain_.find(job_)) return "";
-    const auto killed = memory_kill(run_, chain_.terms, before->job);
+    const site::JobEnd ended = site::how_ended(chain_.terms.scheduler, before->job);
+    const auto killed = memory_kill(run_, chain_.terms, before->job, ended);
     return killed ? text("job ", before->job, " used more memory than it had asked for (", *killed,
                          "): the next would end alike. Ask for more and submit it again: --site scheduler.memory=BYTES")
                   : "";

@@ -185,16 +185,18 @@ void find_gone(const Chain& chain, QueueView& view) {
 }
 
 // A job that its memory limit ended looks like one that stopped in time, and one that wrote down no end may have died
-// of a signal: only the scheduler knows. Asked once a link.
+// of a signal: only the scheduler knows. Asked until it has answered, once a link.
 void find_kill(const base::Path& run, const Chain& chain, QueueView& view) {
   const auto over = std::find_if(chain.links.rbegin(), chain.links.rend(), [&](const ChainLink& link) {
     return std::none_of(view.jobs.begin(), view.jobs.end(), [&](const BatchJob& job) { return job.id == link.job; });
   });
   if (over == chain.links.rend() || over->job == view.last_ended) return;
+  const site::JobEnd end = site::how_ended(chain.terms.scheduler, over->job);
+  const auto killed = memory_kill(run, chain.terms, over->job, end);
+  if (end.is_silent && !killed) return;
   view.last_ended = over->job;
-  view.memory_killed = memory_kill(run, chain.terms, over->job).value_or("");
-  const bool silent = view.memory_killed.empty() && over->ended == 0;
-  view.signal = silent ? site::how_ended(chain.terms.scheduler, over->job).signal : 0;
+  view.memory_killed = killed.value_or("");
+  view.signal = !killed && over->ended == 0 ? end.signal : 0;
 }
 
 // No job of the chain ever got as far as its script, and nobody cancelled it: another one would not either.

@@ -187,6 +187,21 @@ TEST_F(PbsStatusTest, AMemoryKillIsNoStopInTime) {
                                       HasSubstr("PBS ended it: mem 423548kb exceeded limit 51200kb")));
 }
 
+TEST_F(PbsStatusTest, AServerThatIsAwayForAMomentHidesNoMemoryKill) {
+  ChainRecord record(run());
+  record.queued("13.n1", "");
+  record.begin("13.n1", 1, 0, "n2");
+  record.finish("13.n1", 85, 40);
+  const double now = base::unix_seconds();
+  const auto shown_at = [&](double when) { return to_text(read_status(run(), when), when); };
+  pbs_.install_recorded({"qstat -f 13.n1 => qstat 17.n1", "qstat -x -f 13.n1 => 12: qstat -f 0.n1"});
+  EXPECT_THAT(shown_at(now), HasSubstr("stopped in time"));
+  pbs_.install_recorded({"qstat -f 13.n1 => qstat 17.n1"});
+  EXPECT_THAT(shown_at(now + kAskEverySeconds), HasSubstr("killed for its memory"));
+  pbs_.install_recorded({"qstat -f 13.n1 => qstat 17.n1", "qstat -x -f 13.n1 => 12: qstat -f 0.n1"});
+  EXPECT_THAT(shown_at(now + 2 * kAskEverySeconds), HasSubstr("killed for its memory"));  // it is asked no more
+}
+
 // As `qsig -s USR1` leaves it: the link wrote no end, and PBS says 256 and the number of the signal.
 TEST_F(PbsStatusTest, NamesTheSignalThatEndedALinkUnsaved) {
   ChainRecord record(run());

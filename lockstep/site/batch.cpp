@@ -66,6 +66,10 @@ bool only_of_jobs_gone(const std::string& complaint) {
   return !base::trim(complaint).empty();
 }
 
+bool has_answered(const Answer& qstat) {
+  return qstat.good() || (qstat.code != -1 && only_of_jobs_gone(qstat.err));
+}
+
 // PBS gives a job whose shell died of a signal 256 and its number: 266 after `qsig -s USR1`, 271 after SIGTERM.
 int signal_of(const std::string& exit_status) {
   constexpr int kSignalled = 256;
@@ -173,8 +177,7 @@ std::optional<std::vector<BatchJob>> find_jobs(SchedulerName scheduler, const st
     std::copy_if(ids.begin(), ids.end(), std::back_inserter(words), is_job_id);
     if (words.size() == 2) return std::vector<BatchJob>{};
     const Answer answer = ask(words, kCommandPatience);
-    const bool answered = answer.good() || (answer.code != -1 && only_of_jobs_gone(answer.err));
-    return answered ? std::optional(parse_qstat(answer.out)) : std::nullopt;
+    return has_answered(answer) ? std::optional(parse_qstat(answer.out)) : std::nullopt;
   }
   const Answer answer = ask({"squeue", "-h", text("--name=", name), "-o", "%i|%T|%r|%S|%e|%N"}, kCommandPatience);
   if (!answer.good()) return std::nullopt;
@@ -225,9 +228,13 @@ JobEnd how_ended(SchedulerName scheduler, const std::string& id) {
   if (!is_job_id(id)) return {};
   if (scheduler == SchedulerName::slurm) {
     const Answer answer = ask({"scontrol", "-o", "show", "job", id}, kCommandPatience);
-    return answer.good() ? parse_scontrol(answer.out) : JobEnd{};
+    if (answer.good()) return parse_scontrol(answer.out);
+    return {.is_silent = answer.err.find("Invalid job id") == std::string::npos};
   }
-  return parse_pbs_end(ask({"qstat", "-x", "-f", id}, kCommandPatience).out);  // -x: with those that are over
+  const Answer answer = ask({"qstat", "-x", "-f", id}, kCommandPatience);  // -x: with those that are over
+  JobEnd end = parse_pbs_end(answer.out);
+  end.is_silent = !has_answered(answer);
+  return end;
 }
 
 bool cancel_jobs(SchedulerName scheduler, const std::vector<std::string>& ids) {

@@ -62,6 +62,7 @@ struct JobEnd {
   bool by_hand = false;        // somebody took it out of the queue before it began
   bool out_of_memory = false;  // it used more memory than it had asked for
   int signal = 0;              // of PBS: which one ended the job's shell; 0: it ended by itself, or that is not known
+  bool is_silent = false;      // the scheduler did not answer: it may, later
 
   bool operator==(const JobEnd&) const = default;
 };

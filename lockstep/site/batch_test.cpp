@@ -202,6 +202,8 @@ TEST(BatchTest, TellsHowAJobEndedThatTheQueueShowsNoMore) {
   EXPECT_TRUE(parse_scontrol("JobState=OUT_OF_MEMORY Reason=OutOfMemory ExitCode=0:125").out_of_memory);
   site.install_script("scontrol", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
   EXPECT_EQ(how_ended(SchedulerName::slurm, "2"), JobEnd{});
+  site.install_script("scontrol", "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1");
+  EXPECT_EQ(how_ended(SchedulerName::slurm, "2"), JobEnd{.is_silent = true});
 }
 
 TEST(BatchTest, TellsHowAJobOfPbsEnded) {
@@ -233,6 +235,9 @@ TEST(BatchTest, TellsHowAJobOfPbsEnded) {
   EXPECT_EQ(how_ended(SchedulerName::pbs, "10.n1").words,
             "Job run at Mon Nov 16 at 13:20 on (n1:ncpus=1) and finished, exit status 0");
   EXPECT_EQ(parse_pbs_end(recorded_answer("qstat -x 10.n1")), JobEnd{});  // forgotten
+  site.install_recorded({"qstat -x -f 8.n1 => qstat -x 10.n1", "qstat -x -f 9.n1 => 12: qstat -f 0.n1"});
+  EXPECT_EQ(how_ended(SchedulerName::pbs, "8.n1"), JobEnd{});
+  EXPECT_EQ(how_ended(SchedulerName::pbs, "9.n1"), JobEnd{.is_silent = true});
 }
 
 }  // namespace
