@@ -113,18 +113,17 @@ const MachineRow& Catalogue::machine(std::string_view id, const std::string& whe
 }
 
 const Gpu* Catalogue::gpu_by_driver_name(std::string_view driver_name) const {
-  for (const auto& row : gpus) {
-    if (std::find(row.driver_names.begin(), row.driver_names.end(), driver_name) != row.driver_names.end()) return &row;
-  }
-  return nullptr;
+  const auto found = std::find_if(gpus.rbegin(), gpus.rend(), [&](const Gpu& row) {
+    return std::find(row.driver_names.begin(), row.driver_names.end(), driver_name) != row.driver_names.end();
+  });
+  return found == gpus.rend() ? nullptr : &*found;
 }
 
 const Cpu* Catalogue::cpu_by_model_name(std::string_view model_name) const {
   const std::string model = plain(model_name);
-  for (const auto& row : cpus) {
-    if (model.find(plain(row.name)) != std::string::npos) return &row;
-  }
-  return nullptr;
+  const auto found = std::find_if(cpus.rbegin(), cpus.rend(),
+                                  [&](const Cpu& row) { return model.find(plain(row.name)) != std::string::npos; });
+  return found == cpus.rend() ? nullptr : &*found;
 }
 
 void Catalogue::add(const Json& document) {

@@ -25,9 +25,10 @@ struct Catalogue {
   const Cpu& cpu(std::string_view id, const std::string& where = "") const;
   const MachineRow& machine(std::string_view id, const std::string& where = "") const;
 
-  // The row of the GPU that the driver calls `driver_name`; null when none fits.
+  // The row of the GPU that the driver calls `driver_name`, of several the last: a user's own stand behind ours. Null
+  // when none fits.
   const Gpu* gpu_by_driver_name(std::string_view driver_name) const;
-  // The row of the processor whose name stands in `model_name` of /proc/cpuinfo; null when none fits.
+  // The row of the processor whose name stands in `model_name` of /proc/cpuinfo, likewise.
   const Cpu* cpu_by_model_name(std::string_view model_name) const;
 
   // Adds the rows of one document {"gpus": [...], "machines": [...], ...}; a row of an id that exists replaces it.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -116,6 +117,31 @@ TEST(CatalogueTest, FindsRowsByTheNamesThatDriversAndKernelsUse) {
   EXPECT_EQ(all.cpu_by_model_name("Intel(R) Xeon(R) CPU E5-2630 v3 @ 2.40GHz")->id, "xeon-e5-2630-v3");
   EXPECT_EQ(all.cpu_by_model_name("AMD EPYC 7742 64-Core Processor")->id, "epyc-7742");
   EXPECT_EQ(all.cpu_by_model_name("AMD EPYC 77421"), nullptr);
+}
+
+// Which of ours is found depends on no order: none fits what another one is called.
+TEST(CatalogueTest, FindsEachRowByItsOwnNames) {
+  const Catalogue all = load_embedded();
+  for (const auto& cpu : all.cpus) EXPECT_EQ(all.cpu_by_model_name(cpu.name)->id, cpu.id);
+  for (const auto& gpu : all.gpus) {
+    for (const auto& name : gpu.driver_names) EXPECT_EQ(all.gpu_by_driver_name(name)->id, gpu.id) << name;
+  }
+  Catalogue turned = all;
+  std::reverse(turned.cpus.begin(), turned.cpus.end());
+  for (const auto& cpu : all.cpus) EXPECT_EQ(turned.cpu_by_model_name(cpu.name)->id, cpu.id);
+}
+
+// Of a processor or GPU that the catalogue knows too, the user's row counts: it is of that very machine.
+TEST(CatalogueTest, AUsersOwnRowGoesBeforeOurs) {
+  UserFolder user;
+  user.write("mine.json", R"({"cpus": [{"id": "this-one", "name": "AMD EPYC 7742 64-Core Processor", "vendor": "AMD",
+      "source": "our lab", "date": "2026-11"}], "gpus": [{"id": "our-h200", "name": "Our H200", "vendor": "NVIDIA",
+      "driver_names": ["NVIDIA H200"], "source": "our lab", "date": "2026-11"}]})");
+  const Catalogue all = load_catalogue();
+  EXPECT_EQ(all.cpu_by_model_name("AMD EPYC 7742 64-Core Processor")->id, "this-one");
+  EXPECT_EQ(all.gpu_by_driver_name("NVIDIA H200")->id, "our-h200");
+  EXPECT_EQ(all.cpu_by_model_name("AMD EPYC 7763 64-Core Processor")->id, "epyc-7763");
+  EXPECT_EQ(all.gpu_by_driver_name("NVIDIA H200 NVL")->id, "h200-nvl");
 }
 
 TEST(CatalogueTest, TakesUserRowsWithoutARebuild) {
