@@ -40,5 +40,37 @@ TEST_F(TrialTest, KeepsTheStateOfAStepThatIsComputedTwice) {
   EXPECT_NEAR(twice.time->step.value - plain.time->step.value, 0.1 * (plain.time->step.value - upload), 1e-9);
 }
 
+// Nodes differ in PCIe and memory: what nobody measured is known to a factor of two.
+TEST_F(TrialTest, AnUploadToAGpuThatWasNotCalibratedIsLessCertain) {
+  workload_.sample = {.sent = 3 * 224 * 224 * 4, .kept = 3 * 224 * 224 * 4};
+  const double upload = 64.0 * static_cast<double>(workload_.sample.sent) / Assumptions{}.upload_rate;
+  const SampleBytes sample = workload_.sample;
+  for (const bool calibrated : {true, false}) {
+    MachineOption machine_option = machine_option_of(1, 80);
+    if (!calibrated) machine_option.gpu->id = "other";
+    workload_.sample = {};
+    const Interval without = try_levers(context(), machine_option, workload_.levers).time->step;
+    workload_.sample = sample;
+    const Interval with = try_levers(context(), machine_option, workload_.levers).time->step;
+    EXPECT_NEAR(with.value - without.value, upload, 1e-9);
+    EXPECT_NEAR(with.low - without.low, (calibrated ? 1 : 0.5) * upload, 1e-9);
+    EXPECT_NEAR(with.high - without.high, (calibrated ? 1 : 2) * upload, 1e-9);
+  }
+}
+
+// Behind a step that takes longer it takes nothing; at the interval's end it may.
+TEST_F(TrialTest, AnUploadThatIsSentAheadMayStillBeWaitedFor) {
+  MachineOption machine_option = machine_option_of(1, 80);
+  machine_option.gpu->id = "other";
+  const Interval without = try_levers(context(), machine_option, workload_.levers).time->step;
+  const double rate = Assumptions{}.upload_rate;
+  workload_.sample.sent = static_cast<int64_t>(0.9 * without.value * rate / 64);
+  workload_.sample.ahead = true;
+  const Interval with = try_levers(context(), machine_option, workload_.levers).time->step;
+  EXPECT_EQ(with.value, without.value);
+  EXPECT_EQ(with.low, without.low);
+  EXPECT_NEAR(with.high, 1.8 * without.value, 1e-6 * without.value);
+}
+
 }  // namespace
 }  // namespace lockstep::forecast
