@@ -92,13 +92,21 @@ double robust_mean(const ByOrigin& logarithms, double prior, double prior_weight
   return mean;
 }
 
+std::set<std::string> origins_of(const std::vector<CarriedStep>& steps) {
+  std::set<std::string> origins;
+  for (const auto& step : steps) origins.insert(step.origin);
+  return origins;
+}
+
 GpuFamilies fit_with_host(const std::vector<CarriedStep>& steps, GpuFamilies families, double python_host) {
   std::map<std::pair<std::string, Arithmetic>, ByOrigin> by_arithmetic;
   std::map<std::string, ByOrigin> by_family;
   ByOrigin all;
   std::map<std::string, int64_t> rows;
+  std::map<std::string, std::set<std::string>> origins;
   for (const auto& step : steps) {
     ++rows[step.family];
+    origins[step.family].insert(step.origin);
     const double host = step.host * (step.python ? python_host : 1);
     if (host > kHostShare * step.seconds) continue;
     const double off = std::log(step.seconds / step.device);
@@ -117,19 +125,13 @@ GpuFamilies fit_with_host(const std::vector<CarriedStep>& steps, GpuFamilies fam
       family.factors[i] = std::exp(robust_mean(by_arithmetic[{family.name, static_cast<Arithmetic>(i)}], mean));
     }
     family.rows = rows[family.name];
-    family.origins = static_cast<int64_t>(by_family[family.name].size());
+    family.origins = static_cast<int64_t>(origins[family.name].size());
   };
   for (auto& family : families.families) fit(family);
   families.others.factors.fill(std::exp(pool));
   families.others.rows = static_cast<int64_t>(steps.size());
-  families.others.origins = static_cast<int64_t>(all.size());
+  families.others.origins = static_cast<int64_t>(origins_of(steps).size());
   return families;
-}
-
-std::set<std::string> origins_of(const std::vector<CarriedStep>& steps) {
-  std::set<std::string> origins;
-  for (const auto& step : steps) origins.insert(step.origin);
-  return origins;
 }
 
 struct Residual {

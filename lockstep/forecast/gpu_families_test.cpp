@@ -95,6 +95,18 @@ TEST(GpuFamiliesTest, StepsOfTheHostSayWhatPythonPays) {
   EXPECT_NEAR(fitted.families[0].factor(Arithmetic::fp32), 1, 1e-6);
 }
 
+// They say nothing about its factor, yet are rows of that report.
+TEST(GpuFamiliesTest, AReportWhoseStepsAreTheHostsIsCountedAsItsRowsAre) {
+  std::vector<CarriedStep> steps = {step_of("old", "a", 0.5), step_of("old", "b", 2), step_of("old", "b", 2)};
+  steps[1].host = steps[2].host = 2;
+  const GpuFamilies fitted = fit_factors(steps, two_families());
+  EXPECT_NEAR(fitted.families[0].factor(Arithmetic::fp32), 0.5, 1e-6);
+  EXPECT_EQ(fitted.families[0].rows, 3);
+  EXPECT_EQ(fitted.families[0].origins, 2);
+  EXPECT_EQ(fitted.others.rows, 3);
+  EXPECT_EQ(fitted.others.origins, 2);
+}
+
 TEST(GpuFamiliesTest, AnEraIsTheMeanOverItsOriginsWhateverTheGpu) {
   std::vector<CarriedStep> steps = {step_of("old", "a", 0.5), step_of("older", "b", 2), step_of("old", "c", 9)};
   steps[0].era = steps[1].era = "early";

@@ -152,12 +152,16 @@ void add_notes(TimeForecast& forecast, const Recording& recording, std::span<con
   }
 }
 
+std::string counted(int64_t count, const char* noun) {
+  return text(count, " ", noun, count == 1 ? "" : "s");
+}
+
 // How the seconds and their interval were obtained.
 std::string carried_words(const GpuFamily& family, const DeviceCalibration& basis, Arithmetic arithmetic) {
   return text("time carried over from ", basis.rates.id, " by ", family.name, "'s factor in ", name_of(arithmetic),
-              ", ", base::fixed(family.factor(arithmetic), 2), ": ", family.rows, " published steps of ",
-              family.origins, " reports; interval: 80 % of ", family.pooled ? "all families'" : "its",
-              " steps, each report left out in turn", "; lockstep bench calibrate measures your own GPU");
+              ", ", base::fixed(family.factor(arithmetic), 2), ": ", counted(family.rows, "published step"), " of ",
+              counted(family.origins, "report"), "; interval: 80 % of ", family.pooled ? "all families'" : "its",
+              " steps, each report left out in turn; lockstep bench calibrate measures your own GPU");
 }
 
 std::string measured_words(const DeviceCalibration& basis) {

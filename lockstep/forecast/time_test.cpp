@@ -119,6 +119,30 @@ TEST(TimeTest, SaysThatAnotherGpuIsCarriedOver) {
   EXPECT_NEAR(ten.step.high, 1.25 * ten.step.value, 1e-9);
 }
 
+// Families of few reports say so, and that they are one or several.
+TEST(TimeTest, SaysWhatAFactorAndItsIntervalRestOn) {
+  catalogue::Gpu other = invented_gpu();
+  other.id = "other";
+  other.compute_capability = "8.0";
+  const auto words = [&](const GpuFamily& family) {
+    GpuFamilies families;
+    families.families = {family};
+    const auto notes = forecast_time(adding(10), other, Calibration({invented_device()}, families)).notes;
+    return notes.empty() ? "" : notes.front();
+  };
+  GpuFamily family{.name = "A100", .capabilities = {"8.0"}, .rows = 8, .origins = 1, .pooled = true};
+  EXPECT_NE(words(family).find("A100's factor in fp32, 1.00: 8 published steps of 1 report; interval: 80 % of all "
+                               "families' steps, each report left out in turn;"),
+            std::string::npos)
+      << words(family);
+  family.rows = 1;
+  family.origins = 4;
+  family.pooled = false;
+  EXPECT_NE(words(family).find("1 published step of 4 reports; interval: 80 % of its steps, each report left out"),
+            std::string::npos)
+      << words(family);
+}
+
 // The GPU and PyTorch's Python are two causes: one's interval does not hide the other's.
 TEST(TimeTest, AStepOfPythonIsLessCertainThanItsGpu) {
   catalogue::Gpu other = invented_gpu();
