@@ -41,7 +41,8 @@ def epochs_trained(folder, study):
 
 def asha(folder, seeds=(1, 2, 3), epochs=64):
     """Random search trains 20 trials to their end. ASHA, of the same settings and 20 more, stops most of them early. Both
-    run at the same time with a worker each: so a study is the same whenever it is run, and both share the machine."""
+    run at the same time with a worker each, so that both share the machine and no trial is drawn before the one before it has
+    ended. Random search is then the same whenever it is run; ASHA's trials get further now and then before they have stopped."""
     lockstep(folder, "prep", "--synthesize", "shapes", "--count", 640, "--classes", 10, "--image-size", 32, "--validate", 0.5, "--to", "shapes")
     job = {"name": "t", "data": {"train": "shapes/train", "validate": "shapes/validate", "image_size": 32, "threads": 1}, "model": {"name": "smallcnn", "width": 8},
            "training": {"global_batch": 32, "epochs": epochs, "threads": 1}, "checkpoint": {"every_epochs": epochs}, "evaluation": {"every_epochs": 2}}
