@@ -76,7 +76,7 @@ turns=("every-step 320 python3 tests/faults/every_step.py"
   "instances 60 python3 tests/learning/instances.py" "loss-curves 80 .deps/oracles/bin/python tests/learning/loss_curves.py"
   "unity-off-torch 520 unity_off torch_rooms"
   "virtual-ranks 80 python3 tests/faults/kill_virtual.py" "prep-faults 70 python3 tests/faults/kill_prep.py 60"
-  "serve-soak 60 python3 tests/serve/soak.py" "tune-faults 30 python3 tests/faults/kill_tune.py"
+  "serve-soak 60 python3 tests/serve/soak.py" "tune-faults 30 .deps/oracles/bin/python tests/faults/kill_tune.py"
   "workflow-faults 50 python3 tests/faults/kill_workflow.py 40"
   "store-faults 70 python3 tests/faults/kill_store.py 60" "onnx 260 .deps/oracles/bin/python tests/oracles/onnx.py all")
 

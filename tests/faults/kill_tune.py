@@ -73,9 +73,9 @@ def check_promotions(log):
             assert goes_on == paused[trial] and worker[trial] == record["worker_id"], f"line {line}"
             paused[trial] = not goes_on
             promotions += goes_on
-    for rung, there in reached.items():
+    for rung, there in list(reached.items()):
         best = sorted(there, key=lambda trial: (there[trial], trial))[:max(FACTOR, len(there) // FACTOR)]
-        left = [trial for trial in best if trial not in complete and trial not in reached[rung * FACTOR]]
+        left = [trial for trial in best if trial not in complete and trial not in reached.get(rung * FACTOR, {})]
         assert not left, f"left behind at rung {rung}: {left}"
     assert promotions > 0, "nothing was promoted"
     return promotions
