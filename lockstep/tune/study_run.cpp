@@ -419,16 +419,13 @@ class Session {
     if (base::steady_seconds() - told_ > 10) tell_chain();
   }
 
-  // For whoever watches over a chain of jobs: a finished trial is what a step is to a training, and so is a rung that
-  // one has reached, since a trial may be paused for as long as the study lasts.
+  // For whoever watches over a chain of jobs: a finished trial is what a step is to a training, and so is an evaluation
+  // of any, since a trial may last for many jobs, or be paused for as long as the study lasts.
   void tell_chain() {
     told_ = base::steady_seconds();
     int64_t steps = 0;
     for (const auto& trial : file_.trials().all()) {
-      steps += is_finished(trial.state) ? 1 : 0;
-      const auto& attrs = trial.system_attrs.members();
-      steps += std::count_if(attrs.begin(), attrs.end(),
-                             [](const auto& attr) { return attr.key.starts_with("completed_rung_"); });
+      steps += (is_finished(trial.state) ? 1 : 0) + static_cast<int64_t>(trial.intermediate.size());
     }
     run::Journal journal(paths_.journal());
     Json fields = Json::object();

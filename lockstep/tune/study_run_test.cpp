@@ -111,7 +111,7 @@ TEST_F(StudyRunTest, PausedTrialsOutliveTheSession) {
   EXPECT_EQ(stopped.paused, 2);
   EXPECT_EQ(stopped.pruned, 0);
   const std::string chain = base::read_file(StudyPaths{asked.folder}.journal());
-  EXPECT_NE(chain.rfind("\"step\":2"), std::string::npos) << chain;  // rungs reached: the chain makes progress
+  EXPECT_NE(chain.rfind("\"step\":2"), std::string::npos) << chain;  // evaluations: the chain makes progress
   asked.stop = [] { return std::string(); };
   const StudyResult result = run_study(asked);
   EXPECT_EQ(result.complete, 3);
@@ -170,6 +170,20 @@ TEST_F(StudyRunTest, StopsAndGoesOnWithTheSameTrial) {
   asked.program = {"sh", "-c", "echo $1", "sh", "{x}"};
   EXPECT_EQ(run_study(asked).complete, 2);
   EXPECT_EQ(read().all().size(), 2U);
+}
+
+// One that takes longer than a job of a chain lasts trains on all the same.
+TEST_F(StudyRunTest, TheEvaluationsOfARunningTrialAreProgressOfTheChain) {
+  auto asked = options(R"({"space": {"x": {"range": [0, 1]}}, "trials": 1, "scheduler": "median"})",
+                       "echo 1; echo 2; echo 3; sleep 600");
+  asked.stop = [&] {
+    const Trials trials = read();
+    const bool all = !trials.all().empty() && trials.all()[0].intermediate.size() == 3;
+    return all ? std::string("SIGTERM") : std::string();
+  };
+  EXPECT_EQ(run_study(asked).running, 1);
+  const std::string chain = base::read_file(StudyPaths{asked.folder}.journal());
+  EXPECT_NE(chain.rfind("\"step\":3"), std::string::npos) << chain;
 }
 
 // A stand-in for `lockstep train` that says where it trains. While a trial is planned another worker adds so many that
