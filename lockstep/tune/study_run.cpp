@@ -174,17 +174,37 @@ class Session {
         update.add(9, text("\"trial_id\":", slot.trial, ",\"system_attr\":{\"completed_rung_", rung,
                            "\":", number_text(value), "}"));
       }
-      if (!pruning.stop) continue;
+      if (!pruning.stop && (pruning.rungs.empty() || pays_next_rung(slot, update.trials()))) continue;
       if (study_.scheduler == spec::StudyScheduler::asha) record_pause(update, slot.trial);
       slot.outdone = true;
       slot.run->stop();
     }
   }
 
+  double spent_by(const Slot& slot) const {
+    const double seconds = base::steady_seconds() - slot.begun;
+    return slot.before + seconds / 3600 / static_cast<double>(slots_.size());
+  }
+
+  // What it takes to the next rung, which is `factor` times as far, or to the end where that is known to be nearer.
+  double cost_of_going_on(const Trial& trial, double spent) const {
+    const double to_rung = spent * static_cast<double>(study_.asha.factor - 1);
+    const double planned = trial.user_attrs.double_or(kPlannedAttr, 0);
+    return planned > spent ? std::min(to_rung, planned - spent) : to_rung;
+  }
+
+  // Of a trial that was promoted: the budget was asked for the way to this rung alone. Any other began as a whole one.
+  bool pays_next_rung(const Slot& slot, const Trials& trials) {
+    const Trial& trial = trials.by_id(slot.trial);
+    if (!trial.system_attrs.contains(kPausedAttr)) return true;
+    total(trials.all(), slot.trial);
+    const double spent = spent_by(slot);
+    return cost_of_going_on(trial, spent) <= left_ - (spent - slot.before);
+  }
+
   void conclude(Slot& slot, StudyFile::Update& update) {
     const TrialEnd end = slot.run->end();
-    const double seconds = base::steady_seconds() - slot.begun;
-    const double node_hours = slot.before + seconds / 3600 / static_cast<double>(slots_.size());
+    const double node_hours = spent_by(slot);
     slot.run.reset();
     record_attr(update, slot.trial, Attr::user, kSpentAttr, node_hours);
     const Trial& trial = update.trials().by_id(slot.trial);
@@ -296,10 +316,9 @@ class Session {
     return true;
   }
 
-  // To the next rung, which is `factor` times as far.
   bool promote(Slot& slot, const Trial& trial, StudyFile::Update& update) {
     const double before = trial.user_attrs.double_or(kSpentAttr, 0);
-    if (before * static_cast<double>(study_.asha.factor - 1) > left_) {
+    if (cost_of_going_on(trial, before) > left_) {
       say_once("the budget is used up");
       return false;
     }

@@ -151,6 +151,30 @@ TEST_F(StudyRunTest, PromotesNothingThatTheBudgetCannotPay) {
   EXPECT_EQ(run_study(asked).pruned, 6);
 }
 
+TEST_F(StudyRunTest, PausesAtARungBehindWhichTheBudgetDoesNotPay) {
+  auto asked = options(kAshaStudy, "echo $1; echo $1; echo $1; sleep 30");
+  leave_paused(asked, 6, 1);
+  asked.study.budget.node_hours = 8;  // to the rung of step 3, not to that of step 9
+  const StudyResult result = run_study(asked);
+  EXPECT_EQ(result.complete, 0);
+  EXPECT_EQ(result.pruned, 6);
+  EXPECT_LT(result.node_hours, 6.01);
+  EXPECT_EQ(read().all()[5].intermediate.size(), 3U);
+}
+
+TEST_F(StudyRunTest, PaysForTheWayToTheEndWhereThatIsNearerThanARung) {
+  auto asked = options(kAshaStudy, "echo $1; echo $1; echo $1; sleep 0.5; echo $1");
+  leave_paused(asked, 6, 1);
+  {
+    StudyFile file(StudyPaths{asked.folder}.log(), "study", "planner-1-2");
+    file.update([](StudyFile::Update& update) { record_attr(update, 5, Attr::user, "planned_node_hours", 1.25); });
+  }
+  asked.study.budget.node_hours = 7;
+  const StudyResult result = run_study(asked);
+  EXPECT_EQ(result.complete, 1);
+  EXPECT_EQ(result.pruned, 5);
+}
+
 TEST_F(StudyRunTest, AStudyWithABudgetHasACompleteTrialEarly) {
   auto asked = options(kAshaStudy, "for i in 1 2 3 4 5; do echo $1; sleep 0.1; done");
   asked.study.trials = 1;
