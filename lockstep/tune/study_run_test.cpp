@@ -72,12 +72,18 @@ TEST_F(StudyRunTest, RetriesACrashAndGivesUpOnWhatCannotWork) {
 }
 
 TEST_F(StudyRunTest, PrunesWithMedian) {
-  auto asked = options(R"({"space": {"x": {"range": [0, 1]}}, "trials": 12, "sampler": "random", "startup": 3,
-                          "scheduler": "median"})",
-                       "echo $1; echo $1; exec cat /proc/self/fdinfo/0 >/dev/null");
+  // The two that are worse than the median of the first three hang until they are pruned.
+  auto asked = options(R"({"space": {"x": {"choice": [0.5, 0.25, 0.75, 1.0, 0.125, 1.5]}}, "trials": 6,
+                          "sampler": "grid", "startup": 3, "scheduler": "median"})",
+                       "echo $1; case $2 in 3|5) exec sleep 600;; esac; echo $1");
   const StudyResult result = run_study(asked);
-  EXPECT_EQ(result.complete + result.pruned, 12);
+  EXPECT_EQ(result.complete, 4);
+  EXPECT_EQ(result.pruned, 2);
+  const Trials trials = read();
+  EXPECT_EQ(trials.all()[3].state, TrialState::pruned);
+  EXPECT_EQ(trials.all()[5].state, TrialState::pruned);
   ASSERT_TRUE(result.best);
+  EXPECT_EQ(result.best->number, 4);
 }
 
 // A trial's first run hangs behind its first number until it is paused; promoted, it starts over and comes to its end.
