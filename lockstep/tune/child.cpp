@@ -205,6 +205,7 @@ bool Child::poll() {
   if (ended_) return true;
   read_output();
   read_errors();
+  if (options_.output.empty() && out_ < 0 && err_ < 0 && !closed_) closed_ = base::steady_seconds();
   if (options_.time_limit > 0 && trouble_.empty() && base::steady_seconds() - begun_ > options_.time_limit) {
     kill_now(text("took more than ", base::format_duration(options_.time_limit)));
   }
@@ -281,8 +282,15 @@ void Child::kill_now(const std::string& why) {
   }
 }
 
+// A kernel before 5.3 does not say when a process ends. One that has closed its output is about to: it is looked at
+// soon, and then after as long as it has been waited for, so that one that goes on costs little.
 void wait_for(const std::vector<const Child*>& children, double seconds) {
+  constexpr double kSoon = 0.001;
   std::vector<struct pollfd> watched;
+  for (const Child* child : children) {
+    if (child->end_descriptor() >= 0 || !child->closed()) continue;
+    seconds = std::min(seconds, std::max(kSoon, base::steady_seconds() - *child->closed()));
+  }
   for (const Child* child : children) {
     for (const int one : {child->output_descriptor(), child->end_descriptor()}) {
       if (one >= 0) watched.push_back({one, POLLIN, 0});

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,8 @@ class Child {
   pid_t pid() const { return pid_; }
   int output_descriptor() const { return out_; }  // -1: closed
   int end_descriptor() const { return end_; }     // readable when it is over; -1: the kernel has none
+  // When it closed the pipes to us, in steady seconds.
+  const std::optional<double>& closed() const { return closed_; }
 
  private:
   void read_output();
@@ -55,6 +58,7 @@ class Child {
   int err_ = -1;
   int end_ = -1;
   double begun_ = 0;
+  std::optional<double> closed_;
   bool ended_ = false;
   int code_ = 0;
   int64_t printed_ = 0;

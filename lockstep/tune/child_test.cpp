@@ -2,9 +2,18 @@
 #include "lockstep/tune/child.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <iterator>
 
+#include "lockstep/base/clock.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
@@ -68,6 +77,30 @@ TEST(ChildTest, ALogThatCannotBeWrittenLeavesNothingOpen) {
     EXPECT_THROW(Child({"true"}, {.output = "/nowhere/log", .has_input = has_input}), base::Error);
   }
   EXPECT_EQ(open(), before);
+}
+
+// As a kernel before 5.3, which has none.
+void forbid_pidfd() {
+  struct sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const struct sock_fprog program { std::size(rules), rules };
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  base::ensure(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "a filter of system calls");
+}
+
+TEST(ChildTest, SeesAnEndSoonOnAKernelThatDoesNotTellIt) {
+  const auto look = [] {
+    forbid_pidfd();
+    Child child({"sh", "-c", "echo a; exec >&- 2>&-; sleep 0.1"}, {});
+    int waits = 0;
+    for (; !child.poll() && waits < 100; ++waits) wait_for({&child}, 60);
+    std::_Exit(child.end_descriptor() < 0 && child.ended() ? 0 : 1);
+  };
+  const double begun = base::steady_seconds();
+  EXPECT_EXIT(look(), testing::ExitedWithCode(0), "");
+  EXPECT_LT(base::steady_seconds() - begun, 55);
 }
 
 TEST(ChildTest, TalksLineByLine) {
