@@ -14,12 +14,12 @@ import tempfile
 from report import CHROMIUM, HOSTILE, LOCKSTEP, look
 
 
-def write_study(folder):
+def write_study(folder, count=60):
     """A study as Optuna's journal has it: complete, pruned, infeasible and failed trials; made up."""
     rng, lines = random.Random(1), [{"op_code": 0, "worker_id": "w", "study_name": "s", "directions": [2]}]
     wide = '{"name":"FloatDistribution","attributes":{"step":null,"low":0.0001,"high":1.0,"log":true}}'
     choice = json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": ["sgd", HOSTILE]}})
-    for number in range(60):
+    for number in range(count):
         lr, name = 10 ** rng.uniform(-4, 0), rng.randrange(2)
         final = 0.9 - 0.1 * abs(1.5 + __import__("math").log10(lr)) + 0.02 * name + rng.gauss(0, 0.01)
         curve = {str(step): final * (1 - 0.7**step) for step in range(1, 9)}
@@ -46,6 +46,9 @@ def main():
         subprocess.run([LOCKSTEP, "tune", folder / "s", "--report"], check=True, stdout=subprocess.DEVNULL)
         dom = look(folder / "s" / "report.html", keep, "tune", ["Best so far", "Importance", "Parallel coordinates", "Learning curves", "The next trial", "Could not fit"], 2200)
         assert dom.tags["svg"] >= 3 and dom.tags["path"] > 60, dom.tags
+        write_study(folder / "many", 4500)  # the page draws the newest 2,000, and counts all: 1, 4, 7, ... are pruned, 5 failed
+        subprocess.run([LOCKSTEP, "tune", folder / "many", "--report"], check=True, stdout=subprocess.DEVNULL)
+        look(folder / "many" / "report.html", None, "many", ["Complete2,850of", "Pruned1,499stopped", "Failed150", "from trial 2,500 on"])
         study = {"name": "p", "space": {"a": {"range": [0, 1]}, "b": {"log": [0.1, 10]}, "c": {"range": [0, 1]}}, "partition": {"starts": 64, "chains": 2, "points": 600}}
         (folder / "p.json").write_text(json.dumps(study))
         program = "while read a b c; do case $a in 0.[0-4]*) echo calm;; *) case $c in 0.[89]*) echo rare;; *) echo 'wild <b>';; esac;; esac; done"

@@ -2,6 +2,7 @@
 #include "lockstep/verbs/tune/report.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
@@ -63,6 +64,31 @@ Json trial_json(const Space& space, const Trial& trial) {
   return one;
 }
 
+// Of all trials, whether drawn or not.
+Json counts_json(const lockstep::tune::StudyResult& result) {
+  Json counts = Json::object();
+  counts["complete"] = result.complete;
+  counts["pruned"] = result.pruned;
+  counts["infeasible"] = result.infeasible;
+  counts["failed"] = result.failed;
+  counts["running"] = result.running;
+  counts["paused"] = result.paused;
+  return counts;
+}
+
+// The trials before the first that is drawn: how many, what they cost, the best value among them.
+Json before_json(const Trials& trials, size_t first) {
+  const std::vector<Trial> older(trials.all().begin(), trials.all().begin() + static_cast<long>(first));
+  const Trial* best = lockstep::tune::best_of(older, trials.maximize());
+  Json before = Json::object();
+  before["trials"] = static_cast<int64_t>(first);
+  before["node_hours"] = std::accumulate(older.begin(), older.end(), 0.0, [](double sum, const Trial& trial) {
+    return sum + trial.user_attrs.double_or("node_hours", 0);
+  });
+  before["best"] = best ? Json(*best->objective) : Json();
+  return before;
+}
+
 }  // namespace
 
 Json gather_study(const spec::Study& study, const Space& space, const Trials& trials) {
@@ -83,8 +109,10 @@ Json gather_study(const spec::Study& study, const Space& space, const Trials& tr
   int64_t paid = 0;
   for (const auto& trial : trials.all()) paid += trial.user_attrs.double_or("node_hours", 0) > 0 ? 1 : 0;
   data["next_node_hours"] = paid > 0 ? Json(result.node_hours / static_cast<double>(paid)) : Json();
-  Json& rows = data["trials"] = Json::array();
+  data["counts"] = counts_json(result);
   const size_t first = trials.all().size() > kMost ? trials.all().size() - kMost : 0;
+  data["before"] = before_json(trials, first);
+  Json& rows = data["trials"] = Json::array();
   for (size_t i = 0; i < trials.all().size(); ++i) {
     const bool best = result.best && result.best->id == trials.all()[i].id;
     if (i >= first || best) rows.push_back(trial_json(space, trials.all()[i]));

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lockstep/base/text.h"
+
 namespace lockstep::verbs::tune {
 namespace {
 
@@ -31,6 +33,27 @@ TEST(TuneReportTest, ShowsTrialsAndNoMarkupOfTheirs) {
   const std::string page = render_study(data);
   EXPECT_EQ(page.find("@["), std::string::npos);
   EXPECT_EQ(page.find("\"</script>\""), std::string::npos);
+}
+
+TEST(TuneReportTest, CountsTheTrialsThatItDoesNotDraw) {
+  const auto study = spec::parse_study(base::parse_json(R"({"name": "s", "space": {"x": {"range": [0, 2]}}})", "s"));
+  lockstep::tune::Trials trials("s");
+  trials.apply(R"({"op_code":0,"worker_id":"w","study_name":"s","directions":[1]})", "test");
+  for (int i = 0; i < 2500; ++i) {  // the 101st is the best, every fifth was pruned
+    trials.apply(base::text(R"({"op_code":4,"worker_id":"w","study_id":0,"datetime_start":null,"state":)",
+                            i % 5 == 4 ? 2 : 1, R"(,"value":)", i == 100 ? 1 : 2 + i,
+                            R"(,"params":{},"distributions":{},"user_attrs":{"node_hours":0.5}})"),
+                 "test");
+  }
+  const base::Json data = gather_study(study, lockstep::tune::make_space(study, nullptr), trials);
+  EXPECT_EQ(data.at("counts").at("complete").as_int(), 2000);
+  EXPECT_EQ(data.at("counts").at("pruned").as_int(), 500);
+  EXPECT_EQ(data.at("trials").size(), 2001U);  // the newest, and the best
+  EXPECT_EQ(data.at("trials").items()[0].at("number").as_int(), 100);
+  EXPECT_EQ(data.at("before").at("trials").as_int(), 500);
+  EXPECT_EQ(data.at("before").at("node_hours").as_double(), 250);
+  EXPECT_EQ(data.at("before").at("best").as_double(), 1);
+  EXPECT_EQ(data.at("node_hours").as_double(), 1250);
 }
 
 TEST(TuneReportTest, NamesRegionsVolumesAndCentres) {

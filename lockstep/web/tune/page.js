@@ -23,21 +23,21 @@ function section(title, ...content) {
 }
 
 function drawHead() {
-  const running = data.trials.some(trial => trial.state === "running" || trial.state === "paused");
+  const running = data.counts.running + data.counts.paused > 0;
   page.append(element("div", {class: "top"}, element("h1", {}, data.name),
     element("span", {class: "pill", tone: running ? "blue" : "green"}, running ? "running" : "ended")));
   page.append(element("p", {class: "lead"}, [`sampler ${data.sampler}`, `scheduler ${data.scheduler}`,
-    `${data.maximize ? "largest" : "smallest"} ${data.objective}`, `${data.parameters.length} parameters`].join(" \u00b7 ")));
+    `${data.maximize ? "largest" : "smallest"} ${data.objective}`, `${data.parameters.length} parameters`,
+    ...data.before.trials ? [`drawn: the best and those from trial ${whole(data.before.trials)} on`] : []].join(" \u00b7 ")));
   const cards = element("div", {class: "cards"});
   const add = (label, value, note) => cards.append(element("div", {class: cards.children.length ? "card" : "card first"},
     element("div", {class: "label"}, label), element("div", {class: "value"}, value), element("div", {class: "note"}, note || "")));
-  const count = state => data.trials.filter(trial => trial.state === state).length;
   add("Best", best ? valueText(best.value) : "-", best ? `trial ${best.number}` : "no trial is complete");
-  add("Complete", whole(count("complete")), `of ${whole(data.wanted)} wanted`);
-  if (count("paused")) add("Paused", whole(count("paused")), "go on once among the best of their rung");
-  add("Pruned", whole(count("pruned")), "stopped early");
-  add("Could not fit", whole(count("infeasible")), "never started");
-  add("Failed", whole(count("failed")), "");
+  add("Complete", whole(data.counts.complete), `of ${whole(data.wanted)} wanted`);
+  if (data.counts.paused) add("Paused", whole(data.counts.paused), "go on once among the best of their rung");
+  add("Pruned", whole(data.counts.pruned), "stopped early");
+  add("Could not fit", whole(data.counts.infeasible), "never started");
+  add("Failed", whole(data.counts.failed), "");
   add("Node-hours", hours(data.node_hours), data.budget_node_hours ? `of ${hours(data.budget_node_hours)}` :
     data.price ? `${(data.node_hours * data.price).toFixed(2)} at ${data.price} each` : "");
   add("The next trial", isNumber(data.next_node_hours) ? hours(data.next_node_hours) : "-", "node-hours, about");
@@ -46,9 +46,10 @@ function drawHead() {
 
 // Best so far over what was spent, in the order of the trials.
 function drawProgress() {
-  let spent = 0, top = null;
-  const line = [], dots = [];
+  let spent = data.before.node_hours, top = data.before.best;
+  const line = top === null ? [] : [[spent, top]], dots = [];
   for (const trial of data.trials) {
+    if (trial.number < data.before.trials) continue;  // the best
     spent += trial.node_hours;
     if (trial.state !== "complete" || !isNumber(trial.value)) continue;
     if (top === null || better(trial.value, top)) top = trial.value;
