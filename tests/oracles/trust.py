@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # rooms: trust
 """How far to trust a network, against torchmetrics, scikit-learn, SciPy, MAPIE and cleanlab: calibration error, Brier,
-likelihood, temperature, conformal thresholds and sets, label errors, distances of features, bootstrap intervals."""
+likelihood, temperature, conformal thresholds and sets (APS by its formula), label errors, distances of features, bootstrap intervals."""
 import json
 import os
 import pathlib
@@ -84,7 +84,10 @@ def check_classes(ours, logits, labels, others):
     nll = lambda log: log_loss(labels, softmax(logits, np.exp(log)), labels=np.arange(logits.shape[1]))
     best = scipy.optimize.minimize_scalar(nll, bounds=(-3, 3), method="bounded", options={"xatol": 1e-10})
     compare("nll at the temperature", ours["calibrated_nll"], best.fun, 1e-9)
-    compare("temperature", ours["temperature"], np.exp(best.x), 1e-5)  # flat there: the other one is no better known
+    # The likelihood is flat there; its slope by 1/T, E_p[z] - z_y, is not.
+    wide = logits.astype(np.float64)
+    slope = lambda inverse: np.mean(np.sum(softmax(wide, 1 / inverse) * wide, axis=1) - wide[np.arange(len(wide)), labels])
+    compare("temperature", ours["temperature"], 1 / scipy.optimize.brentq(slope, np.exp(-3), np.exp(3), xtol=1e-13, rtol=1e-14))
     order = np.argsort(-top, kind="stable")
     compare("aurc", ours["aurc"], np.mean(np.cumsum(~right[order]) / np.arange(1, len(top) + 1)))
     compare("energy", ours["energy"], 2 * scipy.special.logsumexp(logits[0].astype(np.float64) / 2))
@@ -100,10 +103,30 @@ def check_classes(ours, logits, labels, others):
             theirs = set(np.flatnonzero(sets[i, :, k])) or {first[i]}  # ours is never empty
             assert set(own) == theirs, (COVERAGES[k], i, own, theirs)
 
+    check_adaptive_sets(ours["aps"], shares, labels, softmax(others))
+
     _, found = compute_confident_joint(labels, shares, return_indices_of_off_diagonals=True)
     assert sorted(ours["candidates"]) == sorted(int(i) for i in found), "label errors"
     quality = get_label_quality_scores(labels, shares, method="normalized_margin")
     compare("label quality", ours["candidate_scores"], np.sort(quality[found]))
+
+
+def adaptive_scores(shares, draw):
+    """Of each class: the mass of the more probable ones and its own, less a share of its own (Romano et al. 2020)."""
+    return np.array([shares[shares > share].sum() + share - draw * share for share in shares])
+
+
+def check_adaptive_sets(ours, shares, labels, others):
+    draws, other_draws = np.array(ours["draws"]), np.array(ours["other_draws"])
+    for each in (draws, other_draws):  # of each row its own, and uniform
+        assert scipy.stats.kstest(each, "uniform").pvalue > 1e-4 and len(set(each)) == len(each), "draws"
+    scores = np.sort([adaptive_scores(row, draw)[label] for row, draw, label in zip(shares, draws, labels)])
+    compare("aps scores", ours["scores"], scores)
+    for coverage, threshold, sets in zip(COVERAGES, ours["thresholds"], ours["sets"]):
+        compare("aps thresholds", threshold, scores[int(np.ceil((len(scores) + 1) * coverage - 1e-9)) - 1])
+        for row, draw, own in zip(others, other_draws, sets):
+            theirs = set(np.flatnonzero(adaptive_scores(row, draw) <= threshold)) or {row.argmax()}
+            assert set(own) == theirs, ("aps", coverage, own, theirs)
 
 
 def check_features(ours, features, labels, others):

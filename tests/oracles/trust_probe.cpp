@@ -44,14 +44,8 @@ trust::ClassRows rows_of(const Json& question) {
   return rows;
 }
 
-Json classes_answer(const Json& question) {
-  const trust::ClassRows rows = rows_of(question);
-  const double temperature = trust::fit_temperature(rows);
-  Json answer = trust::reliability(rows).to_json();
-  answer["temperature"] = temperature;
-  answer["calibrated_nll"] = trust::reliability(rows, temperature).nll;
-  answer["aurc"] = trust::risk_coverage(trust::answers(rows)).aurc;
-  const auto scores = trust::calibration_scores(rows, 1, trust::SetMethod::lac);
+void add_sets(Json& answer, const Json& question, const trust::ClassRows& rows, trust::SetMethod method) {
+  const auto scores = trust::calibration_scores(rows, 1, method);
   answer["thresholds"] = Json::array();
   answer["sets"] = Json::array();
   for (const double coverage : {0.8, 0.9, 0.95}) {
@@ -59,11 +53,29 @@ Json classes_answer(const Json& question) {
     answer["thresholds"].push_back(threshold);
     Json sets = Json::array();
     for (const auto& row : question.at("others").items()) {
-      const auto shares = trust::softmax(floats(row));
-      sets.push_back(Json::array_of(trust::prediction_set(shares, threshold, trust::SetMethod::lac)));
+      const auto logits = floats(row);
+      const double u = trust::draw_for(logits);
+      sets.push_back(Json::array_of(trust::prediction_set(trust::softmax(logits), threshold, method, u)));
     }
     answer["sets"].push_back(std::move(sets));
   }
+}
+
+Json classes_answer(const Json& question) {
+  const trust::ClassRows rows = rows_of(question);
+  const double temperature = trust::fit_temperature(rows);
+  Json answer = trust::reliability(rows).to_json();
+  answer["temperature"] = temperature;
+  answer["calibrated_nll"] = trust::reliability(rows, temperature).nll;
+  answer["aurc"] = trust::risk_coverage(trust::answers(rows)).aurc;
+  add_sets(answer, question, rows, trust::SetMethod::lac);
+  Json& aps = answer["aps"] = Json::object();
+  add_sets(aps, question, rows, trust::SetMethod::aps);
+  aps["scores"] = Json::array_of(trust::calibration_scores(rows, 1, trust::SetMethod::aps));
+  aps["draws"] = Json::array();
+  for (int64_t i = 0; i < rows.size(); ++i) aps["draws"].push_back(trust::draw_for(rows.row(i)));
+  aps["other_draws"] = Json::array();
+  for (const auto& row : question.at("others").items()) aps["other_draws"].push_back(trust::draw_for(floats(row)));
   answer["candidates"] = Json::array();
   answer["candidate_scores"] = Json::array();
   for (const auto& candidate : trust::label_candidates(rows)) {
