@@ -107,6 +107,9 @@ async def slow_clients(server, image, number):
     # Each listens from its first byte on: a client that goes on writing forgets that it was hung up on in order.
     ends = [asyncio.create_task(hung_up(reader)) for reader, _ in slow]
     drips = [asyncio.create_task(drip(*pair)) for pair in slow]
+    # In this order: somebody else is answered, then those who are slow are let go. 10 s are between the two.
+    await latency(server, image, 1)
+    assert not any(end.done() for end in ends), "the answer waited until slow clients were let go"
     beside = await latency(server, image)
     assert all(await asyncio.wait_for(asyncio.gather(*ends), 300))  # 10 s after their first byte
     is_over.set()
