@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -114,7 +115,10 @@ InferTensor read_input(const Json& input, std::vector<TensorData>& data, BinaryP
       std::memcpy(tensor.numbers.data(), bytes.data(), bytes.size());
     }
   } else {
-    auto& [numbers, words] = data.at(static_cast<size_t>(index->as_int()));
+    // What was lifted out left its index there; a key with escapes in it was not seen, and has what it had.
+    const int64_t place = index->as_int();
+    if (place < 0 || place >= std::ssize(data)) refuse(text("input '", name, "': data is no array"));
+    auto& [numbers, words] = data[static_cast<size_t>(place)];
     if (is_bytes ? !numbers.empty() : !words.empty()) {
       refuse(text("input '", name, "': the data are not of datatype ", tensor.datatype));
     }
@@ -123,6 +127,9 @@ InferTensor read_input(const Json& input, std::vector<TensorData>& data, BinaryP
   }
   const auto came = std::ssize(tensor.words) + std::ssize(tensor.numbers);
   if (came != count) refuse(text("input '", name, "': ", came, " elements came, its shape has ", count));
+  if (!std::all_of(tensor.numbers.begin(), tensor.numbers.end(), [](float number) { return std::isfinite(number); })) {
+    refuse(text("input '", name, "': a value that is not finite in fp32"));
+  }
   return tensor;
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "lockstep/base/error.h"
@@ -86,6 +87,11 @@ TEST(InferMessageTest, WhatIsSaidMustBeWhatCame) {
   says(json_request(with("[1]", "FP32", R"("x": 1)")), "either data or binary_data_size");
   const std::string one = with("[1]", "FP32", R"("parameters": {"binary_data_size": 4})");
   EXPECT_EQ(complaint(binary_request(one, floats({1}))), "");
+  says(json_request(with("[1]", "FP32", R"("d\u0061ta": 7)")), "data is no array");
+  says(json_request(with("[1]", "FP32", R"("d\u0061ta": -1)")), "data is no array");
+  says(json_request(with("[1]", "FP32", R"("d\u0061ta": [1])")), "integer");
+  says(json_request(with("[1]", "FP32", R"("data": [1e39])")), "not finite");
+  for (const float value : {INFINITY, -INFINITY, NAN}) says(binary_request(one, floats({value})), "not finite");
   says(binary_request(one, ""), "more than the body has");
   says(binary_request(one, floats({1, 2})), "behind the last");
   says(binary_request(with("[1]", "FP32", R"("parameters": {"binary_data_size": -4})"), floats({1})), "more than");

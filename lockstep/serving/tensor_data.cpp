@@ -21,6 +21,10 @@ bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 class Lifter {
  public:
   explicit Lifter(std::string_view json) : json_(json) {}
@@ -100,8 +104,9 @@ class Lifter {
       data.words.push_back(base::parse_json(raw_string(), "request", {.max_bytes = json_.size()}).as_string());
       return;
     }
-    // from_chars takes "inf" and "nan", JSON does not.
-    if (c != '-' && (c < '0' || c > '9')) refuse("a number or a string is expected");
+    // from_chars takes "inf" and "-nan", JSON does not.
+    if (c != '-' && !is_digit(c)) refuse("a number or a string is expected");
+    if (c == '-' && (at_ + 1 >= json_.size() || !is_digit(json_[at_ + 1]))) refuse("a digit is expected behind '-'");
     double number = 0;
     const auto [end, error] = std::from_chars(json_.data() + at_, json_.data() + json_.size(), number);
     if (error != std::errc() || end == json_.data() + at_) refuse("a number is expected");

@@ -26,9 +26,9 @@ TEST(TensorDataTest, LeavesOtherThingsAlone) {
 
 TEST(TensorDataTest, RefusesWhatIsNoData) {
   for (const char* data :
-       {"1",     "\"a\"", "{}",      "[1",       "[1,",    "[,1]", "[1 2]",      "[1,]",
-        "[nan]", "[inf]", "[+1]",    "[true]",   "[null]", "[{}]", "[1, \"a\"]", "[[[[[[[[[1]]]]]]]]]",
-        "[\"a]", "[-]",   "[1e999]", "[\"\\q\"]"}) {
+       {"1",     "\"a\"", "{}",      "[1",        "[1,",    "[,1]",   "[1 2]",          "[1,]",
+        "[nan]", "[inf]", "[+1]",    "[true]",    "[null]", "[{}]",   "[1, \"a\"]",     "[[[[[[[[[1]]]]]]]]]",
+        "[\"a]", "[-]",   "[1e999]", "[\"\\q\"]", "[-inf]", "[-nan]", "[1, -infinity]", "[-"}) {
     EXPECT_THROW(lift_tensor_data(std::string(R"({"inputs": [{"data": )") + data + "}]}"), base::Error) << data;
   }
 }
