@@ -14,11 +14,21 @@
 #include "lockstep/base/thread.h"
 
 namespace lockstep::serving {
+namespace {
+
+constexpr int kFirstTries = 5;  // a run that saves all the time still gets a server
+
+}  // namespace
 
 class ModelSlot::Inside {
  public:
   Inside(ModelSource source, std::chrono::milliseconds look_every, std::function<void(const std::string&)> say)
-      : source_(std::move(source)), say_(std::move(say)), identity_(source_.identity()), current_(source_.load()) {
+      : source_(std::move(source)), say_(std::move(say)) {
+    for (int tries = 0; tries < kFirstTries; ++tries) {
+      identity_ = source_.identity();
+      current_ = source_.load();
+      if (source_.identity() == identity_) break;
+    }
     if (look_every.count() <= 0) return;
     thread_ = std::jthread([this, look_every](const std::stop_token& stop) {
       ::pthread_setname_np(::pthread_self(), "reload");
@@ -42,6 +52,7 @@ class ModelSlot::Inside {
       seen = source_.identity();
       if (seen == identity_) return;
       auto model = source_.load();
+      if (source_.identity() != seen) return;  // perhaps the old tensors under the new version: the next look loads it
       identity_ = seen;
       if (model->version() == current()->version()) return;
       say_(

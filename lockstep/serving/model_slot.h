@@ -18,7 +18,7 @@ struct ModelSource {
 
 // The model that is served now. Another thread looks whether its source has another one, loads that beside the old one
 // and puts it in its place: requests under way end with the model that they began with. One that cannot be loaded
-// changes nothing; the old one serves on.
+// changes nothing; the old one serves on. One whose source changed while it was loaded is loaded again.
 class ModelSlot {
  public:
   // Loads the first model; throws what that throws. `say`: told in words what was replaced, or why not.

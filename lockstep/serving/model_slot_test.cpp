@@ -7,6 +7,8 @@
 #include <atomic>
 #include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "lockstep/serving/small_model.h"
 
@@ -53,11 +55,44 @@ TEST(ModelSlotTest, ABadModelChangesNothingAndIsTriedOnce) {
 }
 
 TEST(ModelSlotTest, OtherBytesOfTheSameModelReplaceNothing) {
-  int looks = 0;
-  ModelSlot slot({[&] { return std::to_string(++looks); }, [] { return small_model("1"); }},
-                 std::chrono::milliseconds(0), [](const std::string&) { FAIL(); });
+  std::string there = "1";
+  int loads = 0;
+  ModelSlot slot({[&] { return there; }, [&] { return ++loads, small_model("1"); }}, std::chrono::milliseconds(0),
+                 [](const std::string&) { FAIL(); });
+  there = "2";
   slot.look_now();
+  EXPECT_EQ(loads, 2);
   EXPECT_EQ(slot.reloads(), 0);
+}
+
+// It may have the old tensors and the new version: then nothing would ever replace it.
+TEST(ModelSlotTest, WhatIsReplacedWhileItIsLoadedIsLoadedAgain) {
+  std::string there = "1";
+  std::string next = "2";  // comes in the middle of a load
+  std::vector<std::shared_ptr<const ServedModel>> loaded;
+  ModelSlot slot({[&] { return there; },
+                  [&] {
+                    if (!next.empty()) there = std::exchange(next, "");
+                    return loaded.emplace_back(small_model(there));
+                  }},
+                 std::chrono::milliseconds(0), [](const std::string&) {});
+  ASSERT_EQ(loaded.size(), 2U);
+  EXPECT_EQ(slot.current(), loaded[1]);
+  there = "3";
+  next = "4";
+  slot.look_now();
+  EXPECT_EQ(slot.current(), loaded[1]);
+  slot.look_now();
+  ASSERT_EQ(loaded.size(), 4U);
+  EXPECT_EQ(slot.current(), loaded[3]);
+  EXPECT_EQ(slot.reloads(), 1);
+}
+
+TEST(ModelSlotTest, ASourceThatNeverStandsStillIsServed) {
+  int looks = 0;
+  const ModelSlot slot({[&] { return std::to_string(++looks); }, [] { return small_model("1"); }},
+                       std::chrono::milliseconds(0), [](const std::string&) { FAIL(); });
+  EXPECT_EQ(slot.current()->version(), "1");
 }
 
 TEST(ModelSlotTest, LooksByItself) {
