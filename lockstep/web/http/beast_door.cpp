@@ -8,6 +8,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstdio>
 #include <limits>
 #include <optional>
 #include <set>
@@ -198,13 +199,17 @@ class Server::Inside : public std::enable_shared_from_this<Server::Inside> {
 
 void Server::Inside::handle(Request&& request, uint64_t number, const std::weak_ptr<Connection>& from) {
   const auto reply = std::make_shared<Reply<Inside>>(weak_from_this(), from, number);
+  const auto fail = [&](const char* why) {
+    std::fprintf(stderr, "a request failed: %s\n", why);
+    reply->give(error_response(500, "the server failed; its log has why"));
+  };
   try {
     handler_(std::move(request), [reply](Response response) { reply->give(std::move(response)); });
   } catch (const Error& error) {
-    const bool is_theirs = error.blame() == Blame::user;
-    reply->give(error_response(is_theirs ? 400 : 500, is_theirs ? error.what() : "the server failed; its log has why"));
-  } catch (const std::exception&) {
-    reply->give(error_response(500, "the server failed"));
+    if (error.blame() != Blame::user) return fail(error.what());
+    reply->give(error_response(400, error.what()));
+  } catch (const std::exception& error) {
+    fail(error.what());
   }
 }
 

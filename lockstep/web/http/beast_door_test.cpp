@@ -153,6 +153,7 @@ TEST(ServerTest, NobodyIsLeftWithoutAnAnswer) {
                         if (request.path == "/forgets") return;
                         if (request.path == "/keeps") return kept->push_back(answer);
                         if (request.path == "/user") throw base::Error(base::Blame::user, "wrong words");
+                        if (request.path == "/disk") throw base::Error(base::Blame::machine, "a disk of ours");
                         throw std::runtime_error("a secret of ours");
                       });
   EXPECT_EQ(status_of(talk(server, request_line("GET /forgets") + kClose)), 500);
@@ -160,9 +161,15 @@ TEST(ServerTest, NobodyIsLeftWithoutAnAnswer) {
   const std::string wrong = talk(server, request_line("GET /user") + kClose);
   EXPECT_EQ(status_of(wrong), 400);
   EXPECT_NE(wrong.find("wrong words"), std::string::npos);
-  const std::string failed = talk(server, request_line("GET /fails") + kClose);
-  EXPECT_EQ(status_of(failed), 500);
-  EXPECT_EQ(failed.find("secret"), std::string::npos);
+  testing::internal::CaptureStderr();
+  for (const char* path : {"/fails", "/disk"}) {
+    const std::string failed = talk(server, request_line(text("GET ", path)) + kClose);
+    EXPECT_EQ(status_of(failed), 500);
+    EXPECT_EQ(failed.find("of ours"), std::string::npos);
+    EXPECT_NE(failed.find("its log has why"), std::string::npos);
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "a request failed: a secret of ours\na request failed: a disk of ours\n");
 }
 
 TEST(ServerTest, RefusesWhatIsNotHttp) {

@@ -17,7 +17,7 @@ namespace lockstep::web {
 // the last copy is gone without a call, the answer is 500.
 using Answer = std::function<void(Response)>;
 // Runs on the server's one thread: it must not wait. What it throws is the answer: 400 for a user's error, else 500
-// without the words.
+// without the words, which go to standard error.
 using Handler = std::function<void(Request&&, const Answer&)>;
 
 // One line of the access log. The query is left out: it may hold the token.
