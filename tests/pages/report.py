@@ -103,7 +103,8 @@ def write_run(folder, classes, epochs=6, evaluated=True, crash=True, plan=False)
         put("step", step=step, epoch=step / per_epoch, loss=3.6 * math.exp(-4 * share) + .12 + abs(rng.gauss(0, .09)),
             accuracy=min(1, max(0, 1 - math.exp(-4.5 * share) + rng.gauss(0, .03))),
             lr=.04 * min(1, step / 50) * (.5 + .5 * math.cos(math.pi * share)), samples=60, seconds=seconds,
-            data=.06 * seconds, compute=.8 * seconds, communication=.09 * seconds, save=0)
+            data=.06 * seconds, compute=.8 * seconds, communication=.09 * seconds, save=0,
+            memory=round(4.15e9 * min(1, .8 + share)), watts=round(140 + 10 * seconds, 1))
         if step % per_epoch == 0 and evaluated:
             epoch = step // per_epoch
             top1 = .93 - .6 * math.exp(-epoch)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the pages about runs that are watched in headless Chromium: several runs beside each other, and a live one.
+"""Opens the pages about runs that are watched in headless Chromium: several runs beside each other, at desktop and phone width,
+light and dark, and a live one.
 
 watch.py [--keep DIR]: also writes screenshots (1280 and 390 wide, light and dark) for people to look at.
 """
@@ -15,7 +16,8 @@ import time
 import urllib.error
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent.parent / "planner")]
+from devtools import Browser  # noqa: E402
 from report import CHROMIUM, HOSTILE, LOCKSTEP, Dom, chromium, write_run  # noqa: E402
 
 
@@ -24,6 +26,18 @@ def screenshots(url, name, keep):
         for dark in (False, True):
             chromium(f"--screenshot={keep}/{name}-{width}-{'dark' if dark else 'light'}.png", f"--window-size={width},3600",
                      *(["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if dark else []), url)
+
+
+def check_shown(address):
+    """Nothing beside the screen, nothing faint, nothing failed."""
+    with Browser() as browser:
+        for width in (1280, 390):
+            for scheme in ("light", "dark"):
+                browser.open(address, width=width, scheme=scheme)
+                wide = browser.evaluate("document.documentElement.scrollWidth")
+                assert wide <= width, (scheme, wide, width)
+                faint = browser.faint_texts()
+                assert not faint and not browser.errors, (scheme, width, faint, browser.errors)
 
 
 def check_comparison(folder, keep):
@@ -39,6 +53,8 @@ def check_comparison(folder, keep):
     for words in ("3 runs", "small-lr", "training.optimizer.lr", "Fact against promise", "Why is it not faster?", "What differs"):
         assert dom.shows(words), words
     assert dom.shows(runs[2].name), "a hostile name is text"
+    assert dom.shows(", outside"), "a promise that was not kept"
+    check_shown(page.as_uri())
     if keep:
         screenshots(page.as_uri(), "comparison", keep)
 
@@ -82,7 +98,8 @@ def check_live(folder, keep):
         assert [each["step"] for each in news["steps"]] == [221] and not news["reset"], news["cursor"]
         dom = Dom(chromium("--dump-dom", address))
         assert dom.drawn and "problem" not in dom.ids, "the live page is not drawn"
-        for words in ("Chain of jobs", "node042", "<b>not markup</b>", "Promise against fact", "Why is it not faster?", "Throughput"):
+        for words in ("Chain of jobs", "node042", "<b>not markup</b>", "Promise against fact", "Why is it not faster?", "Throughput",
+                      "Power, watts"):
             assert dom.shows(words), words
         assert dom.tags.get("button") == 1 and dom.classes.get("curve", 0) >= 5, dom.classes
         taken = subprocess.run([LOCKSTEP, "report", run, "--live", "--port", root.rsplit(":", 1)[1]], capture_output=True, text=True, timeout=600)
