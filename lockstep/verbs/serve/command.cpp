@@ -4,9 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
 
 #include "lockstep/base/arguments.h"
 #include "lockstep/base/clock.h"
@@ -160,6 +164,40 @@ std::string access_line(const web::Access& access) {
   return line.dump(-1) + "\n";
 }
 
+// A line of each request, in a file or (-) on standard output. A disk that is full must not end the service: it is said
+// once, until a line can be written again.
+class AccessLog {
+ public:
+  explicit AccessLog(const std::string& file) {
+    if (file != "-") file_ = std::make_unique<base::FileWriter>(file, base::FileWriter::Mode::append);
+  }
+
+  void add(const web::Access& access) {
+    try {
+      write(access_line(access));
+    } catch (const Error& error) {
+      if (num_missing_++ == 0) std::fprintf(stderr, "the access log is not written: %s\n", error.what());
+      return;
+    }
+    if (num_missing_ == 0) return;
+    std::fprintf(stderr, "the access log is written again; requests that are missing: %lld\n",
+                 static_cast<long long>(num_missing_));
+    num_missing_ = 0;
+  }
+
+ private:
+  void write(const std::string& line) const {
+    if (file_) return file_->write_whole(line);
+    if (std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
+    const int code = errno;
+    std::clearerr(stdout);
+    throw Error(Blame::machine, text("standard output: ", std::strerror(code)));
+  }
+
+  std::unique_ptr<base::FileWriter> file_;  // none: standard output
+  int64_t num_missing_ = 0;
+};
+
 // A core file, or a program that somebody starts through us, would have the token.
 void harden() {
   ::umask(077);
@@ -190,13 +228,10 @@ int serve_command(const base::Arguments& arguments) {
   options.service = service_from(arguments);
   options.look_every = duration_or(arguments, "--reload", milliseconds(2000));
   options.drain = duration_or(arguments, "--drain", milliseconds(20000));
-  std::unique_ptr<base::FileWriter> log;
-  if (const auto file = arguments.value("--log"); file && *file != "-") {
-    log = std::make_unique<base::FileWriter>(*file, base::FileWriter::Mode::append);
-  }
-  if (log) options.server.log = [&](const web::Access& access) { log->write(access_line(access)); };
-  if (arguments.value("--log") == "-") {
-    options.server.log = [](const web::Access& access) { std::fputs(access_line(access).c_str(), stdout); };
+  std::optional<AccessLog> log;
+  if (const auto file = arguments.value("--log")) {
+    log.emplace(*file);
+    options.server.log = [&log](const web::Access& access) { log->add(access); };
   }
   options.say = [](const std::string& words) { std::fprintf(stderr, "%s\n", words.c_str()); };
   const std::string& source = arguments.only("a run folder, or a name of a store");
