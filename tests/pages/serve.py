@@ -122,7 +122,8 @@ def ask_page(browser, server, image, width, scheme):
         return box.right > panel.right || box.height > 2.6 * parseFloat(getComputedStyle(part).fontSize) * 1.5;
     }).map(part => part.textContent)""")
     assert not torn, ("words outside their panel, or in pieces", torn)
-    assert not browser.errors, browser.errors
+    faint = browser.faint_texts()
+    assert not faint and not browser.errors, (scheme, width, faint, browser.errors)
     return browser.evaluate("document.querySelector('#answers').innerText")
 
 
