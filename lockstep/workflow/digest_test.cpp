@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <ctime>
+
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 
@@ -13,11 +15,23 @@ namespace {
 
 class DigestTest : public testing::Test {
  protected:
+  // Young for as long as a test takes, however slow the disk is beneath it: modified an hour from now.
+  void stay_young() const {
+    struct timespec now {};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    modify_at({now.tv_sec + 3600, now.tv_nsec});
+  }
+  void modify_now() const { modify_at({0, UTIME_NOW}); }
   // A file cannot be made to look old: its inode remembers when it was touched. So these wait.
   static void grow_old() {
     const struct timespec nap { 2, 100'000'000 };
     ::nanosleep(&nap, nullptr);
   }
+  void modify_at(const struct timespec& time) const {
+    const struct timespec times[2] = {{0, UTIME_OMIT}, time};
+    ASSERT_EQ(::utimensat(AT_FDCWD, data_.c_str(), times, 0), 0);
+  }
+
   base::TemporaryFolder folder_;
   base::Path cache_ = folder_.path() / "digests.jsonl";
   base::Path data_ = folder_.path() / "data";
@@ -50,12 +64,14 @@ TEST_F(DigestTest, AFolderIsItsNamesAndContents) {
 
 TEST_F(DigestTest, ReadsAFileOnceItIsOldNoMore) {
   base::write_file(data_, "abc");
+  stay_young();
   {
     Digests young(cache_);
     young.of(data_);
     young.of(data_);
     EXPECT_EQ(young.files_read(), 2);
   }
+  modify_now();
   grow_old();
   {
     Digests old(cache_);
