@@ -339,7 +339,8 @@ void StageRun::complete(Digests& digests) {
     const std::string path = spec::stage_path(output);
     const std::string digest = digests.of(path);
     if (digest.empty()) throw Error(Blame::user, text("it ended well and did not write ", path), "name what it writes");
-    if (made_.empty()) sync_file_system(path);
+    const bool moved = std::any_of(made_.begin(), made_.end(), [&](const auto& one) { return one.second == path; });
+    if (!moved) sync_file_system(path);  // what was moved is on the disk
     record.outputs[path] = digest;
   }
   remove_put_aside();
