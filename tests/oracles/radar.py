@@ -131,7 +131,8 @@ def check_other_files(folder):
     check(katx["site"] == "KATX" and katx["sweeps"][0]["rays"] == 120, f"KATX: {katx['sweeps'][0]}")
     check("cut off" in katx["fault"], f"KATX is cut off: {katx['fault']!r}")
     plain = json.loads(probe("sweeps", folder / "KATX_plain"))
-    check(len(plain["sweeps"]) >= 8, f"KATX, plain: {len(plain['sweeps'])} sweeps with reflectivity")
+    rays = [sweep["rays"] for sweep in plain["sweeps"]]  # of all 16 cuts, the lower two angles twice in half degrees
+    check(rays == [720] * 4 + [360] * 12 and plain["fault"] == "", f"KATX, plain: sweeps of {rays} rays, {plain['fault']!r}")
     klot = json.loads(probe("sweeps", folder / "KLOT"))
     check([sweep["rays"] for sweep in klot["sweeps"]] == [367, 368, 366, 366, 366] and klot["fault"] == "", f"KLOT: {klot}")
     belgian = json.loads(probe("sweeps", folder / "20130429043000.rad.bewid.pvol.dbzh.scan1.hdf"))
