@@ -212,7 +212,7 @@ TEST_F(StagingTest, WhoHasNotTheLockChecksACopyToo) {
 
 TEST_F(StagingTest, NothingUnfinishedStaysBehind) {
   const base::Path partial = copy(0).string() + ".partial";
-  auto slow = std::make_unique<Staging>(collection_, plan_, Staging::Options{.bytes_per_second = 30000});
+  auto slow = std::make_unique<Staging>(collection_, plan_, Staging::Options{.bytes_per_second = 3000});
   EXPECT_TRUE(comes_true([&] { return std::filesystem::exists(partial); }));
   slow.reset();
   EXPECT_FALSE(std::filesystem::exists(partial)) << "stopped";
@@ -253,11 +253,16 @@ TEST_F(StagingTest, WhatAnEarlierRunLeftIsCheckedBeforeItIsUsed) {
 }
 
 TEST_F(StagingTest, AKillInTheMiddleOfACopyCostsNothingButTime) {
+  {  // the first shard is there: at the pace below it would take half a minute
+    const Staging quick(collection_, plan_);
+    ASSERT_TRUE(comes_true([&] { return quick.is_done(); }));
+  }
+  for (const int shard : {1, 2}) std::filesystem::remove(copy(shard));
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever becomes of the test
-    const Staging slow(collection_, plan_, {.bytes_per_second = 10000});
+    const Staging slow(collection_, plan_, {.bytes_per_second = 1000});
     ::pause();
     ::_exit(0);
   }
@@ -277,7 +282,7 @@ TEST_F(StagingTest, AnotherRankTakesOverFromTheDead) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever becomes of the test
-    const Staging slow(collection_, plan_, {.bytes_per_second = 10000});
+    const Staging slow(collection_, plan_, {.bytes_per_second = 1000});
     ::pause();
     ::_exit(0);
   }
