@@ -9,6 +9,7 @@
 #include "lockstep/image/converter.h"
 #include "lockstep/shards/shard_set.h"
 #include "lockstep/sources/file_tree.h"
+#include "lockstep/task/vocabulary.h"
 
 namespace lockstep::loader {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 using base::format_count;
 using base::text;
 
-constexpr size_t kMostNamed = 8;  // classes
+constexpr size_t kMostNamed = 8;  // classes, words
 
 std::vector<int64_t> samples_per_class(const Collection& collection) {
   std::vector<int64_t> counts(collection.classes.size());
@@ -86,6 +87,21 @@ void add_one_sided(const char* part, const Collection& has, const Collection& la
                        static_cast<size_t>(count) > kMostNamed ? ", ...): " : "): ", consequence));
 }
 
+void add_unknown_words(const Collection& train, const Collection& validate, std::vector<std::string>& lines) {
+  if (!task::is_vocabulary(train.classes)) return;
+  const task::UnknownWords found = task::find_unknown_words(validate.root, train.classes);
+  if (found.unknown == 0) return;
+  std::vector<std::string> names;
+  for (const std::string& name : found.names) {
+    if (names.size() == kMostNamed) break;
+    names.push_back(on_one_line(name));
+  }
+  const double share = static_cast<double>(found.unknown) / static_cast<double>(found.all);
+  lines.push_back(text("  of its words ", base::percent(share), " (", format_count(found.unknown), " of ",
+                       format_count(found.all), ") are not in the vocabulary, each is <unk>: ", base::join(names, ", "),
+                       found.names.size() > names.size() ? ", ..." : ""));
+}
+
 }  // namespace
 
 std::vector<std::string> data_lines(const Collections& collections, int64_t object_slots) {
@@ -97,6 +113,7 @@ std::vector<std::string> data_lines(const Collections& collections, int64_t obje
     return lines;
   }
   add_part("validation", *collections.validate, lines);
+  add_unknown_words(collections.train, *collections.validate, lines);
   add_one_sided("validation", collections.train, *collections.validate, "nothing is said of how well they are told",
                 lines);
   add_one_sided("training", *collections.validate, collections.train, "they cannot be learnt", lines);

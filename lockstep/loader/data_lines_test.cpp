@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/loader/data_lines.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/file.h"
@@ -66,6 +67,25 @@ TEST_F(DataLinesTest, SayHowManyObjectsAnImageHas) {
             "training: 5 images in " + small.folder.path().string() + ": 2 classes of objects, at most 7 in an image");
   EXPECT_EQ(data_lines(all, 7).size(), 2U);
   EXPECT_EQ(data_lines(all, 6)[1], "  an image has up to 7 objects, slots are there for 6: the largest are learnt");
+}
+
+TEST_F(DataLinesTest, SayWhichWordsAreNotInTheVocabulary) {
+  put("val/1.jpg");
+  Collections all{synthetic_collection(4, 2), scan_images(root("val"))};
+  all.train.classes = {"<pad>", "<start>", "<end>", "<unk>", "a", "cat"};
+  all.train.labelled = false;
+  all.validate->classes.clear();
+  const std::string head = "validation: 1 images in " + root("val");
+  EXPECT_EQ(data_lines(all).back(), head) << "nothing was counted";
+  base::write_file(folder_.path() / "val/words.csv", "word,count\na,9\ncat,2\n");
+  EXPECT_EQ(data_lines(all).back(), head);
+  base::write_file(folder_.path() / "val/words.csv", "word,count\na,13\nzebra,4\ncat,2\nyak,1\n");
+  EXPECT_EQ(data_lines(all).back(),
+            "  of its words 25.0 % (5 of 20) are not in the vocabulary, each is <unk>: zebra, yak");
+  base::write_file(folder_.path() / "val/words.csv", "word,count\nb,1\nc,1\nd,1\ne,1\nf,1\ng,1\nh,1\ni,1\nj,1\n");
+  EXPECT_THAT(
+      data_lines(all).back(),
+      testing::EndsWith("100.0 % (9 of 9) are not in the vocabulary, each is <unk>: b, c, d, e, f, g, h, i, ..."));
 }
 
 TEST_F(DataLinesTest, AFilesNameCannotForgeALine) {

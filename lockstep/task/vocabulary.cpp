@@ -2,9 +2,12 @@
 #include "lockstep/task/vocabulary.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <set>
+#include <string_view>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -18,6 +21,7 @@ using base::text;
 namespace {
 
 constexpr uint64_t kMostListBytes = uint64_t{1} << 30;
+constexpr std::array<std::string_view, kNumSpecialWords> kSpecialWords{"<pad>", "<start>", "<end>", "<unk>"};
 
 struct CountedWord {
   std::string word;
@@ -38,6 +42,16 @@ CountedWord read_line(const std::string& line, const std::string& where) {
               "prepare the captions again: lockstep prep");
 }
 
+std::vector<CountedWord> read_counts(const base::Path& path) {
+  std::vector<CountedWord> words;
+  int64_t number = 0;
+  for (const std::string& line : base::split(base::read_file(path, kMostListBytes), '\n')) {
+    if (++number == 1 || line.empty()) continue;  // the first one names the columns
+    words.push_back(read_line(line, text(path.string(), ":", number)));
+  }
+  return words;
+}
+
 }  // namespace
 
 std::vector<std::string> read_vocabulary(const base::Path& folder, int64_t min_count) {
@@ -46,16 +60,32 @@ std::vector<std::string> read_vocabulary(const base::Path& folder, int64_t min_c
     throw Error(Blame::user, text(folder.string(), ": no words were counted in it (", kWordCounts, ")"),
                 "task caption learns from shards of images with captions: lockstep prep captions.json --to DIR");
   }
-  std::vector<std::string> words{"<pad>", "<start>", "<end>", "<unk>"};
-  int64_t number = 0;
-  for (const std::string& line : base::split(base::read_file(path, kMostListBytes), '\n')) {
-    if (++number == 1 || line.empty()) continue;  // the first one names the columns
-    CountedWord one = read_line(line, text(path.string(), ":", number));
+  std::vector<std::string> words(kSpecialWords.begin(), kSpecialWords.end());
+  for (CountedWord& one : read_counts(path)) {
     if (one.count >= min_count) words.push_back(std::move(one.word));
   }
   if (std::ssize(words) > kNumSpecialWords) return words;
   throw Error(Blame::user, text("caption.min_count: no word of ", path.string(), " stands ", min_count, " times"),
               "--set caption.min_count=1");
+}
+
+bool is_vocabulary(const std::vector<std::string>& classes) {
+  return std::ssize(classes) > kNumSpecialWords &&
+         std::equal(kSpecialWords.begin(), kSpecialWords.end(), classes.begin());
+}
+
+UnknownWords find_unknown_words(const base::Path& folder, const std::vector<std::string>& vocabulary) {
+  UnknownWords found;
+  const base::Path path = folder / kWordCounts;
+  if (!std::filesystem::exists(path)) return found;
+  const std::set<std::string_view> known(vocabulary.begin(), vocabulary.end());
+  for (CountedWord& one : read_counts(path)) {
+    found.all += one.count;
+    if (known.contains(one.word)) continue;
+    found.unknown += one.count;
+    found.names.push_back(std::move(one.word));
+  }
+  return found;
 }
 
 Vocabulary::Vocabulary(std::vector<std::string> words) : words_(std::move(words)) {

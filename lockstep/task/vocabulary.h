@@ -20,6 +20,20 @@ constexpr int64_t kPadWord = 0, kStartWord = 1, kEndWord = 2, kUnknownWord = 3, 
 // training captions, the most frequent first. User error where prep has counted none, or none is so frequent.
 std::vector<std::string> read_vocabulary(const base::Path& folder, int64_t min_count);
 
+// Whether these classes are the words of task caption.
+bool is_vocabulary(const std::vector<std::string>& classes);
+
+// Of all words of a part's captions, as often as they stand there, those that are none of the vocabulary: a network is
+// given kUnknownWord for each.
+struct UnknownWords {
+  int64_t all = 0, unknown = 0;
+  std::vector<std::string> names = {};  // of the unknown ones, each once, the most frequent first
+
+  bool operator==(const UnknownWords&) const = default;
+};
+// Zeros where prep has counted none.
+UnknownWords find_unknown_words(const base::Path& folder, const std::vector<std::string>& vocabulary);
+
 // Words and their numbers.
 class Vocabulary {
  public:

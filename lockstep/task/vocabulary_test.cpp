@@ -36,6 +36,17 @@ TEST(VocabularyTest, NamesWhatIsMissing) {
   EXPECT_THAT(message(), HasSubstr("words.csv:2"));
 }
 
+TEST(VocabularyTest, FindsTheWordsThatItDoesNotHave) {
+  const base::TemporaryFolder folder;
+  const std::vector<std::string> words{"<pad>", "<start>", "<end>", "<unk>", "a", "cat"};
+  EXPECT_TRUE(is_vocabulary(words));
+  EXPECT_FALSE(is_vocabulary({"a", "cat"}));
+  EXPECT_FALSE(is_vocabulary({}));
+  EXPECT_EQ(find_unknown_words(folder.path(), words), UnknownWords());
+  base::write_file(folder.path() / kWordCounts, "word,count\na,9\nzebra,4\ncat,2\nyak,1\n");
+  EXPECT_EQ(find_unknown_words(folder.path(), words), (UnknownWords{16, 5, {"zebra", "yak"}}));
+}
+
 TEST(VocabularyTest, WritesACaptionWithItsEndAndReadsItBack) {
   const Vocabulary words({"<pad>", "<start>", "<end>", "<unk>", "a", "cat"});
   std::vector<int64_t> row(4);
