@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
@@ -30,6 +32,38 @@ spec::Job quick_job() {
   job.checkpoint.every_epochs = 0;
   return job;
 }
+
+// Waits before every file, and for no disk: a stall of the real one is no part of what these runs are slow in.
+class CalmDisk : public run::Disk {
+ public:
+  explicit CalmDisk(std::chrono::milliseconds wait = {}) : wait_(wait) {}
+  uint64_t free_bytes(const base::Path& folder) override { return real_->free_bytes(folder); }
+  void make_folder(const base::Path& path) override { real_->make_folder(path); }
+  std::unique_ptr<run::DiskFile> create(const base::Path& path) override {
+    std::this_thread::sleep_for(wait_);
+    return std::make_unique<File>(real_->create(path));
+  }
+  void rename(const base::Path& from, const base::Path& to) override { real_->rename(from, to); }
+  void sync_folder(const base::Path& /*path*/) override {}
+  void remove(const base::Path& path) override { real_->remove(path); }
+  bool exists(const base::Path& path) override { return real_->exists(path); }
+  std::vector<base::Path> list(const base::Path& folder) override { return real_->list(folder); }
+
+ private:
+  class File : public run::DiskFile {
+   public:
+    explicit File(std::unique_ptr<run::DiskFile> real) : real_(std::move(real)) {}
+    void write(std::span<const std::byte> bytes) override { real_->write(bytes); }
+    void sync() override {}
+    void close() override { real_->close(); }
+
+   private:
+    std::unique_ptr<run::DiskFile> real_;
+  };
+
+  std::shared_ptr<run::Disk> real_ = run::real_disk();
+  std::chrono::milliseconds wait_;
+};
 
 TEST(SlowRunsTest, LargeImagesAndOneLoaderThread) {
   const base::TemporaryFolder folder;
@@ -60,37 +94,21 @@ TEST(SlowRunsTest, AnEvaluationAfterEveryStep) {
   const base::TemporaryFolder folder;
   spec::Job job = quick_job();
   job.data.validate = "synthetic";
-  job.data.samples = 1200;
+  job.data.samples = 6000;
   job.training.global_batch = 2;
   job.training.epochs = 0;
   job.training.steps = 6;
   job.evaluation.every_steps = 1;
-  train_in(folder.path() / "run", job);
+  TrainOptions options;
+  options.run = folder.path() / "run";
+  options.disk = std::make_shared<CalmDisk>();
+  train(job, options, *comm::single_group());
   const auto found = why_slow(folder.path() / "run").findings.at(0);
   EXPECT_EQ(found.part, "evaluation") << found.what;
   EXPECT_GT(found.share, 0.5);
   EXPECT_THAT(found.setting, HasSubstr("evaluation.every_steps="));
   EXPECT_GT(found.gain, 0.4);
 }
-
-// Takes a while for every file.
-class SlowDisk : public run::Disk {
- public:
-  uint64_t free_bytes(const base::Path& folder) override { return real_->free_bytes(folder); }
-  void make_folder(const base::Path& path) override { real_->make_folder(path); }
-  std::unique_ptr<run::DiskFile> create(const base::Path& path) override {
-    std::this_thread::sleep_for(std::chrono::milliseconds(25));
-    return real_->create(path);
-  }
-  void rename(const base::Path& from, const base::Path& to) override { real_->rename(from, to); }
-  void sync_folder(const base::Path& path) override { real_->sync_folder(path); }
-  void remove(const base::Path& path) override { real_->remove(path); }
-  bool exists(const base::Path& path) override { return real_->exists(path); }
-  std::vector<base::Path> list(const base::Path& folder) override { return real_->list(folder); }
-
- private:
-  std::shared_ptr<run::Disk> real_ = run::real_disk();
-};
 
 TEST(SlowRunsTest, ASaveAfterEveryStep) {
   const base::TemporaryFolder folder;
@@ -100,7 +118,7 @@ TEST(SlowRunsTest, ASaveAfterEveryStep) {
   job.checkpoint.every_epochs = 0.25;
   TrainOptions options;
   options.run = folder.path() / "run";
-  options.disk = std::make_shared<SlowDisk>();
+  options.disk = std::make_shared<CalmDisk>(std::chrono::milliseconds(100));
   train(job, options, *comm::single_group());
   const auto found = why_slow(folder.path() / "run").findings.at(0);
   EXPECT_EQ(found.part, "save") << found.what;
@@ -116,6 +134,7 @@ TEST(SlowRunsTest, OneRankThatIsSlowerThanTheOthers) {
   comm::run_thread_ranks(3, [&](comm::Group& group) {
     TrainOptions options;
     options.run = folder.path() / "run";
+    options.disk = std::make_shared<CalmDisk>();
     options.stop = [slow = group.rank() == 2] {
       if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(100));
       return std::string();
