@@ -164,7 +164,7 @@ function classTable() {
     element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, head)), body)));
 }
 
-const named = answer => isNumber(answer) ? compact(answer) : answer;
+const named = answer => isNumber(answer) ? compact(answer) : answer === "" ? "nothing" : answer;
 
 // The file, and its folder where that is not its class; the rest stands in the tip.
 function shortName(name, target) {
