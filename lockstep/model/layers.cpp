@@ -108,8 +108,21 @@ at::Tensor with_met_taps(const at::Tensor& weight, const at::Tensor& input, cons
   return met.all().item<bool>() ? weight : at::where(met, weight, at::zeros({}, weight.options()));
 }
 
+// Whether oneDNN (as of libtorch 2.11) would gather the pixels that a kernel of one pixel reads into a workspace that
+// is too small for them, when it computes the gradient of the weight: with fewer channels than a register holds it
+// writes past its end (github.com/uxlfoundation/oneDNN/issues/6035). An odd batch on two threads ends in a double free.
+bool overruns_gathering(const at::Tensor& input, const ConvShape& shape, std::array<int64_t, 2> padding) {
+  constexpr int64_t kRegister = 16;
+  return input.is_cpu() && shape.kernel == 1 && shape.stride > 1 && shape.in / shape.groups < kRegister &&
+         padding == std::array<int64_t, 2>{};
+}
+
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, const ConvShape& shape,
                     std::array<int64_t, 2> padding) {
+  if (overruns_gathering(input, shape, padding)) {
+    const at::Tensor read = input.slice(2, 0, c10::nullopt, shape.stride).slice(3, 0, c10::nullopt, shape.stride);
+    return at::conv2d(read, weight, bias, 1, padding, 1, shape.groups);
+  }
   return at::conv2d(input, with_met_taps(weight, input, shape, padding), bias, shape.stride, padding, 1, shape.groups);
 }
 

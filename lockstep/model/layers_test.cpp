@@ -66,6 +66,21 @@ TEST(LayersTest, TapsThatMeetPaddingAloneHaveNoGradientInAnyPrecision) {
   }
 }
 
+// Without the care of layers.cpp it writes past a workspace: a double free, mostly at once.
+TEST(LayersTest, FewChannelsAndAStrideKeepTheirGradientAndTheHeap) {
+  OneLayer block;
+  Maker maker(1, at::kCPU);
+  const Conv2d conv({block, maker, "c."}, {.in = 8, .out = 16, .stride = 2});
+  const at::Tensor weight = block.parameters[0].tensor;
+  const at::Tensor input = at::arange(5 * 8 * 24 * 80, at::kFloat).remainder(7).view({5, 8, 24, 80});
+  const at::Tensor expected = input.slice(2, 0, c10::nullopt, 2).slice(3, 0, c10::nullopt, 2).sum({0, 2, 3});
+  for (int i = 0; i < 20; ++i) {
+    weight.mutable_grad() = at::Tensor();
+    conv(input.contiguous(at::MemoryFormat::ChannelsLast)).sum().backward();
+    EXPECT_TRUE(weight.grad().flatten(1).allclose(expected.expand({16, 8}))) << i;
+  }
+}
+
 TEST(LayersTest, BatchNormUpdatesItsStatisticsInTrainingOnly) {
   OneLayer block;
   Maker maker(1, at::kCPU);
