@@ -94,7 +94,7 @@ TEST(SlowRunsTest, AnEvaluationAfterEveryStep) {
   const base::TemporaryFolder folder;
   spec::Job job = quick_job();
   job.data.validate = "synthetic";
-  job.data.samples = 6000;
+  job.data.samples = 2000;
   job.training.global_batch = 2;
   job.training.epochs = 0;
   job.training.steps = 6;
