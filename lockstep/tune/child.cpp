@@ -292,7 +292,7 @@ void wait_for(const std::vector<const Child*>& children, double seconds) {
     seconds = std::min(seconds, std::max(kSoon, base::steady_seconds() - *child->closed()));
   }
   for (const Child* child : children) {
-    for (const int one : {child->output_descriptor(), child->end_descriptor()}) {
+    for (const int one : {child->output_descriptor(), child->error_descriptor(), child->end_descriptor()}) {
       if (one >= 0) watched.push_back({one, POLLIN, 0});
     }
   }

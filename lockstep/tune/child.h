@@ -43,6 +43,7 @@ class Child {
   void kill_now(const std::string& why);
   pid_t pid() const { return pid_; }
   int output_descriptor() const { return out_; }  // -1: closed
+  int error_descriptor() const { return err_; }   // likewise
   int end_descriptor() const { return end_; }     // readable when it is over; -1: the kernel has none
   // When it closed the pipes to us, in steady seconds.
   const std::optional<double>& closed() const { return closed_; }

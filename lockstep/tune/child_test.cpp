@@ -93,7 +93,7 @@ void forbid_pidfd() {
 TEST(ChildTest, SeesAnEndSoonOnAKernelThatDoesNotTellIt) {
   const auto look = [] {
     forbid_pidfd();
-    Child child({"sh", "-c", "echo a; exec >&- 2>&-; sleep 0.1"}, {});
+    Child child({"sh", "-c", "echo a; exec >&-; sleep 0.1; exec 2>&-; sleep 0.1"}, {});
     int waits = 0;
     for (; !child.poll() && waits < 100; ++waits) wait_for({&child}, 60);
     std::_Exit(child.end_descriptor() < 0 && child.ended() ? 0 : 1);
