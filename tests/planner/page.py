@@ -69,8 +69,11 @@ def cases(zoo):
         if "--assume" in words:
             words = words + ["--levers", ALONE]
         yield make(names[len(words) % len(names)], 128, "bf16", words)
-    for index in range(6):  # few samples: there some of the blocks are recomputed
-        yield make(names[-1 - index], 15, ("bf16", "amp", "fp32")[index % 3], ["--on", "all", "--levers", ALONE], which=-1, classes=-1)
+    # Batches of which a GPU of the catalogue holds all but some blocks: those alone are recomputed.
+    for name, batch, precision in (("vit_giant_patch14_224", 15, "bf16"), ("vit_huge_patch14_224", 15, "amp"),
+                                   ("vit_large_patch16_224", 24, "bf16"), ("vit_base_patch16_224", 64, "fp32"),
+                                   ("vit_small_patch16_224", 15, "amp"), ("convnext_tiny", 15, "fp32")):
+        yield make(name, batch, precision, ["--on", "all", "--levers", ALONE], which=-1, classes=-1)
 
 
 def digits(text):
