@@ -185,7 +185,7 @@ def main():
     pages, links, wrong = check(folder / "site")
     for line in sorted(set(wrong)):
         print(f"WRONG {line}")
-    print(f"site: {pages} pages, {links} links, {len(set(wrong))} wrong: {folder}/site/index.html")
+    print(f"site: {pages} pages, {links} links, {len(set(wrong))} wrong: {os.path.relpath(folder)}/site/index.html")
     return 1 if wrong else 0
 
 
