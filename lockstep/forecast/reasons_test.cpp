@@ -10,6 +10,7 @@ namespace lockstep::forecast {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class ReasonsTest : public InventedOption {};
 
@@ -50,6 +51,19 @@ TEST_F(ReasonsTest, SaysWhichCudaDroveAGpuLast) {
 TEST_F(ReasonsTest, SaysWhenABatchDoesNotDivide) {
   EXPECT_THAT(reasons(forecast_option(context(), machine_option_of(3, 80), workload_.levers)),
               HasSubstr("64 samples do not divide by 3 ranks: 1 of them take 22, the others 21"));
+}
+
+TEST_F(ReasonsTest, NamesTheOperatorsThatWereCountedWithoutARule) {
+  const MachineOption machine_option = machine_option_of(1, 80);
+  EXPECT_THAT(reasons(forecast_option(context(), machine_option, workload_.levers)), Not(HasSubstr("has no rule")));
+  recordings_ = Recordings([](const TraceKey& trace_key) {
+    Recording step = invented_step(trace_key);
+    step.estimated = {"aten::odd", "aten::strange"};
+    return step;
+  });
+  EXPECT_THAT(reasons(forecast_option(context(), machine_option, workload_.levers)),
+              HasSubstr("the simulation has no rule of aten::odd, aten::strange: counted by the bytes of the tensors; "
+                        "the step's interval is wider for it"));
 }
 
 }  // namespace
