@@ -33,7 +33,7 @@ def run(words, folder, environment):
 
 
 def processor():
-    for line in open("/proc/cpuinfo"):
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     sys.exit("/proc/cpuinfo names no processor")

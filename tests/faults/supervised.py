@@ -225,7 +225,8 @@ def gone(pids, seconds=GONE):
 
 
 def machine():
-    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "?")
     return f"{os.cpu_count()} cores, {model}"
 
 
