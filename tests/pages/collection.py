@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from report import CHROMIUM, HOSTILE, LOCKSTEP, Dom, chromium
+from report import HOSTILE, LOCKSTEP, Dom, chromium
 
 ROW = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>)', re.S)
 
@@ -104,9 +104,6 @@ def check_large(folder, keep, count=10000):
 
 
 def main():
-    if not CHROMIUM:
-        print("collection.py: SKIPPED: no chromium (Debian: chromium)")
-        return
     keep = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) == 3 and sys.argv[1] == "--keep" else None
     if keep:
         keep.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from report import CHROMIUM, LOCKSTEP, ROOT
+from report import LOCKSTEP, ROOT
 
 sys.path.insert(0, str(ROOT / "tests/planner"))
 from devtools import Browser  # noqa: E402
@@ -144,9 +144,6 @@ def look(browser, folder, task, worst, width):
 
 
 def main():
-    if not CHROMIUM:
-        print("tasks.py: SKIPPED: no chromium (Debian: chromium)")
-        return
     keep = pathlib.Path(sys.argv[2]).resolve() if sys.argv[1:2] == ["--keep"] else None
     with tempfile.TemporaryDirectory() as name, Browser() as browser:
         for task in TASKS:

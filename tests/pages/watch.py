@@ -18,7 +18,7 @@ import urllib.request
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent.parent / "planner")]
 from devtools import Browser  # noqa: E402
-from report import CHROMIUM, HOSTILE, LOCKSTEP, Dom, chromium, write_run  # noqa: E402
+from report import HOSTILE, LOCKSTEP, Dom, chromium, write_run  # noqa: E402
 
 
 def screenshots(url, name, keep):
@@ -112,8 +112,6 @@ def check_live(folder, keep):
 
 
 def main():
-    if not CHROMIUM:
-        sys.exit("watch.py: chromium is missing: scripts/deps.sh")
     keep = sys.argv[2] if len(sys.argv) == 3 and sys.argv[1] == "--keep" else None
     with tempfile.TemporaryDirectory() as name:
         check_comparison(pathlib.Path(name), keep)
