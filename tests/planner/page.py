@@ -139,13 +139,13 @@ def check_plans(browser, folder, most):
     zoo = json.loads(browser.evaluate("document.getElementById('zoo').textContent"))
     wanted = re.findall(r'"name": "(\w+)", "title"', (ROOT / "planner/zoo.json").read_text())
     assert [row["name"] for row in zoo["networks"]] == wanted, (zoo["networks"], wanted)
-    times = []  # seconds, network
+    times = []  # seconds, network, whether on every GPU
     options = []
     for job, words in list(cases(zoo))[:most]:
         found, took = compare(browser, folder, job, words)
-        times.append((took / 1000, job["model"]["name"]))
+        times.append((took / 1000, job["model"]["name"], "all" in words))
         options += found
-    done, slowest = len(times), max(times)
+    done, slowest = len(times), max(one for one in times if one[2])
     assert done == most, f"{done} plans, {most} are promised"
     partly = sum(row["levers"]["recompute"] not in ([], ["all"]) for row in options)
     assert partly > 0 or most < 50, "no option recomputes a part of the blocks"
@@ -309,8 +309,9 @@ def main():
         check_recording(browser, folder, options.keep)
         browser.open(PAGE.as_uri())
         figures.update(check_plans(browser, folder, options.plans))
-        over = [name for name, limit in (("loaded", MOST_LOAD), ("planned", MOST_PLAN)) if figures[name] > limit]
-        seconds, network = figures["slowest"]
+        seconds, network, _ = figures["slowest"]
+        over = [name for name, took, limit in (("loaded", figures["loaded"], MOST_LOAD), ("planned", figures["planned"], MOST_PLAN),
+                                               ("slowest", seconds, MOST_PLAN)) if took > limit]
         # The last line is the row's in results/test_all.json.
         print(f"page.py: {figures['size'] / 1e6:.2f} MB, loaded in {figures['loaded']:.2f} s, {figures['plans']} plans with the program's digits; "
               f"planned in {figures['planned']:.2f} s ({figures['network']}, every GPU), slowest {seconds:.2f} s ({network})"
