@@ -11,15 +11,16 @@ import math
 import os
 import pathlib
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "planner"))
+from devtools import CHROMIUM, Browser  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
 LOCKSTEP = BUILD / "bin" / "lockstep"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if not CHROMIUM:  # of every test here that opens a page: none of them passes without having looked
     sys.exit(f"{pathlib.Path(sys.argv[0]).name}: chromium is missing: scripts/deps.sh test")
 # A profile of its own: one in the home folder may be held, also by a lock that a killed browser left there.
@@ -69,16 +70,28 @@ def chromium(*arguments):
     return done.stdout
 
 
-def look(page, keep, name, wanted, height=2000):
-    """The page, which must show all that is wanted and have taken no text for markup; screenshots of it into `keep`."""
+def check_shown(address, keep, name):
+    """On a desk and on a phone, light and dark: nothing beside the screen, nothing faint, nothing failed; screenshots into `keep`."""
+    with Browser() as browser:
+        for width in (1280, 390):
+            for scheme in ("light", "dark"):
+                browser.open(address, width=width, scheme=scheme, drawn="document.readyState === 'complete'")
+                wide = browser.evaluate("document.documentElement.scrollWidth")
+                assert wide <= width, (name, scheme, wide, width)
+                faint = browser.faint_texts()
+                assert not faint and not browser.errors, (name, scheme, width, faint, browser.errors)
+                if keep:
+                    browser.screenshot(keep / f"{name}-{width}-{scheme}.png")
+
+
+def look(page, keep, name, wanted):
+    """The page, which must show all that is wanted and have taken no text for markup, wherever it is looked at."""
     dom = Dom(chromium("--dump-dom", f"file://{page}"))
     assert "problem" not in dom.ids, f"{name}: the page failed"
     assert not dom.tags.get("img") and "pwned" not in dom.text, f"{name}: hostile text became markup"
     for words in wanted:
         assert dom.shows(words), f"{name}: '{words}' is not shown"
-    if keep:
-        for width in (1280, 390):
-            chromium(f"--window-size={width},{height}", f"--screenshot={keep}/{name}-{width}.png", f"file://{page}")
+    check_shown(page.as_uri(), keep, name)
     return dom
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the pages of `lockstep tune` in headless Chromium: everything is drawn, nothing fails, hostile text stays text.
+"""Opens the pages of `lockstep tune` in headless Chromium: everything is drawn, nothing fails, hostile text stays text; at desktop
+and phone width, light and dark.
 
-tune.py [--keep DIR]: also writes screenshots (1280 and 390 wide) for people to look at.
+tune.py [--keep DIR]: also writes screenshots (1280 and 390 wide, light and dark) for people to look at.
 """
 import json
 import pathlib
@@ -42,7 +43,7 @@ def main():
         folder = pathlib.Path(name)
         write_study(folder / "s")
         subprocess.run([LOCKSTEP, "tune", folder / "s", "--report"], check=True, stdout=subprocess.DEVNULL)
-        dom = look(folder / "s" / "report.html", keep, "tune", ["Best so far", "Importance", "Parallel coordinates", "Learning curves", "The next trial", "Could not fit"], 2200)
+        dom = look(folder / "s" / "report.html", keep, "tune", ["Best so far", "Importance", "Parallel coordinates", "Learning curves", "The next trial", "Could not fit"])
         assert dom.tags["svg"] >= 3 and dom.tags["path"] > 60, dom.tags
         write_study(folder / "many", 4500)  # the page draws the newest 2,000, and counts all: 1, 4, 7, ... are pruned, 5 failed
         subprocess.run([LOCKSTEP, "tune", folder / "many", "--report"], check=True, stdout=subprocess.DEVNULL)
@@ -51,7 +52,7 @@ def main():
         (folder / "p.json").write_text(json.dumps(study))
         program = "while read a b c; do case $a in 0.[0-4]*) echo calm;; *) case $c in 0.[89]*) echo rare;; *) echo 'wild <b>';; esac;; esac; done"
         subprocess.run([LOCKSTEP, "tune", "--partition", folder / "p.json", "--to", folder / "p", "--here", "--", "sh", "-c", program], check=True, stdout=subprocess.DEVNULL)
-        dom = look(folder / "p" / "partition.html", keep, "partition", ["3 regions", "wild <b>", "Pairs of parameters", "What may have been missed"], 2200)
+        dom = look(folder / "p" / "partition.html", keep, "partition", ["3 regions", "wild <b>", "Pairs of parameters", "What may have been missed"])
         assert dom.tags["svg"] >= 3 and dom.classes["point"] > 300, dom.tags
     print("pages/tune: study and partition are drawn")
 

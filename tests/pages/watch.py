@@ -16,28 +16,7 @@ import time
 import urllib.error
 import urllib.request
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent.parent / "planner")]
-from devtools import Browser  # noqa: E402
-from report import HOSTILE, LOCKSTEP, Dom, chromium, write_run  # noqa: E402
-
-
-def screenshots(url, name, keep):
-    for width in (1280, 390):
-        for dark in (False, True):
-            chromium(f"--screenshot={keep}/{name}-{width}-{'dark' if dark else 'light'}.png", f"--window-size={width},3600",
-                     *(["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if dark else []), url)
-
-
-def check_shown(address):
-    """Nothing beside the screen, nothing faint, nothing failed."""
-    with Browser() as browser:
-        for width in (1280, 390):
-            for scheme in ("light", "dark"):
-                browser.open(address, width=width, scheme=scheme)
-                wide = browser.evaluate("document.documentElement.scrollWidth")
-                assert wide <= width, (scheme, wide, width)
-                faint = browser.faint_texts()
-                assert not faint and not browser.errors, (scheme, width, faint, browser.errors)
+from report import HOSTILE, LOCKSTEP, Dom, check_shown, chromium, write_run
 
 
 def check_comparison(folder, keep):
@@ -54,9 +33,7 @@ def check_comparison(folder, keep):
         assert dom.shows(words), words
     assert dom.shows(runs[2].name), "a hostile name is text"
     assert dom.shows(", outside"), "a promise that was not kept"
-    check_shown(page.as_uri())
-    if keep:
-        screenshots(page.as_uri(), "comparison", keep)
+    check_shown(page.as_uri(), keep, "comparison")
 
 
 def fetch(url, **headers):
@@ -104,15 +81,14 @@ def check_live(folder, keep):
         assert dom.tags.get("button") == 1 and dom.classes.get("curve", 0) >= 5, dom.classes
         taken = subprocess.run([LOCKSTEP, "report", run, "--live", "--port", root.rsplit(":", 1)[1]], capture_output=True, text=True, timeout=600)
         assert taken.returncode == 3 and "in use" in taken.stderr, taken.stderr
-        if keep:
-            screenshots(address, "live", keep)
+        check_shown(address, keep, "live")
     finally:
         server.send_signal(signal.SIGINT)
         assert server.wait(timeout=600) == 0
 
 
 def main():
-    keep = sys.argv[2] if len(sys.argv) == 3 and sys.argv[1] == "--keep" else None
+    keep = pathlib.Path(sys.argv[2]).resolve() if sys.argv[1:2] == ["--keep"] else None
     with tempfile.TemporaryDirectory() as name:
         check_comparison(pathlib.Path(name), keep)
         check_live(pathlib.Path(name), keep)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the page of a workflow in headless Chromium: timeline, shares and Amdahl sum are drawn, hostile text stays text.
+"""Opens the page of a workflow in headless Chromium: timeline, shares and Amdahl sum are drawn, hostile text stays text;
+at desktop and phone width, light and dark.
 
-workflow.py [--keep DIR]: also writes screenshots (1280 and 390 wide) for people to look at.
+workflow.py [--keep DIR]: also writes screenshots (1280 and 390 wide, light and dark) for people to look at.
 """
 import json
 import pathlib
