@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the pages about runs that are watched in headless Chromium: several runs beside each other, at desktop and phone width,
-light and dark, and a live one.
+"""Opens the pages about runs that are watched in headless Chromium: several runs beside each other, and a live one, which is
+paused by the keyboard; both at desktop and phone width, light and dark.
 
 watch.py [--keep DIR]: also writes screenshots (1280 and 390 wide, light and dark) for people to look at.
 """
@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 
-from report import HOSTILE, LOCKSTEP, Dom, check_shown, chromium, write_run
+from report import HOSTILE, LOCKSTEP, Browser, Dom, check_shown, chromium, write_run
 
 
 def check_comparison(folder, keep):
@@ -44,6 +44,38 @@ def fetch(url, **headers):
         return error.code, error.read()
 
 
+def append_step(run, step, ask):
+    """Waits until the server tells of the step, which it looks for twice a second; what it tells then."""
+    with (run / "journal.jsonl").open("a") as journal:
+        line = {"v": 1, "t": 1.9e9, "event": "step", "step": step, "epoch": step / 55, "loss": .5, "samples": 60, "seconds": 1}
+        journal.write(json.dumps(line) + "\n")
+    for _ in range(1200):
+        news = ask()
+        if news["steps"] and news["steps"][-1]["step"] == step:
+            return news
+        time.sleep(.1)
+    raise AssertionError(f"step {step} is not told: {news['cursor']}")
+
+
+def check_keyboard(address, go_on):
+    """Tab and Enter pause the page, Enter lets it take what came meanwhile: step 222 of this run."""
+    with Browser() as browser:
+        browser.open(address)
+        browser.press("Tab")
+        assert browser.evaluate("document.activeElement.id") == "pause"
+        assert browser.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none", "focus is not seen"
+        browser.press("Enter")
+        assert browser.evaluate("document.activeElement.ariaPressed") == "true"
+        browser.wait_for("!asking")
+        go_on()
+        browser.evaluate("ask()")
+        assert browser.evaluate("document.documentElement.dataset.step") == "221", "a paused page asks on"
+        browser.press("Enter")
+        assert browser.evaluate("document.activeElement.ariaPressed") == "false"
+        browser.wait_for("document.documentElement.dataset.step === '222'")
+        assert not browser.errors, browser.errors
+
+
 def check_live(folder, keep):
     run = folder / "live"
     write_run(run, ["cat", "dog"], epochs=4, evaluated=True, plan=True)
@@ -65,13 +97,10 @@ def check_live(folder, keep):
         assert status == 200 and first["reset"] and len(first["steps"]) == 220, status
         assert fetch(f"{root}/journal.jsonl", **bearer)[0] == 404
         cursor = "&".join(f"{key}={value}" for key, value in first["cursor"].items())
-        with (run / "journal.jsonl").open("a") as journal:  # write_run leaves a torn line at the end
-            journal.write('\n{"v":1,"t":1.9e9,"event":"step","step":221,"epoch":4.01,"loss":0.5,"samples":60,"seconds":1}\n')
-        for _ in range(1200):  # the server looks at the folder twice a second
-            news = json.loads(fetch(f"{root}/run.json?{cursor}", **bearer)[1])
-            if news["steps"]:
-                break
-            time.sleep(.1)
+        with (run / "journal.jsonl").open("a") as journal:
+            journal.write("\n")  # write_run leaves a torn line at the end
+        ask = lambda: json.loads(fetch(f"{root}/run.json?{cursor}", **bearer)[1])
+        news = append_step(run, 221, ask)
         assert [each["step"] for each in news["steps"]] == [221] and not news["reset"], news["cursor"]
         dom = Dom(chromium("--dump-dom", address))
         assert dom.drawn and "problem" not in dom.ids, "the live page is not drawn"
@@ -82,6 +111,7 @@ def check_live(folder, keep):
         taken = subprocess.run([LOCKSTEP, "report", run, "--live", "--port", root.rsplit(":", 1)[1]], capture_output=True, text=True, timeout=600)
         assert taken.returncode == 3 and "in use" in taken.stderr, taken.stderr
         check_shown(address, keep, "live")
+        check_keyboard(address, lambda: append_step(run, 222, ask))
     finally:
         server.send_signal(signal.SIGINT)
         assert server.wait(timeout=600) == 0
@@ -92,7 +122,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         check_comparison(pathlib.Path(name), keep)
         check_live(pathlib.Path(name), keep)
-    print("watch.py: both pages are drawn")
+    print("watch.py: both pages are drawn, at two widths, light and dark; the live one is paused by the keyboard")
 
 
 if __name__ == "__main__":
