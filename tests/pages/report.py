@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Opens `lockstep report` pages in headless Chromium: the charts are drawn, nothing fails, hostile text stays text.
+"""Opens `lockstep report` pages in headless Chromium: the charts are drawn and read by the keyboard, nothing fails, hostile text
+stays text.
 
 report.py [--keep DIR]: also writes screenshots (1280 and 390 wide, light and dark) for people to look at.
 """
@@ -222,6 +223,44 @@ def check_text_fits(page, width):
     assert not measured["outside"], f"cut off in a window of {width} pixels: {measured['outside']}"
 
 
+def reach_chart(browser):
+    """Goes by Tab to the next chart; its name."""
+    for _ in range(20):
+        browser.press("Tab")
+        if browser.evaluate("document.activeElement.tagName") == "svg":
+            assert browser.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none", "focus is not seen"
+            return browser.evaluate("document.activeElement.ariaLabel")
+    raise AssertionError("no chart is reached by Tab")
+
+
+def told(browser):
+    """What the tip says: figures, of x first; it must lie inside the window."""
+    assert browser.evaluate("""tip.hidden || (box => box.left >= 0 && box.top >= 0 && box.right <= innerWidth && box.bottom <= innerHeight)(
+        tip.getBoundingClientRect())"""), "the tip is outside"
+    return browser.evaluate("tip.hidden ? [] : [...tip.querySelectorAll('b')].map(each => each.textContent)")
+
+
+def check_keyboard(page):
+    """The values of a curve without a pointer: keys go through its points, Escape and Tab put the tip away."""
+    with Browser() as browser:
+        for width in (1280, 390):
+            browser.open(page.as_uri(), width=width)
+            name = reach_chart(browser)
+            assert name == "Loss: arrow keys tell its values", name
+            seen = []
+            for key in ("End", "ArrowLeft", "ArrowRight", "Home", "ArrowLeft", "ArrowRight", "PageDown", "Escape", "End"):
+                browser.press(key)
+                seen.append(told(browser))
+            last, before, again, first, stays, second, further, none, end = seen
+            legend = browser.evaluate("[...document.activeElement.closest('.panel').querySelectorAll('.legend b')].map(each => each.textContent)")
+            assert last == again == end == ["6", *legend] and len(legend) == 2, (seen, legend)
+            assert first == stays and none == [], seen
+            assert float(first[0]) < float(second[0]) < float(further[0]) < float(before[0]) < 6, seen
+            assert reach_chart(browser) != name and told(browser) == [], "the tip stays behind"
+            assert not browser.errors, browser.errors
+    print("report.py: a chart's values by the keyboard")
+
+
 def check_full(folder):
     classes = [f"class {i:02d}" for i in range(36)] + [HOSTILE]
     write_run(folder, classes, plan=True)
@@ -229,6 +268,7 @@ def check_full(folder):
     dom = open_page(page)
     for width in (1280, 390):
         check_text_fits(page, width)
+    check_keyboard(page)
     assert dom.classes.get("curve", 0) >= 8, dom.classes  # loss 2 + 1, accuracy 2 + 2, throughput 2, rate 1
     assert dom.classes.get("cell", 0) == 37 * 37, dom.classes
     assert dom.tags.get("img", 0) == 12, dom.tags

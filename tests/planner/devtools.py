@@ -150,7 +150,7 @@ class Browser:
         self.wait_until_drawn()
 
     def press(self, key):
-        codes = {"Tab": 9, "Enter": 13, "ArrowDown": 40}
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "PageDown": 34, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39, "ArrowDown": 40}
         extra = {"text": "\r"} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **extra)

@@ -57,17 +57,19 @@ function drawMemory(option, width) {
   svg.append(shape("text", {x: width - margin.right, y: height - 9, "text-anchor": "end"}, "and ends"));
   const cross = shape("line", {class: "cross", y1: margin.top, y2: height - margin.bottom, visibility: "hidden"});
   svg.append(cross);
-  svg.addEventListener("pointermove", event => {
-    const box = svg.getBoundingClientRect();
-    const share = ((event.clientX - box.left) * width / box.width - margin.left) / (width - margin.left - margin.right);
-    const i = Math.min(n - 1, Math.max(0, Math.round(share * (n - 1))));
+  const show = (i, where) => {
     cross.setAttribute("x1", x(i));
     cross.setAttribute("x2", x(i));
     cross.setAttribute("visibility", "visible");
-    showTip(event, tipRow(null, "all", gigabytes(totals[i])),
+    showTip(where, tipRow(null, "all", gigabytes(totals[i])),
       ...classes.filter(name => curve[name][i]).reverse().map(name => tipRow(memoryTones[name], name, gigabytes(curve[name][i]))));
+  };
+  svg.addEventListener("pointermove", event => {
+    const box = svg.getBoundingClientRect();
+    const share = ((event.clientX - box.left) * width / box.width - margin.left) / (width - margin.left - margin.right);
+    show(Math.min(n - 1, Math.max(0, Math.round(share * (n - 1)))), event);
   });
-  svg.addEventListener("pointerleave", () => { cross.setAttribute("visibility", "hidden"); hideTip(); });
+  readByKeys(svg, totals.map((total, i) => [x(i), y(total)]), show, () => { cross.setAttribute("visibility", "hidden"); hideTip(); });
   return svg;
 }
 

@@ -146,19 +146,36 @@ function nearestPoint(points, value) {
   return points.reduce((best, point) => Math.abs(point[0] - value) < Math.abs(best[0] - value) ? point : best);
 }
 
+// What the pointer finds at these places [x, y] of a drawing the arrow keys find one by one, Page Up and Page Down by the tenth,
+// Home and End at its ends. show(i, where) tells it, by the tip, which is a status and so read aloud; Escape and leaving hide it.
+function readByKeys(svg, places, show, hide) {
+  const last = places.length - 1, tenth = Math.max(1, Math.round(places.length / 10));
+  let at = -1;
+  svg.setAttribute("tabindex", "0");
+  svg.setAttribute("role", "application");  // of which screen readers pass the arrow keys on
+  svg.setAttribute("aria-label", `${svg.getAttribute("aria-label")}: arrow keys tell its values`);
+  svg.addEventListener("keydown", event => {
+    const back = step => at < 0 ? last : at - step;
+    const to = {ArrowRight: at + 1, ArrowLeft: back(1), PageDown: at + tenth, PageUp: back(tenth), Home: 0, End: last}[event.key];
+    if (event.key === "Escape") hide();
+    if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    at = Math.min(last, Math.max(0, to));
+    const point = new DOMPoint(...places[at]).matrixTransform(svg.getScreenCTM());
+    show(at, {clientX: point.x, clientY: point.y});
+  });
+  svg.addEventListener("blur", hide);
+  svg.addEventListener("pointerleave", hide);
+}
+
 function addCrosshair(svg, options, drawn, frame) {
   const cross = shape("line", {class: "cross", y1: frame.margin.top, y2: frame.height - frame.margin.bottom, visibility: "hidden"});
   const marks = shape("g", {});
   svg.append(cross, marks);
   const readable = drawn.filter(series => !series.faint);
-  svg.addEventListener("pointermove", event => {
-    const box = svg.getBoundingClientRect();
-    const offset = (event.clientX - box.left) * frame.width / box.width;
-    const share = (offset - frame.margin.left) / (frame.width - frame.margin.left - frame.margin.right);
-    if (share < -0.02 || share > 1.02) return;
-    const at = frame.xLow + share * (frame.xHigh - frame.xLow);
-    const dense = readable.reduce((a, b) => a.points.length >= b.points.length ? a : b);
-    const px = nearestPoint(dense.points, at)[0];
+  if (!readable.length) return;
+  const dense = readable.reduce((a, b) => a.points.length >= b.points.length ? a : b).points;
+  const show = (px, where) => {
     cross.setAttribute("x1", frame.x(px));
     cross.setAttribute("x2", frame.x(px));
     cross.setAttribute("visibility", "visible");
@@ -169,9 +186,16 @@ function addCrosshair(svg, options, drawn, frame) {
       marks.append(shape("circle", {cx: frame.x(sx), cy: frame.y(sy), r: 4, fill: `var(--${series.tone})`, stroke: "var(--surface)", "stroke-width": 1.5}));
       rows.push(tipRow(series.tone, series.name, options.format(sy)));
     }
-    showTip(event, ...rows);
+    showTip(where, ...rows);
+  };
+  svg.addEventListener("pointermove", event => {
+    const box = svg.getBoundingClientRect();
+    const offset = (event.clientX - box.left) * frame.width / box.width;
+    const share = (offset - frame.margin.left) / (frame.width - frame.margin.left - frame.margin.right);
+    if (share >= -0.02 && share <= 1.02) show(nearestPoint(dense, frame.xLow + share * (frame.xHigh - frame.xLow))[0], event);
   });
-  svg.addEventListener("pointerleave", () => { cross.setAttribute("visibility", "hidden"); marks.replaceChildren(); hideTip(); });
+  readByKeys(svg, dense.map(([px, py]) => [frame.x(px), frame.y(py)]), (i, where) => show(dense[i][0], where),
+    () => { cross.setAttribute("visibility", "hidden"); marks.replaceChildren(); hideTip(); });
 }
 
 // Rows are what a sample is, columns what the network said; shade is the share of the row.
