@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Opens the pages about runs that are watched in headless Chromium: several runs beside each other, and a live one, which is
-paused by the keyboard; both at desktop and phone width, light and dark.
+paused and read by the keyboard; both at desktop and phone width, light and dark.
 
 watch.py [--keep DIR]: also writes screenshots (1280 and 390 wide, light and dark) for people to look at.
 """
@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 
-from report import HOSTILE, LOCKSTEP, Browser, Dom, check_shown, chromium, write_run
+from report import HOSTILE, LOCKSTEP, Browser, Dom, check_shown, chromium, reach_chart, told, write_run
 
 
 def check_comparison(folder, keep):
@@ -58,8 +58,10 @@ def append_step(run, step, ask):
 
 
 def check_keyboard(address, go_on):
-    """Tab and Enter pause the page, Enter lets it take what came meanwhile: step 222 of this run."""
+    """Tab and Enter pause the page, which is at step 221; Enter lets it take what came meanwhile. It rests, too, while keys read a
+    chart, which another drawing would take away under them."""
     with Browser() as browser:
+        shown = lambda: browser.evaluate("[document.documentElement.dataset.step, parts.news.textContent]")
         browser.open(address)
         browser.press("Tab")
         assert browser.evaluate("document.activeElement.id") == "pause"
@@ -67,13 +69,21 @@ def check_keyboard(address, go_on):
         browser.press("Enter")
         assert browser.evaluate("document.activeElement.ariaPressed") == "true"
         browser.wait_for("!asking")
-        go_on()
+        go_on(222)
         browser.evaluate("ask()")
-        assert browser.evaluate("document.documentElement.dataset.step") == "221", "a paused page asks on"
+        assert shown() == ["221", "paused"], shown()
         browser.press("Enter")
         assert browser.evaluate("document.activeElement.ariaPressed") == "false"
         browser.wait_for("document.documentElement.dataset.step === '222'")
-        assert not browser.errors, browser.errors
+        reach_chart(browser)
+        browser.press("End")
+        browser.wait_for("!asking")
+        go_on(223)
+        browser.evaluate("ask()")
+        assert shown() == ["222", "rests while a chart is read"] and told(browser), shown()
+        browser.evaluate("document.activeElement.blur()")
+        browser.wait_for("document.documentElement.dataset.step === '223'")
+        assert not told(browser) and not browser.errors, browser.errors
 
 
 def check_live(folder, keep):
@@ -111,7 +121,7 @@ def check_live(folder, keep):
         taken = subprocess.run([LOCKSTEP, "report", run, "--live", "--port", root.rsplit(":", 1)[1]], capture_output=True, text=True, timeout=600)
         assert taken.returncode == 3 and "in use" in taken.stderr, taken.stderr
         check_shown(address, keep, "live")
-        check_keyboard(address, lambda: append_step(run, 222, ask))
+        check_keyboard(address, lambda step: append_step(run, step, ask))
     finally:
         server.send_signal(signal.SIGINT)
         assert server.wait(timeout=600) == 0
@@ -122,7 +132,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         check_comparison(pathlib.Path(name), keep)
         check_live(pathlib.Path(name), keep)
-    print("watch.py: both pages are drawn, at two widths, light and dark; the live one is paused by the keyboard")
+    print("watch.py: both pages are drawn, at two widths, light and dark; the live one is paused and read by the keyboard")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ function layOut() {
     paused = !paused;
     pause.setAttribute("aria-pressed", String(paused));
     pause.textContent = paused ? "Go on" : "Pause";
-    if (!paused) ask();
+    ask();
   });
   page.replaceChildren(part("head"), part("progress"), element("div", {class: "row-of-actions"}, part("news", {role: "status"}), pause),
     part("cards", {class: "cards"}), part("trouble"), element("h2", {}, "Learning"), part("learning", {class: "grid"}),
@@ -113,9 +113,13 @@ function drawRest() {
   fill("trouble", run.warnings.length ? element("div", {class: "panel warnings", role: "alert"}, element("h3", {}, "Warnings"), element("ul", {}, run.warnings.slice(-5).map(each => element("li", {}, each)))) : null);
 }
 
+// Why nothing is asked. To draw a chart again would take the focus of whoever reads it by keys.
+const resting = () => paused ? "paused" : page.querySelector(".chart :focus-visible") ? "rests while a chart is read" : "";
+
 function drawNews() {
   const silent = run && run.status === "running" && run.silent > 60 ? `; the journal has not grown for ${duration(run.silent)}` : "";
-  fill("news", element("span", {class: trouble ? "outside" : "quiet"}, trouble || (paused ? "paused" : `as of ${new Date().toLocaleTimeString()}${silent}`)));
+  const news = trouble || resting() || `as of ${new Date().toLocaleTimeString()}${silent}`;
+  if (parts.news.textContent !== news) fill("news", element("span", {class: trouble ? "outside" : "quiet"}, news));
 }
 
 // What was told since the last drawing decides: a page nobody feeds is not drawn again.
@@ -132,7 +136,8 @@ function draw() {
 
 let asking = false;
 async function ask() {
-  if (paused || asking || document.hidden) return;
+  if (resting()) return drawNews();
+  if (asking || document.hidden) return;
   asking = true;
   try {
     const answer = await fetch(`run.json?voids=${cursor.voids}&steps=${cursor.steps}&evaluations=${cursor.evaluations}`,
