@@ -55,7 +55,7 @@ spec::Job with_levers(spec::Job job, const Levers& levers);
 // What no document says. All of it is printed with the plan and can be changed.
 struct Assumptions {
   // Seconds of a job's process that are no steps: libraries are loaded, and in the first step kernels, which are
-  // chosen. On GPUs the median of 36 runs on an H200 node (results/promise-h200.json and promise-h200-fused.json,
+  // chosen. On GPUs the median of 39 runs on an H200 node (results/promise-h200.json and promise-h200-fused.json,
   // start-up without a step), on processors that of the 54 runs in results/start-up-cpu.json.
   double start_up = 2.1;
   double start_up_cpu = 0.5;
@@ -77,8 +77,8 @@ struct Assumptions {
   double start_up_of(const MachineOption& machine_option) const { return machine_option.gpu ? start_up : start_up_cpu; }
 };
 
-// Of the same runs 80 % took between these multiples of the median. Beyond lie EfficientNet-Lite0, for whose depthwise
-// convolutions cuDNN tried kernels for 13 and 19 s, and one of three runs of ViT-L (6.8 s).
+// Meant for 80 % of such runs: on processors 45 of 54 took between these multiples of the median, on GPUs 27 of the 39.
+// Nine were faster; beyond lie EfficientNet-Lite0 (12.5 and 19 s) and one of three runs of ViT-L (6.8 s).
 constexpr Spread kStartUpGpu{.low = 0.85, .high = 2};
 constexpr Spread kStartUpCpu{.low = 0.55, .high = 2.5};
 
