@@ -61,6 +61,7 @@ std::string exclude(const Published& row, const base::Csv& csv, const base::Csv:
   if (contains(row.framework, "MLPerf")) return "MLPerf: kernels of its own";
   if (row.metric != "img/s" && row.metric != "sec/iter") return text("metric is ", row.metric);
   if (row.zoo.empty()) return "network is not in the zoo";
+  if (contains(row.zoo, "rcnn_")) return "detector: proposals and the batch's canvas are not stated";
   if (row.id.empty()) return "GPU is not in the catalogue";
   if (row.batch <= 0) return "batch is not stated";
   if (row.image_size <= 0) return "image size is not stated";
