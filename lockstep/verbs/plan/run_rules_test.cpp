@@ -6,6 +6,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/group.h"
 #include "lockstep/planning/machine_options.h"
@@ -132,6 +133,12 @@ TEST(RunRulesTest, WhatIsNeededAtLeastIsWithEveryLeverAtItsEnd) {
   ASSERT_TRUE(small.least);
   EXPECT_LT(small.least->bytes, small.options[0].trial.memory.total / 10);
   EXPECT_THAT(small.least->with.changes, testing::Contains("training.micro_batch=1"));
+  // The driver keeps 1.5 % of what the maker states.
+  const double gibibytes = static_cast<double>(small.least->bytes) / 0x1p30;
+  const planning::Plan enough =
+      plan_on(planning::changed_job(small, small.least->with), 1, base::text(base::fixed(1.03 * gibibytes, 3), "GiB"));
+  EXPECT_TRUE(enough.options[0].trial.fits);
+  EXPECT_EQ(enough.options[0].trial.memory.total, small.least->bytes);
   EXPECT_FALSE(plan_on(job, 1, "8GB", Search::levers).least) << "it fits there";
 }
 
