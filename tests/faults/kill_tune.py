@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+from supervised import commit, machine
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
 SPACE = {f"x{i}": {"range": [0, 1]} for i in range(4)}
@@ -132,7 +134,8 @@ def run(trials, workers, scheduler):
 def main():
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
     trials, workers = (numbers + [1000, 8][len(numbers):])[:2]
-    row = {"command": "tests/faults/kill_tune.py --record", **run(trials, workers, "none"), "asha": run(max(20, trials // 5), workers, "asha")}
+    row = {"command": "tests/faults/kill_tune.py --record", "commit": commit(), "machine": machine(),
+           **run(trials, workers, "none"), "asha": run(max(20, trials // 5), workers, "asha")}
     print(f"faults injected: {row['kills'] + row['asha']['kills']}")
     if "--record" in sys.argv:
         path = ROOT / "results" / "tune_faults.json"

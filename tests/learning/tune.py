@@ -20,6 +20,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
 LOCKSTEP = BUILD / "bin" / "lockstep"
+sys.path.insert(0, str(ROOT / "tests/faults"))
+from supervised import commit, machine  # noqa: E402
+
 ENVIRONMENT = {**os.environ, "LOCKSTEP_BUSY_CORES": "0", "ONEDNN_MAX_CPU_ISA": os.environ.get("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")}
 
 
@@ -154,7 +157,7 @@ def main():
         short += [f"{name}: {words}" for words in parts[name][1](row)]
         if "--record" in sys.argv:
             known = json.loads(path.read_text()) if path.exists() else {}
-            known[name] = {"command": f"tests/learning/tune.py {name} --record", **row}
+            known[name] = {"command": f"tests/learning/tune.py {name} --record", "commit": commit(), "machine": machine(), **row}
             path.write_text(json.dumps(known, indent=1) + "\n")
     assert not short, "; ".join(short)
 

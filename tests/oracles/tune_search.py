@@ -3,8 +3,8 @@
 # rooms: tune
 """TPE beats chance on standard functions with significance and is no worse than Optuna's; volumes lie in their intervals.
 
-In `make test` Optuna's TPE is what results/tune.json recorded of it. tune_search.py --record runs both side by side, 20
-seeds a function, and 100 seeds of every partition, and writes that file (about 10 minutes).
+In `make test` Optuna's TPE is what results/tune.json recorded of it. tune_search.py --record [samplers] [partition] runs
+both side by side, 20 seeds a function, and 100 seeds of every partition, and writes that file (about 10 minutes).
 """
 import json
 import os
@@ -16,6 +16,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
 RESULTS = ROOT / "results" / "tune.json"
+sys.path.insert(0, str(ROOT / "tests/faults"))
+from supervised import commit, machine  # noqa: E402
+
 FUNCTIONS = ["branin", "hartmann6", "rosenbrock5", "mixed"]
 CASES = ["box-2", "box-5", "box-10", "spheres-2", "spheres-3", "spheres-5", "slab-2", "slab-5", "slab-10", "slabs-2"]
 TRIALS = 100
@@ -86,22 +89,35 @@ def partition(case, seeds, first=1):
     }
 
 
-def record():
-    samplers, volumes = [], []
+def measure_samplers():
+    rows = []
     for function in FUNCTIONS:
         tpe, chance = ours("tpe", function), ours("random", function)
         theirs, version = optunas(function)
-        samplers.append({"function": function, "trials": TRIALS, "seeds": len(tpe), "tpe": tpe, "random": chance, "optuna_tpe": theirs,
-                         "optuna": version, "p_tpe_below_random": rank_test(tpe, chance), "p_optuna_below_tpe": rank_test(theirs, tpe)})
+        rows.append({"function": function, "trials": TRIALS, "seeds": len(tpe), "tpe": tpe, "random": chance, "optuna_tpe": theirs,
+                     "optuna": version, "p_tpe_below_random": rank_test(tpe, chance), "p_optuna_below_tpe": rank_test(theirs, tpe)})
         print(function, *(f"{name} {statistics.median(values):.4g}" for name, values in (("tpe", tpe), ("optuna", theirs), ("random", chance))),
-              f"p {samplers[-1]['p_tpe_below_random']:.2g}, optuna better p {samplers[-1]['p_optuna_below_tpe']:.2g}", flush=True)
+              f"p {rows[-1]['p_tpe_below_random']:.2g}, optuna better p {rows[-1]['p_optuna_below_tpe']:.2g}", flush=True)
+    return rows
+
+
+def measure_partition():
+    rows = []
     for case in CASES:
-        volumes.append(partition(case, 100))
-        print(volumes[-1], flush=True)
+        rows.append(partition(case, 100))
+        print(rows[-1], flush=True)
+    return rows
+
+
+def record(chosen):
+    """Writes what was chosen and leaves the rest of the file as it is."""
+    measured = {name: measure() for name, measure in (("samplers", measure_samplers), ("partition", measure_partition)) if name in chosen}
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    known.update({"command": "tests/oracles/tune_search.py --record", "samplers": samplers, "partition": volumes})
+    for name, rows in measured.items():
+        source = {"command": f"tests/oracles/tune_search.py --record {name}", "commit": commit(), "machine": machine()}
+        known[name] = [{**source, **row} for row in rows]
     RESULTS.write_text(json.dumps(known, indent=1) + "\n")
-    return judge(samplers, volumes)
+    return judge(measured.get("samplers", []), measured.get("partition", []))
 
 
 def judge(samplers, volumes):
@@ -119,7 +135,7 @@ def judge(samplers, volumes):
 
 def main():
     if "--record" in sys.argv:
-        wrong = record()
+        wrong = record({"samplers", "partition"} & set(sys.argv) or {"samplers", "partition"})
     else:
         recorded = {row["function"]: row for row in json.loads(RESULTS.read_text())["samplers"]}
         samplers = []
