@@ -132,11 +132,12 @@ Case case_of(const std::string& name) {
             {{"box", volume}, {"rest", 1 - volume}}};
   }
   if (kind == "spheres") {
-    const double inner = tune::unit_ball(d) * std::pow(0.3, whole), outer = tune::unit_ball(d) * std::pow(0.5, whole);
+    const double small = d > 5 ? 0.46 : 0.3;  // of 0.3 it would be 1.5e-5 of the space in 10 dimensions
+    const double inner = tune::unit_ball(d) * std::pow(small, whole), outer = tune::unit_ball(d) * std::pow(0.5, whole);
     return {d,
-            [](const Point& p) { return radius(p) < 0.3   ? "inner"
-                                        : radius(p) < 0.5 ? "shell"
-                                                          : "rest"; },
+            [small](const Point& p) { return radius(p) < small ? "inner"
+                                             : radius(p) < 0.5 ? "shell"
+                                                               : "rest"; },
             {{"inner", inner}, {"shell", outer - inner}, {"rest", 1 - outer}}};
   }
   if (kind == "slab") {

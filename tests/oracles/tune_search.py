@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests/faults"))
 from supervised import commit, machine  # noqa: E402
 
 FUNCTIONS = ["branin", "hartmann6", "rosenbrock5", "mixed"]
-CASES = ["box-2", "box-5", "box-10", "spheres-2", "spheres-3", "spheres-5", "slab-2", "slab-5", "slab-10", "slabs-2"]
+CASES = ["box-2", "box-5", "box-10", "spheres-2", "spheres-3", "spheres-5", "spheres-10", "slab-2", "slab-5", "slab-10", "slabs-2"]
 TRIALS = 100
 
 
