@@ -24,7 +24,7 @@ PYTHON = "python3"  # as it stands in the rows
 ORACLES = ".deps/oracles/bin/python"
 SKIPPED = 77  # of a part that this machine cannot run, as in scripts/test_long.sh
 # Of tests/learning: those that import what only that environment has.
-BESIDE_OTHERS = ("loss_curves", "onnx_accuracy", "stamp_sentences")
+BESIDE_OTHERS = ("loss_curves", "onnx_accuracy", "stamp_sentences", "tune")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # these two as in scripts/test.sh, which says why
 os.environ.setdefault("LOCKSTEP_BUSY_CORES", "0")
 

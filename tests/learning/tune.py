@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tuning costs: tune.py [asha] [overhead] [speedup] [--record], default all.
+"""What tuning finds and what it costs: tune.py [asha] [tpe] [overhead] [speedup] [--record], default all.
 
 asha      ASHA finds as good a training as random search for at most a third of its training: real trainings, three seeds
+tpe       TPE finds a better training than chance, 20 seeds, and is no worse than Optuna's TPE (which .deps/oracles has)
 overhead  less than 20 ms a trial beside the program itself, of CPU and by the clock, in a study of 10,000 trials of 8 parameters
 speedup   partitioning on 2 cores is at least 1.9 times as fast as on 1, for a simulation of 50 ms
 
 All parts are measured, and with --record written down, before any is judged: one that falls short hides no other.
 """
+import concurrent.futures
+import importlib.util
 import json
 import os
 import pathlib
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,10 +24,14 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", ROOT / "build")).resolve()
 LOCKSTEP = BUILD / "bin" / "lockstep"
-sys.path.insert(0, str(ROOT / "tests/faults"))
+ORACLES = ROOT / ".deps/oracles/bin/python"
+sys.path += [str(ROOT / "tests/faults"), str(ROOT / "tests/oracles")]
+import tune_search  # noqa: E402
 from supervised import commit, machine  # noqa: E402
 
 ENVIRONMENT = {**os.environ, "LOCKSTEP_BUSY_CORES": "0", "ONEDNN_MAX_CPU_ISA": os.environ.get("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")}
+SPACE = {"training.optimizer.lr": {"log": [1e-4, 1]}, "training.optimizer.momentum": {"range": [0, 0.99]},
+         "training.optimizer.weight_decay": {"log": [1e-6, 1e-2]}, "training.label_smoothing": {"range": [0, 0.2]}}
 
 
 def lockstep(folder, *words):
@@ -56,8 +64,7 @@ def asha(folder, seeds=(1, 2, 3), epochs=64):
         running = {}
         for name, count in trials.items():
             study = {"name": f"{name}{seed}", "job": "job.json", "sampler": "random", "scheduler": name, "trials": count, "seed": seed, "asha": {"first": 2, "factor": 4},
-                     "space": {"training.optimizer.lr": {"log": [1e-4, 1]}, "training.optimizer.momentum": {"range": [0, 0.99]},
-                               "training.optimizer.weight_decay": {"log": [1e-6, 1e-2]}, "training.label_smoothing": {"range": [0, 0.2]}}}
+                     "space": SPACE}
             (folder / f"{name}{seed}.json").write_text(json.dumps(study))
             words = [LOCKSTEP, "tune", f"{name}{seed}.json", "--no-plan", "--here", "--workers", "1", "--json", "-"]
             running[name] = subprocess.Popen(words, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -82,6 +89,74 @@ def judge_asha(row):
         yield f"ASHA's best are worse: {best / row['seeds']:.4f} on average against {others / row['seeds']:.4f}"
     if row["share_of_epochs"] > 1 / 3:
         yield f"ASHA trained {row['share_of_epochs']:.2f} of the epochs"
+
+
+BATCH = {"training.global_batch": {"choice": [16, 32, 64, 128]}}
+
+
+def best_of_ours(folder, sampler, seed, trials):
+    study = {"name": f"{sampler}{seed}", "job": "job.json", "sampler": sampler, "trials": trials, "seed": seed, "objective": "loss", "space": SPACE | BATCH}
+    (folder / f"{sampler}{seed}.json").write_text(json.dumps(study))
+    found = json.loads(lockstep(folder, "tune", f"{sampler}{seed}.json", "--no-plan", "--here", "--workers", 1, "--json", "-"))
+    assert found["complete"] + found["failed"] == trials, found
+    return found["best"]["value"], found["failed"], found["best"]["settings"]
+
+
+def loss_of(folder, name, settings):
+    """On the validation images, of one training; None: it came to no finite one."""
+    words = [LOCKSTEP, "train", "job.json", "--run", name, "--here"] + [word for key, value in settings.items() for word in ("--set", f"{key}={value!r}")]
+    done = subprocess.run(words, cwd=folder, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0 or "no finite loss" in done.stderr, done.stderr[-3000:]
+    events = [json.loads(line) for line in (folder / name / "journal.jsonl").read_text().splitlines()]
+    return min((event["loss"] for event in events if event["event"] == "evaluate" and event["loss"] is not None), default=None)
+
+
+def best_of_optuna(folder, seed, trials):
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    space = {}
+    for key, said in (SPACE | BATCH).items():
+        (kind, values), = said.items()
+        space[key] = optuna.distributions.CategoricalDistribution(values) if kind == "choice" else optuna.distributions.FloatDistribution(*values, log=kind == "log")
+    study, failed = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed)), 0
+    for number in range(trials):
+        trial = study.ask(space)
+        loss = loss_of(folder, f"optuna{seed}-{number}", trial.params)
+        failed += loss is None
+        study.tell(trial, loss, None if loss is not None else optuna.trial.TrialState.FAIL)
+    return study.best_value, failed
+
+
+def tpe(folder, trials=50, seeds=20):
+    """The training is the same function of its settings for all three, to the last bit: with one thread, and a seed of its own."""
+    import optuna
+
+    lockstep(folder, "prep", "--synthesize", "shapes", "--count", 1280, "--classes", 10, "--image-size", 16, "--validate", 0.5, "--to", "shapes")
+    job = {"name": "t", "data": {"train": "shapes/train", "validate": "shapes/validate", "image_size": 16, "threads": 1}, "model": {"name": "smallcnn", "width": 8},
+           "training": {"epochs": 2, "threads": 1}, "checkpoint": {"every_epochs": 2}, "evaluation": {"every_epochs": 2}}
+    (folder / "job.json").write_text(json.dumps(job))
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        begun = [(pool.submit(best_of_ours, folder, "random", seed, trials), pool.submit(best_of_ours, folder, "tpe", seed, trials),
+                  pool.submit(best_of_optuna, folder, seed, trials)) for seed in range(1, seeds + 1)]
+        found = {name: [] for name in ("random", "tpe", "optuna_tpe")}
+        for seed, searches in enumerate(begun, 1):
+            for name, search in zip(found, searches):
+                found[name].append(search.result())
+            print(f"tpe: seed {seed}, " + ", ".join(f"{name} {each[-1][0]:.4f}" for name, each in found.items()), flush=True)
+    loss, _, settings = found["tpe"][0]
+    again = loss_of(folder, "again", settings)
+    assert again == loss, f"the same settings gave {loss} and {again}"
+    best = {name: [each[0] for each in rows] for name, rows in found.items()}
+    row = {"trials": trials, "seeds": seeds, "job": job, "space": SPACE | BATCH, **best, "failed": {name: sum(each[1] for each in rows) for name, rows in found.items()},
+           "optuna": optuna.__version__, "p_tpe_below_random": tune_search.rank_test(best["tpe"], best["random"]),
+           "p_optuna_below_tpe": tune_search.rank_test(best["optuna_tpe"], best["tpe"])}
+    print("tpe: medians " + ", ".join(f"{name} {statistics.median(each):.4f}" for name, each in best.items()) + f", {row}", flush=True)
+    return row
+
+
+def judge_tpe(row):
+    return tune_search.judge([{"function": "loss of a training", **row}], [])
 
 
 def overhead(folder, trials=10000, last=1000):
@@ -147,9 +222,11 @@ def judge_speedup(row):
 
 
 def main():
-    parts = {"asha": (asha, judge_asha), "overhead": (overhead, judge_overhead), "speedup": (speedup, judge_speedup)}
+    parts = {"asha": (asha, judge_asha), "tpe": (tpe, judge_tpe), "overhead": (overhead, judge_overhead), "speedup": (speedup, judge_speedup)}
     short = []
     chosen = [word for word in sys.argv[1:] if word in parts] or list(parts)
+    if "tpe" in chosen and not importlib.util.find_spec("optuna"):
+        os.execv(ORACLES, [str(ORACLES), *sys.argv])
     path = ROOT / "results" / "tune.json"
     for name in chosen:
         with tempfile.TemporaryDirectory() as folder:
