@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library to preload before a program: reads of files whose paths hold HANG_UNDER never come back, as those of a file
 // server that does not answer; those before a training begins do, by which it looks at the data: with HANG_AT_START in
-// the environment it is those that hang, and the others that do not; with HANG_FROM none before that file is there. The
-// file HANG_TOLD appears when the first hangs.
+// the environment it is those that hang, and the others that do not. The file HANG_TOLD appears when the first hangs.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -30,8 +29,7 @@ static int is_at_start(void) {
 }
 
 static void hang(int fd) {
-  const char* from = getenv("HANG_FROM");
-  if (is_at_start() != (getenv("HANG_AT_START") != NULL) || !inside(fd) || (from && access(from, F_OK) != 0)) return;
+  if (is_at_start() != (getenv("HANG_AT_START") != NULL) || !inside(fd)) return;
   close(open(getenv("HANG_TOLD"), O_CREAT | O_WRONLY, 0644));
   for (;;) pause();
 }
