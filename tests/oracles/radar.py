@@ -27,9 +27,9 @@ import json, sys, numpy
 from metpy.io import Level2File
 volume = Level2File(sys.argv[1])
 sweep = volume.sweeps[int(sys.argv[2])]
-moment = b"REF"
 for ray in sweep:
-    header, data = ray[4][moment] if len(ray) > 4 else ray[-1][moment]
+    moments = ray[-1]
+    header, data = moments.get(b"REF") or moments["REF"]  # of messages 31 and 1
     print(f"{ray[0].az_angle:.6f}", *(f"{value:g}" for value in numpy.asarray(data)))
 """
 checks = wrong = 0
@@ -166,6 +166,7 @@ def main():
         unpack(folder)
         check_volumes(folder)
         check_against_metpy(folder, "KATX_compressed", [0])
+        check_against_metpy(folder, "KLOT", [0])
         if "all" in sys.argv[1:]:  # MetPy takes 20 s of processor time for a whole volume
             check_against_metpy(folder, "KDMX20240521_215236_V06", [0])
         check_other_files(folder)
