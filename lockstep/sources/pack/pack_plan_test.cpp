@@ -56,6 +56,21 @@ TEST(PrepPlanTest, SpreadsEveryClassOverThePartsAlike) {
   EXPECT_EQ(found.at({Part::test, 1}), 5);
 }
 
+// KITTI's images, by the share of source_kitti: what examples/kitti/job.json counts on.
+TEST(PrepPlanTest, CutsKittiIntoSevenThousandAndTheRest) {
+  std::vector<SourceSample> samples;
+  for (int i = 0; i < 7481; ++i) samples.push_back({base::text(i, ".png"), shards::kNoLabel, Part::open, 1000});
+  const ListedSource source(std::move(samples));
+  PackRequest request;
+  request.validate = 481.0 / 7481.0;
+  for (const int64_t seed : {1, 2, 77}) {
+    request.seed = seed;
+    const auto found = counts(source, plan_shards(source, request, 1));
+    EXPECT_EQ(found.at({Part::train, shards::kNoLabel}), 7000);
+    EXPECT_EQ(found.at({Part::validate, shards::kNoLabel}), 481);
+  }
+}
+
 TEST(PrepPlanTest, KeepsTheSourcesOwnPartsUnlessAskedForMore) {
   const ListedSource source = two_classes(Part::train);
   PackRequest request;
