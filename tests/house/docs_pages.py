@@ -33,7 +33,10 @@ ELSEWHERE = {
     r"lockstep workflow": "tests/scenarios/workflow.txt tests/slurm/workflow.sh",
     r"lockstep (prep .*radar|prep world|train examples/nowcast|eval runs/rain|plan examples/radar)":
         "tests/scenarios/nowcast.txt tests/learning/nowcast.py",
-    r"lockstep (prep .*sentences|train captions.json|predict classifier)": "tests/scenarios/text.txt",
+    r"lockstep (prep .*sentences|train (captions|.*/sentences).json|predict (classifier|runs/sentences))": "tests/scenarios/text.txt",
+    r"lockstep (prep annotations/captions|train .*/captions.json|predict runs/captions)": "tests/scenarios/caption.txt",
+    r"lockstep (prep KITTI|train examples/kitti|(eval|predict) runs/kitti)": "tests/scenarios/detect.txt",
+    r"lockstep prep coco/": "tests/scenarios/instances.txt",
     r"lockstep plan examples/(resnet50.*--levers|documents/)": "examples/documents/kitti/run.sh examples/documents/minotauro/run.sh",  # advise.txt
     r"lockstep bench .*--device cuda": "scripts/measure_gpu.sh scripts/measure_fused.py",  # a GPU's own turn
     r"lockstep submit .*--(via|fetch)": "tests/slurm/via.sh",
