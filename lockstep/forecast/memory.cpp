@@ -20,6 +20,10 @@ constexpr int64_t kCublasLtBytes = int64_t{1} << 20;  // seen once a process, ri
 
 using ByClass = std::array<int64_t, kMemoryClasses>;
 
+// What a step has whatever its batch.
+constexpr MemoryClass kFixed[] = {MemoryClass::weights, MemoryClass::gradients, MemoryClass::optimizer,
+                                  MemoryClass::averages, MemoryClass::buckets};
+
 struct Living {
   Allocator::Block block = -1;  // -1: a storage of no bytes
   MemoryClass memory = MemoryClass::other;
@@ -61,6 +65,7 @@ class MemoryReplay {
     for (size_t i = 0; i < kMemoryClasses; ++i) {
       if (by_class_at_peak_[i] > 0) forecast.by_class[static_cast<MemoryClass>(i)] = by_class_at_peak_[i];
     }
+    forecast.fixed = fixed_;
     forecast.moment = moment();
     forecast.largest = largest();
     forecast.curve = std::move(curve_);
@@ -158,6 +163,7 @@ class MemoryReplay {
       living.block = *block;
       now_[static_cast<size_t>(event.memory)] += allocator_.size(*block);
       note_peak(index);
+      if (!ended_) note_fixed();  // a batch of another shape beside the captured step has gradients of its own
     }
     living_[event.id] = living;
     return true;
@@ -206,6 +212,13 @@ class MemoryReplay {
     peak_event_ = index;
     peak_step_ = step_;
     peak_beside_ = beside_;
+  }
+
+  // At the peak, which is often early in the backward pass, many gradients are not there yet.
+  void note_fixed() {
+    int64_t bytes = 0;
+    for (const auto kind : kFixed) bytes += now_[static_cast<size_t>(kind)];
+    fixed_ = std::max(fixed_, bytes);
   }
 
   // Of each interval of events the moment with the most alive.
@@ -297,6 +310,7 @@ class MemoryReplay {
   bool beside_ = false;  // the smaller batch runs
   bool peak_beside_ = false;
   int64_t beside_graph_ = 0;  // bytes reserved for it
+  int64_t fixed_ = 0;
 };
 
 }  // namespace

@@ -48,7 +48,8 @@ struct MemoryForecast {
   int64_t fragmentation = 0;       // reserved and not allocated at the peak
   int64_t context = 0;
   int64_t nccl = 0;
-  int64_t total = 0;                        // peak_reserved + context + nccl: compared with the capacity
+  int64_t total = 0;  // peak_reserved + context + nccl: compared with the capacity
+  int64_t fixed = 0;  // weights, gradients, optimizer's state, averages, buckets: the most of them at one moment
   std::map<MemoryClass, int64_t> by_class;  // at the moment of peak_allocated
   std::string moment;                       // "step 2, backward, aten::convolution_backward of layer1.0"
   std::vector<AliveBlock> largest;          // alive at the peak, largest first, at most 20

@@ -176,6 +176,37 @@ TEST(MemoryTest, ASmallerBatchNeedsItsMemoryBesideTheGraphs) {
   EXPECT_EQ(forecast_memory(recording, {}, &odd).peak_reserved, (100 + 30 + 30 + 60 + 50) * kMeg);
 }
 
+// Two layers; the second gradient takes the place of the activations.
+Recording two_layers() {
+  Recording recording;
+  recording.steps = 2;
+  birth(recording, 0, 80, MemoryClass::weights);
+  birth(recording, 1, 80, MemoryClass::optimizer);
+  for (int64_t step = 0; step < 2; ++step) {
+    recording.events.push_back({.kind = EventKind::step_begin});
+    birth(recording, 2, 90, MemoryClass::activations);
+    birth(recording, 3, 20, MemoryClass::gradients);
+    recording.events.push_back({.kind = EventKind::death, .id = 2});
+    birth(recording, 4, 60, MemoryClass::gradients);
+    recording.events.push_back({.kind = EventKind::step_end});
+    if (step == 1) break;  // they last until the next step
+    for (const int64_t id : {3, 4}) recording.events.push_back({.kind = EventKind::death, .id = id});
+  }
+  return recording;
+}
+
+// "Weights, gradients and optimizer alone take" was said of the peak, at which many gradients are not there yet.
+TEST(MemoryTest, WhatIsFixedIsOfTheMomentWithTheMostOfIt) {
+  Recording recording = two_layers();
+  const MemoryForecast forecast = forecast_memory(recording, {});
+  EXPECT_EQ(forecast.peak_allocated, (80 + 80 + 90 + 20) * kMeg);
+  EXPECT_EQ(forecast.by_class.at(MemoryClass::gradients), 20 * kMeg);
+  EXPECT_EQ(forecast.fixed, (80 + 80 + 20 + 60) * kMeg);
+  const Recording odd = two_layers();
+  recording.captured = true;
+  EXPECT_EQ(forecast_memory(recording, {}, &odd).fixed, forecast.fixed) << "its gradients lie beside the graph's";
+}
+
 TEST(MemoryTest, CountsCommunicatorsOnlyBetweenRanks) {
   Recording recording = three_steps();
   EXPECT_EQ(forecast_memory(recording, {.nccl = 7}).total, 280 * kMeg);

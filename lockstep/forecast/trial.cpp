@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/text.h"
@@ -334,18 +333,7 @@ bool fits_safely(const Trial& trial) {
 }
 
 int64_t fixed_bytes(const MemoryForecast& memory) {
-  constexpr MemoryClass kFixed[] = {MemoryClass::weights, MemoryClass::gradients, MemoryClass::optimizer,
-                                    MemoryClass::averages, MemoryClass::buckets};
-  int64_t most = 0;
-  for (const auto& [kind, bytes] : memory.by_class) {
-    if (std::find(std::begin(kFixed), std::end(kFixed), kind) != std::end(kFixed)) most += bytes;
-  }
-  for (const MemoryPoint& point : memory.curve) {
-    int64_t now = 0;
-    for (const auto kind : kFixed) now += point.by_class[static_cast<size_t>(kind)];
-    most = std::max(most, now);
-  }
-  return memory.context + memory.nccl + most;
+  return memory.context + memory.nccl + memory.fixed;
 }
 
 Trial try_levers(const ForecastContext& context, const MachineOption& machine_option, const Levers& levers,

@@ -176,8 +176,7 @@ Trial try_levers(const ForecastContext& context, const MachineOption& machine_op
 constexpr double kSafeShare = 0.97;
 bool fits_safely(const Trial& trial);
 
-// Bytes that no lever takes away: weights, their gradients, what the optimizer keeps, the driver's share. Of the moment
-// with the most of them: at the peak, which is often early in the backward pass, most gradients are not there yet.
+// Bytes that no lever takes away: weights, their gradients, what the optimizer keeps, the driver's share.
 int64_t fixed_bytes(const MemoryForecast& memory);
 
 // Main memory of one node that runs this.

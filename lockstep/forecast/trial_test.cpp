@@ -72,30 +72,5 @@ TEST_F(TrialTest, AnUploadThatIsSentAheadMayStillBeWaitedFor) {
   EXPECT_NEAR(with.high, 1.8 * without.value, 1e-6 * without.value);
 }
 
-MemoryPoint moment(int64_t weights, int64_t gradients, int64_t buckets, int64_t optimizer) {
-  MemoryPoint point;
-  const auto at = [&](MemoryClass kind) -> int64_t& { return point.by_class[static_cast<size_t>(kind)]; };
-  at(MemoryClass::weights) = weights;
-  at(MemoryClass::gradients) = gradients;
-  at(MemoryClass::buckets) = buckets;
-  at(MemoryClass::optimizer) = optimizer;
-  at(MemoryClass::activations) = 100 - gradients - buckets;
-  return point;
-}
-
-// "Weights, gradients and optimizer alone take" was said of the peak, where many gradients are not there yet.
-TEST(FixedBytesTest, AreThoseOfTheMomentWithTheMostOfThem) {
-  MemoryForecast memory;
-  memory.context = 1000;
-  memory.nccl = 200;
-  memory.by_class = {{MemoryClass::weights, 4},
-                     {MemoryClass::gradients, 1},
-                     {MemoryClass::optimizer, 8},
-                     {MemoryClass::activations, 99}};
-  EXPECT_EQ(fixed_bytes(memory), 1213);
-  memory.curve = {moment(4, 0, 0, 8), moment(4, 1, 0, 8), moment(4, 4, 0, 8), moment(4, 1, 3, 8)};
-  EXPECT_EQ(fixed_bytes(memory), 1216);  // of one moment: not each class's own most
-}
-
 }  // namespace
 }  // namespace lockstep::forecast
