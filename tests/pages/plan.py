@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from report import LOCKSTEP, ROOT, chromium, open_page
+from report import LOCKSTEP, ROOT, Browser, chromium, open_page, reach_chart, told
 
 HOSTILE = "<img src=x onerror=\"document.title='pwned'\"> @[data]"
 
@@ -31,6 +31,7 @@ def check_few(folder):
     page, document = plan(folder, "--on", f"h200,a100-80,k40,{machine.name}", "--gpus", "1,2")
     dom = open_page(page)
     open_page(page, width=390)
+    check_keyboard(page)
     assert dom.classes.get("layer", 0) >= 4, dom.classes  # weights, gradients, optimizer, activations
     assert dom.classes.get("peak", 0) == 1 and dom.classes.get("part", 0) >= 5, dom.classes
     assert dom.classes.get("machine", 0) == len(document["options"]), dom.classes
@@ -42,6 +43,22 @@ def check_few(folder):
     assert "http://" not in source.replace("http://www.w3.org/2000/svg", "") and "https://" not in source
     assert HOSTILE not in source.replace("\\\"", "\"")
     print(f"plan.py: {len(document['options'])} options, {dom.classes['layer']} layers, {len(source) // 1024} KiB")
+
+
+def check_keyboard(page):
+    """The memory at each moment of the step, without a pointer."""
+    with Browser() as browser:
+        browser.open(page.as_uri(), drawn="document.readyState === 'complete'")
+        name = reach_chart(browser)
+        assert name == "memory over the step: arrow keys tell its values", name
+        seen = []
+        for key in ("Home", "PageDown", "PageDown", "End", "Escape"):
+            browser.press(key)
+            seen.append(told(browser))
+        begin, *within, end, none = seen
+        assert len(begin) >= 3 and len({all_of_it for all_of_it, *_ in (begin, *within)}) == 3 and end and none == [], seen
+        assert not browser.errors, browser.errors
+    print("plan.py: the memory of a step by the keyboard")
 
 
 def check_all(folder):
