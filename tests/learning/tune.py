@@ -128,7 +128,7 @@ def best_of_optuna(folder, seed, trials):
     return study.best_value, failed
 
 
-def tpe(folder, trials=50, seeds=20):
+def tpe(folder, trials=40, seeds=20):
     """The training is the same function of its settings for all three, to the last bit: with one thread, and a seed of its own."""
     import optuna
 
