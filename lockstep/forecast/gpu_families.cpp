@@ -154,6 +154,13 @@ Spread spread_of(const std::vector<Residual>& residuals) {
   return {std::min(1.0, quantile(residuals, 0.1)), std::max(1.0, quantile(residuals, 0.9))};
 }
 
+std::vector<CarriedStep> without_family(const std::vector<CarriedStep>& steps, const std::string& family) {
+  std::vector<CarriedStep> others;
+  std::copy_if(steps.begin(), steps.end(), std::back_inserter(others),
+               [&](const CarriedStep& step) { return step.family != family; });
+  return others;
+}
+
 }  // namespace
 
 Arithmetic arithmetic_of(const Recording& recording) {
@@ -253,24 +260,33 @@ GpuFamilies fit_families(const std::vector<CarriedStep>& steps, const GpuFamilie
   GpuFamilies fitted = fit_factors(steps, families);
   std::map<std::string, std::vector<Residual>> by_family;
   std::map<std::string, std::set<std::string>> origins;
-  std::vector<Residual> all;
+  std::vector<Residual> all, strange;  // of families that were left out with the origin
   for (const auto& origin : origins_of(steps)) {
-    const GpuFamilies unseen = fit_factors(without_origin(steps, origin), families);
+    const std::vector<CarriedStep> seen = without_origin(steps, origin);
+    const GpuFamilies unseen = fit_factors(seen, families);
+    std::map<std::string, GpuFamilies> without;  // each family
     const auto count =
         std::count_if(steps.begin(), steps.end(), [&](const auto& step) { return step.origin == origin; });
     for (const auto& step : steps) {
       if (step.origin != origin) continue;
-      const Residual residual{step.seconds / carried_seconds(step, unseen), 1 / static_cast<double>(count)};
-      by_family[step.family].push_back(residual);
+      const auto residual_of = [&](const GpuFamilies& by) {
+        return Residual{step.seconds / carried_seconds(step, by), 1 / static_cast<double>(count)};
+      };
+      by_family[step.family].push_back(residual_of(unseen));
       origins[step.family].insert(origin);
-      all.push_back(residual);
+      all.push_back(residual_of(unseen));
+      if (without.count(step.family) == 0) {
+        without[step.family] = fit_factors(without_family(seen, step.family), families);
+      }
+      strange.push_back(residual_of(without[step.family]));
     }
   }
-  fitted.others.spread = spread_of(all);
+  const Spread pool = spread_of(all), farther = spread_of(strange);
+  fitted.others.spread = {std::min(pool.low, farther.low), std::max(pool.high, farther.high)};
   fitted.others.pooled = true;
   for (auto& family : fitted.families) {
     family.pooled = origins[family.name].size() < kOriginsOfItsOwn;
-    family.spread = family.pooled ? fitted.others.spread : spread_of(by_family[family.name]);
+    family.spread = family.rows == 0 ? fitted.others.spread : family.pooled ? pool : spread_of(by_family[family.name]);
   }
   return fitted;
 }

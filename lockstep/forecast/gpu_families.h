@@ -35,7 +35,9 @@ struct GpuFamily {
   int64_t rows = 0;                           // published steps behind the factors,
   int64_t origins = 0;                        // of so many reports and machines
   Spread spread = {};
-  bool pooled = false;  // fewer than three origins: the interval is that of all families
+  bool pooled = false;  // fewer than three origins: the interval is that of all families; without rows, a wider one
+
+  bool unseen() const { return rows == 0 || capabilities.empty(); }
 
   double factor(Arithmetic arithmetic) const { return factors[static_cast<size_t>(arithmetic)]; }
   bool operator==(const GpuFamily&) const = default;
@@ -73,7 +75,8 @@ double carried_seconds(const CarriedStep& step, const GpuFamilies& families);
 // family's as one of them, and in that its relative's.
 GpuFamilies fit_factors(const std::vector<CarriedStep>& steps, GpuFamilies families);
 
-// And the intervals: 80 % of what published / foretold was for origins that the factors had not seen.
+// And the intervals: 80 % of what published / foretold was for origins that the factors had not seen. A family without
+// rows, and GPUs of none, have that of steps whose family the factors had not seen either, if it is wider.
 GpuFamilies fit_families(const std::vector<CarriedStep>& steps, const GpuFamilies& families);
 
 // What steps of this age of frameworks and arithmetic took of the seconds foretold with every factor 1, whatever the

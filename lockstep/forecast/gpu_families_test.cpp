@@ -128,6 +128,24 @@ TEST(GpuFamiliesTest, AnIntervalComesFromOriginsThatWereLeftOut) {
   EXPECT_EQ(fitted.families[1].spread, fitted.others.spread);
 }
 
+// A family with a report of its own is known better than one that nobody measured.
+TEST(GpuFamiliesTest, AFamilyWithoutRowsHasTheIntervalOfFamiliesThatWereLeftOut) {
+  GpuFamilies families = two_families();
+  families.families.push_back({.name = "new", .capabilities = {"10.0"}, .like = "old"});
+  std::vector<CarriedStep> steps;
+  for (const char* origin : {"a", "b"}) steps.push_back(step_of("old", origin, 0.8));
+  for (const char* origin : {"c", "d"}) steps.push_back(step_of("older", origin, 1.6));
+  const GpuFamilies fitted = fit_families(steps, families);
+  const Spread pool = fitted.families[0].spread, farther = fitted.families[2].spread;
+  EXPECT_TRUE(fitted.families[0].pooled);
+  EXPECT_EQ(pool, fitted.families[1].spread);
+  EXPECT_NEAR(farther.low, 0.5, 1e-6);  // the one by the other's factor, and the other way round
+  EXPECT_NEAR(farther.high, 2, 1e-6);
+  EXPECT_GT(pool.low, farther.low);
+  EXPECT_LT(pool.high, farther.high);
+  EXPECT_EQ(farther, fitted.others.spread);
+}
+
 TEST(GpuFamiliesTest, TheArithmeticIsWhatMostOperationsAreDoneIn) {
   Recording recording;
   recording.operators = {{.name = "aten::mm", .type = NumberType::bf16, .flops = 1e9},

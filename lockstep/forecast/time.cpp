@@ -158,10 +158,13 @@ std::string counted(int64_t count, const char* noun) {
 
 // How the seconds and their interval were obtained.
 std::string carried_words(const GpuFamily& family, const DeviceCalibration& basis, Arithmetic arithmetic) {
+  const char* left_out = family.unseen() ? "all families' steps, each family and report left out in turn"
+                         : family.pooled ? "all families' steps, each report left out in turn"
+                                         : "its steps, each report left out in turn";
   return text("time carried over from ", basis.rates.id, " by ", family.name, "'s factor in ", name_of(arithmetic),
               ", ", base::fixed(family.factor(arithmetic), 2), ": ", counted(family.rows, "published step"), " of ",
-              counted(family.origins, "report"), "; interval: 80 % of ", family.pooled ? "all families'" : "its",
-              " steps, each report left out in turn; lockstep bench calibrate measures your own GPU");
+              counted(family.origins, "report"), "; interval: 80 % of ", left_out,
+              "; lockstep bench calibrate measures your own GPU");
 }
 
 std::string measured_words(const DeviceCalibration& basis) {

@@ -135,6 +135,11 @@ TEST(TimeTest, SaysWhatAFactorAndItsIntervalRestOn) {
                                "families' steps, each report left out in turn;"),
             std::string::npos)
       << words(family);
+  family.rows = family.origins = 0;
+  EXPECT_NE(words(family).find("0 published steps of 0 reports; interval: 80 % of all families' steps, each family and "
+                               "report left out in turn;"),
+            std::string::npos)
+      << words(family);
   family.rows = 1;
   family.origins = 4;
   family.pooled = false;
