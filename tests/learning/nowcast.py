@@ -5,8 +5,7 @@
 `lockstep workflow run` takes 40 events of rain from Level II files over sequences, training and evaluation to the report. The
 forecasts of a ConvLSTM for the last events, which it has never seen, are held against the two ways to forecast without learning:
 better than persistence at every lead time, by the critical success index at 0.5 mm/h and by the squared error, and than
-optical flow from 30 minutes on by the index. Beside it a U-Net learns from the same sequences. Run a second time, nothing of it is
-out of date.
+optical flow from 30 minutes on by the index. Run a second time, nothing of it is out of date.
 """
 import json
 import pathlib
@@ -25,8 +24,6 @@ JOB = {
                  "clip_norm": 1, "seed": 1},
     "evaluation": {"every_epochs": 4, "worst": 6},
 }
-# The same frames through a U-Net, at a quarter of its width.
-UNET = {**JOB, "name": "unet", "model": {"name": "rainnet", "width": 16}}
 SHOWN = (5, 10, 20, 30, 40, 50, 60)  # minutes
 
 
@@ -38,8 +35,6 @@ WORKFLOW = {
                  "inputs": ["world"], "outputs": ["rain"]},
         "train": {"train": ["job.json", "--run", "run"], "inputs": ["rain"], "outputs": ["run/weights.safetensors"]},
         "eval": {"eval": ["run"], "inputs": ["run/weights.safetensors", "rain/validate"], "outputs": ["run/eval.json"]},
-        "train-unet": {"train": ["unet.json", "--run", "unet"], "inputs": ["rain"], "outputs": ["unet/weights.safetensors"]},
-        "eval-unet": {"eval": ["unet"], "inputs": ["unet/weights.safetensors", "rain/validate"], "outputs": ["unet/eval.json"]},
         "report": {"command": [lockstep.file, "report", "run"], "inputs": ["run/eval.json"], "outputs": ["run/report.html"]},
     },
 }
@@ -47,21 +42,20 @@ WORKFLOW = {
 
 def learn(folder):
     (folder / "job.json").write_text(json.dumps(JOB))
-    (folder / "unet.json").write_text(json.dumps(UNET))
     (folder / "workflow.json").write_text(json.dumps(WORKFLOW))
     print(lockstep("workflow", "run", "workflow.json", cwd=folder))
     print(lockstep("workflow", "status", "workflow.json", cwd=folder))
     again = lockstep("workflow", "run", "workflow.json", cwd=folder)
     assert f"{len(WORKFLOW['stages'])} up to date" in again, again
     assert (folder / "run/report.html").read_text().count("data:image/png") >= JOB["evaluation"]["worst"]
-    return [json.loads((folder / run / "eval.json").read_text()) for run in ("run", "unet")]
+    return json.loads((folder / "run/eval.json").read_text())
 
 
 def main():
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else made)
         folder.mkdir(parents=True, exist_ok=True)
-        found, unet = learn(folder)
+        found = learn(folder)
     network, still, flow = (found["methods"][name] for name in ("network", "persistence", "flow"))
     wrong = []
     for i, minutes in enumerate(found["minutes"]):
@@ -72,7 +66,7 @@ def main():
     print("\n".join(wrong) or f"better than persistence at every lead time, than optical flow from 30 minutes on ({found['samples']} sequences)")
     # The last line is what the row keeps.
     shown = [found["minutes"].index(one) for one in SHOWN]
-    methods = {"ConvLSTM": network, "U-Net": unet["methods"]["network"], "optical flow": flow, "persistence": still}
+    methods = {"ConvLSTM": network, "optical flow": flow, "persistence": still}
     table = [f"{name} " + " ".join(f"{method['csi'][0][i]:.3f}" for i in shown) for name, method in methods.items()]
     print(f"CSI at 0.5 mm/h after {', '.join(map(str, SHOWN))} minutes: {'; '.join(table)}")
     return 1 if wrong else 0
